@@ -1,0 +1,185 @@
+//! One error type for the whole crate: a kind the caller can act on, a sentence, context and a hint.
+//!
+//! Python maps [`ErrorKind`] to exception classes by one `match`; nothing else inspects the text.
+
+use std::fmt;
+
+/// What went wrong, named after what the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The database does not exist.
+    DatabaseNotFound,
+    /// The database exists already.
+    DatabaseExists,
+    /// The table does not exist.
+    TableNotFound,
+    /// The table exists already.
+    TableExists,
+    /// The snapshot never existed.
+    SnapshotNotFound,
+    /// The snapshot existed and has expired.
+    SnapshotExpired,
+    /// The tag does not exist.
+    TagNotFound,
+    /// The branch does not exist.
+    BranchNotFound,
+    /// Input columns or types do not fit the table.
+    SchemaMismatch,
+    /// A column type that cannot be used here.
+    UnsupportedType,
+    /// A null in a key column or a NOT NULL column.
+    NullInKey,
+    /// A value is longer than its CHAR/VARCHAR/BINARY/VARBINARY column, or does not fit its DECIMAL.
+    LengthExceeded,
+    /// A schema that breaks a rule of the format.
+    IllegalSchema,
+    /// A schema change that the format forbids.
+    IllegalSchemaChange,
+    /// Another commit changed what this commit relies on.
+    CommitConflict,
+    /// The retries of a commit are used up.
+    CommitRetriesExhausted,
+    /// The merge engine cannot take a delete.
+    DeleteNotAllowed,
+    /// A row kind that is not one of +I, -U, +U, -D.
+    InvalidRowKind,
+    /// Bytes of a file are not what the format says.
+    CorruptFile,
+    /// A stored checksum does not match.
+    ChecksumMismatch,
+    /// A version of a stored structure that is not known.
+    UnsupportedVersion,
+    /// A file that must exist does not.
+    FileNotFound,
+    /// A file that must not exist does.
+    FileExists,
+    /// The storage failed.
+    Storage,
+    /// More memory than the limit would be needed.
+    MemoryLimitExceeded,
+    /// The operation was stopped.
+    Cancelled,
+    /// An option key that is not known.
+    UnknownOption,
+    /// An option value that cannot be used.
+    InvalidOption,
+    /// A wrong argument of a call (predicate text, column name, time...).
+    InvalidArgument,
+    /// The table uses a feature that siltstone does not implement.
+    UnsupportedFeature,
+    /// A defect of siltstone itself.
+    Internal,
+}
+
+/// The result type of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error with its context. `Display` is one line; the hint says what to do next.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    context: Vec<(&'static str, String)>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), hint: None, context: Vec::new(), source: None }))
+    }
+
+    /// A file whose bytes break the format: what was expected and what was found, at which offset.
+    pub fn corrupt(
+        file: impl fmt::Display,
+        offset: u64,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> Self {
+        Self::new(ErrorKind::CorruptFile, format!("expected {expected}, found {found}"))
+            .with("file", file)
+            .with("offset", offset)
+    }
+
+    /// A feature that siltstone does not implement; `feature` names it as users know it.
+    pub fn unsupported(feature: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::UnsupportedFeature, format!("{feature} is not supported by this version of siltstone"))
+    }
+
+    /// Adds a piece of context: `table`, `file`, `column`, `option`, `offset`, `snapshot`, ...
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
+        self.0.context.push((key, value.to_string()));
+        self
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Keeps the error that caused this one.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The sentence without context and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What to do next, when there is advice.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Context pairs in the order they were added.
+    pub fn context(&self) -> &[(&'static str, String)] {
+        &self.0.context
+    }
+
+    /// The first value of a context key.
+    pub fn context_value(&self, key: &str) -> Option<&str> {
+        self.0.context.iter().find(|(k, _)| *k == key).map(|(_, v)| v.as_str())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if !self.0.context.is_empty() {
+            let pairs: Vec<String> = self.0.context.iter().map(|(k, v)| format!("{k}: {v}")).collect();
+            write!(f, " ({})", pairs.join(", "))?;
+        }
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|e| e as _)
+    }
+}
+
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(e: arrow_schema::ArrowError) -> Self {
+        Self::new(ErrorKind::Internal, "an Arrow operation failed").caused_by(e)
+    }
+}

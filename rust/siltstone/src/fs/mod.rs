@@ -1,0 +1,77 @@
+//! Storage behind one trait. Nothing above this module opens a file itself.
+//!
+//! Publishing never replaces: [`FileIo::publish`] either makes the whole file or fails with
+//! `FileExists` (`decisions.md`, "Safety").
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::error::Result;
+
+/// What a listing says about one child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// Full path.
+    pub path: String,
+    /// Bytes; 0 for a directory.
+    pub size: u64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Last change, epoch milliseconds.
+    pub modified_millis: i64,
+}
+
+/// A file being written. Dropping it without [`OutputFile::close`] leaves an incomplete file that nobody refers to.
+pub trait OutputFile: std::io::Write + Send {
+    /// Bytes written so far.
+    fn position(&self) -> u64;
+    /// Flushes, and makes the content durable (fsync) when `sync` is true.
+    fn close(self: Box<Self>, sync: bool) -> Result<u64>;
+}
+
+/// A file open for positioned reads.
+pub trait InputFile: Send + Sync {
+    /// Path, for error messages.
+    fn path(&self) -> &str;
+    /// Size in bytes.
+    fn size(&self) -> Result<u64>;
+    /// Exactly the bytes `start..start + length`; an error when the file is shorter.
+    fn read_range(&self, start: u64, length: u64) -> Result<Bytes>;
+}
+
+/// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed.
+pub trait FileIo: Send + Sync + std::fmt::Debug {
+    /// The whole file; `FileNotFound` when absent.
+    fn read(&self, path: &str) -> Result<Bytes>;
+    /// Opens a file for positioned reads; `FileNotFound` when absent.
+    fn open(&self, path: &str) -> Result<Arc<dyn InputFile>>;
+    /// Creates a file that must not exist, parents included, to be written in pieces (data files, spills).
+    fn create(&self, path: &str) -> Result<Box<dyn OutputFile>>;
+    /// Writes a whole file that must not exist (unique names: manifests, index files); durable when `sync`.
+    fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
+    /// Publishes a whole file atomically and durably: readers see nothing or everything, and an existing
+    /// file is never replaced (`FileExists`). Snapshots, schemas.
+    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
+    /// Replaces a small file atomically (hints, tags with replace).
+    fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &str) -> Result<()>;
+    /// Children of a directory; empty when it does not exist.
+    fn list(&self, path: &str) -> Result<Vec<FileStatus>>;
+    /// Whether the path exists.
+    fn exists(&self, path: &str) -> Result<bool>;
+    /// Status of a path; `None` when absent.
+    fn status(&self, path: &str) -> Result<Option<FileStatus>>;
+    /// Deletes a file; fine when absent.
+    fn delete(&self, path: &str) -> Result<()>;
+    /// Deletes a directory with all its content; fine when absent.
+    fn delete_dir(&self, path: &str) -> Result<()>;
+    /// Creates a directory and its parents.
+    fn create_dir(&self, path: &str) -> Result<()>;
+    /// Renames a directory; fails when the target exists.
+    fn rename_dir(&self, from: &str, to: &str) -> Result<()>;
+}
+
+/// A shared storage handle.
+pub type FileIoRef = Arc<dyn FileIo>;

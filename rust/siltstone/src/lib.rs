@@ -1,0 +1,36 @@
+//! Apache Paimon tables in Rust: bytes, merge, compaction and commit, without a JVM.
+//!
+//! The order of the modules is the architecture: a module uses only modules above it in this list
+//! (checked by `tests/it/layers.rs`). ARCHITECTURE.md draws the picture.
+#![forbid(unsafe_code)]
+
+// foundation
+pub mod codec;
+pub mod env;
+pub mod error;
+// model
+pub mod cast;
+pub mod options;
+pub mod predicate;
+pub mod row;
+pub mod types;
+// storage
+pub mod format;
+pub mod fs;
+// metadata
+pub mod manifest;
+pub mod path;
+pub mod schema;
+pub mod snapshot;
+pub mod stats;
+// data
+pub mod index;
+pub mod io;
+// engines
+pub mod append;
+pub mod merge_tree;
+// what a user asks for
+pub mod operation;
+pub mod table;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,44 @@
+//! What travels between planning, executing and committing.
+
+use crate::manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, DeletionVectorRange};
+
+/// What one writer or compaction of one bucket hands to the commit (`CommitMessageImpl`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitMessage {
+    /// bucket
+    pub bucket: BucketId,
+    /// option `bucket` of the writer; -1 for unaware append
+    pub total_buckets: i32,
+    /// new input
+    pub data: DataIncrement,
+    /// compaction
+    pub compact: CompactIncrement,
+}
+
+impl CommitMessage {
+    /// Nothing added, deleted or replaced.
+    pub fn is_empty(&self) -> bool {
+        self.data == DataIncrement::default() && self.compact == CompactIncrement::default()
+    }
+}
+
+/// A piece of a scan that one task reads (`DataSplit`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// snapshot the files are read at
+    pub snapshot_id: i64,
+    /// bucket
+    pub bucket: BucketId,
+    /// `_TOTAL_BUCKETS` of the files
+    pub total_buckets: i32,
+    /// full path of the bucket directory
+    pub bucket_path: String,
+    /// files, in key order of sections (primary key) or sequence order (append)
+    pub files: Vec<DataFileMeta>,
+    /// for each file its vector: index file path and range
+    pub deletion_files: Option<Vec<Option<(String, DeletionVectorRange)>>>,
+    /// files can be read one after another, without merging
+    pub raw_convertible: bool,
+    /// a changelog or delta: no merging, all row kinds kept
+    pub is_streaming: bool,
+}

@@ -1,0 +1,7 @@
+//! Table schemas: their JSON, the directory that lists them, validation and changes.
+//!
+//! Source: format chapters 2 and 11; `TableSchema`, `SchemaManager`.
+
+mod model;
+
+pub use model::TableSchema;

@@ -1,0 +1,57 @@
+//! `schema-<n>` as a value.
+
+use std::collections::BTreeMap;
+
+use crate::types::DataField;
+
+/// One version of a table's schema (format chapter 2.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSchema {
+    /// `id`, equals the file's number.
+    pub id: i64,
+    /// `fields`
+    pub fields: Vec<DataField>,
+    /// `highestFieldId`: the largest id ever given.
+    pub highest_field_id: i32,
+    /// `partitionKeys`
+    pub partition_keys: Vec<String>,
+    /// `primaryKeys`, partition keys included
+    pub primary_keys: Vec<String>,
+    /// `options`
+    pub options: BTreeMap<String, String>,
+    /// `comment`
+    pub comment: Option<String>,
+    /// `timeMillis`
+    pub time_millis: i64,
+}
+
+impl TableSchema {
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&DataField> {
+        self.fields.iter().find(|f| f.name == name)
+    }
+
+    /// The primary key without the partition keys, in primary-key order: the key inside a bucket.
+    pub fn trimmed_primary_keys(&self) -> Vec<&str> {
+        let key = self.primary_keys.iter().filter(|k| !self.partition_keys.contains(k));
+        key.map(String::as_str).collect()
+    }
+
+    /// Fields of the trimmed primary key.
+    pub fn key_fields(&self) -> Vec<&DataField> {
+        self.trimmed_primary_keys().into_iter().filter_map(|k| self.field(k)).collect()
+    }
+
+    /// Fields of the partition keys, in their order.
+    pub fn partition_fields(&self) -> Vec<&DataField> {
+        self.partition_keys.iter().filter_map(|k| self.field(k)).collect()
+    }
+
+    /// Names of the bucket key: option `bucket-key`, else the trimmed primary key.
+    pub fn bucket_keys(&self) -> Vec<String> {
+        match self.options.get("bucket-key") {
+            Some(list) if !list.trim().is_empty() => list.split(',').map(|k| k.trim().to_owned()).collect(),
+            _ => self.trimmed_primary_keys().into_iter().map(str::to_owned).collect(),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The one integration test binary of the core crate.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs,
+    reason = "tests may stop at the first surprise"
+)]
+
+mod layers;
