@@ -1,7 +1,18 @@
 //! Predicates: a tree over columns by name, parsed from SQL text, evaluated over batches, rows and statistics.
 //!
 //! Source: `org.apache.paimon.predicate`; SQL three-valued logic throughout.
+//!
+//! A tree from [`parse_predicate`] or [`Predicate::from_json`] holds no `Not` (it is pushed to the leaves), and its
+//! literals have the column's type: a literal that the type cannot hold is folded away exactly (a TINYINT is never
+//! above 1000). NaN is the greatest float and equals itself; -0.0 equals 0.0.
 
+mod bounds;
+mod evaluate;
+mod json;
+mod parse;
 mod tree;
 
+pub use bounds::{ColumnBounds, compare_values, matches_datums, may_match};
+pub use evaluate::evaluate;
+pub use parse::parse_predicate;
 pub use tree::{CompareOp, Predicate};
