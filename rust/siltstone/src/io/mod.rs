@@ -1,1 +1,16 @@
-//! placeholder
+//! Reading and writing data files of a table: what every engine above asks for.
+//!
+//! Source: format chapters 7 and 11.1; `org.apache.paimon.io`.
+
+mod context;
+mod read;
+mod rolling;
+mod spec;
+
+pub use context::TableContext;
+pub use read::read_data_file;
+pub use rolling::RollingWriter;
+pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
+
+/// Batches, one after another, possibly computed on other threads.
+pub type BatchStream = Box<dyn Iterator<Item = crate::Result<arrow_array::RecordBatch>> + Send>;

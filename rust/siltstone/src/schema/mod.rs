@@ -5,3 +5,7 @@
 mod model;
 
 pub use model::TableSchema;
+
+/// The schemas of one branch. (Declared early so that others compile.)
+#[derive(Debug)]
+pub struct SchemaManager {}

@@ -1,0 +1,108 @@
+//! The shapes of batches and requests that readers and writers exchange.
+
+use arrow_schema::SchemaRef;
+
+use crate::{
+    Result,
+    manifest::FileSource,
+    predicate::Predicate,
+    types::{DataField, arrow_schema, special},
+};
+
+/// Columns of a key-value batch: `fields`, then `_SEQUENCE_NUMBER`, then `_VALUE_KIND`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KvLayout {
+    /// Table fields of the batch, the key's among them.
+    pub fields: Vec<DataField>,
+    /// Positions in `fields` of the trimmed primary key, in key order.
+    pub key: Vec<usize>,
+    /// Positions in `fields` of the user's `sequence.field` columns, in their order.
+    pub sequence: Vec<usize>,
+    /// `sequence.field.sort-order` is descending.
+    pub sequence_descending: bool,
+}
+
+impl KvLayout {
+    /// Position of `_SEQUENCE_NUMBER` in a batch.
+    pub fn sequence_index(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Position of `_VALUE_KIND` in a batch.
+    pub fn kind_index(&self) -> usize {
+        self.fields.len() + 1
+    }
+
+    /// The fields with the two system columns behind them.
+    pub fn all_fields(&self) -> Vec<DataField> {
+        let mut fields = self.fields.clone();
+        fields.extend([special::sequence_number(), special::value_kind()]);
+        fields
+    }
+
+    /// The Arrow schema of a batch.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        arrow_schema(&self.all_fields())
+    }
+}
+
+/// What to read of a data file.
+#[derive(Clone, Debug)]
+pub struct FileReadSpec {
+    /// Wanted table fields, in the order of the result.
+    pub fields: Vec<DataField>,
+    /// Append `_SEQUENCE_NUMBER` and `_VALUE_KIND` behind the fields.
+    pub system: bool,
+    /// Append `_POSITION BIGINT NOT NULL`, the physical row number in the file, last.
+    pub position: bool,
+    /// Condition over table columns that skips row groups and pages; rows that do not satisfy it may still come.
+    pub filter: Option<Predicate>,
+    /// Also drop every row that does not satisfy `filter`.
+    pub exact_filter: bool,
+    /// Largest number of rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl FileReadSpec {
+    /// Rows of a batch when nobody says otherwise.
+    pub const DEFAULT_BATCH_ROWS: usize = 8192;
+
+    /// All rows of the given fields.
+    pub fn new(fields: Vec<DataField>) -> Self {
+        Self {
+            fields,
+            system: false,
+            position: false,
+            filter: None,
+            exact_filter: false,
+            batch_rows: Self::DEFAULT_BATCH_ROWS,
+        }
+    }
+}
+
+/// What to write into the data files of one bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileWriteSpec {
+    /// Key-value files: batches are all table fields, `_SEQUENCE_NUMBER`, `_VALUE_KIND`. Otherwise plain rows.
+    pub key_value: bool,
+    /// `_LEVEL`; also selects per-level format, compression and statistics.
+    pub level: i32,
+    /// `_FILE_SOURCE`
+    pub source: FileSource,
+    /// Append tables: the bucket's row counter at the first row. Ignored for key-value files.
+    pub first_sequence: i64,
+    /// A changelog file: its own prefix, format, compression and statistics options.
+    pub changelog: bool,
+}
+
+impl FileWriteSpec {
+    /// Key-value files of one level.
+    pub fn key_value(level: i32, source: FileSource) -> Self {
+        Self { key_value: true, level, source, first_sequence: 0, changelog: false }
+    }
+
+    /// Plain row files of an append table.
+    pub fn append(first_sequence: i64, source: FileSource) -> Self {
+        Self { key_value: false, level: 0, source, first_sequence, changelog: false }
+    }
+}
