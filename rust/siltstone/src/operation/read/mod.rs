@@ -1,0 +1,11 @@
+//! From splits to rows.
+//!
+//! Source: semantics f.4; `MergeFileSplitRead`, `RawFileSplitRead`.
+
+mod count;
+mod parallel;
+mod split;
+
+pub use count::count;
+pub use parallel::read_splits;
+pub use split::{ReadRequest, read_split};
