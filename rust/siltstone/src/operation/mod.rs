@@ -1,7 +1,11 @@
 //! What a user asks for, below the table object: scan, read, write, compact, commit.
 
+pub mod compact;
 mod model;
 pub mod read;
 pub mod scan;
+pub mod write;
 
+pub use compact::{CompactRequest, CompactionPlan, CompactionTask, plan_compaction, run_task};
 pub use model::{CommitMessage, Split};
+pub use write::{RowKinds, TableWrite, WriteOptions};

@@ -181,7 +181,7 @@ impl Predicate {
         match self {
             Self::Constant(value) => Self::Constant(value != negate),
             Self::Not(inner) => inner.push_not(!negate),
-                        Self::And(parts) => Self::combine(parts.into_iter().map(|p| p.push_not(negate)), !negate),
+            Self::And(parts) => Self::combine(parts.into_iter().map(|p| p.push_not(negate)), !negate),
             Self::Or(parts) => Self::combine(parts.into_iter().map(|p| p.push_not(negate)), negate),
             other if !negate => other,
             Self::Compare { column, op, value } => Self::Compare { column, op: op.negated(), value },
