@@ -1,1 +1,31 @@
-//! placeholder
+//! The LSM tree of one bucket: sorted runs, levels, merging, compaction, and the writer that ties them together.
+//!
+//! ```text
+//!   rows ─▶ MergeTreeWriter ─▶ WriteBuffer ──flush──▶ level 0 files ─┐
+//!                 │                                                 ▼
+//!                 └── CompactManager ── pick ─▶ CompactUnit ─▶ Levels ◀── upgraded / rewritten files
+//!                                                │                            ▲
+//!   read_merged ─▶ sections ─▶ merge (k-way) ◀───┴────────── rewrite ─────────┘
+//! ```
+//!
+//! Three words are kept apart: a *run* is a list of files with disjoint key ranges, a *section* is a
+//! group of runs whose key ranges overlap, a *unit* is what one compaction takes and to which level.
+//! Source: semantics part a and b.1 to b.3; `org.apache.paimon.mergetree`.
+
+mod buffer;
+pub mod compact;
+mod interval;
+mod levels;
+mod merge;
+pub mod merge_function;
+mod read;
+mod sorted_run;
+mod writer;
+
+pub use buffer::{WriteBuffer, WriteBufferOptions};
+pub use interval::interval_partition;
+pub use levels::Levels;
+pub use merge::{MergeOptions, SpillOptions, merge, read_ahead};
+pub use read::{MergeReadOptions, read_merged};
+pub use sorted_run::{LevelSortedRun, SortedRun};
+pub use writer::{MergeTreeWriter, WriterSettings};
