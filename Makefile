@@ -1,0 +1,78 @@
+# The one list of commands. Each target sets up what it needs: Python >= 3.11, Rust, Java 17 and make suffice.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= 2
+# One compiled profile for every test run; `release` only for wheels and benchmark numbers.
+CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev demo test test-rust test-python check lint types fix bench bench-inputs wheel clean
+
+help:
+	@echo "make demo    run the main job on real flights: write, compact on Spark executors, check every row"
+	@echo "make test    every test: Rust, Python, Spark, and real Java Paimon where its oracle is present"
+	@echo "make check   format, lint and types"
+	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
+	@echo "make wheel   one stripped abi3 wheel in dist/"
+	@echo "make fix     format and apply safe lint fixes"
+
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group dev "pyarrow>=18" "click>=8.1" "rich>=13"
+	@touch $@
+
+setup: $(VENV)/.tools
+
+$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
+	$(BIN)/maturin develop --quiet --locked --profile ci
+	@touch $@
+
+dev: $(VENV)/.built
+
+demo: dev
+	$(BIN)/siltstone demo
+
+test: test-rust test-python
+
+test-rust:
+	$(CARGO_TEST)
+
+test-python: dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not bench"
+
+check: lint types
+
+lint: setup
+	cargo fmt --all --check
+	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches
+	$(BIN)/taplo fmt --check Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml rust-toolchain.toml rustfmt.toml
+	$(BIN)/typos
+	cargo clippy --locked --profile ci --workspace --all-targets --features siltstone-py/extension-module -- -D warnings
+
+types: dev
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m mypy.stubtest siltstone._core
+
+fix: setup
+	cargo fmt --all
+	$(BIN)/ruff format python tests benches
+	$(BIN)/ruff check --fix python tests benches
+	$(BIN)/taplo fmt Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml rust-toolchain.toml rustfmt.toml
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/maturin develop --quiet --locked --release
+	@rm -f $(VENV)/.built
+	$(BIN)/python benches/suite/run.py
+
+wheel: setup
+	$(BIN)/maturin build --locked --release --strip --out dist
+	@ls -l dist
+
+clean:
+	rm -rf $(VENV) target dist

@@ -1,0 +1,37 @@
+"""Apache Paimon tables for Python and PySpark: read, write, compact, without a JVM.
+
+Example:
+    >>> import siltstone as st
+    >>> cat = st.connect(tmp)
+    >>> cat.create_database("shop")
+    >>> t = cat.create_table("shop.orders", {"id": "BIGINT", "item": "STRING"}, primary_key=["id"],
+    ...                      options={"bucket": "2"})
+    >>> _ = t.upsert([{"id": 1, "item": "pen"}, {"id": 2, "item": "ink"}])
+    >>> t.scan(filter="id = 2").to_arrow().to_pylist()
+    [{'id': 2, 'item': 'ink'}]
+"""
+
+from __future__ import annotations
+
+from siltstone._core import __version__
+from siltstone.catalog import Catalog, connect, open_table
+from siltstone.errors import SiltstoneError
+from siltstone.predicate import Expression, col
+from siltstone.read import Scan, Split
+from siltstone.report import CommitReport, Snapshot
+from siltstone.table import Table
+
+__all__ = [
+    "Catalog",
+    "CommitReport",
+    "Expression",
+    "Scan",
+    "SiltstoneError",
+    "Snapshot",
+    "Split",
+    "Table",
+    "__version__",
+    "col",
+    "connect",
+    "open_table",
+]

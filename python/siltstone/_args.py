@@ -1,0 +1,120 @@
+"""Forms in which arguments are accepted: times, durations, sizes, tables of rows, partitions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from siltstone._core import Table as CoreTable
+
+Time = dt.datetime | str | int
+Duration = dt.timedelta | str
+Size = int | str
+
+_SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def millis(time: Time) -> int:
+    """Epoch milliseconds of a datetime (naive: local time), ISO text or epoch milliseconds."""
+    if isinstance(time, bool) or not isinstance(time, (dt.datetime, str, int)):
+        raise InvalidArgument(f"{time!r} is not a time: give a datetime, ISO text or epoch milliseconds")
+    if isinstance(time, int):
+        return time
+    if isinstance(time, str):
+        try:
+            time = dt.datetime.fromisoformat(time)
+        except ValueError:
+            raise InvalidArgument(f"{time!r} is not a time such as 2026-11-20T08:00:00") from None
+    whole = int(time.replace(microsecond=0).timestamp())
+    return whole * 1000 + time.microsecond // 1000
+
+
+def duration_millis(duration: Duration) -> int:
+    """Milliseconds of a timedelta or a text such as ``7d``, ``90 min``."""
+    if isinstance(duration, dt.timedelta):
+        return duration // dt.timedelta(milliseconds=1)
+    match = re.fullmatch(r"\s*(\d+)\s*(ms|s|m|min|h|d)\s*", duration.lower())
+    if not match:
+        raise InvalidArgument(f"{duration!r} is not a duration such as 7d, 12h, 30min")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def size_bytes(size: Size | None) -> int | None:
+    """Bytes of a number or a text such as ``128mb``; None stays None."""
+    if size is None or isinstance(size, int):
+        return size
+    match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)i?b?\s*", size.lower())
+    if not match:
+        raise InvalidArgument(f"{size!r} is not a size such as 128mb")
+    return int(match[1]) * _SIZES[match[2]]
+
+
+def arrow_stream(data: Any, table: CoreTable) -> Any:
+    """Anything with rows as an object with ``__arrow_c_stream__``.
+
+    Args:
+        data: An Arrow PyCapsule producer (pyarrow, polars, duckdb, pandas 3), a pandas frame, or a list of dicts.
+        table: The table whose schema types a list of dicts.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if hasattr(data, "__arrow_c_stream__"):
+        return data
+    import pyarrow as pa
+
+    if hasattr(data, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(data)])
+    if isinstance(data, Mapping):
+        raise InvalidArgument("a single dict is not a table of rows: give a list of dicts")
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return _rows_to_arrow(data, pa.schema(table.arrow_schema()))
+    if type(data).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(data, preserve_index=False)
+    kind = type(data).__name__
+    raise InvalidArgument(f"{kind} holds no rows: give an Arrow object, a pandas frame or a list of dicts")
+
+
+def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
+    """A pyarrow table of dicts, with the table's types for the columns that occur."""
+    import pyarrow as pa
+
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")
+    names = dict.fromkeys(name for row in rows for name in row)
+    known = {f.name: f.type for f in schema}
+    if not rows:
+        return schema.empty_table()
+    try:
+        columns = [pa.array([row.get(name) for row in rows], known.get(name)) for name in names]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
+        from siltstone.errors import SchemaMismatch
+
+        raise SchemaMismatch(f"a row does not fit the table: {e}") from e
+    return pa.table(columns, names=list(names))
+
+
+def partition_list(
+    partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+) -> list[dict[str, str | None]] | None:
+    """Partition specs with values as text, the form in which the core takes them."""
+    if partitions is None:
+        return None
+    if isinstance(partitions, Mapping):
+        partitions = [partitions]
+    return [{k: _text(v) for k, v in p.items()} for p in partitions]
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)

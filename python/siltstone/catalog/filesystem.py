@@ -1,0 +1,208 @@
+"""The filesystem catalog: ``<warehouse>/<database>.db/<table>`` (semantics j.2; Java ``FileSystemCatalog``)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from siltstone import _core
+from siltstone.errors import InvalidArgument, UnsupportedFeature
+from siltstone.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
+
+
+class Catalog:
+    """Databases and tables below a warehouse directory.
+
+    Example:
+        >>> cat = connect(tmp)
+        >>> cat.create_database("shop", if_not_exists=True)
+        >>> cat.databases()
+        ['shop']
+    """
+
+    def __init__(self, warehouse: str, options: Mapping[str, str] | None = None) -> None:
+        """Use :func:`siltstone.connect`."""
+        self._warehouse = warehouse
+        self._options = dict(options or {})
+        self._core = _core.Catalog(warehouse, self._options)
+
+    def __reduce__(self) -> tuple[type[Catalog], tuple[str, dict[str, str]]]:
+        """Pickle as warehouse and options."""
+        return Catalog, (self._warehouse, self._options)
+
+    def __repr__(self) -> str:
+        """The warehouse."""
+        return f"Catalog({self._warehouse!r})"
+
+    @property
+    def warehouse(self) -> str:
+        """The root directory."""
+        return self._warehouse
+
+    def databases(self) -> list[str]:
+        """Names of the databases, in order."""
+        return self._core.databases()
+
+    def create_database(
+        self, name: str, *, if_not_exists: bool = False, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a database.
+
+        Args:
+            name: Its name.
+            if_not_exists: Fine when it exists.
+            properties: A filesystem catalog has no place for them: refused when given.
+
+        Raises:
+            DatabaseExists: It exists.
+        """
+        if properties:
+            raise UnsupportedFeature("a filesystem catalog keeps no database properties")
+        self._core.create_database(name, if_not_exists)
+
+    def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
+        """Drop a database.
+
+        Args:
+            name: Its name.
+            cascade: Drop its tables too; otherwise it must be empty.
+            if_exists: Fine when it does not exist.
+
+        Raises:
+            DatabaseNotFound: It does not exist.
+        """
+        self._core.drop_database(name, cascade, if_exists)
+
+    def tables(self, database: str) -> list[str]:
+        """Names of the tables of a database, in order."""
+        return self._core.tables(database)
+
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        primary_key: Sequence[str] | None = None,
+        partition_by: Sequence[str] | None = None,
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        if_not_exists: bool = False,
+    ) -> Table:
+        """Create a table.
+
+        Args:
+            name: ``db.table``.
+            schema: A pyarrow schema; or ``{"id": "BIGINT NOT NULL", "amount": "DECIMAL(12,2)"}`` in Paimon's SQL types;
+                or fields in Paimon's schema JSON, ids optional.
+            primary_key: Key columns, partition columns included; none for an append table.
+            partition_by: Partition columns.
+            options: Table options, as in Java Paimon.
+            comment: Table comment.
+            if_not_exists: Return the table that exists.
+
+        Raises:
+            TableExists: It exists.
+            IllegalSchema: Keys, columns or types that break a rule.
+            UnknownOption: An option key that Paimon does not know; the hint names the nearest.
+            UnsupportedFeature: An option that asks for what is not implemented.
+        """
+        core = self._core.create_table(
+            name,
+            _fields(schema),
+            list(primary_key or []),
+            list(partition_by or []),
+            {k: str(v) for k, v in (options or {}).items()},
+            comment,
+            if_not_exists,
+        )
+        return Table(core)
+
+    def table(self, name: str, *, options: Mapping[str, str] | None = None) -> Table:
+        """Open a table.
+
+        Args:
+            name: ``db.table``, or ``db.table$branch_b``.
+            options: Dynamic options on top of the stored ones.
+
+        Raises:
+            TableNotFound: It does not exist; the hint names near ones.
+        """
+        return Table(self._core.table(name, dict(options or {})))
+
+    def rename_table(self, source: str, target: str) -> None:
+        """Rename a table; both names are ``db.table``."""
+        self._core.rename_table(source, target)
+
+    def drop_table(self, name: str, *, if_exists: bool = False) -> None:
+        """Drop a table with all its files."""
+        self._core.drop_table(name, if_exists)
+
+
+def _fields(schema: Any) -> Any:
+    """A schema as JSON text of fields, or as something with ``__arrow_c_schema__``."""
+    if hasattr(schema, "__arrow_c_schema__"):
+        return schema
+    if isinstance(schema, Mapping):
+        return json.dumps([{"name": name, "type": kind} for name, kind in schema.items()])
+    if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
+        return json.dumps(list(schema))
+    raise InvalidArgument(
+        f"{type(schema).__name__} is not a schema: give a pyarrow schema, a dict of SQL types or a list of fields"
+    )
+
+
+def connect(
+    warehouse: str | os.PathLike[str] | None = None,
+    *,
+    name: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Catalog:
+    """Open a filesystem catalog.
+
+    Args:
+        warehouse: Its root directory; made on first use.
+        name: A catalog of ``siltstone.yaml``; comes in a later version.
+        options: Catalog options, such as ``table-default.<key>``.
+
+    Example:
+        >>> connect(tmp).databases()
+        []
+    """
+    if name is not None:
+        raise UnsupportedFeature("catalogs of siltstone.yaml are not supported by this version of siltstone")
+    if warehouse is None:
+        raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
+    return Catalog(os.fspath(warehouse), options)
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    catalog: Catalog | None = None,
+    branch: str = "main",
+    options: Mapping[str, str] | None = None,
+) -> Table:
+    """Open a table by its directory, or by ``db.table`` in a catalog.
+
+    Args:
+        path: The table's directory, or its name when ``catalog`` is given.
+        catalog: Where names are looked up.
+        branch: Branch to open.
+        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
+
+    Raises:
+        TableNotFound: No table there.
+        BranchNotFound: No such branch.
+    """
+    text = os.fspath(path)
+    if catalog is not None:
+        suffix = "" if branch == "main" else f"$branch_{branch}"
+        return catalog.table(text + suffix, options=options)
+    return Table(_core.Table.open(text, dict(options or {}), branch))

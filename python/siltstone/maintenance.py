@@ -1,0 +1,198 @@
+"""Care: compaction as plan, tasks and one commit, and what keeps manifests small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from siltstone import _core
+from siltstone._args import Duration, duration_millis, partition_list
+from siltstone.predicate import Expression, split_filter
+from siltstone.report import CommitReport, CompactionReport
+from siltstone.write import commit_messages
+
+
+@dataclass(frozen=True)
+class CompactionTask:
+    """One bucket to compact; runs anywhere that reaches the table's files.
+
+    Attributes:
+        partition: The partition as ``dt=2026-11-20``; empty when the table has none.
+        bucket: Bucket number.
+        files: Data files it reads.
+        bytes: Their size.
+        rows: Rows in them.
+        token: The serialized task, versioned; holds no credentials.
+    """
+
+    partition: str
+    bucket: int
+    files: int
+    bytes: int
+    rows: int
+    token: bytes = field(repr=False)
+
+    def run(self) -> bytes:
+        """Rewrite the files and return a serialized commit message; nothing is committed.
+
+        Raises:
+            CorruptFile: An input file is not what the metadata says.
+        """
+        return _core.run_compaction(self.token)
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What a compaction would do; empty when nothing has to be done.
+
+    Attributes:
+        tasks: One for each bucket, largest first.
+    """
+
+    tasks: list[CompactionTask]
+
+    @classmethod
+    def from_json(cls, items: Sequence[tuple[str, bytes]]) -> CompactionPlan:
+        """Read the core's descriptions and tokens."""
+        return cls([CompactionTask(**json.loads(text), token=token) for text, token in items])
+
+    @property
+    def files(self) -> int:
+        """Data files it would read."""
+        return sum(t.files for t in self.tasks)
+
+    @property
+    def bytes(self) -> int:
+        """Their size."""
+        return sum(t.bytes for t in self.tasks)
+
+    def __len__(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+
+class Maintenance:
+    """The care of one table: ``t.maintenance``."""
+
+    def __init__(self, table: _core.Table) -> None:
+        """Use ``t.maintenance``."""
+        self._table = table
+
+    def plan_compaction(
+        self,
+        *,
+        full: bool = False,
+        where: str | Expression | None = None,
+        partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        idle: Duration | None = None,
+    ) -> CompactionPlan:
+        """Decide what to compact, without doing it.
+
+        Args:
+            full: Merge each bucket into one run; otherwise only what universal compaction picks.
+            where: A predicate over partition columns.
+            partitions: Partition specs, partial ones included.
+            idle: Only partitions that have not been written for this long.
+        """
+        sql, tree = split_filter(where)
+        wait = None if idle is None else duration_millis(idle)
+        return CompactionPlan.from_json(
+            self._table.plan_compaction(full, sql, tree, partition_list(partitions), wait)
+        )
+
+    def compact(
+        self,
+        plan: CompactionPlan | None = None,
+        *,
+        full: bool = False,
+        where: str | Expression | None = None,
+        partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        idle: Duration | None = None,
+        progress: bool = False,
+        commit_every: int | None = None,
+    ) -> CompactionReport:
+        """Compact and commit; also runs on write-only tables.
+
+        Args:
+            plan: What to do; planned now when None.
+            full: See :meth:`plan_compaction`.
+            where: See :meth:`plan_compaction`.
+            partitions: See :meth:`plan_compaction`.
+            idle: See :meth:`plan_compaction`.
+            progress: Show a progress bar on a terminal.
+            commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
+
+        Raises:
+            CommitConflict: Another compaction replaced the same files; the rows are safe, the work is dropped.
+        """
+        if plan is None:
+            plan = self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle)
+        done = CompactionReport()
+        waves = _waves(plan.tasks, commit_every)
+        with _progress(plan, enabled=progress) as advance:
+            for wave in waves:
+                messages = []
+                for task in wave:
+                    messages.append(task.run())
+                    advance(task)
+                done = self.commit_compaction(messages, done)
+        return done
+
+    def commit_compaction(
+        self, messages: Iterable[bytes], done: CompactionReport | None = None
+    ) -> CompactionReport:
+        """Commit what compaction tasks returned, and add it to a report.
+
+        Args:
+            messages: Serialized commit messages of :meth:`CompactionTask.run`.
+            done: What earlier waves did.
+        """
+        messages = list(messages)
+        before = done or CompactionReport()
+        text = self._table.describe_messages(messages)
+        commit = commit_messages(self._table, messages) if messages else CommitReport()
+        return _add(before, json.loads(text), commit)
+
+    def compact_manifests(self) -> CommitReport:
+        """Rewrite small manifests and those with deletions into few large ones."""
+        return CommitReport.from_json(self._table.compact_manifests())
+
+
+def _waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:
+    if size is None:
+        return [tasks] if tasks else []
+    step = max(1, size)
+    return [tasks[i : i + step] for i in range(0, len(tasks), step)]
+
+
+def _add(before: CompactionReport, change: Mapping[str, int], commit: CommitReport) -> CompactionReport:
+    """Reports of two waves as one."""
+    sums = {name: getattr(before, name) + change[name] for name in change}
+    return CompactionReport(
+        snapshots=[*before.snapshots, *commit.snapshots], notes=[*before.notes, *commit.notes], **sums
+    )
+
+
+class _progress:  # noqa: N801  # a context manager used as a function
+    """A rich progress bar on stderr when it is a terminal, else nothing."""
+
+    def __init__(self, plan: CompactionPlan, *, enabled: bool) -> None:
+        self._plan, self._enabled, self._bar = plan, enabled, None
+
+    def __enter__(self) -> Any:
+        if not self._enabled:
+            return lambda _task: None
+        from rich.console import Console
+        from rich.progress import Progress
+
+        bar = Progress(console=Console(stderr=True), transient=True)
+        self._bar = bar
+        bar.start()
+        line = bar.add_task(f"compacting {len(self._plan)} buckets", total=max(1, self._plan.bytes))
+        return lambda task: bar.update(line, advance=task.bytes)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,159 @@
+"""Predicates built in Python: ``(col("a") > 1) & col("b").is_in([1, 2])``.
+
+An expression is a description; the core checks it against the table and evaluates it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from siltstone.errors import InvalidArgument
+
+
+class Expression:
+    """A condition over columns. Combine with ``&``, ``|`` and ``~``."""
+
+    __slots__ = ("tree",)
+
+    def __init__(self, tree: dict[str, Any]) -> None:
+        """Wrap a tree; use :func:`col` to build one."""
+        self.tree = tree
+
+    def __and__(self, other: Expression) -> Expression:
+        """Both hold."""
+        return Expression({"op": "and", "args": [self.tree, _expression(other).tree]})
+
+    def __or__(self, other: Expression) -> Expression:
+        """At least one holds."""
+        return Expression({"op": "or", "args": [self.tree, _expression(other).tree]})
+
+    def __invert__(self) -> Expression:
+        """SQL NOT: unknown stays unknown."""
+        return Expression({"op": "not", "args": [self.tree]})
+
+    def __bool__(self) -> bool:
+        """Refused: ``and``/``or``/``not`` cannot be overloaded."""
+        raise InvalidArgument("combine conditions with & | ~ and parentheses, not with and, or, not")
+
+    def __repr__(self) -> str:
+        """The tree as text."""
+        return f"Expression({json.dumps(self.tree, ensure_ascii=False)})"
+
+    def to_json(self) -> str:
+        """The form in which the core takes it."""
+        return json.dumps(self.tree, ensure_ascii=False)
+
+
+class Column:
+    """A column of a predicate; comparing it gives an :class:`Expression`."""
+
+    __slots__ = ("name",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: str) -> None:
+        """A column by its name in the table."""
+        self.name = name
+
+    def _compare(self, op: str, value: object) -> Expression:
+        if value is None:
+            raise InvalidArgument(f"compare {self.name} with null by is_null() or is_not_null()")
+        return Expression({"op": op, "column": self.name, "value": literal(value)})
+
+    def __eq__(self, value: object) -> Expression:  # type: ignore[override]
+        """Column = value."""
+        return self._compare("eq", value)
+
+    def __ne__(self, value: object) -> Expression:  # type: ignore[override]
+        """Column <> value."""
+        return self._compare("ne", value)
+
+    def __lt__(self, value: object) -> Expression:
+        """Column < value."""
+        return self._compare("lt", value)
+
+    def __le__(self, value: object) -> Expression:
+        """Column <= value."""
+        return self._compare("le", value)
+
+    def __gt__(self, value: object) -> Expression:
+        """Column > value."""
+        return self._compare("gt", value)
+
+    def __ge__(self, value: object) -> Expression:
+        """Column >= value."""
+        return self._compare("ge", value)
+
+    def is_in(self, values: Iterable[object]) -> Expression:
+        """Column IN (values)."""
+        return Expression({"op": "in", "column": self.name, "values": [literal(v) for v in values]})
+
+    def is_null(self) -> Expression:
+        """Column IS NULL."""
+        return Expression({"op": "is_null", "column": self.name})
+
+    def is_not_null(self) -> Expression:
+        """Column IS NOT NULL."""
+        return Expression({"op": "is_not_null", "column": self.name})
+
+    def like(self, pattern: str) -> Expression:
+        """Column LIKE pattern, with ``%`` and ``_``."""
+        return Expression({"op": "like", "column": self.name, "value": pattern})
+
+    def between(self, low: object, high: object) -> Expression:
+        """Column between low and high, both included."""
+        return (self >= low) & (self <= high)
+
+    def __repr__(self) -> str:
+        """``col('a')``."""
+        return f"col({self.name!r})"
+
+
+def col(name: str) -> Column:
+    """A column for a predicate.
+
+    Example:
+        >>> import siltstone as st
+        >>> (st.col("dt") == "2026-11-20") & (st.col("amount") > 10)  # doctest: +ELLIPSIS
+        Expression(...)
+    """
+    return Column(name)
+
+
+def literal(value: object) -> Any:
+    """A value as JSON; typed where JSON has no word for it."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return {"type": "double", "value": repr(value)}
+    if isinstance(value, decimal.Decimal):
+        return {"type": "decimal", "value": str(value)}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"type": "bytes", "value": bytes(value).hex()}
+    if isinstance(value, dt.datetime):
+        return {"type": "timestamp", "value": value.isoformat(sep=" ")}
+    if isinstance(value, dt.date):
+        return {"type": "date", "value": value.isoformat()}
+    if isinstance(value, dt.time):
+        return {"type": "time", "value": value.isoformat()}
+    if hasattr(value, "item"):  # a numpy scalar
+        return literal(value.item())
+    raise InvalidArgument(f"{type(value).__name__} cannot stand in a predicate")
+
+
+def _expression(value: object) -> Expression:
+    if not isinstance(value, Expression):
+        raise InvalidArgument(f"{value!r} is not a condition: compare a column, as in col('a') > 1")
+    return value
+
+
+def split_filter(filter: str | Expression | None) -> tuple[str | None, str | None]:  # noqa: A002  # the API's name
+    """A predicate as (SQL text, JSON), one of them None."""
+    if filter is None:
+        return None, None
+    if isinstance(filter, str):
+        return filter, None
+    return None, _expression(filter).to_json()

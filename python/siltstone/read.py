@@ -1,0 +1,139 @@
+"""Reading: a :class:`Scan` is lazy, reusable and picklable; its splits are what distributed engines read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from siltstone import _core
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class Split:
+    """A piece of a scan that one task reads. Picklable; holds no credentials and no open files.
+
+    Its token carries the table's location, branch, schema id and dynamic options, the read request, and Paimon's
+    own serialized ``DataSplit``, so that whoever reads it never resolves "latest" again.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, token: bytes) -> None:
+        """A split from its bytes."""
+        self._core = _core.Split(token)
+
+    def __reduce__(self) -> tuple[type[Split], tuple[bytes]]:
+        """Pickle as the token."""
+        return Split, (self.to_bytes(),)
+
+    def to_bytes(self) -> bytes:
+        """The token."""
+        return self._core.to_bytes()
+
+    @property
+    def rows(self) -> int | None:
+        """Rows it holds, when that is known without reading."""
+        return self._core.rows
+
+    @property
+    def bytes(self) -> int:
+        """Size of its files."""
+        return self._core.bytes
+
+    @property
+    def files(self) -> list[str]:
+        """Names of its data files."""
+        return self._core.files
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Read the split; batches come as they are decoded.
+
+        Raises:
+            CorruptFile: A file is not what the metadata says.
+            FileMissing: A file is gone, for example because its snapshot expired meanwhile.
+        """
+        import pyarrow as pa
+
+        yield from pa.RecordBatchReader.from_stream(self._core)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as an Arrow stream."""
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        """Files and rows."""
+        return f"Split(files={len(self.files)}, rows={self.rows}, bytes={self.bytes})"
+
+
+class Scan:
+    """A query over one version of a table. Nothing is read until rows are asked for.
+
+    Every consumer starts anew: a scan of "latest" sees commits made in between.
+
+    Example:
+        >>> t = example_table()
+        >>> t.scan(["id"], "item = 'pen'").to_arrow().to_pylist()
+        [{'id': 1}]
+    """
+
+    def __init__(self, location: str, branch: str, options: Mapping[str, str], request: Mapping[str, Any]) -> None:
+        """Use :meth:`siltstone.Table.scan`."""
+        self._location = location
+        self._branch = branch
+        self._options = dict(options)
+        self._request = dict(request)
+
+    def _plan(self) -> _core.Plan:
+        table = _core.Table.open(self._location, self._options, self._branch)
+        return table.plan(**self._request)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a new Arrow stream."""
+        return self._plan().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the rows."""
+        return self._plan().__arrow_c_schema__()
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as record batches, in the order in which they are decoded."""
+        import pyarrow as pa
+
+        yield from pa.RecordBatchReader.from_stream(self)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as a pyarrow table."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_stream(self).read_all()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas frame (extra ``pandas``)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars frame (extra ``polars``)."""
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
+
+    def count(self) -> int:
+        """Number of rows; from metadata alone where that is exact."""
+        return self._plan().count()
+
+    def splits(self) -> list[Split]:
+        """The pieces of this scan, planned now."""
+        return [Split(token) for token in self._plan().splits()]
+
+    def explain(self) -> str:
+        """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
+        return self._plan().explain()
+
+    def __repr__(self) -> str:
+        """Table and request."""
+        given = {k: v for k, v in self._request.items() if v is not None and v is not False}
+        return f"Scan({self._location}, {given})"

@@ -1,0 +1,139 @@
+"""What calls return: snapshots and reports, as plain values that print well and pickle."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+_NO_WATERMARK = -(2**63)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table (format chapter 3; Java ``Snapshot``).
+
+    Attributes:
+        id: Number of the snapshot, from 1.
+        time: When it was committed, with zone UTC.
+        kind: APPEND, COMPACT, OVERWRITE or ANALYZE.
+        user: Commit user.
+        identifier: Commit identifier of that user.
+        schema_id: The table's schema when it was committed.
+        total_rows: Rows in all live files, before merging; None in very old snapshots.
+        delta_rows: Rows added less rows removed by this snapshot.
+        changelog_rows: Rows of its changelog, when there is one.
+        watermark: Event-time watermark, epoch milliseconds.
+        raw: The JSON object of the snapshot file.
+    """
+
+    id: int
+    time: dt.datetime
+    kind: str
+    user: str
+    identifier: int
+    schema_id: int
+    total_rows: int | None
+    delta_rows: int | None
+    changelog_rows: int | None
+    watermark: int | None
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Snapshot:
+        """Read the JSON of a snapshot file."""
+        raw = json.loads(text)
+        watermark = raw.get("watermark")
+        return cls(
+            id=raw["id"],
+            time=dt.datetime.fromtimestamp(raw["timeMillis"] / 1000, dt.UTC),
+            kind=raw["commitKind"],
+            user=raw["commitUser"],
+            identifier=raw["commitIdentifier"],
+            schema_id=raw["schemaId"],
+            total_rows=raw.get("totalRecordCount"),
+            delta_rows=raw.get("deltaRecordCount"),
+            changelog_rows=raw.get("changelogRecordCount"),
+            watermark=None if watermark == _NO_WATERMARK else watermark,
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class CommitReport:
+    """What a commit did.
+
+    Attributes:
+        snapshots: The snapshots it made, in order (APPEND, then COMPACT); empty when there was nothing to do.
+        rows: Rows written to files, retractions included.
+        files: Data files added.
+        bytes: Their size.
+        invisible_rows: Rows that no batch reader shows before a compaction.
+        already_committed: The explicit identifier had been committed before; nothing was done.
+        notes: What the caller should know, for example that a compaction was dropped.
+    """
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    invisible_rows: int = 0
+    already_committed: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, text: str) -> CommitReport:
+        """Read the core's JSON."""
+        raw = json.loads(text)
+        raw["snapshots"] = [Snapshot.from_json(json.dumps(s)) for s in raw.get("snapshots", [])]
+        return cls(**raw)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The last snapshot made."""
+        return self.snapshots[-1] if self.snapshots else None
+
+
+@dataclass(frozen=True)
+class CompactionReport:
+    """What a compaction did.
+
+    Attributes:
+        snapshots: The COMPACT snapshots it made; empty when nothing had to be compacted.
+        tasks: Buckets that were compacted.
+        files_before: Data files that were replaced.
+        files_after: Data files that replace them.
+        bytes_before: Size of the replaced files.
+        bytes_after: Size of the new files.
+        rows_before: Rows in the replaced files.
+        rows_after: Rows in the new files.
+        notes: What the caller should know.
+    """
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    tasks: int = 0
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows_before: int = 0
+    rows_after: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The last snapshot made."""
+        return self.snapshots[-1] if self.snapshots else None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """A report or snapshot as plain JSON-ready values."""
+    out = asdict(value)
+    out.pop("raw", None)
+    for key, item in out.items():
+        if isinstance(item, dt.datetime):
+            out[key] = item.isoformat()
+    if "snapshots" in out:
+        out["snapshots"] = [as_dict(s) for s in value.snapshots]
+    return out

@@ -1,0 +1,290 @@
+"""A table: its definition, and everything one does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from siltstone import _core
+from siltstone._args import Size, Time, arrow_stream, millis, partition_list, size_bytes
+from siltstone.alter import Alter
+from siltstone.errors import InvalidArgument
+from siltstone.maintenance import CompactionPlan, Maintenance
+from siltstone.predicate import Expression, split_filter
+from siltstone.read import Scan
+from siltstone.report import CommitReport, CompactionReport, Snapshot
+from siltstone.tags import Tags
+from siltstone.write import RowKinds, TableWrite, commit_messages
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Table:
+    """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
+
+    Example:
+        >>> t = example_table()
+        >>> t.primary_key
+        ['id']
+    """
+
+    def __init__(self, core: _core.Table) -> None:
+        """Use :meth:`siltstone.Catalog.table` or :func:`siltstone.open_table`."""
+        self._core = core
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as location, dynamic options and branch."""
+        return _open, (self.location, self._core.dynamic_options, self._core.branch)
+
+    def __repr__(self) -> str:
+        """Name and place."""
+        return f"Table({self.name!r}, {self.location!r})"
+
+    @property
+    def name(self) -> str:
+        """``db.table``."""
+        return self._core.name
+
+    @property
+    def location(self) -> str:
+        """The table's directory."""
+        return self._core.location
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns as a pyarrow schema (types: README, "Types")."""
+        import pyarrow as pa
+
+        return pa.schema(self._core.arrow_schema())
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Primary-key columns, partition columns included; empty for append tables."""
+        return self._core.primary_key
+
+    @property
+    def partition_by(self) -> list[str]:
+        """Partition columns."""
+        return self._core.partition_by
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options as stored in the schema, with the dynamic ones of this handle on top."""
+        return self._core.options
+
+    @property
+    def comment(self) -> str | None:
+        """The table's comment."""
+        return self._core.comment
+
+    @property
+    def tags(self) -> Tags:
+        """The table's tags."""
+        return Tags(self._core)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """The table's care: compaction and manifests."""
+        return Maintenance(self._core)
+
+    # ---- versions
+
+    def snapshot(self, version: int | None = None) -> Snapshot | None:
+        """The latest snapshot (None for an empty table), or the one with this id.
+
+        Raises:
+            SnapshotNotFound: There is no such snapshot; the message names those there are.
+        """
+        text = self._core.snapshot(version)
+        return None if text is None else Snapshot.from_json(text)
+
+    def history(self, limit: int = 20) -> list[Snapshot]:
+        """The newest snapshots, newest first."""
+        return [Snapshot.from_json(text) for text in self._core.history(limit)]
+
+    # ---- read
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        *,
+        version: int | str | None = None,
+        tag: str | None = None,
+        as_of: Time | None = None,
+        between: tuple[int, int] | tuple[str, str] | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        row_kind: bool = False,
+        batch_size: int | None = None,
+        memory_limit: Size | None = None,
+        threads: int | None = None,
+    ) -> Scan:
+        """Describe a read. Nothing is read before rows are asked for.
+
+        Args:
+            columns: Columns to return, in this order; None for all.
+            filter: SQL text such as ``"dt = '2026-11-20' AND amount > 10"``, or an expression of :func:`siltstone.col`.
+            version: Snapshot id, or a text: a tag's name, else a snapshot id.
+            tag: Tag name.
+            as_of: The latest snapshot committed at or before this time.
+            between: Changes between two snapshots or tags; comes with changelogs in a later version.
+            limit: At most this many rows.
+            mode: How to read ``between``.
+            row_kind: Add the column ``rowkind`` (``+I -U +U -D``) in front.
+            batch_size: Rows of a batch, at most.
+            memory_limit: Memory for decoding and merging.
+            threads: Threads to use; None for all cores.
+
+        Raises:
+            InvalidArgument: Unknown column, bad predicate, more than one version.
+            SnapshotNotFound: No such version; the message names those there are.
+            UnsupportedFeature: The table needs something that is not implemented.
+        """
+        if between is not None or mode is not None:
+            from siltstone.errors import UnsupportedFeature
+
+            raise UnsupportedFeature(
+                "reading the changes between two versions is not supported by this version of siltstone"
+            )
+        sql, tree = split_filter(filter)
+        if isinstance(columns, str):
+            raise InvalidArgument(f"columns must be a list: [{columns!r}]")
+        request = {
+            "columns": None if columns is None else list(columns),
+            "filter_sql": sql,
+            "filter_json": tree,
+            "version": None if version is None else str(version),
+            "tag": tag,
+            "as_of": None if as_of is None else millis(as_of),
+            "limit": limit,
+            "row_kind": row_kind,
+            "batch_size": batch_size,
+            "memory_limit": size_bytes(memory_limit),
+            "threads": threads,
+        }
+        return Scan(self.location, self._core.branch, self._core.dynamic_options, request)
+
+    # ---- write
+
+    def append(self, data: Any, row_kind: RowKinds | None = None) -> CommitReport:
+        """Add rows as one commit; see :meth:`siltstone.write.TableWrite.write`."""
+        with self.writer() as w:
+            w.write(data, row_kind)
+            return w.commit()
+
+    def upsert(self, data: Any) -> CommitReport:
+        """Insert rows or replace those with the same primary key, as one commit.
+
+        Raises:
+            InvalidArgument: The table has no primary key.
+        """
+        if not self.primary_key:
+            raise InvalidArgument(f"{self.name} has no primary key: use append", context={"table": self.name})
+        return self.append(data)
+
+    def overwrite(
+        self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
+    ) -> CommitReport:
+        """Replace partitions, or the whole table, by ``data`` as one commit.
+
+        Args:
+            data: Rows, as for :meth:`append`.
+            partition: Replace these partitions (a partial spec is fine); all rows must belong to them. ``{}`` or None
+                with ``dynamic=False`` replaces everything.
+            dynamic: Replace only the partitions that occur in ``data``. None: the option
+                ``dynamic-partition-overwrite`` (default true) when no partition is given.
+        """
+        if dynamic and partition:
+            raise InvalidArgument("give either a partition or dynamic=True, not both")
+        specs = partition_list(partition or {})
+        spec = specs[0] if specs else {}
+        return CommitReport.from_json(self._core.overwrite(arrow_stream(data, self._core), spec, dynamic))
+
+    def truncate(
+        self,
+        partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> CommitReport:
+        """Remove all rows, or those of some partitions, as one OVERWRITE commit.
+
+        Args:
+            partitions: Partition specs; None for the whole table.
+            dry_run: Only report the files and rows that would go.
+        """
+        return CommitReport.from_json(self._core.truncate(partition_list(partitions), dry_run))
+
+    def writer(
+        self,
+        *,
+        commit_user: str | None = None,
+        memory_limit: Size | None = None,
+        spill_dir: str | None = None,
+    ) -> TableWrite:
+        """A writer for several batches and commits.
+
+        Args:
+            commit_user: Name under which it commits; a new one when None.
+            memory_limit: Memory for buffers; default the option ``write-buffer-size``.
+            spill_dir: Directory for spilled runs; default the system's temporary directory.
+        """
+        return TableWrite(self._core, commit_user=commit_user, memory_limit=memory_limit, spill_dir=spill_dir)
+
+    def commit(
+        self,
+        messages: Iterable[bytes],
+        *,
+        commit_user: str | None = None,
+        identifier: int | None = None,
+        watermark: int | None = None,
+        overwrite: Mapping[str, Any] | None = None,
+    ) -> CommitReport:
+        """Commit messages that writers prepared elsewhere; see :func:`siltstone.write.commit_messages`."""
+        return commit_messages(
+            self._core,
+            messages,
+            commit_user=commit_user,
+            identifier=identifier,
+            watermark=watermark,
+            overwrite=overwrite,
+        )
+
+    def abort(self, messages: Iterable[bytes]) -> None:
+        """Delete the files of messages that will not be committed."""
+        self._core.abort(list(messages))
+
+    # ---- care
+
+    def compact(
+        self,
+        plan: CompactionPlan | None = None,
+        *,
+        full: bool = False,
+        where: str | Expression | None = None,
+        progress: bool = False,
+        commit_every: int | None = None,
+    ) -> CompactionReport:
+        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
+        return self.maintenance.compact(
+            plan, full=full, where=where, progress=progress, commit_every=commit_every
+        )
+
+    def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
+        """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
+
+        Args:
+            version: Snapshot id; None for the latest.
+        """
+        import json
+
+        return [json.loads(text) for text in self._core.files(version)]
+
+    def alter(self) -> Alter:
+        """Start a chain of changes of the definition."""
+        return Alter(self._core)
+
+
+def _open(location: str, options: Mapping[str, str], branch: str) -> Table:
+    return Table(_core.Table.open(location, dict(options), branch))

@@ -1,0 +1,131 @@
+"""Writing: a :class:`TableWrite` collects rows and commits them as one snapshot (and a compaction as another)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from siltstone import _core
+from siltstone._args import Size, arrow_stream, size_bytes
+from siltstone.report import CommitReport
+
+RowKinds = str | Sequence[str] | Any
+
+
+class TableWrite:
+    """A writer. Use it as a context manager; what was not committed when it closes is deleted.
+
+    Example:
+        >>> t = example_table()
+        >>> with t.writer() as w:
+        ...     w.write([{"id": 9, "item": "cap"}])
+        ...     report = w.commit()
+        >>> report.rows
+        1
+    """
+
+    def __init__(
+        self,
+        table: _core.Table,
+        *,
+        commit_user: str | None = None,
+        memory_limit: Size | None = None,
+        spill_dir: str | None = None,
+    ) -> None:
+        """Use :meth:`siltstone.Table.writer`."""
+        self._table = table
+        limit = size_bytes(memory_limit)
+        self._core = table.writer(commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir)
+
+    def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
+        """Add rows.
+
+        Args:
+            data: An Arrow object, a pandas frame or a list of dicts; columns in any order.
+            row_kind: ``"+I" "-U" "+U" "-D"`` for all rows, or one per row. Where the table has ``rowkind.field``,
+                the field wins. Append tables take ``"+I"`` only.
+
+        Raises:
+            SchemaMismatch: Unknown or missing columns, or types that do not convert without loss.
+            NullInKey: A null in a key column or a NOT NULL column.
+            LengthExceeded: A text or number that does not fit its column.
+            InvalidRowKind: A row kind that does not exist.
+        """
+        self._core.write(arrow_stream(data, self._table), _kinds(row_kind))
+
+    def compact(self, *, full: bool = False) -> None:
+        """Compact the buckets written to, as part of the next commit."""
+        self._core.compact(full)
+
+    def prepare_commit(self) -> list[bytes]:
+        """Flush, and return one serialized ``CommitMessage`` a bucket, for somebody else to commit."""
+        return self._core.prepare_commit()
+
+    def commit(
+        self, identifier: int | None = None, watermark: int | None = None, *, allow_empty: bool = False
+    ) -> CommitReport:
+        """Publish what was written.
+
+        Args:
+            identifier: Explicit identifiers are idempotent for one commit user: one that is not above the user's
+                last is reported as committed already. None takes the next free one.
+            watermark: Event-time watermark, epoch milliseconds; it never goes back.
+            allow_empty: Make a snapshot although nothing was written.
+
+        Raises:
+            CommitConflict: Another commit changed what this one relies on; nothing was committed.
+            CommitRetriesExhausted: Other writers won every race.
+        """
+        return CommitReport.from_json(self._core.commit(identifier, watermark, allow_empty))
+
+    @property
+    def commit_user(self) -> str:
+        """The user of its commits."""
+        return self._core.commit_user
+
+    def close(self) -> None:
+        """Delete what was not committed."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        """The writer itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+
+def _kinds(row_kind: RowKinds | None) -> str | list[str] | None:
+    """One kind, or a list with one per row."""
+    if row_kind is None or isinstance(row_kind, str):
+        return row_kind
+    if hasattr(row_kind, "to_pylist"):
+        row_kind = row_kind.to_pylist()
+    return [str(k) if k is not None else "null" for k in row_kind]
+
+
+def commit_messages(
+    table: _core.Table,
+    messages: Iterable[bytes],
+    *,
+    commit_user: str | None = None,
+    identifier: int | None = None,
+    watermark: int | None = None,
+    overwrite: Mapping[str, Any] | None = None,
+) -> CommitReport:
+    """Commit messages that writers or compaction tasks prepared elsewhere, as one commit.
+
+    Args:
+        table: The table.
+        messages: Serialized commit messages.
+        commit_user: User of the commit; a new one when None.
+        identifier: See :meth:`TableWrite.commit`.
+        watermark: See :meth:`TableWrite.commit`.
+        overwrite: ``{"dynamic": True}`` or ``{"partition": {...}}`` to replace partitions; None to add.
+    """
+    text = table.commit(list(messages), commit_user, identifier, watermark, False, overwrite)
+    return CommitReport.from_json(text)
