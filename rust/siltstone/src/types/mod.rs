@@ -4,8 +4,10 @@
 //! (`decisions.md`, "Types at the border").
 
 mod arrow;
+mod from_arrow;
 
 pub use arrow::{arrow_schema, arrow_type};
+pub use from_arrow::data_type_from_arrow;
 
 /// The largest length of CHAR, VARCHAR, BINARY and VARBINARY; a VARCHAR of it is written STRING.
 pub const MAX_LENGTH: u32 = 2_147_483_647;
