@@ -1,1 +1,3 @@
-//! placeholder
+//! File formats: one folder each.
+
+pub mod avro;

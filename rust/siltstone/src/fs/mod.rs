@@ -3,11 +3,17 @@
 //! Publishing never replaces: [`FileIo::publish`] either makes the whole file or fails with
 //! `FileExists` (`decisions.md`, "Safety").
 
-use std::sync::Arc;
+mod fault;
+mod local;
+
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
-use crate::error::Result;
+pub use fault::{FailWhen, FaultFileIo};
+pub use local::LocalFileIo;
+
+use crate::error::{Error, Result};
 
 /// What a listing says about one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +32,7 @@ pub struct FileStatus {
 pub trait OutputFile: std::io::Write + Send {
     /// Bytes written so far.
     fn position(&self) -> u64;
-    /// Flushes, and makes the content durable (fsync) when `sync` is true.
+    /// Flushes, and makes the content durable (fsync) when `sync` is true; the name needs [`FileIo::sync_dir`].
     fn close(self: Box<Self>, sync: bool) -> Result<u64>;
 }
 
@@ -48,14 +54,15 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>>;
     /// Creates a file that must not exist, parents included, to be written in pieces (data files, spills).
     fn create(&self, path: &str) -> Result<Box<dyn OutputFile>>;
-    /// Writes a whole file that must not exist (unique names: manifests, index files); durable when `sync`.
+    /// Writes a whole file that must not exist (unique names: manifests, index files). With `sync` its content
+    /// is durable; its name is only after [`FileIo::sync_dir`].
     fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
     /// Publishes a whole file atomically and durably: readers see nothing or everything, and an existing
     /// file is never replaced (`FileExists`). Snapshots, schemas.
     fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
-    /// Replaces a small file atomically (hints, tags with replace).
+    /// Replaces a small file atomically (hints, tags with replace). The content is durable, the name not yet.
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;
-    /// Makes the names in a directory durable.
+    /// Makes the names in a directory durable, and the directory itself when this handle created it.
     fn sync_dir(&self, path: &str) -> Result<()>;
     /// Children of a directory; empty when it does not exist.
     fn list(&self, path: &str) -> Result<Vec<FileStatus>>;
@@ -75,3 +82,25 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
 
 /// A shared storage handle.
 pub type FileIoRef = Arc<dyn FileIo>;
+
+/// A path without its `file:` scheme: storages take plain absolute paths, `_EXTERNAL_PATH` and catalogs give URIs.
+pub fn strip_scheme(path: &str) -> &str {
+    let Some(rest) = path.strip_prefix("file:") else {
+        return path;
+    };
+    match rest.strip_prefix("//") {
+        Some(after) if after.starts_with('/') => after,
+        Some(after) => after.find('/').and_then(|at| after.get(at..)).unwrap_or(rest),
+        None => rest,
+    }
+}
+
+/// `start..start + length` when the file has that many bytes; a short file is corrupt, and nothing is allocated.
+fn checked_range(path: &str, size: u64, start: u64, length: u64) -> Result<Range<usize>> {
+    let end = start.checked_add(length).filter(|&end| end <= size);
+    let range = end.and_then(|end| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?));
+    range.ok_or_else(|| Error::corrupt(path, start, format!("{length} bytes"), format!("a file of {size} bytes")))
+}
+
+#[cfg(test)]
+mod tests;

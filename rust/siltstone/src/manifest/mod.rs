@@ -2,12 +2,21 @@
 //!
 //! Source: format chapters 4 and 8.1; `org.apache.paimon.manifest`, `DataFileMeta` of `io`.
 
+mod codec;
 mod increment;
+mod location;
+mod merge;
 mod model;
+mod store;
 
-pub use increment::{BucketId, CompactIncrement, DataIncrement};
-
-pub use model::{
-    DataFileMeta, DeletionVectorRange, EntryId, EntryKind, FileSource, IndexManifestEntry, ManifestEntry,
-    ManifestFileMeta,
+pub use codec::{
+    EntryHead, decode_index_manifest, decode_manifest, decode_manifest_list, decode_manifest_where,
+    encode_index_manifest, encode_manifest, encode_manifest_list,
 };
+pub use increment::{BucketId, CompactIncrement, DataIncrement};
+pub use merge::{live_entries, merge_entries};
+pub use model::{
+    DataFileMeta, DeletionVectorRange, EntryId, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
+    ManifestEntry, ManifestFileMeta,
+};
+pub use store::ManifestStore;

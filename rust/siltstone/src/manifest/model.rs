@@ -156,8 +156,8 @@ pub struct DeletionVectorRange {
     pub cardinality: Option<i64>,
 }
 
-/// One index file of a bucket. Fields that this version does not know travel in `unknown`.
-#[derive(Clone, Debug, PartialEq)]
+/// One index file of a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexManifestEntry {
     /// `_KIND`
     pub kind: EntryKind,
@@ -177,6 +177,23 @@ pub struct IndexManifestEntry {
     pub deletion_vectors: Option<Vec<DeletionVectorRange>>,
     /// `_EXTERNAL_PATH`
     pub external_path: Option<String>,
-    /// `_GLOBAL_INDEX` as it was decoded, to be written back unchanged
-    pub global_index: Option<apache_avro::types::Value>,
+    /// `_GLOBAL_INDEX`, never interpreted, written back unchanged
+    pub global_index: Option<GlobalIndexMeta>,
+}
+
+/// What a global index entry says beyond its file (`GlobalIndexMeta`); carried over, not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GlobalIndexMeta {
+    /// `_ROW_RANGE_START`
+    pub row_range_start: i64,
+    /// `_ROW_RANGE_END`
+    pub row_range_end: i64,
+    /// `_INDEX_FIELD_ID`
+    pub index_field_id: i32,
+    /// `_EXTRA_FIELD_IDS`
+    pub extra_field_ids: Option<Vec<i32>>,
+    /// `_INDEX_META`
+    pub index_meta: Option<Vec<u8>>,
+    /// `_SOURCE_META` (2.x)
+    pub source_meta: Option<Vec<u8>>,
 }

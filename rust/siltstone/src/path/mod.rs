@@ -1,5 +1,11 @@
-//! Where files live.
+//! Where files live: directories and names of one table.
+//!
+//! Source: format chapters 1.1 to 1.4; `FileStorePathFactory`, `DataFilePathFactory`, `PartitionPathUtils`.
 
-/// Names of directories and files of one table. (Declared early so that others compile.)
-#[derive(Debug)]
-pub struct PathFactory {}
+mod escape;
+mod factory;
+mod names;
+
+pub use escape::{escape, unescape};
+pub use factory::{PathFactory, branch_root};
+pub use names::{FileNames, MetaNames, file_extension, format_of};

@@ -20,8 +20,8 @@ const LAYERS: &[&[&str]] = &[
     // metadata
     &["stats", "snapshot"],
     &["schema"],
-    &["manifest"],
     &["path"],
+    &["manifest"],
     // data
     &["index"],
     &["io"],

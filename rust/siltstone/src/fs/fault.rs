@@ -1,0 +1,406 @@
+//! A storage in memory that fails when told to and forgets what was not made durable.
+//!
+//! `kill -9` does not show what a power loss does; this does. Every name has a volatile and a durable
+//! state: a file's content becomes durable with `sync`, its name with `sync_dir` of its directory.
+//! [`FaultFileIo::crash`] goes back to the durable state. Deletions and replacements are names, too.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+
+use super::{
+    FileIo, FileStatus, InputFile, OutputFile, checked_range,
+    local::{exists_already, not_found},
+};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Whether the call that fails has had its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailWhen {
+    /// The call fails before it does anything.
+    Before,
+    /// The call does its work, and then fails (an answer that was lost).
+    After,
+}
+
+/// Storage in memory for crash tests. Clones share the storage.
+#[derive(Clone, Debug, Default)]
+pub struct FaultFileIo {
+    state: Arc<Mutex<State>>,
+}
+
+type FileId = u64;
+
+#[derive(Debug, Default)]
+struct State {
+    calls: u64,
+    fail_at: Option<(u64, FailWhen)>,
+    clock_millis: i64,
+    next_id: FileId,
+    contents: BTreeMap<FileId, Content>,
+    names: BTreeMap<String, FileId>,
+    durable_names: BTreeMap<String, FileId>,
+    dirs: BTreeSet<String>,
+    trace: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    data: Vec<u8>,
+    durable: Bytes,
+    modified_millis: i64,
+}
+
+impl FaultFileIo {
+    /// An empty storage that does not fail.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls so far. Each method of the storage is one, each `write` and `close` of an output file and each
+    /// `read_range`; `publish` is four (temporary file, link, removal, directory).
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// What each call was, for the message of a failing test.
+    pub fn trace(&self) -> Vec<String> {
+        self.state().trace.clone()
+    }
+
+    /// The first `n` calls from now succeed; the next one fails, with or without its effect, and all after it.
+    pub fn fail_after(&self, n: u64, when: FailWhen) {
+        let mut state = self.state();
+        state.fail_at = Some((state.calls + n, when));
+    }
+
+    /// Calls succeed again (the process lives, the storage is back).
+    pub fn heal(&self) {
+        self.state().fail_at = None;
+    }
+
+    /// Power loss and restart: every name and content that was not made durable is gone, deletions that were
+    /// not are undone. A durable name whose content is not durable is an empty file. Calls succeed again.
+    pub fn crash(&self) {
+        let mut state = self.state();
+        state.fail_at = None;
+        state.names = state.durable_names.clone();
+        state.forget_unsynced();
+    }
+
+    /// Like [`FaultFileIo::crash`], except that all names survive: file systems may write names early,
+    /// but never content that was not synced.
+    pub fn crash_keeping_names(&self) {
+        let mut state = self.state();
+        state.fail_at = None;
+        state.durable_names = state.names.clone();
+        state.forget_unsynced();
+    }
+
+    /// Puts a durable file there, not counted as a call.
+    pub fn put(&self, path: &str, data: &[u8]) {
+        let mut state = self.state();
+        let id = state.add(path, data.to_vec());
+        state.sync_content(id);
+        state.durable_names.insert(path.to_owned(), id);
+    }
+
+    /// Paths of all files, not counted as a call.
+    pub fn paths(&self) -> Vec<String> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// Counts a call and runs its effect unless this is a call that fails.
+    fn call<T>(&self, what: &str, path: &str, effect: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut state = self.state();
+        let number = state.calls;
+        state.calls += 1;
+        state.trace.push(format!("{number} {what} {path}"));
+        match state.fail_at {
+            Some((at, FailWhen::After)) if number == at => {
+                let _ = effect(&mut state);
+                Err(failed(what, path, number))
+            }
+            Some((at, _)) if number >= at => Err(failed(what, path, number)),
+            _ => effect(&mut state),
+        }
+    }
+}
+
+fn failed(what: &str, path: &str, number: u64) -> Error {
+    Error::new(ErrorKind::Storage, format!("injected failure of {what}")).with("file", path).with("call", number)
+}
+
+impl State {
+    fn tick(&mut self) -> i64 {
+        self.clock_millis += 1;
+        self.clock_millis
+    }
+
+    fn add(&mut self, path: &str, data: Vec<u8>) -> FileId {
+        let id = self.next_id;
+        self.next_id += 1;
+        let modified_millis = self.tick();
+        self.contents.insert(id, Content { data, durable: Bytes::new(), modified_millis });
+        self.names.insert(path.to_owned(), id);
+        self.add_dirs(parent(path));
+        id
+    }
+
+    fn add_new(&mut self, path: &str, data: Vec<u8>) -> Result<FileId> {
+        if self.names.contains_key(path) {
+            return Err(exists_already(path));
+        }
+        Ok(self.add(path, data))
+    }
+
+    fn add_dirs(&mut self, directory: &str) {
+        let mut at = directory;
+        while !at.is_empty() && self.dirs.insert(at.to_owned()) {
+            at = parent(at);
+        }
+    }
+
+    fn sync_content(&mut self, id: FileId) {
+        if let Some(content) = self.contents.get_mut(&id) {
+            content.durable = Bytes::copy_from_slice(&content.data);
+        }
+    }
+
+    fn sync_names(&mut self, directory: &str) {
+        let inside = |path: &str| parent(path) == directory;
+        self.durable_names.retain(|path, _| !inside(path));
+        let now = self.names.iter().filter(|(path, _)| inside(path));
+        self.durable_names.extend(now.map(|(path, id)| (path.clone(), *id)));
+    }
+
+    fn forget_unsynced(&mut self) {
+        let named: BTreeSet<FileId> = self.names.values().copied().collect();
+        self.contents.retain(|id, _| named.contains(id));
+        for content in self.contents.values_mut() {
+            content.data = content.durable.to_vec();
+        }
+        let parents: Vec<String> = self.names.keys().map(|path| parent(path).to_owned()).collect();
+        self.dirs.clear();
+        for directory in parents {
+            self.add_dirs(&directory);
+        }
+    }
+
+    fn content(&self, path: &str) -> Result<&Content> {
+        self.names.get(path).and_then(|id| self.contents.get(id)).ok_or_else(|| not_found(path))
+    }
+
+    fn status(&self, path: &str) -> Option<FileStatus> {
+        if let Ok(content) = self.content(path) {
+            return Some(FileStatus {
+                path: path.to_owned(),
+                size: content.data.len() as u64,
+                is_dir: false,
+                modified_millis: content.modified_millis,
+            });
+        }
+        let is_dir = self.dirs.contains(path);
+        is_dir.then(|| FileStatus { path: path.to_owned(), size: 0, is_dir, modified_millis: 0 })
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
+fn below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+}
+
+impl FileIo for FaultFileIo {
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.call("read", path, |s| Ok(Bytes::copy_from_slice(&s.content(path)?.data)))
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {
+        let data = self.call("open", path, |s| Ok(Bytes::copy_from_slice(&s.content(path)?.data)))?;
+        Ok(Arc::new(FaultInput { io: self.clone(), path: path.to_owned(), data }))
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn OutputFile>> {
+        let id = self.call("create", path, |s| s.add_new(path, Vec::new()))?;
+        Ok(Box::new(FaultOutput { io: self.clone(), path: path.to_owned(), id, position: 0 }))
+    }
+
+    fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        self.call("write_new", path, |s| {
+            let id = s.add_new(path, data.to_vec())?;
+            if sync {
+                s.sync_content(id);
+            }
+            Ok(())
+        })
+    }
+
+    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        let directory = parent(path);
+        let temporary = format!("{directory}/.{}.tmp", path.rsplit('/').next().unwrap_or(path));
+        let id = self.call("publish: temporary file", path, |s| {
+            let id = s.add(&temporary, data.to_vec());
+            if sync {
+                s.sync_content(id);
+            }
+            Ok(id)
+        })?;
+        let linked = self.call("publish: link", path, |s| {
+            if s.names.contains_key(path) {
+                return Err(exists_already(path));
+            }
+            s.names.insert(path.to_owned(), id);
+            Ok(())
+        });
+        let removed = self.call("publish: remove temporary file", path, |s| {
+            s.names.remove(&temporary);
+            Ok(())
+        });
+        linked.and(removed)?;
+        if sync { self.sync_dir(directory) } else { Ok(()) }
+    }
+
+    fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
+        self.call("overwrite", path, |s| {
+            let id = s.add(path, data.to_vec());
+            s.sync_content(id);
+            Ok(())
+        })
+    }
+
+    fn sync_dir(&self, path: &str) -> Result<()> {
+        self.call("sync_dir", path, |s| {
+            s.sync_names(path.trim_end_matches('/'));
+            Ok(())
+        })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<FileStatus>> {
+        let directory = path.trim_end_matches('/');
+        self.call("list", path, |s| {
+            let children = s.names.keys().chain(&s.dirs).filter(|p| parent(p) == directory && !p.is_empty());
+            Ok(children.filter_map(|p| s.status(p)).collect())
+        })
+    }
+
+    fn exists(&self, path: &str) -> Result<bool> {
+        self.call("exists", path, |s| Ok(s.status(path).is_some()))
+    }
+
+    fn status(&self, path: &str) -> Result<Option<FileStatus>> {
+        self.call("status", path, |s| Ok(s.status(path)))
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.call("delete", path, |s| {
+            s.names.remove(path);
+            Ok(())
+        })
+    }
+
+    fn delete_dir(&self, path: &str) -> Result<()> {
+        self.call("delete_dir", path, |s| {
+            s.names.retain(|name, _| !below(name, path));
+            s.dirs.retain(|name| name != path && !below(name, path));
+            Ok(())
+        })
+    }
+
+    fn create_dir(&self, path: &str) -> Result<()> {
+        self.call("create_dir", path, |s| {
+            s.add_dirs(path.trim_end_matches('/'));
+            Ok(())
+        })
+    }
+
+    fn rename_dir(&self, from: &str, to: &str) -> Result<()> {
+        self.call("rename_dir", from, |s| {
+            if s.status(to).is_some() {
+                return Err(exists_already(to));
+            }
+            if s.status(from).is_none() {
+                return Err(not_found(from));
+            }
+            let moved = |path: &str| path.strip_prefix(from).map(|rest| format!("{to}{rest}"));
+            let inside = |path: &str| path == from || below(path, from);
+            let names = std::mem::take(&mut s.names).into_iter();
+            s.names = names.map(|(p, id)| (moved(&p).filter(|_| inside(&p)).unwrap_or(p), id)).collect();
+            let dirs = std::mem::take(&mut s.dirs).into_iter();
+            s.dirs = dirs.map(|p| moved(&p).filter(|_| inside(&p)).unwrap_or(p)).collect();
+            s.add_dirs(to);
+            Ok(())
+        })
+    }
+}
+
+struct FaultInput {
+    io: FaultFileIo,
+    path: String,
+    data: Bytes,
+}
+
+impl InputFile for FaultInput {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.data.len() as u64)
+    }
+
+    fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
+        let range = checked_range(&self.path, self.data.len() as u64, start, length)?;
+        self.io.call("read_range", &self.path, |_| Ok(self.data.slice(range)))
+    }
+}
+
+struct FaultOutput {
+    io: FaultFileIo,
+    path: String,
+    id: FileId,
+    position: u64,
+}
+
+impl Write for FaultOutput {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let append = |s: &mut State| {
+            if let Some(content) = s.contents.get_mut(&self.id) {
+                content.data.extend_from_slice(data);
+            }
+            Ok(())
+        };
+        self.io.call("write", &self.path, append).map_err(io::Error::other)?;
+        self.position += data.len() as u64;
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl OutputFile for FaultOutput {
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn close(self: Box<Self>, sync: bool) -> Result<u64> {
+        self.io.call("close", &self.path, |s| {
+            if sync {
+                s.sync_content(self.id);
+            }
+            Ok(self.position)
+        })
+    }
+}

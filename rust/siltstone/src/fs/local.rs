@@ -1,0 +1,346 @@
+//! The local file system.
+//!
+//! Durability: a file's content by `fsync` of the file, its name by `fsync` of its directory. A directory
+//! that this handle created is made durable, with its own parents, by the first [`FileIo::sync_dir`] below it.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File, OpenOptions},
+    io::{self, BufWriter, Read as _, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::UNIX_EPOCH,
+};
+
+use bytes::Bytes;
+
+use super::{FileIo, FileStatus, InputFile, OutputFile};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Bytes collected before the operating system is asked to write.
+const WRITE_BUFFER: usize = 256 * 1024;
+
+/// Files of this machine (or mounted ones with `link`).
+#[derive(Debug, Default)]
+pub struct LocalFileIo {
+    /// Directories made by this handle whose name in their parent may not be durable.
+    fresh_dirs: Mutex<HashSet<PathBuf>>,
+}
+
+impl LocalFileIo {
+    /// A handle on the local file system.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Creates a directory with its parents and remembers which of them are new.
+    fn ensure_dir(&self, directory: &Path) -> Result<()> {
+        let mut missing = Vec::new();
+        let mut at = directory;
+        while !at.as_os_str().is_empty() && !at.is_dir() {
+            missing.push(at.to_path_buf());
+            match at.parent() {
+                Some(parent) => at = parent,
+                None => break,
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        fs::create_dir_all(directory).map_err(|e| storage("create the directory", directory, e))?;
+        self.fresh_dirs.lock().unwrap_or_else(PoisonError::into_inner).extend(missing);
+        Ok(())
+    }
+
+    fn ensure_parent(&self, path: &Path) -> Result<()> {
+        match path.parent() {
+            Some(parent) => self.ensure_dir(parent),
+            None => Ok(()),
+        }
+    }
+
+    fn create_new(&self, path: &str) -> Result<File> {
+        let target = Path::new(path);
+        let open = || OpenOptions::new().write(true).create_new(true).open(target);
+        let opened = match open() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                self.ensure_parent(target)?;
+                open()
+            }
+            other => other,
+        };
+        opened.map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => exists_already(path),
+            _ => storage("create the file", target, e),
+        })
+    }
+
+    /// A finished temporary file beside `path`, its name starting with a dot.
+    fn write_temporary(&self, path: &str, data: &[u8], sync: bool) -> Result<String> {
+        let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let temporary = format!("{directory}/.{name}.{}.tmp", uuid::Uuid::new_v4());
+        self.write_new(&temporary, data, sync)?;
+        Ok(temporary)
+    }
+}
+
+impl FileIo for LocalFileIo {
+    fn read(&self, path: &str) -> Result<Bytes> {
+        let mut file = open_existing(path)?;
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(|e| storage("read the file", Path::new(path), e))?;
+        Ok(Bytes::from(content))
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {
+        let file = open_existing(path)?;
+        let size = file.metadata().map_err(|e| storage("read the file's size", Path::new(path), e))?.len();
+        Ok(Arc::new(LocalInput { path: path.to_owned(), file, size }))
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn OutputFile>> {
+        let file = self.create_new(path)?;
+        let out = BufWriter::with_capacity(WRITE_BUFFER, file);
+        Ok(Box::new(LocalOutput { path: path.to_owned(), out, position: 0 }))
+    }
+
+    fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        let mut file = self.create_new(path)?;
+        let mut write = || -> io::Result<()> {
+            file.write_all(data)?;
+            if sync { file.sync_all() } else { Ok(()) }
+        };
+        write().map_err(|e| {
+            let _ = fs::remove_file(path);
+            storage("write the file", Path::new(path), e)
+        })
+    }
+
+    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        let target = Path::new(path);
+        if target.exists() {
+            return Err(exists_already(path));
+        }
+        let temporary = self.write_temporary(path, data, sync)?;
+        let linked = fs::hard_link(&temporary, target);
+        // over NFS a link can succeed and its answer be lost: then the temporary file has two names
+        let really_linked = linked.is_ok() || link_count(&temporary) == 2;
+        let _ = fs::remove_file(&temporary);
+        match linked {
+            Err(e) if !really_linked => return Err(not_published(path, e)),
+            _ => {}
+        }
+        match target.parent() {
+            Some(directory) if sync => self.sync_dir(&directory.to_string_lossy()),
+            _ => Ok(()),
+        }
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "this is the place that replaces small files")]
+    fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
+        let temporary = self.write_temporary(path, data, true)?;
+        fs::rename(&temporary, path).map_err(|e| {
+            let _ = fs::remove_file(&temporary);
+            storage("replace the file", Path::new(path), e)
+        })
+    }
+
+    fn sync_dir(&self, path: &str) -> Result<()> {
+        let mut at = Path::new(path);
+        loop {
+            let synced = File::open(at).and_then(|directory| directory.sync_all());
+            synced.map_err(|e| storage("make the directory durable", at, e))?;
+            let fresh = self.fresh_dirs.lock().unwrap_or_else(PoisonError::into_inner).remove(at);
+            match at.parent() {
+                Some(parent) if fresh && !parent.as_os_str().is_empty() => at = parent,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<FileStatus>> {
+        let directory = Path::new(path);
+        let children = match fs::read_dir(directory) {
+            Ok(children) => children,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
+            Err(e) => return Err(storage("list the directory", directory, e)),
+        };
+        let mut out = Vec::new();
+        for child in children {
+            let child = child.map_err(|e| storage("list the directory", directory, e))?;
+            let child_path = format!("{}/{}", path.trim_end_matches('/'), child.file_name().to_string_lossy());
+            // a child may vanish between the listing and this question
+            out.extend(self.status(&child_path)?);
+        }
+        Ok(out)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool> {
+        Path::new(path).try_exists().map_err(|e| storage("look for the file", Path::new(path), e))
+    }
+
+    fn status(&self, path: &str) -> Result<Option<FileStatus>> {
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(e) => return Err(storage("read the file's status", Path::new(path), e)),
+        };
+        let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        Ok(Some(FileStatus {
+            path: path.to_owned(),
+            size: if metadata.is_dir() { 0 } else { metadata.len() },
+            is_dir: metadata.is_dir(),
+            modified_millis: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
+        }))
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        absent_is_fine(fs::remove_file(path), "delete the file", path)
+    }
+
+    fn delete_dir(&self, path: &str) -> Result<()> {
+        absent_is_fine(fs::remove_dir_all(path), "delete the directory", path)
+    }
+
+    fn create_dir(&self, path: &str) -> Result<()> {
+        self.ensure_dir(Path::new(path))
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the existence of the target is checked; files never go this way")]
+    fn rename_dir(&self, from: &str, to: &str) -> Result<()> {
+        if self.exists(to)? {
+            return Err(exists_already(to));
+        }
+        self.ensure_parent(Path::new(to))?;
+        fs::rename(from, to).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => not_found(from),
+            _ => storage("rename the directory", Path::new(from), e).with("to", to),
+        })
+    }
+}
+
+struct LocalInput {
+    path: String,
+    file: File,
+    size: u64,
+}
+
+impl InputFile for LocalInput {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.size)
+    }
+
+    fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
+        let mut buffer = vec![0; super::checked_range(&self.path, self.size, start, length)?.len()];
+        read_exact_at(&self.file, &mut buffer, start)
+            .map_err(|e| storage("read the file", Path::new(&self.path), e))?;
+        Ok(Bytes::from(buffer))
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, start)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        let n = std::os::windows::fs::FileExt::seek_read(file, buffer, start)?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        buffer = buffer.get_mut(n..).unwrap_or_default();
+        start += n as u64;
+    }
+    Ok(())
+}
+
+struct LocalOutput {
+    path: String,
+    out: BufWriter<File>,
+    position: u64,
+}
+
+impl Write for LocalOutput {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let n = self.out.write(data)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl OutputFile for LocalOutput {
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn close(mut self: Box<Self>, sync: bool) -> Result<u64> {
+        let mut finish = || -> io::Result<()> {
+            self.out.flush()?;
+            if sync { self.out.get_ref().sync_all() } else { Ok(()) }
+        };
+        finish().map_err(|e| storage("write the file", Path::new(&self.path), e))?;
+        Ok(self.position)
+    }
+}
+
+fn open_existing(path: &str) -> Result<File> {
+    File::open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_found(path),
+        _ => storage("open the file", Path::new(path), e),
+    })
+}
+
+#[cfg(unix)]
+fn link_count(path: &str) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).map_or(0, |m| m.nlink())
+}
+
+#[cfg(not(unix))]
+fn link_count(_path: &str) -> u64 {
+    0
+}
+
+pub(super) fn not_found(path: &str) -> Error {
+    Error::new(ErrorKind::FileNotFound, "the file does not exist").with("file", path)
+}
+
+pub(super) fn exists_already(path: &str) -> Error {
+    Error::new(ErrorKind::FileExists, "the file exists already").with("file", path)
+}
+
+fn not_published(path: &str, e: io::Error) -> Error {
+    match e.kind() {
+        io::ErrorKind::AlreadyExists => exists_already(path),
+        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => {
+            storage("publish the file by a hard link", Path::new(path), e)
+                .hint("the file system must support hard links: a rename could replace another commit")
+        }
+        _ => storage("publish the file", Path::new(path), e),
+    }
+}
+
+fn storage(what: &str, path: &Path, e: io::Error) -> Error {
+    Error::new(ErrorKind::Storage, format!("cannot {what}")).with("file", path.display()).caused_by(e)
+}
+
+fn absent_is_fine(done: io::Result<()>, what: &str, path: &str) -> Result<()> {
+    match done {
+        Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(storage(what, Path::new(path), e))
+        }
+        _ => Ok(()),
+    }
+}

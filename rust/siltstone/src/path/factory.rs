@@ -1,0 +1,185 @@
+//! Directories of one table.
+
+use super::escape;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    options::CoreOptions,
+    row::{BinaryRow, Datum, datum_to_legacy_text, datum_to_text},
+    schema::TableSchema,
+    types::DataType,
+};
+
+/// The bucket of rows that have no bucket yet.
+const POSTPONE_BUCKET: i32 = -2;
+
+/// Paths of one table. Data, manifests, index files and statistics of all branches live below the main table's root.
+#[derive(Clone, Debug)]
+pub struct PathFactory {
+    location: String,
+    data_root: String,
+    partition_names: Vec<String>,
+    partition_types: Vec<DataType>,
+    default_partition: String,
+    legacy_names: bool,
+    index_in_bucket: bool,
+}
+
+/// Where a branch keeps its `schema`, `snapshot`, `tag`, `changelog` and `consumer`.
+pub fn branch_root(location: &str, branch: &str) -> String {
+    let location = location.trim_end_matches('/');
+    if branch.is_empty() || branch == "main" {
+        location.to_owned()
+    } else {
+        format!("{location}/branch/branch-{branch}")
+    }
+}
+
+impl PathFactory {
+    /// Paths of the table at `location` (the main table's root, also for a branch).
+    pub fn new(location: &str, schema: &TableSchema, _options: &CoreOptions) -> Self {
+        let location = location.trim_end_matches('/').to_owned();
+        let option = |key: &str| schema.options.get(key).map(|v| v.trim()).filter(|v| !v.is_empty());
+        let data_root = match option("data-file.path-directory") {
+            Some(directory) => format!("{location}/{}", directory.trim_matches('/')),
+            None => location.clone(),
+        };
+        let fields = schema.partition_fields();
+        Self {
+            data_root,
+            partition_names: fields.iter().map(|f| f.name.clone()).collect(),
+            partition_types: fields.iter().map(|f| f.data_type.clone()).collect(),
+            default_partition: option("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_owned(),
+            legacy_names: option("partition.legacy-name").is_none_or(|v| !v.eq_ignore_ascii_case("false")),
+            index_in_bucket: option("index-file-in-data-file-dir").is_some_and(|v| v.eq_ignore_ascii_case("true")),
+            location,
+        }
+    }
+
+    /// The main table's root.
+    pub fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// Names of the partition keys, in their order.
+    pub fn partition_names(&self) -> &[String] {
+        &self.partition_names
+    }
+
+    /// Types of the partition keys.
+    pub fn partition_types(&self) -> &[DataType] {
+        &self.partition_types
+    }
+
+    /// Where a branch keeps its metadata.
+    pub fn branch_root(&self, branch: &str) -> String {
+        branch_root(&self.location, branch)
+    }
+
+    /// Directory of `schema-<n>`.
+    pub fn schema_dir(&self, branch: &str) -> String {
+        format!("{}/schema", self.branch_root(branch))
+    }
+
+    /// Directory of `snapshot-<n>`.
+    pub fn snapshot_dir(&self, branch: &str) -> String {
+        format!("{}/snapshot", self.branch_root(branch))
+    }
+
+    /// Directory of `tag-<name>`.
+    pub fn tag_dir(&self, branch: &str) -> String {
+        format!("{}/tag", self.branch_root(branch))
+    }
+
+    /// Directory of manifests, manifest lists and index manifests.
+    pub fn manifest_dir(&self) -> String {
+        format!("{}/manifest", self.location)
+    }
+
+    /// A file of the manifest directory.
+    pub fn manifest(&self, name: &str) -> String {
+        format!("{}/manifest/{name}", self.location)
+    }
+
+    /// Directory of index files that are not kept beside the data.
+    pub fn index_dir(&self) -> String {
+        format!("{}/index", self.location)
+    }
+
+    /// A file of the index directory.
+    pub fn index_file(&self, name: &str) -> String {
+        format!("{}/index/{name}", self.location)
+    }
+
+    /// Directory where a bucket's index files go: `index/`, or with `index-file-in-data-file-dir` the bucket's.
+    pub fn index_dir_of(&self, partition: &[u8], bucket: i32) -> Result<String> {
+        if self.index_in_bucket { self.bucket_dir(partition, bucket) } else { Ok(self.index_dir()) }
+    }
+
+    /// A statistics file.
+    pub fn statistics(&self, name: &str) -> String {
+        format!("{}/statistics/{name}", self.location)
+    }
+
+    /// Directory of a bucket; `partition` is a serialized `BinaryRow`.
+    pub fn bucket_dir(&self, partition: &[u8], bucket: i32) -> Result<String> {
+        let directory = self.partition_dir(partition)?;
+        Ok(if bucket == POSTPONE_BUCKET {
+            format!("{directory}/bucket-postpone")
+        } else {
+            format!("{directory}/bucket-{bucket}")
+        })
+    }
+
+    /// Directory of a partition; without partition keys the directory of the buckets.
+    pub fn partition_dir(&self, partition: &[u8]) -> Result<String> {
+        let path = self.partition_path(partition)?;
+        Ok(if path.is_empty() { self.data_root.clone() } else { format!("{}/{path}", self.data_root) })
+    }
+
+    /// `<key>=<value>/…` below the data root; empty without partition keys.
+    pub fn partition_path(&self, partition: &[u8]) -> Result<String> {
+        let spec = self.partition_spec(partition)?;
+        let levels = spec.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value)));
+        Ok(levels.collect::<Vec<_>>().join("/"))
+    }
+
+    /// Name and text of each partition value, as directories have them before escaping.
+    pub fn partition_spec(&self, partition: &[u8]) -> Result<Vec<(String, String)>> {
+        if self.partition_names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let row = BinaryRow::from_serialized(partition)?;
+        if row.arity() != self.partition_types.len() {
+            return Err(Error::new(
+                ErrorKind::CorruptFile,
+                format!(
+                    "a partition has {} values, the table has {} partition keys",
+                    row.arity(),
+                    self.partition_types.len()
+                ),
+            ));
+        }
+        let values = row.datums(&self.partition_types)?;
+        let named = self.partition_names.iter().zip(values.iter().zip(&self.partition_types));
+        Ok(named.map(|(name, (value, data_type))| (name.clone(), self.value_text(value, data_type))).collect())
+    }
+
+    /// Null and blank values share the default partition's directory.
+    fn value_text(&self, value: &Datum, data_type: &DataType) -> String {
+        let text = match value {
+            Datum::Null => String::new(),
+            _ if self.legacy_names => datum_to_legacy_text(value, data_type),
+            _ => datum_to_text(value, data_type),
+        };
+        if text.chars().all(is_java_whitespace) { self.default_partition.clone() } else { text }
+    }
+}
+
+/// `Character.isWhitespace`, which knows no no-break spaces but the separators U+001C to U+001F.
+fn is_java_whitespace(c: char) -> bool {
+    match c {
+        '\u{1C}'..='\u{1F}' => true,
+        '\u{85}' | '\u{A0}' | '\u{2007}' | '\u{202F}' => false,
+        other => other.is_whitespace(),
+    }
+}
