@@ -1,9 +1,11 @@
 //! What a user asks for, below the table object: scan, read, write, compact, commit.
 
+pub mod commit;
 pub mod compact;
 mod model;
 pub mod read;
 pub mod scan;
+mod serde;
 pub mod write;
 
 pub use compact::{CompactRequest, CompactionPlan, CompactionTask, plan_compaction, run_task};

@@ -4,6 +4,7 @@
 //! (`decisions.md`, "Types at the border").
 
 mod arrow;
+mod display;
 mod from_arrow;
 
 pub use arrow::{arrow_schema, arrow_type};

@@ -1,0 +1,63 @@
+//! What a commit is asked for, and what came of it.
+
+use std::collections::BTreeMap;
+
+use crate::{error::Error, operation::CommitMessage, snapshot::Snapshot};
+
+/// Partition values by column name, as text; `None` (or the table's `partition.default-name`) is null.
+/// Columns may be missing: then every value of them is meant.
+pub type PartitionSpec = BTreeMap<String, Option<String>>;
+
+/// One logical commit.
+#[derive(Clone, Debug, Default)]
+pub struct Committable {
+    /// Explicit identifiers make a commit repeatable: one that the user has already committed is
+    /// not committed again. `None` takes the next free identifier and is never skipped.
+    pub identifier: Option<i64>,
+    /// Event time up to which the input is complete, epoch milliseconds.
+    pub watermark: Option<i64>,
+    /// Snapshot properties.
+    pub properties: BTreeMap<String, String>,
+    /// What writers and compactions hand over.
+    pub messages: Vec<CommitMessage>,
+    /// Make a snapshot although there is nothing to commit.
+    pub allow_empty: bool,
+    /// Check also plain appends against the live files (recovery of a job that may have half-committed).
+    pub check_append: bool,
+}
+
+/// What an overwrite replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OverwriteTarget {
+    /// The partitions that the new files are in; without new files nothing happens.
+    Dynamic,
+    /// Every partition that matches; the new files must match too. Empty: the whole table.
+    Static(PartitionSpec),
+}
+
+/// What became of the compaction that came with a commit.
+#[derive(Debug, Default)]
+pub enum CompactionOutcome {
+    /// There was none.
+    #[default]
+    None,
+    /// It has its own snapshot.
+    Committed,
+    /// Other commits changed the files it replaces: it was given up and its files deleted. The rows are committed.
+    Dropped(Error),
+    /// The storage failed or the retries were used up; its files stay. The rows are committed.
+    Failed(Error),
+}
+
+/// What a commit did.
+#[derive(Debug, Default)]
+pub struct CommitOutcome {
+    /// The snapshots made, in order: APPEND or OVERWRITE, then COMPACT. Empty when there was nothing to commit.
+    pub snapshots: Vec<Snapshot>,
+    /// The identifier had been committed by this user before; nothing was done.
+    pub already_committed: bool,
+    /// What became of the compaction.
+    pub compaction: CompactionOutcome,
+    /// How often a snapshot was tried.
+    pub attempts: u32,
+}
