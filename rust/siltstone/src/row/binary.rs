@@ -1,7 +1,18 @@
-//! One BinaryRow.
+//! One row of metadata: a partition, a key, the minima of some columns.
+//!
+//! ```text
+//! serialized   [ i32 big-endian arity ][ row ]      row: see layout.rs
+//! ```
 
-use super::Datum;
+use super::{
+    Datum,
+    encode::put_datum,
+    layout::{Slot, row_fixed_bytes},
+    read::View,
+    write::Container,
+};
 use crate::{
+    codec::{ByteReader, hash_words},
     error::{Error, ErrorKind, Result},
     types::DataType,
 };
@@ -16,27 +27,38 @@ pub struct BinaryRow {
 impl BinaryRow {
     /// The row of no columns (unpartitioned tables, append tables' keys).
     pub fn empty() -> Self {
-        Self { arity: 0, bytes: vec![0; 8] }
+        Self { arity: 0, bytes: vec![0; row_fixed_bytes(0)] }
     }
 
     /// From the form stored in metadata: big-endian arity, then the row.
-    pub fn from_serialized(_serialized: &[u8]) -> Result<Self> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn from_serialized(serialized: &[u8]) -> Result<Self> {
+        let (arity, bytes) = split_arity(serialized)?;
+        Self::from_bytes(arity, bytes.to_vec())
     }
 
     /// From the row's bytes alone.
-    pub fn from_bytes(_arity: usize, _bytes: Vec<u8>) -> Result<Self> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn from_bytes(arity: usize, bytes: Vec<u8>) -> Result<Self> {
+        View::row(arity, &bytes)?;
+        Ok(Self { arity, bytes })
     }
 
     /// From values; each must be null or belong to its type.
-    pub fn from_datums(_types: &[DataType], _values: &[Datum]) -> Result<Self> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn from_datums(types: &[DataType], values: &[Datum]) -> Result<Self> {
+        if types.len() != values.len() {
+            let message = format!("{} values for {} columns", values.len(), types.len());
+            return Err(Error::new(ErrorKind::Internal, message));
+        }
+        let mut bytes = Vec::with_capacity(row_fixed_bytes(types.len()));
+        let row = Container::row(&mut bytes, types.len());
+        for (i, (t, value)) in types.iter().zip(values).enumerate() {
+            put_datum(&row, &mut bytes, i, Slot::of(t), t, value)?;
+        }
+        Ok(Self { arity: types.len(), bytes })
     }
 
     /// The form stored in metadata.
     pub fn to_serialized(&self) -> Vec<u8> {
-        Vec::new()
+        serialize(self.arity, &self.bytes)
     }
 
     /// Number of columns.
@@ -50,17 +72,41 @@ impl BinaryRow {
     }
 
     /// The value of column `i`.
-    pub fn get(&self, _i: usize, _data_type: &DataType) -> Result<Datum> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn get(&self, i: usize, data_type: &DataType) -> Result<Datum> {
+        View::row(self.arity, &self.bytes)?.get(i, data_type)
     }
 
     /// All values; `types` must have one type per column.
-    pub fn datums(&self, _types: &[DataType]) -> Result<Vec<Datum>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn datums(&self, types: &[DataType]) -> Result<Vec<Datum>> {
+        if types.len() != self.arity {
+            let expected = format!("a row of {} columns", types.len());
+            return Err(Error::corrupt("binary row", 0, expected, format!("{} columns", self.arity)));
+        }
+        let row = View::row(self.arity, &self.bytes)?;
+        types.iter().enumerate().map(|(i, t)| row.get(i, t)).collect()
     }
 
     /// The hash that buckets and hash indexes use.
     pub fn hash(&self) -> i32 {
-        0
+        hash_words(&self.bytes)
     }
+}
+
+/// Arity and row of a serialized row.
+pub(super) fn split_arity(serialized: &[u8]) -> Result<(usize, &[u8])> {
+    let mut reader = ByteReader::new("binary row", serialized);
+    let arity = reader.i32_be()?;
+    let arity = usize::try_from(arity).map_err(|_| Error::corrupt("binary row", 0, "a number of columns", arity))?;
+    let row = reader.take(reader.remaining())?;
+    Ok((arity, row))
+}
+
+/// The arity in front of a row.
+pub(super) fn serialize(arity: usize, row: &[u8]) -> Vec<u8> {
+    // Paimon's arity is an i32, and a row with 2^31 columns does not exist
+    let arity = i32::try_from(arity).unwrap_or(i32::MAX);
+    let mut bytes = Vec::with_capacity(4 + row.len());
+    bytes.extend_from_slice(&arity.to_be_bytes());
+    bytes.extend_from_slice(row);
+    bytes
 }

@@ -1,19 +1,38 @@
 //! Rows as Paimon stores them in metadata (BinaryRow), single values, row kinds, key order and hash.
+//!
+//! ```text
+//! Arrow columns ── binary_rows / hash_rows ──> bytes of many rows, hashes
+//! Arrow value   <── array_from_datums ── Datum ── BinaryRow ──> bytes of one row
+//! text          <── datum_to_text     ── Datum <── datum_from_text ── text
+//! ```
+//! Layout of the bytes: `layout.rs`. Source: format chapters 1.3, 5, 6.2.
 
 mod binary;
+mod calendar;
+mod column;
 mod compare;
 mod convert;
 mod datum;
+mod encode;
+mod layout;
 mod parse;
+mod read;
 mod row_kind;
 mod text;
 mod vector;
+mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use binary::BinaryRow;
+pub use calendar::{civil_from_days, days_from_civil};
 pub use compare::{compare_datums, compare_rows, compare_serialized};
-pub use convert::{array_from_datums, constant_array, datum_from_array};
+pub use convert::{array_from_datums, constant_array, datum_from_array, datums_from_array, timestamp_ticks};
 pub use datum::Datum;
-pub use parse::datum_from_text;
+pub use parse::{datum_from_text, parse_decimal, rescale_half_up, truncate_timestamp};
 pub use row_kind::RowKind;
-pub use text::{datum_to_legacy_text, datum_to_text};
+pub use text::{
+    date_text, datum_to_legacy_text, datum_to_text, decimal_text, double_text, float_text, time_text, timestamp_text,
+};
 pub use vector::{BinaryRows, binary_rows, hash_rows};

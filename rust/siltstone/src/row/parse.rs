@@ -1,12 +1,228 @@
-//! Values from text.
+//! Values from text: predicate literals, partition specifications, default values.
 
-use super::Datum;
+use super::{Datum, calendar::days_from_civil};
 use crate::{
     error::{Error, ErrorKind, Result},
-    types::DataType,
+    types::{DataType, MAX_LENGTH, TypeKind},
 };
 
-/// The value that a text means in a predicate, a partition specification or a default value.
-pub fn datum_from_text(_text: &str, _data_type: &DataType) -> Result<Datum> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// The value that a text means, by Java's rules for casting from text: `t`, `yes`, `1` are true; whole numbers are
+/// days (DATE), milliseconds of the day (TIME) or milliseconds since 1970 (TIMESTAMP); a decimal is rounded half up
+/// to its scale. A text that Java would turn into null (a decimal with too many digits) is an error.
+pub fn datum_from_text(text: &str, data_type: &DataType) -> Result<Datum> {
+    parse(text, data_type).map_err(|problem| match problem {
+        Problem::Form(expected) => {
+            let message = format!("'{text}' is not {expected}");
+            Error::new(ErrorKind::InvalidArgument, message)
+        }
+        Problem::Other(error) => error,
+    })
+}
+
+enum Problem {
+    /// The text is not of this form.
+    Form(&'static str),
+    Other(Error),
+}
+
+fn parse(text: &str, data_type: &DataType) -> std::result::Result<Datum, Problem> {
+    let trimmed = text.trim();
+    Ok(match &data_type.kind {
+        TypeKind::Char(n) | TypeKind::VarChar(n) => {
+            check_length(text.chars().count(), *n, "characters").map_err(Problem::Other)?;
+            Datum::String(text.to_owned())
+        }
+        TypeKind::Binary(n) | TypeKind::VarBinary(n) => {
+            check_length(text.len(), *n, "bytes").map_err(Problem::Other)?;
+            Datum::Bytes(text.as_bytes().to_vec())
+        }
+        TypeKind::Boolean => Datum::Boolean(parse_boolean(trimmed).ok_or(Problem::Form("true or false"))?),
+        TypeKind::TinyInt => Datum::TinyInt(trimmed.parse().map_err(|_| Problem::Form("a TINYINT (-128 to 127)"))?),
+        TypeKind::SmallInt => {
+            Datum::SmallInt(trimmed.parse().map_err(|_| Problem::Form("a SMALLINT (-32768 to 32767)"))?)
+        }
+        TypeKind::Int => Datum::Int(trimmed.parse().map_err(|_| Problem::Form("an INT (whole number of 32 bits)"))?),
+        TypeKind::BigInt => {
+            Datum::BigInt(trimmed.parse().map_err(|_| Problem::Form("a BIGINT (whole number of 64 bits)"))?)
+        }
+        TypeKind::Float => Datum::Float(trimmed.parse().map_err(|_| Problem::Form("a number"))?),
+        TypeKind::Double => Datum::Double(trimmed.parse().map_err(|_| Problem::Form("a number"))?),
+        TypeKind::Decimal { precision, scale } => {
+            let (unscaled, found_scale) = parse_decimal(trimmed).ok_or(Problem::Form("a decimal number"))?;
+            let rescaled = rescale_half_up(unscaled, found_scale, i32::from(*scale));
+            let fits = rescaled.filter(|v| v.unsigned_abs() < 10u128.pow(u32::from(*precision).min(38)));
+            Datum::Decimal(fits.ok_or_else(|| {
+                let message = format!("'{text}' does not fit DECIMAL({precision}, {scale})");
+                Problem::Other(Error::new(ErrorKind::InvalidArgument, message))
+            })?)
+        }
+        TypeKind::Date => Datum::Date(parse_date(trimmed).ok_or(Problem::Form("a date (yyyy-MM-dd)"))?),
+        TypeKind::Time(_) => Datum::Time(parse_time(trimmed).ok_or(Problem::Form("a time (HH:mm:ss[.fff])"))?),
+        TypeKind::Timestamp(p) => {
+            let form = Problem::Form("a timestamp (yyyy-MM-dd HH:mm:ss[.fraction], without zone)");
+            parse_timestamp(trimmed, *p, false).ok_or(form)?
+        }
+        TypeKind::LocalZonedTimestamp(p) => {
+            let form = Problem::Form("a timestamp (yyyy-MM-dd HH:mm:ss[.fraction][Z or +hh:mm]; UTC without zone)");
+            parse_timestamp(trimmed, *p, true).ok_or(form)?
+        }
+        kind => return Err(Problem::Other(Error::unsupported(format!("a literal of the type {kind:?}")))),
+    })
+}
+
+fn check_length(found: usize, limit: u32, unit: &str) -> Result<()> {
+    if limit == MAX_LENGTH || found <= limit as usize {
+        return Ok(());
+    }
+    let message = format!("a value of {found} {unit} is longer than the {limit} {unit} of its type");
+    Err(Error::new(ErrorKind::LengthExceeded, message))
+}
+
+fn parse_boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "t" | "true" | "y" | "yes" | "1" => Some(true),
+        "f" | "false" | "n" | "no" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Unscaled value and scale of a decimal text, with or without exponent, exactly; `None` when it is none or has more
+/// than 38 digits.
+pub fn parse_decimal(text: &str) -> Option<(i128, i32)> {
+    let (number, exponent) = match text.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, digits) = match number.as_bytes().first()? {
+        b'-' => (true, number.get(1..)?),
+        b'+' => (false, number.get(1..)?),
+        _ => (false, number),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.len() + fraction.len() == 0 {
+        return None;
+    }
+    let mut value: i128 = 0;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
+    }
+    let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+    Some((if negative { -value } else { value }, scale))
+}
+
+/// The same number with another scale, rounded half away from zero; `None` on overflow.
+pub fn rescale_half_up(unscaled: i128, from: i32, to: i32) -> Option<i128> {
+    if unscaled == 0 {
+        return Some(0);
+    }
+    let steps = from.checked_sub(to)?;
+    if steps <= 0 {
+        return 10i128.checked_pow(steps.unsigned_abs()).and_then(|factor| unscaled.checked_mul(factor));
+    }
+    let Some(divisor) = 10i128.checked_pow(steps.unsigned_abs()) else {
+        return Some(0);
+    };
+    let (quotient, rest) = (unscaled / divisor, unscaled % divisor);
+    let round = i128::from(rest.unsigned_abs() >= divisor.unsigned_abs().div_ceil(2));
+    Some(quotient + round * unscaled.signum())
+}
+
+/// Days since 1970-01-01: `yyyy-M-d`, also with a time behind it, or the number of days itself.
+fn parse_date(text: &str) -> Option<i32> {
+    if is_whole_number(text) {
+        return text.parse().ok();
+    }
+    let date = text.split([' ', 'T']).next()?;
+    i32::try_from(parse_days(date)?).ok()
+}
+
+fn parse_days(date: &str) -> Option<i64> {
+    let (negative, date) = date.strip_prefix('-').map_or((false, date), |rest| (true, rest));
+    let mut parts = date.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() || year.len() < 4 {
+        return None;
+    }
+    let year = small(year, 9)?;
+    days_from_civil(if negative { -year } else { year }, small(month, 2)?, small(day, 2)?)
+}
+
+/// Milliseconds of the day: `H:m[:s[.fraction]]`, or the number itself.
+fn parse_time(text: &str) -> Option<i32> {
+    if is_whole_number(text) {
+        return text.parse().ok();
+    }
+    let (millis, _) = parse_clock(text)?;
+    i32::try_from(millis).ok()
+}
+
+/// Milliseconds of the day and the nanoseconds on top.
+fn parse_clock(text: &str) -> Option<(i64, i32)> {
+    let mut parts = text.splitn(3, ':');
+    let (hour, minute) = (small(parts.next()?, 2)?, small(parts.next()?, 2)?);
+    let (second, fraction) = match parts.next() {
+        Some(seconds) => seconds.split_once('.').map_or((seconds, ""), |(second, fraction)| (second, fraction)),
+        None => ("0", ""),
+    };
+    let second = small(second, 2)?;
+    if hour > 23 || minute > 59 || second > 59 || fraction.len() > 9 {
+        return None;
+    }
+    let nanos = small(&format!("{fraction:0<9}"), 9)?;
+    let millis = ((hour * 60 + minute) * 60 + second) * 1000 + nanos / 1_000_000;
+    Some((millis, i32::try_from(nanos % 1_000_000).ok()?))
+}
+
+fn parse_timestamp(text: &str, precision: u8, zoned: bool) -> Option<Datum> {
+    if is_whole_number(text) {
+        return Some(Datum::Timestamp { millis: text.parse().ok()?, nanos_of_milli: 0 });
+    }
+    let (text, offset_minutes) = if zoned { split_zone(text)? } else { (text, 0) };
+    let (date, clock) = text.split_once([' ', 'T']).map_or((text, None), |(date, clock)| (date, Some(clock)));
+    let (of_day, nanos) = clock.map_or(Some((0, 0)), |clock| parse_clock(clock.trim()))?;
+    let millis =
+        parse_days(date)?.checked_mul(DAY_MILLIS)?.checked_add(of_day)?.checked_sub(offset_minutes * 60_000)?;
+    Some(truncate_timestamp(millis, nanos, precision))
+}
+
+/// The text without its zone, and the zone's minutes east of UTC.
+fn split_zone(text: &str) -> Option<(&str, i64)> {
+    if let Some(text) = text.strip_suffix(['Z', 'z']) {
+        return Some((text.trim_end(), 0));
+    }
+    // a sign after the time is a zone, one before it belongs to the date
+    let Some(at) = text.rfind(['+', '-']).filter(|at| text.get(..*at).is_some_and(|t| t.contains(':'))) else {
+        return Some((text, 0));
+    };
+    let (local, zone) = (text.get(..at)?, text.get(at + 1..)?);
+    let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "0"));
+    let minutes = small(hours, 2)? * 60 + small(minutes, 2)?;
+    let minutes = if text.get(at..=at)? == "-" { -minutes } else { minutes };
+    (minutes.abs() <= 18 * 60).then_some((local.trim_end(), minutes))
+}
+
+/// A timestamp with the digits beyond `precision` cut.
+pub fn truncate_timestamp(millis: i64, nanos_of_milli: i32, precision: u8) -> Datum {
+    if precision <= 3 {
+        let unit = 10i64.pow(3 - u32::from(precision));
+        return Datum::Timestamp { millis: millis - millis.rem_euclid(unit), nanos_of_milli: 0 };
+    }
+    let unit = 10i32.pow(9 - u32::from(precision.min(9)));
+    Datum::Timestamp { millis, nanos_of_milli: nanos_of_milli - nanos_of_milli.rem_euclid(unit) }
+}
+
+fn is_whole_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A number of 1 to `digits` digits.
+fn small(text: &str, digits: usize) -> Option<i64> {
+    let fits = !text.is_empty() && text.len() <= digits && text.bytes().all(|b| b.is_ascii_digit());
+    if fits { text.parse().ok() } else { None }
 }

@@ -6,6 +6,9 @@ mod mode;
 mod simple;
 
 pub use column::ColumnStats;
-pub use encode::{decode_stats, decode_stats_for, dense, encode_stats};
+pub use encode::{StatsReader, decode_stats, decode_stats_for, dense, encode_stats};
 pub use mode::{StatsMode, StatsModeRules, stats_modes};
 pub use simple::SimpleStats;
+
+#[cfg(test)]
+mod tests;
