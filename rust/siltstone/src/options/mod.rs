@@ -1,5 +1,17 @@
-//! Table options as typed values.
+//! Table options: their typed form, their text grammar, and the list of every option Paimon knows.
+//!
+//! Source: format chapter 12; `CoreOptions`, `MemorySize`, `TimeUtils`. No option is silent: each key of
+//! [`catalogue`] says whether siltstone honours it, whether ignoring it is harmless, or whether a table that sets it
+//! is refused (`schema::features` does the refusing).
 
-/// Table options, parsed. (Declared early so that others compile; the fields follow.)
-#[derive(Clone, Debug, Default)]
-pub struct CoreOptions {}
+mod audit;
+pub mod catalogue;
+mod core_options;
+mod values;
+
+pub use self::audit::{check_known, check_value, unknown_option};
+pub use self::core_options::CoreOptions;
+pub use self::values::{
+    BucketFunctionType, ChangelogProducer, MergeEngine, ScanMode, SortOrder, parse_bool, parse_duration, parse_level_map,
+    parse_list, parse_size,
+};

@@ -5,9 +5,9 @@ use std::fmt;
 use super::{DataType, MAX_LENGTH, TypeKind};
 
 impl fmt::Display for DataType {
+    /// The canonical SQL text, as Java writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind)?;
-        if self.nullable { Ok(()) } else { f.write_str(" NOT NULL") }
+        write!(f, "{}{}", self.kind, if self.nullable { "" } else { " NOT NULL" })
     }
 }
 
@@ -41,8 +41,11 @@ impl fmt::Display for TypeKind {
             Self::Row(fields) => {
                 f.write_str("ROW<")?;
                 for (i, field) in fields.iter().enumerate() {
-                    let comma = if i == 0 { "" } else { ", " };
-                    write!(f, "{comma}`{}` {}", field.name, field.data_type)?;
+                    let comma = if i > 0 { ", " } else { "" };
+                    write!(f, "{comma}`{}` {}", field.name.replace('`', "``"), field.data_type)?;
+                    if let Some(comment) = &field.description {
+                        write!(f, " '{}'", comment.replace('\'', "''"))?;
+                    }
                 }
                 f.write_str(">")
             }

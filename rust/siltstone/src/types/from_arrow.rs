@@ -34,10 +34,13 @@ fn kind_from_arrow(t: &Arrow) -> Result<TypeKind> {
         Arrow::Decimal32(p, s) | Arrow::Decimal64(p, s) | Arrow::Decimal128(p, s) | Arrow::Decimal256(p, s) => {
             decimal(*p, *s)?
         }
-        Arrow::Dictionary(_, value) => kind_from_arrow(value)?,
-        Arrow::List(e) | Arrow::LargeList(e) | Arrow::FixedSizeList(e, _) | Arrow::ListView(e) => {
-            TypeKind::Array(Box::new(data_type_from_arrow(e)?))
-        }
+        Arrow::Dictionary(_, values) => kind_from_arrow(values)?,
+        Arrow::RunEndEncoded(_, values) => kind_from_arrow(values.data_type())?,
+        Arrow::List(e)
+        | Arrow::LargeList(e)
+        | Arrow::FixedSizeList(e, _)
+        | Arrow::ListView(e)
+        | Arrow::LargeListView(e) => TypeKind::Array(Box::new(data_type_from_arrow(e)?)),
         Arrow::Map(entries, _) => map(entries)?,
         Arrow::Struct(fields) => TypeKind::Row(
             fields.iter().map(|f| Ok(DataField::new(0, f.name(), data_type_from_arrow(f)?))).collect::<Result<_>>()?,

@@ -6,9 +6,13 @@
 mod arrow;
 mod display;
 mod from_arrow;
+mod json;
+mod parse;
 
 pub use arrow::{arrow_schema, arrow_type};
 pub use from_arrow::data_type_from_arrow;
+pub use json::fields_from_json;
+pub use parse::parse_type;
 
 /// The largest length of CHAR, VARCHAR, BINARY and VARBINARY; a VARCHAR of it is written STRING.
 pub const MAX_LENGTH: u32 = 2_147_483_647;

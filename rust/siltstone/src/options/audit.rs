@@ -1,0 +1,142 @@
+//! Is this key an option at all, and is this a value it can have?
+
+use std::collections::BTreeMap;
+
+use super::catalogue::{FIELD_OPTIONS, Kind, Known, OPTIONS, find};
+use super::values::{invalid, parse_bool, parse_duration, parse_level_map, parse_size};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Below this likeness a foreign key is not taken for a misspelt option.
+const ALIKE: f64 = 0.93;
+
+/// Checks keys and values of options that a user sets. Foreign keys (`my.owner`) pass untouched.
+pub fn check_known(options: &BTreeMap<String, String>) -> Result<()> {
+    for (key, value) in options {
+        match find(key) {
+            Some(known) => check_value(&known, key, value)?,
+            None => unknown_option(key).map_or(Ok(()), Err)?,
+        }
+    }
+    Ok(())
+}
+
+/// The error for an unknown key that lies in one of Paimon's namespaces or looks like a misspelt option.
+pub fn unknown_option(key: &str) -> Option<Error> {
+    let near = nearest(key);
+    if !in_namespace(key) && near.as_ref().is_none_or(|(_, likeness)| *likeness < ALIKE) {
+        return None;
+    }
+    let error = Error::new(ErrorKind::UnknownOption, format!("'{key}' is not an option of Paimon tables"));
+    let error = error.with("option", key);
+    Some(match near {
+        Some((name, likeness)) if likeness > 0.8 => error.hint(format!("did you mean '{name}'?")),
+        _ => error.hint("keys outside Paimon's namespaces, such as 'my.key', are kept as they are"),
+    })
+}
+
+/// Whether the key's first word opens a family of Paimon's options (`compaction.`, `fields.`, `siltstone.`, ...).
+fn in_namespace(key: &str) -> bool {
+    let Some((first, _)) = key.split_once('.') else { return false };
+    let family = |known: &&Known| known.key.split_once('.').is_some_and(|(word, _)| word == first);
+    first == "fields" || first == "siltstone" || OPTIONS.iter().any(|known| family(&known))
+}
+
+/// The known key most like `key`, and how alike (0 to 1).
+fn nearest(key: &str) -> Option<(String, f64)> {
+    let lower = key.to_ascii_lowercase();
+    let names = OPTIONS.iter().map(|known| known.key.to_owned());
+    let column = lower.strip_prefix("fields.").and_then(|rest| rest.rsplit_once('.')).map(|(column, _)| column);
+    let of_fields = FIELD_OPTIONS.iter().filter_map(|known| Some(format!("fields.{}.{}", column?, known.key)));
+    let scored = names.chain(of_fields).map(|name| {
+        let likeness = likeness(&lower, &name);
+        (name, likeness)
+    });
+    scored.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn likeness(a: &str, b: &str) -> f64 {
+    if a.replace(['_', '.'], "-") == b.replace(['_', '.'], "-") {
+        return 1.0;
+    }
+    // a swapped or missing letter of a long key is one step; short foreign words are not taken for options
+    let steps = strsim::damerau_levenshtein(a, b);
+    let length = a.chars().count().max(b.chars().count());
+    match (steps, length) {
+        (0, _) => 1.0,
+        (1, 5..) | (2, 10..) => 0.95,
+        _ => strsim::normalized_damerau_levenshtein(a, b).min(0.92),
+    }
+}
+
+/// Whether `value` has the form that the option wants.
+pub fn check_value(known: &Known, key: &str, value: &str) -> Result<()> {
+    let number = |ok: bool, what: &str| if ok { Ok(()) } else { Err(invalid(value, what)) };
+    let text = value.trim();
+    let checked = match known.kind {
+        Kind::Text => Ok(()),
+        Kind::Bool => parse_bool(text).map(drop),
+        Kind::Int => number(text.parse::<i32>().is_ok(), "a whole number"),
+        Kind::Long => number(text.parse::<i64>().is_ok(), "a whole number"),
+        Kind::Double => number(text.parse::<f64>().is_ok(), "a number"),
+        Kind::Size => parse_size(text).map(drop),
+        Kind::Duration => parse_duration(text).map(drop),
+        Kind::Levels => parse_level_map(text).map(drop),
+        Kind::Enum(allowed) => {
+            let same = text.to_ascii_lowercase().replace('_', "-");
+            let known = allowed.contains(&same.as_str());
+            number(known, "a value of this option").map_err(|e| e.hint(format!("use one of: {}", allowed.join(", "))))
+        }
+    };
+    checked.map_err(|e| e.with("option", key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(key: &str, value: &str) -> Result<()> {
+        check_known(&BTreeMap::from([(key.to_owned(), value.to_owned())]))
+    }
+
+    #[test]
+    fn misspelt_options_get_a_did_you_mean() {
+        for (wrong, right) in [
+            ("buckets", "bucket"),
+            ("bukcet-key", "bucket-key"),
+            ("merge_engine", "merge-engine"),
+            ("sequnce.field", "sequence.field"),
+            ("compaction.min.filenum", "compaction.min.file-num"),
+            ("fields.price.aggregate-func", "fields.price.aggregate-function"),
+            ("siltstone.snyc", "siltstone.sync"),
+            ("Write-Only", "write-only"),
+        ] {
+            let error = check(wrong, "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownOption, "{wrong}");
+            assert_eq!(error.hint_text(), Some(format!("did you mean '{right}'?").as_str()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn unknown_keys_in_a_namespace_of_paimon_are_errors() {
+        for key in ["compaction.magic", "fields.x.y", "siltstone.turbo", "snapshot.keep"] {
+            assert_eq!(check(key, "1").unwrap_err().kind(), ErrorKind::UnknownOption, "{key}");
+        }
+    }
+
+    #[test]
+    fn foreign_keys_pass() {
+        for key in ["my.owner", "owner", "team", "provider", "comment", "dlf.region", "x", "hive.serde"] {
+            check(key, "anything").unwrap();
+        }
+    }
+
+    #[test]
+    fn values_must_have_the_form_of_their_option() {
+        for (key, value) in [("bucket", "4x"), ("write-only", "1"), ("target-file-size", "x"), ("merge-engine", "best")] {
+            let error = check(key, value).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::InvalidOption, Some(key)));
+        }
+        check("merge-engine", "PARTIAL_UPDATE").unwrap();
+        check("snapshot.time-retained", "1 h").unwrap();
+    }
+}
