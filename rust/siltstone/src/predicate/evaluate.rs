@@ -1,11 +1,233 @@
 //! A predicate over a batch.
 
-use arrow_array::{BooleanArray, RecordBatch};
+use std::{collections::HashSet, sync::Arc};
 
-use super::Predicate;
-use crate::error::{Error, ErrorKind, Result};
+use arrow_arith::boolean::{and_kleene, is_not_null, is_null, not, or_kleene};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int64Array, RecordBatch,
+    Scalar, StringArray,
+    cast::AsArray,
+    types::{Float32Type, Float64Type},
+};
+use arrow_ord::cmp;
+use arrow_schema::{DataType as Arrow, TimeUnit};
+
+use super::{CompareOp, Predicate, like::Pattern};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    row::Datum,
+};
 
 /// One value per row: true, false, or null for unknown. Every column of the predicate must be in the batch.
-pub fn evaluate(_predicate: &Predicate, _batch: &RecordBatch) -> Result<BooleanArray> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArray> {
+    match predicate {
+        Predicate::Constant(value) => Ok(BooleanArray::from(vec![*value; batch.num_rows()])),
+        Predicate::And(parts) => junction(parts, batch, true),
+        Predicate::Or(parts) => junction(parts, batch, false),
+        Predicate::Not(inner) => Ok(not(&evaluate(inner, batch)?)?),
+        Predicate::IsNull(column) => Ok(is_null(find(batch, column)?)?),
+        Predicate::IsNotNull(column) => Ok(is_not_null(find(batch, column)?)?),
+        Predicate::Compare { column, op, value } => {
+            compare(find(batch, column)?, *op, value).map_err(|e| e.with("column", column))
+        }
+        Predicate::In { column, values, negated } => {
+            let found = is_in(find(batch, column)?, values).map_err(|e| e.with("column", column))?;
+            if *negated { Ok(not(&found)?) } else { Ok(found) }
+        }
+        Predicate::Like { column, pattern, escape, negated } => {
+            like(find(batch, column)?, &Pattern::new(pattern, *escape), *negated)
+                .ok_or_else(|| not_comparable(find(batch, column).ok(), "LIKE").with("column", column))
+        }
+    }
 }
+
+fn junction(parts: &[Predicate], batch: &RecordBatch, all: bool) -> Result<BooleanArray> {
+    let mut result: Option<BooleanArray> = None;
+    for part in parts {
+        if let Some(so_far) = &result {
+            let decided = if all {
+                so_far.true_count() == 0 && so_far.null_count() == 0
+            } else {
+                so_far.true_count() == so_far.len()
+            };
+            if decided {
+                break;
+            }
+        }
+        let next = evaluate(part, batch)?;
+        result = Some(match result {
+            None => next,
+            Some(so_far) if all => and_kleene(&so_far, &next)?,
+            Some(so_far) => or_kleene(&so_far, &next)?,
+        });
+    }
+    Ok(result.unwrap_or_else(|| BooleanArray::from(vec![all; batch.num_rows()])))
+}
+
+fn find<'a>(batch: &'a RecordBatch, column: &str) -> Result<&'a ArrayRef> {
+    batch.column_by_name(column).ok_or_else(|| {
+        Error::new(ErrorKind::Internal, "a condition looks at a column that was not read").with("column", column)
+    })
+}
+
+fn not_comparable(array: Option<&ArrayRef>, value: impl std::fmt::Debug) -> Error {
+    let found = array.map_or_else(String::new, |a| a.data_type().to_string());
+    Error::new(ErrorKind::Internal, format!("{value:?} cannot be compared with an array of {found}"))
+}
+
+fn compare(array: &ArrayRef, op: CompareOp, value: &Datum) -> Result<BooleanArray> {
+    let array = &plain_floats(array);
+    let literal = match literal(value, array.data_type()) {
+        Some(Fit::Value(literal)) => Scalar::new(literal),
+        Some(Fit::Above) => return constant(array, op.holds(std::cmp::Ordering::Less)),
+        Some(Fit::Below) => return constant(array, op.holds(std::cmp::Ordering::Greater)),
+        None => return Err(not_comparable(Some(array), value)),
+    };
+    Ok(match op {
+        CompareOp::Eq => cmp::eq(array, &literal)?,
+        CompareOp::NotEq => cmp::neq(array, &literal)?,
+        CompareOp::Lt => cmp::lt(array, &literal)?,
+        CompareOp::LtEq => cmp::lt_eq(array, &literal)?,
+        CompareOp::Gt => cmp::gt(array, &literal)?,
+        CompareOp::GtEq => cmp::gt_eq(array, &literal)?,
+    })
+}
+
+/// `value` for every row that is not null.
+fn constant(array: &ArrayRef, value: bool) -> Result<BooleanArray> {
+    let values = BooleanArray::from(vec![value; array.len()]);
+    let (bits, _) = values.into_parts();
+    Ok(BooleanArray::new(bits, array.logical_nulls()))
+}
+
+/// Floats with one zero and one NaN, so that Arrow's total order is the order of predicates.
+fn plain_floats(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        Arrow::Float32 => {
+            let plain: Float32Array =
+                array.as_primitive::<Float32Type>().unary(|v| if v.is_nan() { f32::NAN } else { v + 0.0 });
+            Arc::new(plain)
+        }
+        Arrow::Float64 => {
+            let plain: Float64Array =
+                array.as_primitive::<Float64Type>().unary(|v| if v.is_nan() { f64::NAN } else { v + 0.0 });
+            Arc::new(plain)
+        }
+        _ => Arc::clone(array),
+    }
+}
+
+/// A literal in an Arrow type.
+enum Fit {
+    Value(ArrayRef),
+    Above,
+    Below,
+}
+
+/// `None` when the literal is of another type.
+fn literal(value: &Datum, data_type: &Arrow) -> Option<Fit> {
+    let array: ArrayRef = match (value, data_type) {
+        (Datum::Boolean(v), Arrow::Boolean) => Arc::new(BooleanArray::from(vec![*v])),
+        (Datum::Float(v), Arrow::Float32) => plain_floats(&(Arc::new(Float32Array::from(vec![*v])) as ArrayRef)),
+        (Datum::Double(v), Arrow::Float64) => plain_floats(&(Arc::new(Float64Array::from(vec![*v])) as ArrayRef)),
+        (Datum::Decimal(v), Arrow::Decimal128(p, s)) => {
+            Arc::new(Decimal128Array::from(vec![*v]).with_precision_and_scale(*p, *s).ok()?)
+        }
+        (Datum::String(v), Arrow::Utf8) => Arc::new(StringArray::from(vec![v.as_str()])),
+        (Datum::Bytes(v), Arrow::Binary) => Arc::new(BinaryArray::from(vec![v.as_slice()])),
+        (Datum::Timestamp { millis, .. }, Arrow::Timestamp(..)) => match as_integer(value, data_type) {
+            Some(v) => from_integer(v, data_type)?,
+            None if *millis < 0 => return Some(Fit::Below),
+            None => return Some(Fit::Above),
+        },
+        _ => from_integer(as_integer(value, data_type)?, data_type)?,
+    };
+    Some(Fit::Value(array))
+}
+
+/// Values of types that are integers inside.
+fn as_integer(value: &Datum, data_type: &Arrow) -> Option<i64> {
+    Some(match (value, data_type) {
+        (Datum::TinyInt(v), Arrow::Int8) => i64::from(*v),
+        (Datum::SmallInt(v), Arrow::Int16) => i64::from(*v),
+        (Datum::Int(v), Arrow::Int32) | (Datum::Date(v), Arrow::Date32) | (Datum::Time(v), Arrow::Time32(_)) => {
+            i64::from(*v)
+        }
+        (Datum::BigInt(v), Arrow::Int64) => *v,
+        (Datum::Timestamp { millis, nanos_of_milli }, Arrow::Timestamp(unit, _)) => {
+            let nanos = i64::from(*nanos_of_milli);
+            match unit {
+                TimeUnit::Second => millis.div_euclid(1000),
+                TimeUnit::Millisecond => *millis,
+                TimeUnit::Microsecond => millis.checked_mul(1_000)?.checked_add(nanos / 1_000)?,
+                TimeUnit::Nanosecond => millis.checked_mul(1_000_000)?.checked_add(nanos)?,
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn from_integer(value: i64, data_type: &Arrow) -> Option<ArrayRef> {
+    let array: ArrayRef = match data_type {
+        Arrow::Date32 | Arrow::Time32(_) => {
+            let narrow = arrow_array::Int32Array::from(vec![i32::try_from(value).ok()?]);
+            arrow_cast::cast(&narrow, data_type).ok()?
+        }
+        _ => arrow_cast::cast(&Int64Array::from(vec![value]), data_type).ok()?,
+    };
+    array.is_valid(0).then_some(array)
+}
+
+/// Null rows, and misses when a null is among the values, are unknown.
+fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
+    let found = match set_lookup(array, values) {
+        Some(found) => found,
+        None => {
+            let mut found = constant(array, false)?;
+            for value in values.iter().filter(|v| !v.is_null()) {
+                found = or_kleene(&found, &compare(array, CompareOp::Eq, value)?)?;
+            }
+            found
+        }
+    };
+    if values.iter().any(Datum::is_null) {
+        let unknown: BooleanArray = vec![None; array.len()].into_iter().collect();
+        return Ok(or_kleene(&found, &unknown)?);
+    }
+    Ok(found)
+}
+
+/// Long lists of integers and text by hash.
+fn set_lookup(array: &ArrayRef, values: &[Datum]) -> Option<BooleanArray> {
+    if values.len() < 8 {
+        return None;
+    }
+    let present = values.iter().filter(|v| !v.is_null());
+    match array.data_type() {
+        Arrow::Utf8 => {
+            let set: HashSet<&str> = present
+                .map(|v| if let Datum::String(s) = v { Some(s.as_str()) } else { None })
+                .collect::<Option<_>>()?;
+            Some(array.as_string::<i32>().iter().map(|v| v.map(|v| set.contains(v))).collect())
+        }
+        Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::Int64 | Arrow::Date32 => {
+            let set: HashSet<i64> = present.map(|v| as_integer(v, array.data_type())).collect::<Option<_>>()?;
+            let wide = match array.data_type() {
+                Arrow::Date32 => arrow_cast::cast(array, &Arrow::Int32).ok()?,
+                _ => Arc::clone(array),
+            };
+            let wide = arrow_cast::cast(&wide, &Arrow::Int64).ok()?;
+            let wide = wide.as_primitive::<arrow_array::types::Int64Type>();
+            Some(wide.iter().map(|v| v.map(|v| set.contains(&v))).collect())
+        }
+        _ => None,
+    }
+}
+
+fn like(array: &ArrayRef, pattern: &Pattern, negated: bool) -> Option<BooleanArray> {
+    let texts = array.as_string_opt::<i32>()?;
+    Some(texts.iter().map(|v| v.map(|v| pattern.matches(v) != negated)).collect())
+}
+
+#[cfg(test)]
+mod tests;

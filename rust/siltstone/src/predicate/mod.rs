@@ -7,8 +7,13 @@
 //! above 1000). NaN is the greatest float and equals itself; -0.0 equals 0.0.
 
 mod bounds;
+mod columns;
 mod evaluate;
 mod json;
+mod like;
+mod literal;
+mod moment;
+mod number;
 mod parse;
 mod tree;
 

@@ -1,12 +1,353 @@
 //! SQL text to a predicate.
+//!
+//! Columns are compared with literals: `a = 1`, `dt IN ('x', 'y')`, `name LIKE 'a%'`, `ts >= '2024-05-01'`,
+//! `NOT (a > 1 OR b IS NULL)`. Text is in single quotes, odd column names in backticks or double quotes.
 
-use super::Predicate;
-use crate::{
-    error::{Error, ErrorKind, Result},
-    types::DataField,
+use sqlparser::{
+    ast::{BinaryOperator, DataType as SqlType, Expr, UnaryOperator, Value},
+    dialect::GenericDialect,
+    parser::Parser,
+    tokenizer::{Token, Tokenizer},
 };
 
+use super::{
+    CompareOp, Predicate,
+    columns::resolve,
+    literal::{self, Literal},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    types::{DataField, TypeKind},
+};
+
+/// AND and OR nest one level each; more of them than this is a list that belongs into IN.
+const MAX_OPERATORS: usize = 2_000;
+
 /// Parses a SQL condition over these columns.
-pub fn parse_predicate(_text: &str, _fields: &[DataField]) -> Result<Predicate> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn parse_predicate(text: &str, fields: &[DataField]) -> Result<Predicate> {
+    let refuse = |e: &dyn std::fmt::Display| {
+        invalid(format!("the condition cannot be read: {e}"))
+            .with("condition", shorten(text))
+            .hint("write a SQL condition such as \"dt = '2024-05-01' AND amount > 10\"")
+    };
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize().map_err(|e| refuse(&e))?;
+    if tokens.iter().filter(|t| is_operator(t)).count() > MAX_OPERATORS {
+        return Err(invalid(format!("the condition has more than {MAX_OPERATORS} operators"))
+            .hint("put many values of one column into IN (...)"));
+    }
+    let mut parser = Parser::new(&dialect).with_tokens(tokens);
+    let expr = parser.parse_expr().map_err(|e| refuse(&e))?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        return Err(refuse(&format!("'{rest}' is not expected after the condition")));
+    }
+    Reader { fields }.condition(&expr, false).map_err(|e| e.with("condition", shorten(text)))
 }
+
+/// What makes the tree deeper, as far as the parser does not limit it itself.
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => {
+            word.quote_style.is_none()
+                && ["AND", "OR", "IS", "LIKE", "BETWEEN", "IN"].iter().any(|k| word.value.eq_ignore_ascii_case(k))
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::HexStringLiteral(_)
+        | Token::Whitespace(_)
+        | Token::Comma
+        | Token::LParen
+        | Token::RParen
+        | Token::EOF => false,
+        Token::Minus | Token::Plus => false,
+        _ => true,
+    }
+}
+
+fn invalid(sentence: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, sentence)
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= 200 { text.to_owned() } else { text.chars().take(200).chain("...".chars()).collect() }
+}
+
+/// One side of a comparison.
+enum Side<'a> {
+    Column(&'a DataField),
+    Literal(Literal),
+}
+
+struct Reader<'a> {
+    fields: &'a [DataField],
+}
+
+impl<'a> Reader<'a> {
+    /// `expr`, or its negation; unknown counts as false either way.
+    fn condition(&self, expr: &Expr, negate: bool) -> Result<Predicate> {
+        match expr {
+            Expr::Nested(inner) => self.condition(inner, negate),
+            Expr::UnaryOp { op: UnaryOperator::Not | UnaryOperator::BangNot, expr } => self.condition(expr, !negate),
+            Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } => {
+                let mut parts = Vec::new();
+                self.chain(expr, op, negate, &mut parts)?;
+                let all = (*op == BinaryOperator::And) != negate;
+                Ok(if all { Predicate::all(parts) } else { Predicate::any(parts) })
+            }
+            Expr::BinaryOp { left, op: BinaryOperator::Spaceship, right } => self.distinct(left, right, !negate),
+            Expr::BinaryOp { left, op, right } => self.comparison(left, compare_op(op)?, right, negate),
+            Expr::IsDistinctFrom(left, right) => self.distinct(left, right, negate),
+            Expr::IsNotDistinctFrom(left, right) => self.distinct(left, right, !negate),
+            Expr::IsNull(inner) | Expr::IsUnknown(inner) => Ok(null_test(self.column(inner)?, !negate)),
+            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => Ok(null_test(self.column(inner)?, negate)),
+            Expr::IsTrue(inner) => self.is_boolean(inner, true, negate),
+            Expr::IsNotTrue(inner) => self.is_boolean(inner, true, !negate),
+            Expr::IsFalse(inner) => self.is_boolean(inner, false, negate),
+            Expr::IsNotFalse(inner) => self.is_boolean(inner, false, !negate),
+            Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated != negate),
+            Expr::Between { expr, negated, low, high } => self.between(expr, low, high, *negated != negate),
+            Expr::Like { negated, any: false, expr, pattern, escape_char } => {
+                let escape = escape(escape_char.as_ref())?;
+                literal::like(self.column(expr)?, &self.literal(pattern)?, escape, *negated != negate)
+            }
+            Expr::ILike { .. } => Err(unsupported_form("ILIKE")),
+            _ => self.bare(expr, negate),
+        }
+    }
+
+    /// The operands of a chain of one operator, without recursion along its left spine.
+    fn chain(&self, expr: &Expr, wanted: &BinaryOperator, negate: bool, parts: &mut Vec<Predicate>) -> Result<()> {
+        let mut rights = Vec::new();
+        let mut at = expr;
+        loop {
+            match at {
+                Expr::BinaryOp { left, op, right } if op == wanted => {
+                    rights.push(right.as_ref());
+                    at = left;
+                }
+                _ => break,
+            }
+        }
+        parts.push(self.condition(at, negate)?);
+        for right in rights.into_iter().rev() {
+            parts.push(self.condition(right, negate)?);
+        }
+        Ok(())
+    }
+
+    /// TRUE, FALSE, NULL, or a boolean column by itself.
+    fn bare(&self, expr: &Expr, negate: bool) -> Result<Predicate> {
+        match self.side(expr)? {
+            Side::Literal(Literal::Boolean(value)) => Ok(Predicate::Constant(value != negate)),
+            Side::Literal(Literal::Null) => Ok(Predicate::Constant(false)),
+            Side::Column(field) if field.data_type.kind == TypeKind::Boolean => {
+                literal::compare(field, CompareOp::Eq, &Literal::Boolean(!negate))
+            }
+            _ => Err(invalid(format!("'{expr}' is not a condition")).hint("compare a column with a literal: a = 1")),
+        }
+    }
+
+    fn comparison(&self, left: &Expr, op: CompareOp, right: &Expr, negate: bool) -> Result<Predicate> {
+        let op = if negate { op.negated() } else { op };
+        match (self.side(left)?, self.side(right)?) {
+            (Side::Column(field), Side::Literal(value)) => literal::compare(field, op, &value),
+            (Side::Literal(value), Side::Column(field)) => literal::compare(field, op.flipped(), &value),
+            (Side::Column(a), Side::Column(b)) => Err(invalid(format!(
+                "the columns '{}' and '{}' are compared with each other; only a column and a literal can be",
+                a.name, b.name
+            ))
+            .hint("text is written in single quotes; compare columns in the engine that reads the scan")),
+            (Side::Literal(a), Side::Literal(b)) => constants(&a, op, &b),
+        }
+    }
+
+    /// `left IS DISTINCT FROM right`, or when `same` the opposite; never unknown.
+    fn distinct(&self, left: &Expr, right: &Expr, same: bool) -> Result<Predicate> {
+        let (field, value) = match (self.side(left)?, self.side(right)?) {
+            (Side::Column(field), Side::Literal(value)) | (Side::Literal(value), Side::Column(field)) => (field, value),
+            _ => return Err(unsupported_form("IS DISTINCT FROM without exactly one column")),
+        };
+        if value == Literal::Null {
+            return Ok(null_test(field, same));
+        }
+        if same {
+            return literal::compare(field, CompareOp::Eq, &value);
+        }
+        Ok(Predicate::any([literal::compare(field, CompareOp::NotEq, &value)?, Predicate::IsNull(field.name.clone())]))
+    }
+
+    /// `expr IS value`, or its opposite; never unknown.
+    fn is_boolean(&self, expr: &Expr, value: bool, negate: bool) -> Result<Predicate> {
+        let field = self.column(expr)?;
+        if !negate {
+            return literal::compare(field, CompareOp::Eq, &Literal::Boolean(value));
+        }
+        let other = literal::compare(field, CompareOp::Eq, &Literal::Boolean(!value))?;
+        Ok(Predicate::any([other, Predicate::IsNull(field.name.clone())]))
+    }
+
+    fn in_list(&self, expr: &Expr, list: &[Expr], negated: bool) -> Result<Predicate> {
+        let values: Vec<Literal> = list.iter().map(|e| self.literal(e)).collect::<Result<_>>()?;
+        literal::is_in(self.column(expr)?, &values, negated)
+    }
+
+    fn between(&self, expr: &Expr, low: &Expr, high: &Expr, negated: bool) -> Result<Predicate> {
+        let field = self.column(expr)?;
+        let (low, high) = (self.literal(low)?, self.literal(high)?);
+        if negated {
+            let below = literal::compare(field, CompareOp::Lt, &low)?;
+            return Ok(Predicate::any([below, literal::compare(field, CompareOp::Gt, &high)?]));
+        }
+        let from = literal::compare(field, CompareOp::GtEq, &low)?;
+        Ok(Predicate::all([from, literal::compare(field, CompareOp::LtEq, &high)?]))
+    }
+
+    fn column(&self, expr: &Expr) -> Result<&'a DataField> {
+        match self.side(expr)? {
+            Side::Column(field) => Ok(field),
+            Side::Literal(_) => Err(invalid(format!("'{expr}' stands where a column is expected"))),
+        }
+    }
+
+    fn literal(&self, expr: &Expr) -> Result<Literal> {
+        match self.side(expr)? {
+            Side::Literal(value) => Ok(value),
+            Side::Column(field) => {
+                Err(invalid(format!("the column '{}' stands where a literal is expected", field.name))
+                    .hint("text is written in single quotes"))
+            }
+        }
+    }
+
+    fn side(&self, expr: &Expr) -> Result<Side<'a>> {
+        Ok(match expr {
+            Expr::Identifier(name) => Side::Column(resolve(self.fields, &name.value, name.quote_style.is_none())?),
+            Expr::CompoundIdentifier(_) | Expr::CompoundFieldAccess { .. } => {
+                return Err(unsupported_form("a nested field"));
+            }
+            Expr::Nested(inner) => self.side(inner)?,
+            Expr::Value(value) => Side::Literal(value_literal(&value.value)?),
+            Expr::UnaryOp { op: op @ (UnaryOperator::Minus | UnaryOperator::Plus), expr } => {
+                match (self.literal(expr)?, op) {
+                    (Literal::Number(n), UnaryOperator::Minus) => Side::Literal(Literal::Number(negative(&n))),
+                    (Literal::Number(n), _) => Side::Literal(Literal::Number(n)),
+                    _ => return Err(invalid(format!("'{expr}' is not a number"))),
+                }
+            }
+            Expr::TypedString(typed) => {
+                let text = typed.value.value.clone().into_string();
+                Side::Literal(typed_literal(&typed.data_type, text.unwrap_or_default())?)
+            }
+            Expr::Cast { expr, data_type, .. } => match self.literal(expr)? {
+                Literal::Text(text) => Side::Literal(typed_literal(data_type, text)?),
+                _ => return Err(unsupported_form("CAST of anything but a quoted text")),
+            },
+            Expr::Function(f) => return Err(unsupported_form(format!("the function {}", f.name))),
+            Expr::BinaryOp { .. } => return Err(unsupported_form("arithmetic")),
+            other => return Err(unsupported_form(format!("'{}'", shorten(&other.to_string())))),
+        })
+    }
+}
+
+fn unsupported_form(what: impl std::fmt::Display) -> Error {
+    invalid(format!("{what} cannot be used in a condition"))
+        .hint("use =, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL with AND, OR and NOT; filter further in your engine")
+}
+
+fn null_test(field: &DataField, is_null: bool) -> Predicate {
+    if is_null { Predicate::IsNull(field.name.clone()) } else { Predicate::IsNotNull(field.name.clone()) }
+}
+
+fn negative(number: &str) -> String {
+    number.strip_prefix('-').map_or_else(|| format!("-{number}"), str::to_owned)
+}
+
+fn compare_op(op: &BinaryOperator) -> Result<CompareOp> {
+    Ok(match op {
+        BinaryOperator::Eq => CompareOp::Eq,
+        BinaryOperator::NotEq => CompareOp::NotEq,
+        BinaryOperator::Lt => CompareOp::Lt,
+        BinaryOperator::LtEq => CompareOp::LtEq,
+        BinaryOperator::Gt => CompareOp::Gt,
+        BinaryOperator::GtEq => CompareOp::GtEq,
+        other => return Err(unsupported_form(format!("the operator {other}"))),
+    })
+}
+
+/// `1 = 1` and the like, which tools put in front of generated conditions.
+fn constants(a: &Literal, op: CompareOp, b: &Literal) -> Result<Predicate> {
+    let order = match (a, b) {
+        (Literal::Null, _) | (_, Literal::Null) => return Ok(Predicate::Constant(false)),
+        (Literal::Number(a), Literal::Number(b)) => {
+            let number = |t: &str| t.parse::<f64>().map_err(|_| invalid(format!("'{t}' is not a number")));
+            number(a)?.total_cmp(&number(b)?)
+        }
+        (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
+        (Literal::Boolean(a), Literal::Boolean(b)) => a.cmp(b),
+        _ => return Err(unsupported_form("a comparison of literals of different types")),
+    };
+    Ok(Predicate::Constant(op.holds(order)))
+}
+
+fn value_literal(value: &Value) -> Result<Literal> {
+    Ok(match value {
+        Value::Number(text, _) => Literal::Number(text.clone()),
+        Value::SingleQuotedString(text) | Value::NationalStringLiteral(text) => Literal::Text(text.clone()),
+        Value::Boolean(b) => Literal::Boolean(*b),
+        Value::Null => Literal::Null,
+        Value::HexStringLiteral(text) => Literal::Bytes(hex(text)?),
+        other => return Err(unsupported_form(format!("the literal {other}"))),
+    })
+}
+
+/// Hexadecimal text to bytes.
+pub(super) fn hex(text: &str) -> Result<Vec<u8>> {
+    let refuse =
+        || invalid(format!("'{}' is not hexadecimal", shorten(text))).hint("write two digits per byte: X'0a1b'");
+    let digits: Vec<char> = text.chars().collect();
+    if digits.len() % 2 != 0 {
+        return Err(refuse());
+    }
+    let byte = |pair: &[char]| {
+        let pair: String = pair.iter().collect();
+        u8::from_str_radix(&pair, 16).ok().filter(|_| !pair.starts_with('+'))
+    };
+    digits.chunks(2).map(|pair| byte(pair).ok_or_else(refuse)).collect()
+}
+
+fn typed_literal(data_type: &SqlType, text: String) -> Result<Literal> {
+    Ok(match data_type {
+        SqlType::Date => Literal::Date(text),
+        SqlType::Time(..) => Literal::Time(text),
+        SqlType::Timestamp(..) | SqlType::Datetime(_) => Literal::Timestamp(text),
+        SqlType::Varchar(_) | SqlType::Char(_) | SqlType::String(_) | SqlType::Text => Literal::Text(text),
+        SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("timestamp_ltz") => Literal::Timestamp(text),
+        SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("timestamp_ntz") => Literal::Timestamp(text),
+        SqlType::TinyInt(_)
+        | SqlType::SmallInt(_)
+        | SqlType::Int(_)
+        | SqlType::Integer(_)
+        | SqlType::BigInt(_)
+        | SqlType::Float(_)
+        | SqlType::Double(_)
+        | SqlType::Decimal(_)
+        | SqlType::Numeric(_) => Literal::Number(text),
+        other => return Err(unsupported_form(format!("a literal of the type {other}"))),
+    })
+}
+
+fn escape(value: Option<&Value>) -> Result<Option<char>> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let text = value.clone().into_string().unwrap_or_default();
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(c), None) => Ok(Some(c)),
+        _ => Err(invalid("the ESCAPE of LIKE must be one character")),
+    }
+}
+
+#[cfg(test)]
+mod tests;
