@@ -1,1 +1,18 @@
-//! placeholder
+//! Tables without primary key: rows in the order of arrival, and small files made into larger ones.
+//!
+//! ```text
+//!   rows ─▶ AppendWriter ─▶ RollingWriter ─▶ files ──(fixed buckets)──▶ BucketQueue ─ pick ─▶ rewrite
+//!                                              └────(unaware)──▶ committed; later: pack_small_files ─▶ rewrite
+//! ```
+//!
+//! Source: semantics a.10; `AppendOnlyWriter`, `BucketedAppendCompactManager`, `AppendCompactCoordinator`.
+
+mod bucketed;
+mod pack;
+mod rewrite;
+mod writer;
+
+pub use bucketed::BucketQueue;
+pub use pack::{PackRules, pack_small_files};
+pub use rewrite::rewrite;
+pub use writer::{AppendSettings, AppendWriter};

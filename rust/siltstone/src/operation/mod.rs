@@ -8,6 +8,6 @@ pub mod scan;
 mod serde;
 pub mod write;
 
-pub use compact::{CompactRequest, CompactionPlan, CompactionTask, plan_compaction, run_task};
+pub use compact::{CompactRequest, CompactionPlan, CompactionTask, TaskResources, TaskUnit, plan_compaction, run_task};
 pub use model::{CommitMessage, Split};
 pub use write::{RowKinds, TableWrite, WriteOptions};

@@ -1,73 +1,291 @@
 //! Rows in, commit messages out: checks and converts input, routes it to one writer per bucket, and
 //! hands over what the commit needs.
 //!
+//! ```text
+//!   batch ─ input (names, types, nulls, lengths, defaults) ─ kinds (+I -U +U -D, filters)
+//!         ─ route (partition, bucket) ─▶ one BucketWriter each ─ prepare_commit ─▶ CommitMessage
+//! ```
+//!
 //! Source: semantics a.2 to a.4, a.10, a.11, b.1; `TableWriteImpl`, `AbstractFileStoreWrite`.
 
-use std::path::PathBuf;
+mod bucket;
+mod convert;
+mod decimal;
+mod input;
+mod kinds;
+mod nested;
+mod options;
+mod restore;
+mod route;
+#[cfg(test)]
+mod tests;
 
-use arrow_array::{Int8Array, RecordBatch};
+use std::collections::{BTreeMap, HashMap};
 
+use arrow_array::RecordBatch;
+use rayon::prelude::*;
+
+pub use self::options::{RowKinds, WriteOptions};
+use self::{
+    bucket::BucketWriter,
+    input::Input,
+    kinds::KindRules,
+    route::{Portion, Router},
+};
 use super::CommitMessage;
-use crate::{Error, ErrorKind, Result, io::TableContext, row::RowKind};
+use crate::{
+    Error, ErrorKind, Result,
+    append::{AppendSettings, AppendWriter},
+    io::TableContext,
+    manifest::{BucketId, DataFileMeta},
+    merge_tree::{MergeTreeWriter, WriterSettings},
+};
 
-/// How a [`TableWrite`] works.
-#[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
-    /// Who commits; only for messages here.
-    pub commit_user: String,
-    /// Bytes that all bucket writers may hold together; `None` = option `write-buffer-size`.
-    pub memory_limit: Option<u64>,
-    /// Where sorted runs are spilled; `None` = the system's temporary directory.
-    pub spill_dir: Option<PathBuf>,
-    /// Threads for sorting and encoding; `None` = all cores.
-    pub threads: Option<usize>,
-    /// The write replaces the content (overwrite): live files are not looked at, and bucket counts may change.
-    pub ignore_previous_files: bool,
-}
-
-/// The row kinds of one batch.
-#[derive(Clone, Debug)]
-pub enum RowKinds {
-    /// One for every row.
-    All(RowKind),
-    /// One byte (`RowKind::to_byte`) for each row.
-    PerRow(Int8Array),
-}
+/// Most rows that are routed at once.
+const CHUNK_ROWS: usize = 1 << 18;
+/// A chunk of rows is at most this part of the memory budget.
+const CHUNK_SHARE: usize = 4;
 
 /// Writes rows of one table. A batch is checked completely before any of it is written, so after an
-/// error about the input the writer goes on and the table is unchanged.
-pub struct TableWrite {}
+/// error about the input the writer goes on and the table is unchanged. After any other error it only
+/// takes [`TableWrite::abort`]. Dropping it deletes what was not handed out.
+pub struct TableWrite {
+    ctx: TableContext,
+    input: Input,
+    kinds: KindRules,
+    router: Router,
+    options: WriteOptions,
+    budget: usize,
+    threads: usize,
+    pool: Option<rayon::ThreadPool>,
+    writers: BTreeMap<BucketId, BucketWriter>,
+    failed: bool,
+}
 
 impl TableWrite {
     /// A writer with no bucket open yet.
-    pub fn new(_ctx: &TableContext, _options: WriteOptions) -> Result<Self> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn new(ctx: &TableContext, options: WriteOptions) -> Result<Self> {
+        let budget = options.memory_limit.unwrap_or(ctx.options.write_buffer_size);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self {
+            ctx: ctx.clone(),
+            input: Input::new(&ctx.schema)?,
+            kinds: KindRules::new(ctx)?,
+            router: Router::new(ctx)?,
+            budget: usize::try_from(budget).unwrap_or(usize::MAX),
+            threads: options.threads.unwrap_or_else(cores).max(1),
+            options,
+            pool: None,
+            writers: BTreeMap::new(),
+            failed: false,
+        })
     }
 
     /// Writes a batch. Columns come in any order and any encoding that fits without loss; missing
     /// nullable columns become null or their default. `kinds` of `None` is `+I`; the table's
     /// `rowkind.field` wins over it. Returns how many rows were taken (filtered rows left out).
-    pub fn write(&mut self, _batch: &RecordBatch, _kinds: Option<&RowKinds>) -> Result<usize> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn write(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>) -> Result<usize> {
+        self.usable()?;
+        let rows = self.input.normalize(batch).map_err(|e| e.with("table", &self.ctx.name))?;
+        let (rows, kinds) = self.kinds.apply(rows, kinds).map_err(|e| e.with("table", &self.ctx.name))?;
+        let step = self.chunk_rows(&rows);
+        let mut start = 0;
+        while start < rows.num_rows() {
+            let length = step.min(rows.num_rows() - start);
+            let portions = self.router.split(rows.slice(start, length), kinds.slice(start, length));
+            let ready = portions.and_then(|portions| self.open_writers(&portions).map(|()| portions));
+            let portions = ready.inspect_err(|_| self.failed = start > 0)?;
+            let written = self.write_portions(portions).and_then(|()| self.balance_memory());
+            written.inspect_err(|_| self.failed = true)?;
+            start += length;
+        }
+        Ok(rows.num_rows())
     }
 
     /// Compacts the buckets that this writer has touched; the result comes with the next `prepare_commit`.
-    pub fn compact(&mut self, _full: bool) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn compact(&mut self, full: bool) -> Result<()> {
+        self.usable()?;
+        let done = self.writers.values_mut().try_for_each(|w| w.compact(full));
+        done.inspect_err(|_| self.failed = true)
     }
 
     /// Flushes everything, waits for compactions, and returns one message for each changed bucket, in
     /// (partition, bucket) order. The writer can go on after it.
     pub fn prepare_commit(&mut self) -> Result<Vec<CommitMessage>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        self.usable()?;
+        let total_buckets = self.ctx.options.bucket;
+        let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
+            let (data, compact) = writer.prepare_commit()?;
+            Ok(CommitMessage { bucket: bucket.clone(), total_buckets, data, compact })
+        };
+        let prepared: Vec<Result<CommitMessage>> = if self.in_parallel(self.writers.len())? {
+            let writers: Vec<_> = self.writers.iter_mut().collect();
+            let work = || writers.into_par_iter().map(prepare).collect();
+            self.pool.as_ref().map_or_else(Vec::new, |pool| pool.install(work))
+        } else {
+            self.writers.iter_mut().map(prepare).collect()
+        };
+        let mut messages = Vec::with_capacity(prepared.len());
+        let mut failure = None;
+        for message in prepared {
+            match message {
+                Ok(message) => messages.push(message),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        if let Some(error) = failure {
+            self.failed = true;
+            messages.iter().for_each(|m| discard(&self.ctx, m));
+            return Err(error);
+        }
+        messages.retain(|m| !m.is_empty());
+        Ok(messages)
     }
 
     /// Closes the bucket writers: the next write looks at the live files of the then latest snapshot.
     /// Call it after a commit (never between `prepare_commit` and its commit).
     pub fn reset(&mut self) -> Result<()> {
+        self.usable()?;
+        self.close_writers();
         Ok(())
     }
 
     /// Deletes the files of everything not handed out by `prepare_commit`.
-    pub fn abort(self) {}
+    pub fn abort(mut self) {
+        self.close_writers();
+    }
+
+    fn close_writers(&mut self) {
+        std::mem::take(&mut self.writers).into_values().for_each(BucketWriter::abort);
+    }
+
+    fn usable(&self) -> Result<()> {
+        if !self.failed {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::InvalidArgument, "this writer failed before and cannot go on")
+            .with("table", &self.ctx.name)
+            .hint("abort it and write again with a new writer"))
+    }
+
+    /// Rows that are routed at once: a small part of the memory budget.
+    fn chunk_rows(&self, rows: &RecordBatch) -> usize {
+        let per_row = rows.get_array_memory_size() / rows.num_rows().max(1) + 1;
+        (self.budget / CHUNK_SHARE / per_row).clamp(1024, CHUNK_ROWS)
+    }
+
+    /// Opens the writers that these rows need and that are not open yet, with one look at the snapshot.
+    fn open_writers(&mut self, portions: &[Portion]) -> Result<()> {
+        let missing = portions.iter().map(|p| &p.bucket).filter(|b| !self.writers.contains_key(b));
+        let missing: Vec<&BucketId> = missing.collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let mut restored: HashMap<BucketId, Vec<DataFileMeta>> =
+            if self.looks_at_files() { restore::live_files(&self.ctx, &missing)? } else { HashMap::new() };
+        for bucket in missing {
+            let files = restored.remove(bucket).unwrap_or_default();
+            let writer = self.new_writer(bucket, files)?;
+            self.writers.insert(bucket.clone(), writer);
+        }
+        Ok(())
+    }
+
+    /// Whether new writers need the bucket's files: for sequence numbers, or for compaction.
+    fn looks_at_files(&self) -> bool {
+        let o = &self.ctx.options;
+        if !self.ctx.schema.primary_keys.is_empty() {
+            return !self.options.ignore_previous_files;
+        }
+        match o.bucket {
+            -1 => false,
+            _ if o.bucket_append_ordered => !self.options.ignore_previous_files,
+            _ => !o.write_only && !self.options.ignore_previous_files,
+        }
+    }
+
+    fn new_writer(&self, bucket: &BucketId, files: Vec<DataFileMeta>) -> Result<BucketWriter> {
+        let o = &self.ctx.options;
+        if self.ctx.schema.primary_keys.is_empty() {
+            let compact = o.bucket > 0 && !o.write_only && !self.options.ignore_previous_files;
+            let settings = AppendSettings { compact, threads: self.threads };
+            return Ok(BucketWriter::Append(Box::new(AppendWriter::new(&self.ctx, bucket.clone(), files, &settings))));
+        }
+        let settings = WriterSettings {
+            budget: self.budget,
+            spill_dir: o.write_buffer_spillable.then(|| self.options.spill_dir()),
+            write_only: o.write_only,
+            streaming: self.options.streaming,
+            threads: self.threads - 1,
+        };
+        let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
+        Ok(BucketWriter::Tree(Box::new(writer)))
+    }
+
+    fn write_portions(&mut self, portions: Vec<Portion>) -> Result<()> {
+        if self.in_parallel(portions.len())? {
+            let mut portions: HashMap<BucketId, Portion> =
+                portions.into_iter().map(|p| (p.bucket.clone(), p)).collect();
+            let pairs = self.writers.iter_mut().filter_map(|(b, w)| portions.remove(b).map(|p| (w, p)));
+            let pairs: Vec<(&mut BucketWriter, Portion)> = pairs.collect();
+            let work = || pairs.into_par_iter().try_for_each(|(writer, p)| writer.write(&p.rows, &p.kinds));
+            return self.pool.as_ref().map_or(Ok(()), |pool| pool.install(work));
+        }
+        for p in portions {
+            if let Some(writer) = self.writers.get_mut(&p.bucket) {
+                writer.write(&p.rows, &p.kinds)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the largest writers spill or flush until all of them together are within the budget.
+    fn balance_memory(&mut self) -> Result<()> {
+        loop {
+            let used: usize = self.writers.values().map(BucketWriter::memory_used).sum();
+            if used <= self.budget {
+                return Ok(());
+            }
+            let Some(largest) = self.writers.values_mut().max_by_key(|w| w.memory_used()) else {
+                return Ok(());
+            };
+            let before = largest.memory_used();
+            largest.release_memory()?;
+            if largest.memory_used() >= before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether this many pieces of work are shared among threads; starts the pool with the first of them.
+    fn in_parallel(&mut self, pieces: usize) -> Result<bool> {
+        if self.threads < 2 || pieces < 2 {
+            return Ok(false);
+        }
+        if self.pool.is_none() {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build();
+            let pool = pool.map_err(|e| Error::new(ErrorKind::Internal, "no threads to write with").caused_by(e))?;
+            self.pool = Some(pool);
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for TableWrite {
+    fn drop(&mut self) {
+        self.close_writers();
+    }
+}
+
+/// Deletes the new files of a message that will not be committed.
+fn discard(ctx: &TableContext, message: &CommitMessage) {
+    let (data, compact) = (&message.data, &message.compact);
+    let upgraded = |f: &&DataFileMeta| !compact.compact_before.iter().any(|b| b.file_name == f.file_name);
+    let files = data.new_files.iter().chain(&data.changelog_files).chain(&compact.changelog_files);
+    for file in files.chain(compact.compact_after.iter().filter(upgraded)) {
+        let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file);
+        if let Err(error) = path.and_then(|p| ctx.fs.delete(&p)) {
+            tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
+        }
+    }
 }

@@ -1,0 +1,79 @@
+//! Files of one bucket read in the order of their rows and written again.
+
+use std::thread;
+
+use arrow_array::RecordBatch;
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, read_data_file},
+    manifest::{BucketId, DataFileMeta, FileSource},
+};
+
+/// Batches decoded ahead of the encoder.
+const READ_AHEAD: usize = 4;
+
+/// Writes the rows of `files` into new ones, under the table's current schema. With `threads` of two or
+/// more the next rows are decoded while the last ones are encoded. An error leaves no new file behind.
+pub fn rewrite(
+    ctx: &TableContext,
+    bucket: &BucketId,
+    files: &[DataFileMeta],
+    threads: usize,
+) -> Result<Vec<DataFileMeta>> {
+    let mut files = files.to_vec();
+    files.sort_by_key(|f| f.min_sequence_number);
+    let Some(first) = files.first() else {
+        return Ok(Vec::new());
+    };
+    let spec = FileWriteSpec::append(first.min_sequence_number, FileSource::Compact);
+    let mut writer = RollingWriter::new(ctx, &bucket.partition, bucket.bucket, spec)?;
+    let copied = if threads > 1 {
+        copy_in_parallel(ctx, bucket, &files, &mut writer)
+    } else {
+        read_all(ctx, bucket, &files, &mut |batch| writer.write(&batch))
+    };
+    match copied {
+        Ok(()) => writer.finish(),
+        Err(error) => {
+            writer.abort();
+            Err(error)
+        }
+    }
+}
+
+fn copy_in_parallel(
+    ctx: &TableContext,
+    bucket: &BucketId,
+    files: &[DataFileMeta],
+    writer: &mut RollingWriter,
+) -> Result<()> {
+    thread::scope(|scope| {
+        let (sender, receiver): (Sender<Result<RecordBatch>>, Receiver<_>) = bounded(READ_AHEAD);
+        scope.spawn(move || {
+            let stopped = || Error::new(ErrorKind::Cancelled, "the writer stopped");
+            let result = read_all(ctx, bucket, files, &mut |batch| sender.send(Ok(batch)).map_err(|_| stopped()));
+            if let Err(error) = result {
+                // nobody listens any more when the writer failed first
+                drop(sender.send(Err(error)));
+            }
+        });
+        receiver.into_iter().try_for_each(|batch| writer.write(&batch?))
+    })
+}
+
+fn read_all(
+    ctx: &TableContext,
+    bucket: &BucketId,
+    files: &[DataFileMeta],
+    sink: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
+    let spec = FileReadSpec::new(ctx.schema.fields.clone());
+    for file in files {
+        for batch in read_data_file(ctx, &bucket.partition, bucket.bucket, file, &spec)? {
+            sink(batch?)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The writer of one bucket of an append table.
+
+use arrow_array::RecordBatch;
+
+use super::{bucketed::BucketQueue, rewrite::rewrite};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::{FileWriteSpec, RollingWriter, TableContext},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+};
+
+/// Files a full compaction inside the writer must have.
+const FULL_COMPACTION_FILES: usize = 3;
+
+/// Mode of an [`AppendWriter`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AppendSettings {
+    /// Compact small files of the bucket before a commit (fixed buckets that are not write-only).
+    pub compact: bool,
+    /// Threads for compaction.
+    pub threads: usize,
+}
+
+/// Writes rows in their order; row numbers of the bucket continue from the restored files.
+pub struct AppendWriter {
+    ctx: TableContext,
+    bucket: BucketId,
+    next_sequence: i64,
+    open: Option<RollingWriter>,
+    new_files: Vec<DataFileMeta>,
+    queue: Option<BucketQueue>,
+    full_requested: bool,
+    threads: usize,
+}
+
+impl AppendWriter {
+    /// A writer after the live files of the bucket (none for unaware buckets).
+    pub fn new(ctx: &TableContext, bucket: BucketId, restored: Vec<DataFileMeta>, settings: &AppendSettings) -> Self {
+        let next_sequence = restored.iter().map(|f| f.max_sequence_number + 1).max().unwrap_or(0);
+        Self {
+            ctx: ctx.clone(),
+            bucket,
+            next_sequence,
+            open: None,
+            new_files: Vec::new(),
+            queue: settings.compact.then(|| BucketQueue::new(&ctx.options, restored)),
+            full_requested: false,
+            threads: settings.threads,
+        }
+    }
+
+    /// Appends rows: all table columns in schema order.
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let writer = match &mut self.open {
+            Some(writer) => writer,
+            closed => {
+                let spec = FileWriteSpec::append(self.next_sequence, FileSource::Append);
+                let writer = RollingWriter::new(&self.ctx, &self.bucket.partition, self.bucket.bucket, spec)?;
+                closed.insert(writer)
+            }
+        };
+        writer.write(rows)?;
+        let rows = i64::try_from(rows.num_rows())
+            .map_err(|e| Error::new(ErrorKind::InvalidArgument, "a batch has too many rows").caused_by(e))?;
+        self.next_sequence += rows;
+        Ok(())
+    }
+
+    /// Bytes that the encoder holds.
+    pub fn memory_used(&self) -> usize {
+        self.open.as_ref().map_or(0, RollingWriter::memory_used)
+    }
+
+    /// Closes the open file.
+    pub fn flush(&mut self) -> Result<()> {
+        let Some(writer) = self.open.take() else {
+            return Ok(());
+        };
+        let files = writer.finish()?;
+        if let Some(queue) = &mut self.queue {
+            files.iter().for_each(|f| queue.add(f.clone()));
+        }
+        self.new_files.extend(files);
+        Ok(())
+    }
+
+    /// Asks for a compaction of everything small with the next commit; without `full` only what is due anyway.
+    pub fn compact(&mut self, full: bool) {
+        self.full_requested |= full;
+    }
+
+    /// Closes the open file, compacts what is due, and hands over what changed since the last call.
+    pub fn prepare_commit(&mut self) -> Result<(DataIncrement, CompactIncrement)> {
+        self.flush()?;
+        let compact = self.run_compaction()?;
+        let new_files = std::mem::take(&mut self.new_files);
+        Ok((DataIncrement { new_files, ..DataIncrement::default() }, compact))
+    }
+
+    fn run_compaction(&mut self) -> Result<CompactIncrement> {
+        let full = std::mem::take(&mut self.full_requested);
+        let Some(queue) = &mut self.queue else {
+            return Ok(CompactIncrement::default());
+        };
+        let picked = if full { queue.pick_full(FULL_COMPACTION_FILES) } else { queue.pick() };
+        let Some(before) = picked else {
+            return Ok(CompactIncrement::default());
+        };
+        let after = rewrite(&self.ctx, &self.bucket, &before, self.threads)?;
+        queue.finished(&after);
+        Ok(CompactIncrement { compact_before: before, compact_after: after, ..CompactIncrement::default() })
+    }
+
+    /// Deletes every file written since the last [`AppendWriter::prepare_commit`].
+    pub fn abort(self) {
+        if let Some(writer) = self.open {
+            writer.abort();
+        }
+        for file in &self.new_files {
+            let path = self.ctx.paths.data_file(&self.bucket.partition, self.bucket.bucket, file);
+            if let Err(error) = path.and_then(|p| self.ctx.fs.delete(&p)) {
+                tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Deciding what to compact, from metadata alone.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{CompactionTask, TaskUnit};
+use crate::{
+    append::{BucketQueue, PackRules, pack_small_files},
+    env,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::{BucketId, DataFileMeta, ManifestEntry},
+    merge_tree::compact::pick,
+    operation::scan::{EntryFilter, live_entries},
+    predicate::Predicate,
+    snapshot::SnapshotManager,
+};
+
+/// What to compact.
+#[derive(Clone, Debug, Default)]
+pub struct CompactRequest {
+    /// Everything into the highest level (append tables: every group of two small files or more);
+    /// otherwise only what the triggers of the table ask for.
+    pub full: bool,
+    /// Only partitions (serialized `BinaryRow`) of this list.
+    pub partitions: Option<Vec<Vec<u8>>>,
+    /// Only partitions for which this condition, over partition columns only, holds.
+    pub filter: Option<Predicate>,
+    /// Only partitions whose newest file is at least this old.
+    pub idle_millis: Option<i64>,
+    /// Dynamic options of the operation, to travel with the tasks. Keys that carry secrets are left out.
+    pub dynamic_options: BTreeMap<String, String>,
+}
+
+/// Independent tasks over one snapshot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CompactionPlan {
+    /// The snapshot that was looked at; `None` = the table is empty.
+    pub snapshot_id: Option<i64>,
+    /// What to do; empty when nothing needs it.
+    pub tasks: Vec<CompactionTask>,
+    /// Buckets that were looked at.
+    pub buckets: usize,
+}
+
+/// One bucket with its files in manifest order.
+struct LiveBucket {
+    bucket: BucketId,
+    total_buckets: i32,
+    files: Vec<DataFileMeta>,
+}
+
+/// Looks at the latest snapshot and decides what to compact. Works on write-only tables.
+pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<CompactionPlan> {
+    check_filter(ctx, request)?;
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+    let Some(snapshot) = snapshots.latest()? else {
+        return Ok(CompactionPlan::default());
+    };
+    let filter = EntryFilter {
+        partitions: request.partitions.as_ref().map(|p| p.iter().cloned().collect()),
+        partition_predicate: request.filter.clone(),
+        ..EntryFilter::default()
+    };
+    let mut entries = live_entries(ctx, &snapshot, &filter)?;
+    if let Some(idle) = request.idle_millis {
+        keep_idle(&mut entries, env::local_millis().saturating_sub(idle));
+    }
+    let buckets = by_bucket(entries);
+    let looked_at = buckets.len();
+    let mut tasks = Vec::new();
+    for live in buckets {
+        for (unit, files) in units(ctx, request.full, live.files)? {
+            tasks.push(CompactionTask {
+                location: ctx.location.clone(),
+                branch: ctx.branch.clone(),
+                schema_id: ctx.schema.id,
+                options: without_secrets(&request.dynamic_options),
+                snapshot_id: snapshot.id,
+                bucket: live.bucket.clone(),
+                total_buckets: live.total_buckets,
+                unit,
+                files,
+            });
+        }
+    }
+    Ok(CompactionPlan { snapshot_id: Some(snapshot.id), tasks, buckets: looked_at })
+}
+
+/// What is worth doing in one bucket, with the files that belong into each task.
+fn units(ctx: &TableContext, full: bool, files: Vec<DataFileMeta>) -> Result<Vec<(TaskUnit, Vec<DataFileMeta>)>> {
+    if !ctx.schema.primary_keys.is_empty() {
+        let unit = pick(ctx, &files, full)?.map(|unit| TaskUnit::Tree {
+            output_level: unit.output_level,
+            inputs: unit.files.into_iter().map(|f| f.file_name).collect(),
+            file_rewrite: unit.file_rewrite,
+        });
+        return Ok(unit.map(|unit| (unit, files)).into_iter().collect());
+    }
+    let groups = if ctx.options.bucket == -1 {
+        let mut files = files;
+        files.truncate(ctx.options.compaction_file_num_limit);
+        pack_small_files(&PackRules::new(&ctx.options, full), files)
+    } else {
+        let mut queue = BucketQueue::new(&ctx.options, files);
+        let picked = if full { queue.pick_full(2) } else { queue.pick() };
+        picked.into_iter().collect()
+    };
+    Ok(groups.into_iter().map(|files| (TaskUnit::Append, files)).collect())
+}
+
+/// Buckets in (partition, bucket) order. Postponed buckets are not among them.
+fn by_bucket(entries: Vec<ManifestEntry>) -> Vec<LiveBucket> {
+    let mut buckets: BTreeMap<BucketId, LiveBucket> = BTreeMap::new();
+    for entry in entries.into_iter().filter(|e| e.bucket >= 0) {
+        let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
+        let total_buckets = entry.total_buckets;
+        let live = || LiveBucket { bucket: bucket.clone(), total_buckets, files: Vec::new() };
+        buckets.entry(bucket.clone()).or_insert_with(live).files.push(entry.file);
+    }
+    buckets.into_values().collect()
+}
+
+/// Leaves the partitions whose newest file is not newer than `newest` (local wall clock).
+fn keep_idle(entries: &mut Vec<ManifestEntry>, newest: i64) {
+    let mut newest_file: HashMap<&[u8], i64> = HashMap::new();
+    for entry in entries.iter() {
+        let created = entry.file.creation_time.unwrap_or(i64::MIN);
+        let known = newest_file.entry(&entry.partition).or_insert(created);
+        *known = created.max(*known);
+    }
+    let idle: HashSet<Vec<u8>> =
+        newest_file.into_iter().filter(|(_, created)| *created <= newest).map(|(p, _)| p.to_vec()).collect();
+    entries.retain(|e| idle.contains(&e.partition));
+}
+
+fn check_filter(ctx: &TableContext, request: &CompactRequest) -> Result<()> {
+    let Some(filter) = &request.filter else {
+        return Ok(());
+    };
+    let columns = filter.columns();
+    let Some(other) = columns.iter().find(|c| !ctx.schema.partition_keys.iter().any(|k| k == *c)) else {
+        return Ok(());
+    };
+    let message = format!("compaction is restricted by partitions, and '{other}' is not a partition column");
+    Err(Error::new(ErrorKind::InvalidArgument, message).with("column", other).hint(
+        match ctx.schema.partition_keys.as_slice() {
+            [] => "the table is not partitioned: compact it as a whole".to_owned(),
+            keys => format!("use only {}", keys.join(", ")),
+        },
+    ))
+}
+
+/// Options that may travel: nothing whose name says that its value is a secret.
+fn without_secrets(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    const SECRET: &[&str] =
+        &["secret", "token", "password", "passwd", "credential", "access-key", "accesskey", "access.key", "private"];
+    let is_secret = |key: &str| SECRET.iter().any(|s| key.to_ascii_lowercase().contains(s));
+    options.iter().filter(|(k, _)| !is_secret(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
+}

@@ -1,0 +1,76 @@
+//! Doing what a task says.
+
+use std::path::PathBuf;
+
+use super::{CompactionTask, TaskUnit};
+use crate::{
+    append::rewrite,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::{CompactIncrement, DataFileMeta, DataIncrement},
+    merge_tree::compact::{CompactResources, CompactUnit, run_compaction},
+    operation::CommitMessage,
+};
+
+/// What a task may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskResources {
+    /// Threads of this task; `None` = all cores.
+    pub threads: Option<usize>,
+    /// Where runs are spilled; `None` = the system's temporary directory.
+    pub spill_dir: Option<PathBuf>,
+}
+
+/// Runs one task: reads and writes files, commits nothing. `ctx` must be of the task's location, branch and
+/// schema. An error leaves no new file behind.
+pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResources) -> Result<CommitMessage> {
+    check_table(ctx, task)?;
+    let threads = resources.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let compact = match &task.unit {
+        TaskUnit::Append => CompactIncrement {
+            compact_after: rewrite(ctx, &task.bucket, &task.files, threads)?,
+            compact_before: task.files.clone(),
+            ..CompactIncrement::default()
+        },
+        TaskUnit::Tree { output_level, inputs, file_rewrite } => {
+            let unit = CompactUnit {
+                output_level: *output_level,
+                files: find_inputs(task, inputs)?,
+                file_rewrite: *file_rewrite,
+            };
+            let spill_dir = resources.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
+            let resources = CompactResources { threads: threads.saturating_sub(1), spill_dir: Some(spill_dir) };
+            run_compaction(ctx, &task.bucket.partition, task.bucket.bucket, &task.files, &unit, &resources)?
+        }
+    };
+    Ok(CommitMessage {
+        bucket: task.bucket.clone(),
+        total_buckets: task.total_buckets,
+        data: DataIncrement::default(),
+        compact,
+    })
+}
+
+/// The inputs in the order that the plan gave them.
+fn find_inputs(task: &CompactionTask, names: &[String]) -> Result<Vec<DataFileMeta>> {
+    let find = |name: &String| {
+        task.files.iter().find(|f| &f.file_name == name).cloned().ok_or_else(|| {
+            Error::new(ErrorKind::InvalidArgument, "a compaction task names an input that it does not hold")
+                .with("file", name)
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn check_table(ctx: &TableContext, task: &CompactionTask) -> Result<()> {
+    let ours = (ctx.location.trim_end_matches('/'), ctx.branch.as_str(), ctx.schema.id);
+    let planned = (task.location.trim_end_matches('/'), task.branch.as_str(), task.schema_id);
+    if ours == planned {
+        return Ok(());
+    }
+    let message = format!(
+        "the task was planned for {} (branch {}, schema {}) and is run on {} (branch {}, schema {})",
+        planned.0, planned.1, planned.2, ours.0, ours.1, ours.2
+    );
+    Err(Error::new(ErrorKind::InvalidArgument, message).with("table", &ctx.name))
+}

@@ -1,0 +1,65 @@
+//! One bucket's writer, of either kind of table.
+
+use arrow_array::{Int8Array, RecordBatch};
+
+use crate::{
+    Result,
+    append::AppendWriter,
+    manifest::{CompactIncrement, DataIncrement},
+    merge_tree::MergeTreeWriter,
+};
+
+/// The writer of one bucket.
+pub(super) enum BucketWriter {
+    /// primary-key table
+    Tree(Box<MergeTreeWriter>),
+    /// append table
+    Append(Box<AppendWriter>),
+}
+
+impl BucketWriter {
+    pub(super) fn write(&mut self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+        match self {
+            Self::Tree(w) => w.write(rows, kinds),
+            Self::Append(w) => w.write(rows),
+        }
+    }
+
+    pub(super) fn memory_used(&self) -> usize {
+        match self {
+            Self::Tree(w) => w.memory_used(),
+            Self::Append(w) => w.memory_used(),
+        }
+    }
+
+    pub(super) fn release_memory(&mut self) -> Result<()> {
+        match self {
+            Self::Tree(w) => w.release_memory(),
+            Self::Append(w) => w.flush(),
+        }
+    }
+
+    pub(super) fn compact(&mut self, full: bool) -> Result<()> {
+        match self {
+            Self::Tree(w) => w.compact(full),
+            Self::Append(w) => {
+                w.compact(full);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn prepare_commit(&mut self) -> Result<(DataIncrement, CompactIncrement)> {
+        match self {
+            Self::Tree(w) => w.prepare_commit(true),
+            Self::Append(w) => w.prepare_commit(),
+        }
+    }
+
+    pub(super) fn abort(self) {
+        match self {
+            Self::Tree(w) => w.abort(),
+            Self::Append(w) => w.abort(),
+        }
+    }
+}

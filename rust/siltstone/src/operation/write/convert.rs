@@ -1,0 +1,272 @@
+//! Any Arrow encoding of a column to the one that the table's type has, without losing anything.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, PrimitiveArray,
+    cast::AsArray,
+    new_null_array,
+    types::{ArrowPrimitiveType, Int32Type, Int64Type},
+};
+use arrow_cast::{CastOptions, cast, cast_with_options, display::array_value_to_string};
+use arrow_schema::{DataType as Arrow, TimeUnit};
+
+use super::{decimal::convert_decimal, nested};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
+};
+
+const MILLIS_PER_DAY: i64 = 86_400_000;
+
+/// The values of `array` in the Arrow type of `target`; `path` names the column in errors.
+pub(super) fn convert(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    match array.data_type() {
+        Arrow::Dictionary(_, value) => return convert(&cast(array, value)?, target, path),
+        Arrow::RunEndEncoded(_, value) => return convert(&cast(array, value.data_type())?, target, path),
+        Arrow::Null => return Ok(new_null_array(&arrow_type(target)?, array.len())),
+        _ => {}
+    }
+    match &target.kind {
+        TypeKind::Char(n) | TypeKind::VarChar(n) => text(array, *n, target, path),
+        TypeKind::Binary(n) | TypeKind::VarBinary(n) => bytes(array, *n, target, path),
+        TypeKind::Boolean => same(array, &Arrow::Boolean, target, path),
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt => integer(array, target, path),
+        TypeKind::Float | TypeKind::Double => float(array, target, path),
+        TypeKind::Decimal { precision, scale } => convert_decimal(array, *precision, *scale, target, path),
+        TypeKind::Date => date(array, target, path),
+        TypeKind::Time(_) => time(array, target, path),
+        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => timestamp(array, target, path),
+        TypeKind::Array(element) => nested::list(array, element, target, path),
+        TypeKind::Map(key, value) => nested::map(array, key, value, target, path),
+        TypeKind::Multiset(element) => nested::map(array, element, &DataType::not_null(TypeKind::Int), target, path),
+        TypeKind::Row(fields) => nested::row(array, fields, target, path),
+        TypeKind::Variant | TypeKind::Blob | TypeKind::Vector(..) => {
+            Err(Error::unsupported(format!("writing the type {target}")).with("column", path))
+        }
+    }
+}
+
+/// The input's type cannot become the column's.
+pub(super) fn mismatch(path: &str, target: &DataType, got: &Arrow) -> Error {
+    Error::new(ErrorKind::SchemaMismatch, format!("column '{path}' is {target} in the table and {got} in the input"))
+        .with("column", path)
+        .with("expected", target)
+        .with("got", got)
+}
+
+/// One value that the column's type cannot hold exactly.
+pub(super) fn misfit(kind: ErrorKind, array: &dyn Array, row: usize, path: &str, target: &DataType) -> Error {
+    let value = array_value_to_string(array, row).unwrap_or_default();
+    let value: String =
+        if value.chars().count() > 60 { value.chars().take(57).chain("...".chars()).collect() } else { value };
+    Error::new(kind, format!("the value {value} of row {row} does not fit column '{path}' of type {target}"))
+        .with("column", path)
+        .with("expected", target)
+        .with("got", array.data_type())
+}
+
+fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, path: &str) -> Result<ArrayRef> {
+    if array.data_type() == wanted { Ok(Arc::clone(array)) } else { Err(mismatch(path, target, array.data_type())) }
+}
+
+fn text(array: &ArrayRef, limit: u32, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let array = match array.data_type() {
+        Arrow::Utf8 => Arc::clone(array),
+        Arrow::LargeUtf8 | Arrow::Utf8View => cast(array, &Arrow::Utf8)?,
+        other => return Err(mismatch(path, target, other)),
+    };
+    if limit < MAX_LENGTH {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let too_long = |text: Option<&str>| text.is_some_and(|t| t.len() > limit && t.chars().count() > limit);
+        if let Some(row) = array.as_string::<i32>().iter().position(too_long) {
+            return Err(misfit(ErrorKind::LengthExceeded, &array, row, path, target)
+                .hint(format!("the column holds at most {limit} characters")));
+        }
+    }
+    Ok(array)
+}
+
+fn bytes(array: &ArrayRef, limit: u32, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let array = match array.data_type() {
+        Arrow::Binary => Arc::clone(array),
+        Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_) => cast(array, &Arrow::Binary)?,
+        other => return Err(mismatch(path, target, other)),
+    };
+    if limit < MAX_LENGTH {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let too_long = |value: Option<&[u8]>| value.is_some_and(|v| v.len() > limit);
+        if let Some(row) = array.as_binary::<i32>().iter().position(too_long) {
+            return Err(misfit(ErrorKind::LengthExceeded, &array, row, path, target)
+                .hint(format!("the column holds at most {limit} bytes")));
+        }
+    }
+    Ok(array)
+}
+
+fn integer(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    if !array.data_type().is_integer() {
+        return Err(mismatch(path, target, array.data_type()));
+    }
+    lossless_cast(array, target, path)
+}
+
+fn float(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let wanted = arrow_type(target)?;
+    let source = array.data_type();
+    if source == &wanted {
+        return Ok(Arc::clone(array));
+    }
+    if source.is_floating() {
+        let converted = cast(array, &wanted)?;
+        return match grew_infinite(array, &converted)? {
+            Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, path, target)),
+            None => Ok(converted),
+        };
+    }
+    if !source.is_integer() {
+        return Err(mismatch(path, target, source));
+    }
+    let converted = cast(array, &wanted)?;
+    let back = cast_with_options(&converted, source, &CastOptions::default())?;
+    match first_difference(array, &back)? {
+        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, path, target)),
+        None => Ok(converted),
+    }
+}
+
+/// The first row that is finite in `before` and infinite in `after`.
+fn grew_infinite(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
+    let (before, after) = (cast(before, &Arrow::Float64)?, cast(after, &Arrow::Float64)?);
+    let (before, after) = (
+        before.as_primitive::<arrow_array::types::Float64Type>(),
+        after.as_primitive::<arrow_array::types::Float64Type>(),
+    );
+    Ok(before.iter().zip(after).position(|(b, a)| b.is_some_and(f64::is_finite) && a.is_some_and(f64::is_infinite)))
+}
+
+/// Integers of any width whose every value fits.
+fn lossless_cast(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let wanted = arrow_type(target)?;
+    if array.data_type() == &wanted {
+        return Ok(Arc::clone(array));
+    }
+    let converted = cast_with_options(array, &wanted, &CastOptions::default())?;
+    match first_lost(array, &converted) {
+        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, path, target)),
+        None => Ok(converted),
+    }
+}
+
+/// The first row that became null.
+fn first_lost(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {
+    if before.null_count() == after.null_count() {
+        return None;
+    }
+    (0..before.len()).find(|&row| before.is_valid(row) && after.is_null(row))
+}
+
+fn first_difference(a: &ArrayRef, b: &ArrayRef) -> Result<Option<usize>> {
+    let differs = arrow_ord::cmp::distinct(a, b)?;
+    Ok((differs.true_count() > 0).then(|| differs.iter().position(|d| d == Some(true))).flatten())
+}
+
+fn date(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    match array.data_type() {
+        Arrow::Date32 => Ok(Arc::clone(array)),
+        Arrow::Date64 => {
+            let millis = cast(array, &Arrow::Int64)?;
+            let days = map_values::<Int64Type, _>(&millis, |v| {
+                (v % MILLIS_PER_DAY == 0).then_some(v / MILLIS_PER_DAY).filter(|d| i32::try_from(*d).is_ok())
+            })
+            .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, path, target))?;
+            Ok(cast(&cast(&days, &Arrow::Int32)?, &Arrow::Date32)?)
+        }
+        other => Err(mismatch(path, target, other)),
+    }
+}
+
+fn time(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let (unit, wide) = match array.data_type() {
+        Arrow::Time32(unit) => (*unit, cast(&cast(array, &Arrow::Int32)?, &Arrow::Int64)?),
+        Arrow::Time64(unit) => (*unit, cast(array, &Arrow::Int64)?),
+        other => return Err(mismatch(path, target, other)),
+    };
+    let scale = Rescale::between(unit, TimeUnit::Millisecond);
+    let millis =
+        map_values::<Int64Type, _>(&wide, |v| scale.apply(v).filter(|millis| (0..MILLIS_PER_DAY).contains(millis)))
+            .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, path, target))?;
+    let millis = cast(&millis, &Arrow::Int32)?;
+    let millis: &PrimitiveArray<Int32Type> = millis.as_primitive();
+    Ok(Arc::new(millis.reinterpret_cast::<arrow_array::types::Time32MillisecondType>()))
+}
+
+fn timestamp(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let wanted = arrow_type(target)?;
+    let source = array.data_type();
+    if source == &wanted {
+        return Ok(Arc::clone(array));
+    }
+    let (Arrow::Timestamp(from, from_zone), Arrow::Timestamp(to, to_zone)) = (source, &wanted) else {
+        return Err(mismatch(path, target, source));
+    };
+    if from_zone.is_some() && to_zone.is_none() {
+        return Err(mismatch(path, target, source)
+            .hint("an instant has no wall clock without a zone: convert it to a timestamp without zone first"));
+    }
+    let scale = Rescale::between(*from, *to);
+    let values = cast(array, &Arrow::Int64)?;
+    let values = map_values::<Int64Type, _>(&values, |v| scale.apply(v))
+        .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, path, target))?;
+    Ok(cast(&values, &wanted)?)
+}
+
+/// Exact change of a time unit.
+#[derive(Clone, Copy)]
+enum Rescale {
+    Same,
+    Times(i64),
+    Divided(i64),
+}
+
+impl Rescale {
+    fn between(from: TimeUnit, to: TimeUnit) -> Self {
+        let (from, to) = (per_second(from), per_second(to));
+        match from.cmp(&to) {
+            std::cmp::Ordering::Equal => Self::Same,
+            std::cmp::Ordering::Less => Self::Times(to / from),
+            std::cmp::Ordering::Greater => Self::Divided(from / to),
+        }
+    }
+
+    fn apply(self, value: i64) -> Option<i64> {
+        match self {
+            Self::Same => Some(value),
+            Self::Times(n) => value.checked_mul(n),
+            Self::Divided(n) => (value % n == 0).then_some(value / n),
+        }
+    }
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// `f` of every value that is not null; the row of the first `None`.
+fn map_values<T, F>(array: &ArrayRef, f: F) -> std::result::Result<ArrayRef, usize>
+where
+    T: ArrowPrimitiveType,
+    F: Fn(T::Native) -> Option<T::Native>,
+{
+    let array = array.as_primitive::<T>();
+    let mapped = array.try_unary::<_, T, ()>(|v| f(v).ok_or(()));
+    match mapped {
+        Ok(mapped) => Ok(Arc::new(mapped)),
+        Err(()) => Err(array.iter().position(|v| v.is_some_and(|v| f(v).is_none())).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,76 @@
+//! Decimals and integers as DECIMAL(p, s), when they fit exactly.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Decimal128Array, cast::AsArray, types::Decimal256Type};
+use arrow_buffer::i256;
+use arrow_cast::cast;
+use arrow_schema::DataType as Arrow;
+
+use super::convert::{misfit, mismatch};
+use crate::{
+    error::{ErrorKind, Result},
+    types::DataType,
+};
+
+/// Rescales exactly: a digit that would be lost, or one too many before the point, is an error.
+pub(super) fn convert_decimal(
+    array: &ArrayRef,
+    precision: u8,
+    scale: u8,
+    target: &DataType,
+    path: &str,
+) -> Result<ArrayRef> {
+    let from_scale = match array.data_type() {
+        Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) | Arrow::Decimal128(_, s) | Arrow::Decimal256(_, s) => *s,
+        t if t.is_integer() => 0,
+        other => return Err(mismatch(path, target, other)),
+    };
+    let shift = i32::from(scale) - i32::from(from_scale);
+    let limit = 10_i128.pow(u32::from(precision));
+    let values = match array.data_type() {
+        Arrow::Decimal256(..) => rescale_wide(array, shift, limit),
+        Arrow::Decimal128(..) => rescale(array, shift, limit),
+        Arrow::Decimal32(_, s) => rescale(&cast(array, &Arrow::Decimal128(38, *s))?, shift, limit),
+        Arrow::Decimal64(_, s) => rescale(&cast(array, &Arrow::Decimal128(38, *s))?, shift, limit),
+        _ => rescale(&cast(array, &Arrow::Decimal128(38, 0))?, shift, limit),
+    };
+    let values = values.map_err(|row| {
+        misfit(ErrorKind::LengthExceeded, array, row, path, target)
+            .hint(format!("the column holds {precision} digits, {scale} of them after the point"))
+    })?;
+    Ok(Arc::new(values.with_precision_and_scale(precision, i8::try_from(scale).unwrap_or_default())?))
+}
+
+fn rescale(array: &ArrayRef, shift: i32, limit: i128) -> std::result::Result<Decimal128Array, usize> {
+    let array = array.as_primitive::<arrow_array::types::Decimal128Type>();
+    let factor = 10_i128.checked_pow(shift.unsigned_abs());
+    let convert = |v: i128| -> Option<i128> {
+        let scaled = match factor {
+            Some(f) if shift >= 0 => v.checked_mul(f)?,
+            Some(f) => (v % f == 0).then_some(v / f)?,
+            None => (v == 0).then_some(0)?,
+        };
+        (scaled > -limit && scaled < limit).then_some(scaled)
+    };
+    let first_bad = || array.iter().position(|v| v.is_some_and(|v| convert(v).is_none())).unwrap_or_default();
+    array.try_unary::<_, _, ()>(|v| convert(v).ok_or(())).map_err(|()| first_bad())
+}
+
+fn rescale_wide(array: &ArrayRef, shift: i32, limit: i128) -> std::result::Result<Decimal128Array, usize> {
+    let array = array.as_primitive::<Decimal256Type>();
+    let factor = i256::from_i128(10).checked_pow(shift.unsigned_abs());
+    let convert = |v: i256| -> Option<i128> {
+        let scaled = match factor {
+            Some(f) if shift >= 0 => v.checked_mul(f)?,
+            Some(f) => {
+                (v.checked_rem(f)? == i256::ZERO).then_some(())?;
+                v.checked_div(f)?
+            }
+            None => (v == i256::ZERO).then_some(i256::ZERO)?,
+        };
+        scaled.to_i128().filter(|s| *s > -limit && *s < limit)
+    };
+    let first_bad = || array.iter().position(|v| v.is_some_and(|v| convert(v).is_none())).unwrap_or_default();
+    array.try_unary::<_, _, ()>(|v| convert(v).ok_or(())).map_err(|()| first_bad())
+}

@@ -1,0 +1,118 @@
+//! A batch of the caller as a batch of the table: columns found by name, converted, checked, defaults filled in.
+//!
+//! Everything that can be wrong with input is found here or in `kinds`, before a row reaches a writer.
+
+use std::collections::HashSet;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array};
+use arrow_schema::SchemaRef;
+
+use super::{convert::convert, nested};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    row::{Datum, constant_array, datum_from_text},
+    schema::TableSchema,
+    types::{DataField, arrow_schema, arrow_type},
+};
+
+/// Knows the table's columns; has no state between batches.
+pub(super) struct Input {
+    columns: Vec<Column>,
+    schema: SchemaRef,
+}
+
+struct Column {
+    field: DataField,
+    default: Option<Datum>,
+}
+
+impl Input {
+    pub(super) fn new(schema: &TableSchema) -> Result<Self> {
+        Ok(Self {
+            columns: schema.fields.iter().map(Column::new).collect::<Result<_>>()?,
+            schema: arrow_schema(&schema.fields)?,
+        })
+    }
+
+    /// All columns of the table, in its order, with its types.
+    pub(super) fn normalize(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        self.check_names(batch)?;
+        let columns = self.columns.iter().map(|c| c.take_from(batch)).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+    }
+
+    fn check_names(&self, batch: &RecordBatch) -> Result<()> {
+        let mut seen = HashSet::new();
+        for field in batch.schema_ref().fields() {
+            let name = field.name();
+            if !seen.insert(name) {
+                return Err(Error::new(ErrorKind::SchemaMismatch, format!("column '{name}' is in the input twice"))
+                    .with("column", name));
+            }
+            if !self.columns.iter().any(|c| &c.field.name == name) {
+                return Err(self.unknown_column(name, field.data_type()));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown_column(&self, name: &str, got: &arrow_schema::DataType) -> Error {
+        let names = || self.columns.iter().map(|c| c.field.name.as_str());
+        let similar = |n: &&str| strsim::jaro_winkler(&n.to_lowercase(), &name.to_lowercase()) > 0.85;
+        let hint = match names().find(similar) {
+            Some(close) => format!("did you mean '{close}'?"),
+            None => format!("the table has the columns {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        Error::new(ErrorKind::SchemaMismatch, format!("the table has no column '{name}'"))
+            .with("column", name)
+            .with("expected", "no such column")
+            .with("got", got)
+            .hint(hint)
+    }
+}
+
+impl Column {
+    fn new(field: &DataField) -> Result<Self> {
+        let parse = |text: &String| datum_from_text(text, &field.data_type);
+        let default = field.default_value.as_ref().map(parse).transpose();
+        let default = default.map_err(|e| {
+            e.with("column", &field.name).with("default", field.default_value.as_deref().unwrap_or_default())
+        })?;
+        Ok(Self { field: field.clone(), default: default.filter(|d| !d.is_null()) })
+    }
+
+    fn take_from(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let Some(column) = batch.column_by_name(&self.field.name) else {
+            return self.absent(batch.num_rows());
+        };
+        let column = convert(column, &self.field.data_type, &self.field.name)?;
+        nested::no_nulls(&column, &self.field.data_type, None, &self.field.name)?;
+        match &self.default {
+            Some(default) if column.null_count() > 0 => self.fill(&column, default),
+            _ => Ok(column),
+        }
+    }
+
+    /// A column that the input does not have.
+    fn absent(&self, rows: usize) -> Result<ArrayRef> {
+        let t = &self.field.data_type;
+        match &self.default {
+            Some(default) => constant_array(default, t, rows),
+            None if t.nullable => Ok(new_null_array(&arrow_type(t)?, rows)),
+            None => Err(Error::new(
+                ErrorKind::SchemaMismatch,
+                format!("the input lacks column '{}', which is {t}", self.field.name),
+            )
+            .with("column", &self.field.name)
+            .with("expected", t)
+            .with("got", "no such column")),
+        }
+    }
+
+    fn fill(&self, column: &ArrayRef, default: &Datum) -> Result<ArrayRef> {
+        let missing: BooleanArray = arrow_arith::boolean::is_null(column)?;
+        let value = Scalar::new(constant_array(default, &self.field.data_type, 1)?);
+        Ok(arrow_select::zip::zip(&missing, &value, column)?)
+    }
+}

@@ -1,0 +1,114 @@
+//! What each row of a batch does: given by the caller or by `rowkind.field`, then filtered (semantics b.1).
+
+use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch, cast::AsArray};
+use arrow_select::filter::{filter, filter_record_batch};
+
+use super::RowKinds;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    row::RowKind,
+};
+
+/// The rules of one table.
+pub(super) struct KindRules {
+    /// position and name of `rowkind.field`
+    field: Option<(usize, String)>,
+    ignore_delete: bool,
+    ignore_update_before: bool,
+    append_only: bool,
+}
+
+impl KindRules {
+    pub(super) fn new(ctx: &TableContext) -> Result<Self> {
+        let position = |name: &String| {
+            let at = ctx.schema.fields.iter().position(|f| &f.name == name);
+            at.map(|at| (at, name.clone())).ok_or_else(|| {
+                Error::new(ErrorKind::InvalidOption, format!("rowkind.field names '{name}', which is not a column"))
+                    .with("option", "rowkind.field")
+            })
+        };
+        Ok(Self {
+            field: ctx.options.rowkind_field.as_ref().map(position).transpose()?,
+            ignore_delete: ctx.options.ignore_delete,
+            ignore_update_before: ctx.options.ignore_update_before,
+            append_only: ctx.schema.primary_keys.is_empty(),
+        })
+    }
+
+    /// The rows that are to be written, and their kinds.
+    pub(super) fn apply(&self, rows: RecordBatch, given: Option<&RowKinds>) -> Result<(RecordBatch, Int8Array)> {
+        let kinds = match &self.field {
+            Some((at, name)) => from_column(&rows, *at, name)?,
+            None => from_caller(given, rows.num_rows())?,
+        };
+        let (rows, kinds) = self.filter(rows, kinds)?;
+        if self.append_only {
+            only_additions(&kinds)?;
+        }
+        Ok((rows, kinds))
+    }
+
+    fn filter(&self, rows: RecordBatch, kinds: Int8Array) -> Result<(RecordBatch, Int8Array)> {
+        let (before, delete) = (RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte());
+        let dropped = |k: i8| match k {
+            k if k == before => self.ignore_delete || self.ignore_update_before,
+            k if k == delete => self.ignore_delete,
+            _ => false,
+        };
+        if !kinds.values().iter().any(|k| dropped(*k)) {
+            return Ok((rows, kinds));
+        }
+        let keep: BooleanArray = kinds.values().iter().map(|k| Some(!dropped(*k))).collect();
+        let kept = filter(&kinds, &keep)?;
+        Ok((filter_record_batch(&rows, &keep)?, kept.as_primitive().clone()))
+    }
+}
+
+fn from_column(rows: &RecordBatch, at: usize, name: &str) -> Result<Int8Array> {
+    let column = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
+    let column = column.ok_or_else(|| {
+        Error::new(ErrorKind::InvalidOption, format!("rowkind.field '{name}' is not a text column"))
+            .with("option", "rowkind.field")
+            .with("column", name)
+    })?;
+    let parse = |(row, text): (usize, Option<&str>)| match text {
+        Some(text) => RowKind::parse(text).map_err(|e| e.with("column", name).with("row", row)),
+        None => Err(Error::new(ErrorKind::InvalidRowKind, "the row kind is null")
+            .with("column", name)
+            .with("row", row)
+            .hint("rowkind.field must hold one of +I, -U, +U, -D in every row")),
+    };
+    column.iter().enumerate().map(|row| parse(row).map(RowKind::to_byte)).collect()
+}
+
+fn from_caller(given: Option<&RowKinds>, rows: usize) -> Result<Int8Array> {
+    match given {
+        None => Ok(Int8Array::from_value(RowKind::Insert.to_byte(), rows)),
+        Some(RowKinds::All(kind)) => Ok(Int8Array::from_value(kind.to_byte(), rows)),
+        Some(RowKinds::PerRow(kinds)) => {
+            if kinds.len() != rows {
+                let message = format!("{} row kinds were given for {rows} rows", kinds.len());
+                return Err(Error::new(ErrorKind::InvalidArgument, message));
+            }
+            if kinds.null_count() > 0 {
+                return Err(Error::new(ErrorKind::InvalidRowKind, "a row kind is null"));
+            }
+            kinds.values().iter().try_for_each(|k| RowKind::from_byte(*k).map(drop))?;
+            Ok(kinds.clone())
+        }
+    }
+}
+
+/// Append tables take what adds a row (as in Java, `+U` counts as such).
+fn only_additions(kinds: &Int8Array) -> Result<()> {
+    for (row, kind) in kinds.values().iter().enumerate() {
+        let kind = RowKind::from_byte(*kind)?;
+        if kind.is_retract() {
+            let message = format!("row {row} is {}, and a table without primary key only takes +I", kind.as_str());
+            return Err(Error::new(ErrorKind::DeleteNotAllowed, message)
+                .hint("set the option ignore-delete to drop such rows, or give the table a primary key"));
+        }
+    }
+    Ok(())
+}

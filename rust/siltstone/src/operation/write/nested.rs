@@ -1,0 +1,154 @@
+//! ARRAY, MAP, MULTISET and ROW: the same conversion inside, with the table's names and nullability.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, cast::AsArray, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_cast::cast;
+use arrow_schema::{DataType as Arrow, Field, Fields};
+use arrow_select::take::take;
+
+use super::convert::{convert, mismatch};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    types::{DataField, DataType, arrow_type},
+};
+
+/// ARRAY from any kind of Arrow list.
+pub(super) fn list(array: &ArrayRef, element: &DataType, target: &DataType, path: &str) -> Result<ArrayRef> {
+    let list = plain_list(array, target, path)?;
+    let (offsets, values) = trimmed(&list);
+    let inner = format!("{path}.element");
+    let values = convert(&values, element, &inner)?;
+    no_nulls(&values, element, None, &inner)?;
+    let Arrow::List(field) = arrow_type(target)? else {
+        return Err(mismatch(path, target, array.data_type()));
+    };
+    Ok(Arc::new(ListArray::try_new(field, offsets, values, list.nulls().cloned())?))
+}
+
+/// MAP and MULTISET from an Arrow map, or from a list of two-column structs (as polars has it).
+pub(super) fn map(
+    array: &ArrayRef,
+    key: &DataType,
+    value: &DataType,
+    target: &DataType,
+    path: &str,
+) -> Result<ArrayRef> {
+    let list = match array.data_type() {
+        Arrow::Map(entries, _) => {
+            let map = array.as_map();
+            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            let entries = Arc::new(Field::new("item", entries.data_type().clone(), true));
+            compact(&ListArray::try_new(entries, offsets, Arc::new(map.entries().clone()), nulls)?)?
+        }
+        _ => plain_list(array, target, path)?,
+    };
+    let (offsets, entries) = trimmed(&list);
+    let entries = entries.as_struct_opt().filter(|e| e.num_columns() == 2);
+    let entries = entries.ok_or_else(|| mismatch(path, target, array.data_type()))?;
+    let [keys, values] = entries.columns() else {
+        return Err(mismatch(path, target, array.data_type()));
+    };
+    let (key_path, value_path) = (format!("{path}.key"), format!("{path}.value"));
+    let key = key.clone().with_nullable(false);
+    let keys = convert(keys, &key, &key_path)?;
+    no_nulls(&keys, &key, None, &key_path)?;
+    let values = convert(values, value, &value_path)?;
+    no_nulls(&values, value, None, &value_path)?;
+    let Arrow::Map(field, _) = arrow_type(target)? else {
+        return Err(mismatch(path, target, array.data_type()));
+    };
+    let Arrow::Struct(fields) = field.data_type() else {
+        return Err(mismatch(path, target, array.data_type()));
+    };
+    let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+    Ok(Arc::new(MapArray::try_new(field, offsets, entries, list.nulls().cloned(), false)?))
+}
+
+/// ROW from a struct; its columns are found by name.
+pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, path: &str) -> Result<ArrayRef> {
+    let source = array.as_struct_opt().ok_or_else(|| mismatch(path, target, array.data_type()))?;
+    let Arrow::Struct(arrow_fields) = arrow_type(target)? else {
+        return Err(mismatch(path, target, array.data_type()));
+    };
+    if let Some(extra) = source.column_names().into_iter().find(|n| fields.iter().all(|f| f.name != **n)) {
+        return Err(Error::new(ErrorKind::SchemaMismatch, format!("column '{path}' has no field '{extra}'"))
+            .with("column", format!("{path}.{extra}")));
+    }
+    let columns = fields.iter().map(|f| member(source, f, path)).collect::<Result<Vec<_>>>()?;
+    build_struct(arrow_fields, columns, source)
+}
+
+fn member(source: &StructArray, field: &DataField, path: &str) -> Result<ArrayRef> {
+    let inner = format!("{path}.{}", field.name);
+    let column = match source.column_by_name(&field.name) {
+        Some(column) => convert(column, &field.data_type, &inner)?,
+        None => new_null_array(&arrow_type(&field.data_type)?, source.len()),
+    };
+    no_nulls(&column, &field.data_type, source.nulls(), &inner)?;
+    Ok(column)
+}
+
+fn build_struct(fields: Fields, columns: Vec<ArrayRef>, source: &StructArray) -> Result<ArrayRef> {
+    let nulls = source.nulls().cloned();
+    if columns.is_empty() {
+        return Ok(Arc::new(StructArray::new_empty_fields(source.len(), nulls)));
+    }
+    Ok(Arc::new(StructArray::try_new(fields, columns, nulls)?))
+}
+
+/// An error when a NOT NULL value is null where its parent is not.
+pub(super) fn no_nulls(array: &ArrayRef, target: &DataType, parents: Option<&NullBuffer>, path: &str) -> Result<()> {
+    if target.nullable || array.null_count() == 0 {
+        return Ok(());
+    }
+    let parent_valid = |row: usize| parents.is_none_or(|p| p.is_valid(row));
+    match (0..array.len()).find(|&row| array.is_null(row) && parent_valid(row)) {
+        None => Ok(()),
+        Some(row) => Err(null_error(path, target, row)),
+    }
+}
+
+/// A null where the table's type has none.
+pub(super) fn null_error(path: &str, target: &DataType, row: usize) -> Error {
+    Error::new(ErrorKind::NullInKey, format!("row {row} has null in column '{path}', which is {target}"))
+        .with("column", path)
+        .with("expected", target)
+        .with("got", "null")
+}
+
+/// Any Arrow list as a `ListArray` whose null rows are empty.
+fn plain_list(array: &ArrayRef, target: &DataType, path: &str) -> Result<ListArray> {
+    let plain = match array.data_type() {
+        Arrow::List(_) => Arc::clone(array),
+        Arrow::LargeList(f) | Arrow::ListView(f) | Arrow::LargeListView(f) | Arrow::FixedSizeList(f, _) => {
+            cast(array, &Arrow::List(Arc::clone(f)))?
+        }
+        other => return Err(mismatch(path, target, other)),
+    };
+    compact(plain.as_list::<i32>())
+}
+
+/// Null rows that still own elements lose them, so that elements can be checked one by one.
+fn compact(list: &ListArray) -> Result<ListArray> {
+    let owns_elements = |row: usize| list.is_null(row) && list.value_length(row) > 0;
+    if list.null_count() == 0 || !(0..list.len()).any(owns_elements) {
+        return Ok(list.clone());
+    }
+    let rows = (0..list.len()).map(u32::try_from).collect::<std::result::Result<Vec<_>, _>>();
+    let rows = rows.map_err(|e| Error::new(ErrorKind::InvalidArgument, "a batch has too many rows").caused_by(e))?;
+    Ok(take(list, &UInt32Array::from(rows), None)?.as_list::<i32>().clone())
+}
+
+/// Offsets that start at 0 and exactly the values that they cover.
+fn trimmed(list: &ListArray) -> (OffsetBuffer<i32>, ArrayRef) {
+    let offsets = list.offsets();
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    let length = usize::try_from(last - first).unwrap_or(0);
+    if first == 0 && length == list.values().len() {
+        return (offsets.clone(), Arc::clone(list.values()));
+    }
+    let values = list.values().slice(usize::try_from(first).unwrap_or(0), length);
+    (OffsetBuffer::new(offsets.iter().map(|o| o - first).collect()), values)
+}

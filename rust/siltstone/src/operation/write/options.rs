@@ -1,0 +1,40 @@
+//! What a caller says to a [`super::TableWrite`].
+
+use std::path::PathBuf;
+
+use arrow_array::Int8Array;
+
+use crate::row::RowKind;
+
+/// How a [`super::TableWrite`] works.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Who commits; only for messages here.
+    pub commit_user: String,
+    /// Bytes that all bucket writers may hold together; `None` = option `write-buffer-size`.
+    pub memory_limit: Option<u64>,
+    /// Where sorted runs are spilled; `None` = the system's temporary directory.
+    pub spill_dir: Option<PathBuf>,
+    /// Threads for sorting, encoding and compaction; `None` = all cores.
+    pub threads: Option<usize>,
+    /// The write replaces the content (overwrite): live files are not looked at, and bucket counts may change.
+    pub ignore_previous_files: bool,
+    /// A writer of many commits: `full-compaction.delta-commits=n` compacts at every n-th commit. Otherwise at every one.
+    pub streaming: bool,
+}
+
+impl WriteOptions {
+    /// The folder for spilled runs.
+    pub(super) fn spill_dir(&self) -> PathBuf {
+        self.spill_dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
+/// The row kinds of one batch.
+#[derive(Clone, Debug)]
+pub enum RowKinds {
+    /// One for every row.
+    All(RowKind),
+    /// One byte (`RowKind::to_byte`) for each row.
+    PerRow(Int8Array),
+}

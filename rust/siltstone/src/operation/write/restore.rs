@@ -1,0 +1,52 @@
+//! What a new bucket writer finds in its bucket: the live files of the latest snapshot.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::{BucketId, DataFileMeta, ManifestEntry},
+    operation::scan::{EntryFilter, live_entries},
+    snapshot::SnapshotManager,
+};
+
+/// The live files of each of these buckets, in one look at the manifests. A partition that was written
+/// with another number of buckets cannot be written to.
+pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<HashMap<BucketId, Vec<DataFileMeta>>> {
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+    let Some(snapshot) = snapshots.latest()? else {
+        return Ok(HashMap::new());
+    };
+    let partitions: HashSet<Vec<u8>> = buckets.iter().map(|b| b.partition.clone()).collect();
+    let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
+    let wanted: HashSet<&BucketId> = buckets.iter().copied().collect();
+    let mut files: HashMap<BucketId, Vec<DataFileMeta>> = HashMap::new();
+    for entry in live_entries(ctx, &snapshot, &filter)? {
+        check_bucket_count(ctx, &entry)?;
+        let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
+        if wanted.contains(&bucket) {
+            files.entry(bucket).or_default().push(entry.file);
+        }
+    }
+    Ok(files)
+}
+
+fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {
+    let wanted = ctx.options.bucket;
+    if entry.total_buckets == wanted || entry.total_buckets <= 0 {
+        return Ok(());
+    }
+    let place = match ctx.paths.partition_path(&entry.partition)? {
+        path if path.is_empty() => "the table".to_owned(),
+        path => format!("partition {path}"),
+    };
+    let message = format!(
+        "Try to write {place} with a new bucket num {wanted}, but the previous bucket num is {}. \
+         Please perform INSERT OVERWRITE to rescale current data layout first.",
+        entry.total_buckets
+    );
+    Err(Error::new(ErrorKind::CommitConflict, message)
+        .with("table", &ctx.name)
+        .with("option", "bucket")
+        .hint("overwrite the partition with its own rows, or set the option bucket back"))
+}

@@ -1,0 +1,250 @@
+//! What input is taken, what is refused, and how the refusal reads.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeBinaryArray, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, ListArray,
+    NullArray, RecordBatch, StringArray, StringViewArray, StructArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
+    builder::{Int32Builder, MapBuilder, StringBuilder},
+    cast::AsArray,
+    types::{Int32Type, Int64Type},
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
+use arrow_schema::{DataType as Arrow, Field, Fields};
+
+use super::{convert::convert, input::Input};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    schema::TableSchema,
+    types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_type},
+};
+
+fn to(kind: TypeKind, array: impl arrow_array::Array + 'static) -> Result<ArrayRef> {
+    let target = DataType::new(kind);
+    let converted = convert(&(Arc::new(array) as ArrayRef), &target, "c")?;
+    assert_eq!(converted.data_type(), &arrow_type(&target)?);
+    Ok(converted)
+}
+
+fn refused(kind: TypeKind, array: impl arrow_array::Array + 'static) -> Error {
+    let error = to(kind, array).expect_err("refused");
+    assert!(error.context_value("column").is_some_and(|c| c.starts_with('c')), "{error}");
+    error
+}
+
+const STRING: TypeKind = TypeKind::VarChar(MAX_LENGTH);
+
+fn decimal(precision: u8, scale: u8) -> TypeKind {
+    TypeKind::Decimal { precision, scale }
+}
+
+#[test]
+fn text_comes_in_any_encoding() {
+    let values = [Some("a"), None, Some("ü")];
+    let wanted = StringArray::from(values.to_vec());
+    let dictionary: DictionaryArray<Int32Type> = values.into_iter().collect();
+    for array in [
+        Arc::new(LargeStringArray::from(values.to_vec())) as ArrayRef,
+        Arc::new(StringViewArray::from(values.to_vec())),
+        Arc::new(dictionary),
+    ] {
+        assert_eq!(to(STRING, array).unwrap().as_string::<i32>(), &wanted);
+    }
+    assert_eq!(refused(STRING, Int32Array::from(vec![1])).kind(), ErrorKind::SchemaMismatch);
+}
+
+#[test]
+fn lengths_count_characters_of_text_and_bytes_of_binaries() {
+    assert!(to(TypeKind::VarChar(3), StringArray::from(vec!["äöü"])).is_ok());
+    assert_eq!(refused(TypeKind::Char(3), StringArray::from(vec!["ok", "äöüß"])).kind(), ErrorKind::LengthExceeded);
+    let four = FixedSizeBinaryArray::try_from_iter([vec![1_u8, 2, 3, 4]].into_iter()).unwrap();
+    assert!(to(TypeKind::Binary(4), four.clone()).is_ok());
+    assert_eq!(refused(TypeKind::VarBinary(3), four).kind(), ErrorKind::LengthExceeded);
+}
+
+#[test]
+fn integers_change_width_when_every_value_fits() {
+    let narrow = to(TypeKind::TinyInt, Int64Array::from(vec![Some(-128), None, Some(127)])).unwrap();
+    assert_eq!(
+        narrow.as_primitive::<arrow_array::types::Int8Type>(),
+        &Int8Array::from(vec![Some(-128), None, Some(127)])
+    );
+    assert!(to(TypeKind::BigInt, Int8Array::from(vec![1])).is_ok());
+    let error = refused(TypeKind::BigInt, UInt64Array::from(vec![1, u64::MAX]));
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+    assert!(error.message().contains("18446744073709551615") && error.message().contains("row 1"), "{error}");
+    refused(TypeKind::Int, Float64Array::from(vec![1.0]));
+    refused(TypeKind::Int, BooleanArray::from(vec![true]));
+}
+
+#[test]
+fn floats_take_integers_that_they_can_hold() {
+    assert!(to(TypeKind::Double, Int64Array::from(vec![1 << 53])).is_ok());
+    refused(TypeKind::Double, Int64Array::from(vec![(1 << 53) + 1]));
+    refused(TypeKind::Float, Int32Array::from(vec![(1 << 24) + 1]));
+    assert!(to(TypeKind::Double, Float32Array::from(vec![1.5])).is_ok());
+    assert!(to(TypeKind::Float, Float64Array::from(vec![0.1, f64::INFINITY, f64::NAN])).is_ok());
+    refused(TypeKind::Float, Float64Array::from(vec![1e300]));
+}
+
+#[test]
+fn decimals_are_rescaled_when_exact() {
+    let of = |values: Vec<i128>, p, s| Decimal128Array::from(values).with_precision_and_scale(p, s).unwrap();
+    let wider = to(decimal(10, 4), of(vec![12_345], 10, 2)).unwrap();
+    assert_eq!(wider.as_primitive::<arrow_array::types::Decimal128Type>().value(0), 1_234_500);
+    assert!(to(decimal(4, 1), of(vec![12_340], 10, 2)).is_ok());
+    assert_eq!(refused(decimal(10, 1), of(vec![12_345], 10, 2)).kind(), ErrorKind::LengthExceeded);
+    assert_eq!(refused(decimal(4, 2), of(vec![12_345], 10, 2)).kind(), ErrorKind::LengthExceeded);
+    assert_eq!(refused(decimal(3, 0), Int32Array::from(vec![999, 1000])).kind(), ErrorKind::LengthExceeded);
+    assert!(to(decimal(20, 0), UInt64Array::from(vec![u64::MAX])).is_ok());
+    let huge = Decimal256Array::from(vec![i256::from_i128(5).wrapping_mul(i256::from_i128(10).wrapping_pow(40))]);
+    let huge = huge.with_precision_and_scale(76, 40).unwrap();
+    assert_eq!(to(decimal(1, 0), huge).unwrap().as_primitive::<arrow_array::types::Decimal128Type>().value(0), 5);
+    refused(decimal(3, 0), Float64Array::from(vec![1.0]));
+}
+
+#[test]
+fn timestamps_change_their_unit_without_losing_digits() {
+    let millis = to(TypeKind::Timestamp(3), TimestampNanosecondArray::from(vec![Some(-1_000_000), None])).unwrap();
+    assert_eq!(millis.as_primitive::<arrow_array::types::TimestampMillisecondType>().value(0), -1);
+    refused(TypeKind::Timestamp(3), TimestampNanosecondArray::from(vec![1]));
+    refused(TypeKind::Timestamp(9), TimestampMillisecondArray::from(vec![i64::MAX / 1000]));
+    let berlin = TimestampMicrosecondArray::from(vec![7]).with_timezone("Europe/Berlin");
+    assert!(to(TypeKind::LocalZonedTimestamp(6), berlin.clone()).is_ok());
+    assert!(refused(TypeKind::Timestamp(6), berlin).hint_text().is_some());
+    let noon = Time64MicrosecondArray::from(vec![43_200_000_000]);
+    assert!(to(TypeKind::Time(3), noon).is_ok());
+    refused(TypeKind::Time(3), Time64MicrosecondArray::from(vec![1]));
+}
+
+#[test]
+fn a_column_of_nothing_becomes_nulls_of_any_type() {
+    for kind in [STRING, decimal(5, 2), TypeKind::Array(Box::new(DataType::new(TypeKind::Int)))] {
+        assert_eq!(to(kind, NullArray::new(3)).unwrap().null_count(), 3);
+    }
+}
+
+#[test]
+fn lists_take_any_list_and_convert_their_elements() {
+    let values = vec![Some(vec![Some(1), None]), None, Some(vec![])];
+    let large = LargeListArray::from_iter_primitive::<Int64Type, _, _>(values.clone());
+    let element = |t| TypeKind::Array(Box::new(t));
+    let list = to(element(DataType::new(TypeKind::Int)), large.clone()).unwrap();
+    let ints = list.as_list::<i32>().value(0);
+    assert_eq!(ints.as_primitive::<Int32Type>(), &Int32Array::from(vec![Some(1), None]));
+    let error = refused(element(DataType::not_null(TypeKind::Int)), large);
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::NullInKey, Some("c.element")));
+}
+
+#[test]
+fn elements_below_a_null_list_are_not_looked_at() {
+    let child: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));
+    let field = Arc::new(Field::new("item", Arrow::Int32, true));
+    let offsets = OffsetBuffer::new(vec![0, 1, 2].into());
+    let list = ListArray::new(field, offsets, child, Some(NullBuffer::from(vec![true, false])));
+    let converted = to(TypeKind::Array(Box::new(DataType::not_null(TypeKind::BigInt))), list).unwrap();
+    assert!(converted.is_null(1) && converted.as_list::<i32>().values().len() == 1);
+}
+
+#[test]
+fn maps_come_as_maps_or_as_lists_of_pairs() {
+    let kind = || TypeKind::Map(Box::new(DataType::not_null(STRING)), Box::new(DataType::new(TypeKind::BigInt)));
+    let mut builder = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+    builder.keys().append_value("a");
+    builder.values().append_value(1);
+    builder.append(true).unwrap();
+    let map = to(kind(), builder.finish()).unwrap();
+    assert_eq!(map.as_map().values().as_primitive::<Int64Type>().value(0), 1);
+
+    let fields = Fields::from(vec![Field::new("k", Arrow::Utf8, true), Field::new("v", Arrow::Int16, true)]);
+    let pairs = |key: Option<&str>| {
+        let columns: Vec<ArrayRef> = vec![Arc::new(StringArray::from(vec![key])), Arc::new(Int16Array::from(vec![5]))];
+        let entries = StructArray::new(fields.clone(), columns, None);
+        let field = Arc::new(Field::new("item", Arrow::Struct(fields.clone()), true));
+        ListArray::new(field, OffsetBuffer::new(vec![0, 1].into()), Arc::new(entries), None)
+    };
+    assert!(to(kind(), pairs(Some("k"))).is_ok());
+    assert_eq!(refused(kind(), pairs(None)).context_value("column"), Some("c.key"));
+}
+
+#[test]
+fn nested_rows_are_matched_by_name() {
+    let fields = vec![
+        DataField::new(1, "a", DataType::not_null(TypeKind::BigInt)),
+        DataField::new(2, "b", DataType::new(STRING)),
+    ];
+    let source = |name: &str, a: Option<i32>, present: bool| {
+        let arrow = Fields::from(vec![Field::new(name, Arrow::Int32, true)]);
+        StructArray::new(
+            arrow,
+            vec![Arc::new(Int32Array::from(vec![a])) as ArrayRef],
+            Some(NullBuffer::from(vec![present])),
+        )
+    };
+    let row = to(TypeKind::Row(fields.clone()), source("a", Some(3), true)).unwrap();
+    assert!(row.as_struct().column(1).is_null(0));
+    assert!(to(TypeKind::Row(fields.clone()), source("a", None, false)).is_ok());
+    let error = refused(TypeKind::Row(fields.clone()), source("a", None, true));
+    assert_eq!(error.context_value("column"), Some("c.a"));
+    assert_eq!(refused(TypeKind::Row(fields), source("x", Some(1), true)).context_value("column"), Some("c.x"));
+}
+
+fn table() -> Input {
+    let mut with_default = DataField::new(2, "d", DataType::new(TypeKind::Int));
+    with_default.default_value = Some("7".to_owned());
+    let schema = TableSchema {
+        id: 0,
+        fields: vec![
+            DataField::new(0, "id", DataType::not_null(TypeKind::BigInt)),
+            DataField::new(1, "name", DataType::new(STRING)),
+            with_default,
+        ],
+        highest_field_id: 2,
+        partition_keys: Vec::new(),
+        primary_keys: vec!["id".to_owned()],
+        options: BTreeMap::new(),
+        comment: None,
+        time_millis: 0,
+    };
+    Input::new(&schema).unwrap()
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn ints(values: Vec<Option<i32>>) -> ArrayRef {
+    Arc::new(Int32Array::from(values))
+}
+
+#[test]
+fn columns_come_in_any_order_and_missing_ones_are_filled() {
+    let rows = batch(vec![("name", Arc::new(StringArray::from(vec!["a", "b"]))), ("id", ints(vec![Some(1), Some(2)]))]);
+    let rows = table().normalize(&rows).unwrap();
+    assert_eq!(rows.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["id", "name", "d"]);
+    assert_eq!(rows.column(2).as_primitive::<Int32Type>(), &Int32Array::from(vec![7, 7]));
+}
+
+#[test]
+fn nulls_take_the_default() {
+    let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("d", ints(vec![None, Some(3)]))]);
+    let rows = table().normalize(&rows).unwrap();
+    assert_eq!(rows.column(2).as_primitive::<Int32Type>(), &Int32Array::from(vec![7, 3]));
+    assert_eq!(rows.column(1).null_count(), 2);
+}
+
+#[test]
+fn a_wrong_column_is_named_with_advice() {
+    let error = table().normalize(&batch(vec![("id", ints(vec![Some(1)])), ("nmae", ints(vec![None]))])).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::SchemaMismatch, Some("nmae")));
+    assert_eq!(error.hint_text(), Some("did you mean 'name'?"));
+    let error = table().normalize(&batch(vec![("name", Arc::new(NullArray::new(1)))])).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::SchemaMismatch, Some("id")));
+    let error = table().normalize(&batch(vec![("id", ints(vec![Some(1), None]))])).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::NullInKey, Some("id")));
+    let error = table().normalize(&batch(vec![("id", Arc::new(StringArray::from(vec!["1"])))])).unwrap_err();
+    assert_eq!(error.context_value("expected"), Some("BIGINT NOT NULL"));
+    assert_eq!(error.context_value("got"), Some("Utf8"));
+}
