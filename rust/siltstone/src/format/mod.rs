@@ -1,3 +1,4 @@
-//! File formats: one folder each.
+//! File formats: bytes of Avro containers and Parquet files, without knowledge of tables.
 
 pub mod avro;
+pub mod parquet;

@@ -1,0 +1,303 @@
+//! The bytes of a file as the parquet crate asks for them: many small requests, answered from few large reads.
+//!
+//! A small file is read at once. Of a larger one first the end is read, which holds the footer; then each wanted
+//! column chunk in windows of 1 MiB, neighbouring small chunks together.
+
+use std::{
+    io::Read,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use parquet::{
+    errors::ParquetError,
+    file::{metadata::ParquetMetaData, reader::{ChunkReader, Length}},
+};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    fs::InputFile,
+};
+
+/// Files up to this size are read at once.
+const WHOLE_FILE: u64 = 1024 * 1024;
+/// What is read of a larger file to find the footer.
+const TAIL: u64 = 64 * 1024;
+/// Bytes read ahead in a column chunk.
+const WINDOW: u64 = 1024 * 1024;
+/// Column chunks that are this near to each other are read together.
+const GAP: u64 = 16 * 1024;
+
+/// A file's bytes, some of them in memory.
+#[derive(Clone)]
+pub(crate) struct Chunks(Arc<Shared>);
+
+struct Shared {
+    input: Arc<dyn InputFile>,
+    size: u64,
+    /// Read once, kept: the whole file or its tail.
+    kept: (u64, Bytes),
+    /// What the reader will ask for, in file order.
+    segments: Vec<Segment>,
+    /// The last storage error: the parquet crate hands on only its text.
+    failed: Mutex<Option<Error>>,
+}
+
+struct Segment {
+    range: Range<u64>,
+    row_group: usize,
+    window: Mutex<(u64, Bytes)>,
+}
+
+impl Chunks {
+    /// Opens a file and reads its end.
+    pub(crate) fn open(input: Arc<dyn InputFile>, size: Option<u64>) -> Result<Self> {
+        let size = match size {
+            Some(size) => size,
+            None => input.size()?,
+        };
+        if size < 12 {
+            return Err(Error::corrupt(input.path(), 0, "a Parquet file of at least 12 bytes", format!("{size} bytes")));
+        }
+        let start = if size <= WHOLE_FILE { 0 } else { size - TAIL };
+        let tail = input.read_range(start, size - start)?;
+        let end = tail.get(tail.len().saturating_sub(4)..).unwrap_or_default();
+        if end != b"PAR1" {
+            return Err(Error::corrupt(input.path(), size - 4, "the mark PAR1 at the end", format!("{end:02x?}"))
+                .hint("the file is no Parquet file, or its end is missing"));
+        }
+        let shared =
+            Shared { input, size, kept: (start, tail), segments: Vec::new(), failed: Mutex::new(None) };
+        Ok(Self(Arc::new(shared)))
+    }
+
+    /// The same file, prepared for reading these column chunks.
+    pub(crate) fn plan(&self, metadata: &ParquetMetaData, row_groups: &[usize], leaf: &dyn Fn(usize) -> bool) -> Self {
+        let mut segments: Vec<Segment> = Vec::new();
+        for index in row_groups {
+            let Some(group) = metadata.row_groups().get(*index) else { continue };
+            let chunks = group.columns().iter().enumerate().filter(|(i, _)| leaf(*i)).map(|(_, c)| chunk_range(c));
+            let mut ranges: Vec<Range<u64>> = chunks.flatten().filter(|r| r.end <= self.0.size).collect();
+            ranges.sort_by_key(|r| r.start);
+            for range in ranges {
+                match segments.last_mut().filter(|s| s.row_group == *index) {
+                    Some(last)
+                        if range.start <= last.range.end.saturating_add(GAP)
+                            && range.end.saturating_sub(last.range.start) <= WINDOW =>
+                    {
+                        last.range.end = last.range.end.max(range.end);
+                    }
+                    _ => segments.push(Segment { range, row_group: *index, window: Mutex::default() }),
+                }
+            }
+        }
+        segments.sort_by_key(|s| s.range.start);
+        Self(Arc::new(Shared {
+            input: Arc::clone(&self.0.input),
+            size: self.0.size,
+            kept: self.0.kept.clone(),
+            segments,
+            failed: Mutex::new(None),
+        }))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.input.path()
+    }
+
+    /// The storage error behind a failed read, once.
+    pub(crate) fn take_failure(&self) -> Option<Error> {
+        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Keeps an error that the parquet crate would only pass on as text.
+    pub(crate) fn keep_failure(&self, e: Error) {
+        *self.0.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+    }
+
+    fn bytes(&self, start: u64, length: usize) -> std::result::Result<Bytes, ParquetError> {
+        let end = u64::try_from(length).ok().and_then(|l| start.checked_add(l)).filter(|end| *end <= self.0.size);
+        let Some(end) = end else {
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes at offset {start} of a file of {} bytes",
+                self.0.size
+            )));
+        };
+        self.0.bytes(start..end).map_err(|e| {
+            let text = e.to_string();
+            self.keep_failure(e);
+            ParquetError::General(text)
+        })
+    }
+}
+
+impl Shared {
+    fn bytes(&self, wanted: Range<u64>) -> Result<Bytes> {
+        if let Some(bytes) = part(&self.kept, &wanted) {
+            return Ok(bytes);
+        }
+        let at = self.segments.partition_point(|s| s.range.end <= wanted.start);
+        let segment = self.segments.get(at).filter(|s| s.range.start <= wanted.start && s.range.end >= wanted.end);
+        let Some(segment) = segment else {
+            return self.read(wanted);
+        };
+        let mut window = segment.window.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = part(&window, &wanted) {
+            return Ok(bytes);
+        }
+        let whole = segment.range.end - segment.range.start <= WINDOW;
+        let start = if whole { segment.range.start } else { wanted.start };
+        let end = segment.range.end.min(start + WINDOW).max(wanted.end);
+        *window = (start, self.read(start..end)?);
+        let bytes = part(&window, &wanted);
+        drop(window);
+        self.forget_before(segment.row_group);
+        bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", self.input.path()))
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        self.input.read_range(range.start, range.end - range.start)
+    }
+
+    /// Row groups are read in order: earlier ones are not needed again.
+    fn forget_before(&self, row_group: usize) {
+        for segment in self.segments.iter().filter(|s| s.row_group < row_group) {
+            if let Ok(mut window) = segment.window.try_lock() {
+                *window = (0, Bytes::new());
+            }
+        }
+    }
+}
+
+fn chunk_range(chunk: &parquet::file::metadata::ColumnChunkMetaData) -> Option<Range<u64>> {
+    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+    let (start, length) = (u64::try_from(start).ok()?, u64::try_from(chunk.compressed_size()).ok()?);
+    (length > 0).then(|| start..start.saturating_add(length))
+}
+
+fn part(held: &(u64, Bytes), wanted: &Range<u64>) -> Option<Bytes> {
+    let from = usize::try_from(wanted.start.checked_sub(held.0)?).ok()?;
+    let to = usize::try_from(wanted.end.checked_sub(held.0)?).ok()?;
+    (to <= held.1.len() && from < to).then(|| held.1.slice(from..to))
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.0.size
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = Reading;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Reading> {
+        Ok(Reading { chunks: self.clone(), at: start, ready: Bytes::new() })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        if length == 0 {
+            return Ok(Bytes::new());
+        }
+        self.bytes(start, length)
+    }
+}
+
+/// Sequential reading, for page headers.
+pub(crate) struct Reading {
+    chunks: Chunks,
+    at: u64,
+    ready: Bytes,
+}
+
+impl Read for Reading {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        /// A page header with short bounds fits.
+        const AHEAD: u64 = 256;
+        if self.ready.is_empty() {
+            let left = self.chunks.0.size.saturating_sub(self.at);
+            let length = usize::try_from(left.min(AHEAD)).unwrap_or(0);
+            if length == 0 || buffer.is_empty() {
+                return Ok(0);
+            }
+            self.ready = self.chunks.bytes(self.at, length).map_err(std::io::Error::other)?;
+            self.at += u64::try_from(length).unwrap_or(0);
+        }
+        let length = buffer.len().min(self.ready.len());
+        let taken = self.ready.split_to(length);
+        buffer.iter_mut().zip(taken.iter()).for_each(|(to, from)| *to = *from);
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    struct Memory(Bytes, AtomicUsize);
+
+    impl InputFile for Memory {
+        fn path(&self) -> &'static str {
+            "memory.parquet"
+        }
+        fn size(&self) -> Result<u64> {
+            Ok(self.0.len() as u64)
+        }
+        fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let start = usize::try_from(start).unwrap();
+            Ok(self.0.slice(start..start + usize::try_from(length).unwrap()))
+        }
+    }
+
+    fn file(size: usize) -> Arc<Memory> {
+        let mut bytes: Vec<u8> = (0..size).map(|i| u8::try_from(i % 251).unwrap()).collect();
+        bytes[size - 4..].copy_from_slice(b"PAR1");
+        Arc::new(Memory(Bytes::from(bytes), AtomicUsize::new(0)))
+    }
+
+    #[test]
+    fn a_small_file_is_read_once() {
+        let input = file(500_000);
+        let chunks = Chunks::open(Arc::clone(&input) as Arc<dyn InputFile>, None).unwrap();
+        assert_eq!(chunks.get_bytes(1000, 3).unwrap()[..], input.0[1000..1003]);
+        assert_eq!(chunks.get_bytes(400_000, 3).unwrap()[..], input.0[400_000..400_003]);
+        assert_eq!(input.1.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_large_chunk_is_read_in_windows() {
+        let input = file(9_000_000);
+        let chunks = Chunks::open(Arc::clone(&input) as Arc<dyn InputFile>, None).unwrap();
+        let mut shared = Arc::try_unwrap(chunks.0).ok().unwrap();
+        shared.segments = vec![Segment { range: 0..5_000_000, row_group: 0, window: Mutex::default() }];
+        let chunks = Chunks(Arc::new(shared));
+        for start in (0..4_900_000).step_by(10_000) {
+            let bytes = chunks.get_bytes(start, 9_999).unwrap();
+            let start = usize::try_from(start).unwrap();
+            assert_eq!(bytes[..], input.0[start..start + 9_999]);
+        }
+        assert!(input.1.load(Ordering::Relaxed) < 9, "{}", input.1.load(Ordering::Relaxed));
+        let mut read = chunks.get_read(77).unwrap();
+        let mut buffer = [0; 1000];
+        read.read_exact(&mut buffer).unwrap();
+        assert_eq!(buffer[..], input.0[77..1077]);
+    }
+
+    #[test]
+    fn a_request_beyond_the_end_is_an_error() {
+        let chunks = Chunks::open(file(1000), None).unwrap();
+        assert!(chunks.get_bytes(999, 2).is_err());
+        assert!(chunks.get_bytes(u64::MAX, 2).is_err());
+    }
+
+    #[test]
+    fn a_file_without_its_end_is_named_with_the_offset() {
+        let input: Arc<dyn InputFile> = Arc::new(Memory(Bytes::from(vec![1; 100]), AtomicUsize::new(0)));
+        let e = Chunks::open(input, None).err().unwrap();
+        assert_eq!(e.kind(), ErrorKind::CorruptFile);
+        assert_eq!((e.context_value("file"), e.context_value("offset")), (Some("memory.parquet"), Some("96")));
+    }
+}

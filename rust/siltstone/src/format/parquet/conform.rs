@@ -1,0 +1,219 @@
+//! Decoded arrays, as the parquet crate types them, to the Arrow types of the columns' Paimon types.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, PrimitiveArray, StringArray, StructArray,
+    cast::AsArray,
+    new_null_array,
+    types::{
+        Decimal128Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+        TimestampSecondType,
+    },
+};
+use arrow_cast::CastOptions;
+use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
+
+use super::int96;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    types::{DataField, DataType, TypeKind, arrow_type},
+};
+
+/// The array with the type of `t`. What cannot be that type is a file that does not fit its schema.
+pub(crate) fn conform(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
+    match &t.kind {
+        TypeKind::Array(element) => list(array, t, element),
+        TypeKind::Map(key, value) => map(array, t, key, value),
+        TypeKind::Multiset(element) => map(array, t, element, &DataType::not_null(TypeKind::Int)),
+        TypeKind::Row(fields) => row(array, t, fields),
+        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => timestamp(array, t),
+        TypeKind::Decimal { .. } => decimal(array, t),
+        _ => plain(array, t),
+    }
+}
+
+fn does_not_fit(array: &ArrayRef, t: &DataType) -> Error {
+    Error::new(
+        ErrorKind::CorruptFile,
+        format!("the file stores {} where its schema says {:?}", array.data_type(), t.kind),
+    )
+}
+
+fn plain(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
+    let wanted = arrow_type(t)?;
+    match (array.data_type(), &wanted) {
+        (a, b) if a == b => Ok(Arc::clone(array)),
+        (Arrow::Binary, Arrow::Utf8) => {
+            let text = StringArray::try_from_binary(array.as_binary::<i32>().clone())
+                .map_err(|e| does_not_fit(array, t).caused_by(e))?;
+            Ok(Arc::new(text))
+        }
+        (
+            Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::Int64,
+            Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::Int64,
+        )
+        | (Arrow::Int32, Arrow::Date32 | Arrow::Time32(_))
+        | (Arrow::Time64(_), Arrow::Time32(_))
+        | (Arrow::Utf8 | Arrow::FixedSizeBinary(_), Arrow::Binary)
+        | (Arrow::Float32, Arrow::Float64) => checked_cast(array, &wanted).map_err(|e| does_not_fit(array, t).caused_by(e)),
+        _ => Err(does_not_fit(array, t)),
+    }
+}
+
+fn checked_cast(array: &ArrayRef, to: &Arrow) -> Result<ArrayRef> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(arrow_cast::cast_with_options(array, to, &options)?)
+}
+
+fn decimal(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
+    let wanted = arrow_type(t)?;
+    let Arrow::Decimal128(precision, scale) = wanted else {
+        return Err(does_not_fit(array, t));
+    };
+    match array.data_type() {
+        a if *a == wanted => Ok(Arc::clone(array)),
+        Arrow::Decimal128(_, stored) if *stored == scale => {
+            let values = array.as_primitive::<Decimal128Type>().clone().with_precision_and_scale(precision, scale)?;
+            Ok(Arc::new(values))
+        }
+        Arrow::Decimal128(..) | Arrow::Decimal256(..) => checked_cast(array, &wanted),
+        // an unscaled number without annotation
+        Arrow::Int32 | Arrow::Int64 => {
+            let numbers = checked_cast(array, &Arrow::Int64)?;
+            let values: PrimitiveArray<Decimal128Type> =
+                numbers.as_primitive::<Int64Type>().unary::<_, Decimal128Type>(i128::from);
+            Ok(Arc::new(values.with_precision_and_scale(precision, scale)?))
+        }
+        _ => Err(does_not_fit(array, t)),
+    }
+}
+
+fn timestamp(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
+    let wanted = arrow_type(t)?;
+    let Arrow::Timestamp(unit, zone) = &wanted else {
+        return Err(does_not_fit(array, t));
+    };
+    let stored = match array.data_type() {
+        a if *a == wanted => return Ok(Arc::clone(array)),
+        Arrow::FixedSizeBinary(int96::WIDTH) => int96::decode(array.as_fixed_size_binary(), zone.clone())?,
+        // no annotation: the unit that the precision calls for
+        Arrow::Int64 => {
+            let unit = if matches!(unit, TimeUnit::Second) { TimeUnit::Millisecond } else { *unit };
+            arrow_cast::cast(array, &Arrow::Timestamp(unit, zone.clone()))?
+        }
+        Arrow::Timestamp(..) => Arc::clone(array),
+        _ => return Err(does_not_fit(array, t)),
+    };
+    let Arrow::Timestamp(from, _) = stored.data_type() else {
+        return Err(does_not_fit(array, t));
+    };
+    let scale = |u: &TimeUnit| match u {
+        TimeUnit::Second => 1_i64,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let (from, to) = (scale(from), scale(unit));
+    let numbers = arrow_cast::cast(&stored, &Arrow::Int64)?;
+    let numbers = numbers.as_primitive::<Int64Type>();
+    let numbers: PrimitiveArray<Int64Type> = if from >= to {
+        numbers.unary(|v| v.div_euclid(from / to))
+    } else {
+        numbers.try_unary(|v| v.checked_mul(to / from).ok_or_else(|| out_of_range(t)))?
+    };
+    let zone = zone.clone();
+    Ok(match unit {
+        TimeUnit::Second => Arc::new(numbers.reinterpret_cast::<TimestampSecondType>().with_timezone_opt(zone)),
+        TimeUnit::Millisecond => {
+            Arc::new(numbers.reinterpret_cast::<TimestampMillisecondType>().with_timezone_opt(zone))
+        }
+        TimeUnit::Microsecond => {
+            Arc::new(numbers.reinterpret_cast::<TimestampMicrosecondType>().with_timezone_opt(zone))
+        }
+        TimeUnit::Nanosecond => Arc::new(numbers.reinterpret_cast::<TimestampNanosecondType>().with_timezone_opt(zone)),
+    })
+}
+
+fn out_of_range(t: &DataType) -> Error {
+    Error::new(ErrorKind::UnsupportedType, format!("a timestamp is out of the range of {:?}", t.kind))
+}
+
+fn list(array: &ArrayRef, t: &DataType, element: &DataType) -> Result<ArrayRef> {
+    let Some(list) = array.as_list_opt::<i32>() else {
+        return Err(does_not_fit(array, t));
+    };
+    let values = conform(list.values(), element)?;
+    let field = Arc::new(Field::new("element", arrow_type(element)?, element.nullable));
+    Ok(Arc::new(ListArray::try_new(field, list.offsets().clone(), values, list.nulls().cloned())?))
+}
+
+fn map(array: &ArrayRef, t: &DataType, key: &DataType, value: &DataType) -> Result<ArrayRef> {
+    let Some(map) = array.as_map_opt() else {
+        return Err(does_not_fit(array, t));
+    };
+    let columns = vec![conform(map.keys(), key)?, conform(map.values(), value)?];
+    let fields = Fields::from(vec![
+        Field::new("key", arrow_type(key)?, false),
+        Field::new("value", arrow_type(value)?, value.nullable),
+    ]);
+    let entries = StructArray::try_new_with_length(fields.clone(), columns, None, map.entries().len())?;
+    let field = Arc::new(Field::new("entries", Arrow::Struct(fields), false));
+    Ok(Arc::new(MapArray::try_new(field, map.offsets().clone(), entries, map.nulls().cloned(), false)?))
+}
+
+fn row(array: &ArrayRef, t: &DataType, fields: &[DataField]) -> Result<ArrayRef> {
+    let Some(row) = array.as_struct_opt() else {
+        return Err(does_not_fit(array, t));
+    };
+    let columns = fields
+        .iter()
+        .map(|f| match row.column_by_name(&f.name) {
+            Some(child) => conform(child, &f.data_type).map_err(|e| e.with("field", &f.name)),
+            None => Ok(new_null_array(&arrow_type(&f.data_type)?, row.len())),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let Arrow::Struct(wanted) = arrow_type(t)? else {
+        return Err(does_not_fit(array, t));
+    };
+    Ok(Arc::new(StructArray::try_new_with_length(wanted, columns, row.nulls().cloned(), row.len())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{BinaryArray, Int32Array, Int64Array, TimestampMillisecondArray};
+
+    use super::*;
+
+    #[test]
+    fn whole_seconds_are_rounded_down() {
+        let stored: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![-1, 1999, 0]));
+        let seconds = conform(&stored, &DataType::new(TypeKind::Timestamp(0))).unwrap();
+        assert_eq!(seconds.as_primitive::<TimestampSecondType>().values()[..], [-1, 1, 0]);
+    }
+
+    #[test]
+    fn numbers_without_annotation_take_the_type_of_the_schema() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, -1]));
+        let tiny = conform(&numbers, &DataType::new(TypeKind::TinyInt)).unwrap();
+        assert_eq!(tiny.data_type(), &Arrow::Int8);
+        let decimal = conform(&numbers, &DataType::new(TypeKind::Decimal { precision: 5, scale: 2 })).unwrap();
+        assert_eq!(decimal.as_primitive::<Decimal128Type>().values()[..], [1, -1]);
+        let stamps: ArrayRef = Arc::new(Int64Array::from(vec![1_000]));
+        let micros = conform(&stamps, &DataType::new(TypeKind::LocalZonedTimestamp(6))).unwrap();
+        assert_eq!(micros.as_primitive::<TimestampMicrosecondType>().value(0), 1_000);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[0xFF]]));
+        let e = conform(&bytes, &DataType::new(TypeKind::VarChar(9))).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn a_value_that_the_type_cannot_hold_is_refused() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![300]));
+        assert!(conform(&numbers, &DataType::new(TypeKind::TinyInt)).is_err());
+    }
+}

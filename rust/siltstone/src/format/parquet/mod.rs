@@ -1,0 +1,36 @@
+//! Parquet data files, laid out as Java Paimon lays them out (format chapter 7.5).
+//!
+//! ```text
+//! "PAR1"
+//! row group 0: column chunk of leaf 0 (dictionary page?, data pages v1 or v2), leaf 1, ...
+//! row group 1: ...
+//! column indexes, offset indexes
+//! footer: thrift FileMetaData; i32 LE its length; "PAR1"
+//! ```
+//!
+//! INT96 is what the parquet crate can neither write from Arrow nor read without losing range, so such columns
+//! are encoded and decoded as 12-byte fixed values, which are the same bytes; only the schema says INT96.
+
+mod bounds;
+mod chunks;
+mod conform;
+mod dictionary;
+mod encodable;
+mod encoder;
+mod error;
+mod int96;
+mod options;
+mod project;
+mod prune;
+mod reader;
+mod schema;
+mod writer;
+
+pub use options::ParquetWriteOptions;
+pub use prune::{Prune, PruneColumn};
+pub use reader::{ParquetBatches, ParquetFile, ParquetRead, RowTest, Rows};
+pub use schema::parquet_schema;
+pub use writer::{ParquetFileWriter, WrittenFile};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! Row groups and pages that a predicate rules out by their statistics.
+
+use std::{collections::HashMap, ops::Range};
+
+use parquet::{
+    arrow::arrow_reader::RowSelection,
+    data_type::{ByteArray, FixedLenByteArray},
+    file::{
+        metadata::{ParquetMetaData, RowGroupMetaData},
+        page_index::{column_index::ColumnIndexMetaData, offset_index::PageLocation},
+        statistics::{Statistics, ValueStatistics},
+    },
+    schema::types::SchemaDescriptor,
+};
+
+use super::{
+    bounds::from_statistics,
+    schema::{Int96As, schema_with},
+};
+use crate::{
+    predicate::{ColumnBounds, Predicate, may_match},
+    row::Datum,
+    types::{DataField, DataType, TypeKind},
+};
+
+/// Where the file has a column of the predicate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PruneColumn {
+    /// The file has no such column: every value is null.
+    Missing,
+    /// A column of this name, whose values have the predicate's type without any cast.
+    Stored(DataField),
+}
+
+/// A condition by which row groups and pages are skipped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prune {
+    /// The condition.
+    pub predicate: Predicate,
+    /// Its columns; nothing is assumed of a column that is not here.
+    pub columns: HashMap<String, PruneColumn>,
+}
+
+/// Prunes one file.
+pub(crate) struct Pruner<'a> {
+    prune: &'a Prune,
+    metadata: &'a ParquetMetaData,
+    /// Column name of the predicate to leaf, for stored columns whose leaf has the expected form.
+    leaves: HashMap<&'a str, (usize, &'a DataType)>,
+    /// The writer keeps NaN out of bounds, or rather: leaves no bounds where there is NaN.
+    float_bounds: bool,
+}
+
+impl<'a> Pruner<'a> {
+    pub(crate) fn new(prune: &'a Prune, metadata: &'a ParquetMetaData) -> Self {
+        let schema = metadata.file_metadata().schema_descr();
+        let leaves = prune.columns.iter().filter_map(|(name, column)| match column {
+            PruneColumn::Stored(field) => {
+                leaf_of(schema, field).map(|leaf| (name.as_str(), (leaf, &field.data_type)))
+            }
+            PruneColumn::Missing => None,
+        });
+        let writer = metadata.file_metadata().created_by().unwrap_or_default();
+        let float_bounds = writer.starts_with("parquet-mr") || writer.starts_with("siltstone");
+        Self { prune, metadata, leaves: leaves.collect(), float_bounds }
+    }
+
+    /// Row groups that may have matching rows.
+    pub(crate) fn row_groups(&self) -> Vec<usize> {
+        let groups = self.metadata.row_groups().iter().enumerate();
+        groups.filter(|(_, group)| self.group_may_match(group)).map(|(i, _)| i).collect()
+    }
+
+    fn group_may_match(&self, group: &RowGroupMetaData) -> bool {
+        let rows = group.num_rows();
+        let bounds = |name: &str| match self.prune.columns.get(name)? {
+            PruneColumn::Missing => Some(all_null(rows)),
+            PruneColumn::Stored(_) => {
+                let (leaf, t) = self.leaves.get(name)?;
+                let statistics = group.columns().get(*leaf)?.statistics()?;
+                Some(self.bounds(statistics, t))
+            }
+        };
+        may_match(&self.prune.predicate, &bounds, rows)
+    }
+
+    fn bounds(&self, statistics: &Statistics, t: &DataType) -> ColumnBounds {
+        let mut bounds = from_statistics(statistics, t);
+        if !self.float_bounds && matches!(t.kind, TypeKind::Float | TypeKind::Double) {
+            // NaN is the greatest value and may be there unseen
+            bounds.max = Datum::Null;
+        }
+        bounds
+    }
+
+    /// Rows of the kept row groups that lie in pages which may match; `None` when no page can be skipped.
+    pub(crate) fn pages(&self, row_groups: &[usize]) -> Option<RowSelection> {
+        let mut selected: Option<RowSelection> = None;
+        for part in conjuncts(&self.prune.predicate) {
+            let names = part.columns();
+            let mut names = names.iter();
+            let (Some(name), None) = (names.next(), names.next()) else { continue };
+            let Some((leaf, t)) = self.leaves.get(&**name) else { continue };
+            let mut ranges = Vec::new();
+            let mut start = 0;
+            for group in row_groups {
+                let rows = self.metadata.row_groups().get(*group).map_or(0, RowGroupMetaData::num_rows);
+                let rows = usize::try_from(rows).unwrap_or(0);
+                match self.matching_pages(part, name, *group, *leaf, t, rows) {
+                    Some(pages) => ranges.extend(pages.into_iter().map(|r| r.start + start..r.end + start)),
+                    None => ranges.push(start..start + rows),
+                }
+                start += rows;
+            }
+            let new = RowSelection::from_consecutive_ranges(ranges.into_iter(), start);
+            selected = Some(match selected {
+                Some(old) => old.intersection(&new),
+                None => new,
+            });
+        }
+        selected.filter(|s| s.skipped_row_count() > 0)
+    }
+
+    /// Row ranges of one column's pages that may match a condition on it; `None` without a page index.
+    fn matching_pages(
+        &self,
+        part: &Predicate,
+        name: &str,
+        group: usize,
+        leaf: usize,
+        t: &DataType,
+        rows: usize,
+    ) -> Option<Vec<Range<usize>>> {
+        let index = self.metadata.column_index()?.get(group)?.get(leaf)?;
+        let locations = self.metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+        let mut ranges = Vec::new();
+        for page in 0..locations.len() {
+            let range = page_rows(locations, page, rows)?;
+            let count = i64::try_from(range.len()).ok()?;
+            let statistics = page_statistics(index, page, locations.len())?;
+            let bounds = |column: &str| (column == name).then(|| self.bounds(&statistics, t));
+            if may_match(part, &bounds, count) {
+                ranges.push(range);
+            }
+        }
+        Some(ranges)
+    }
+}
+
+fn all_null(rows: i64) -> ColumnBounds {
+    ColumnBounds { min: Datum::Null, max: Datum::Null, null_count: Some(rows) }
+}
+
+fn conjuncts(predicate: &Predicate) -> Vec<&Predicate> {
+    match predicate {
+        Predicate::And(parts) => parts.iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+/// The leaf of a top-level column, when it is stored in the form that its type calls for.
+fn leaf_of(schema: &SchemaDescriptor, field: &DataField) -> Option<usize> {
+    if field.data_type.is_nested() {
+        return None;
+    }
+    let expected = schema_with(std::slice::from_ref(field), Int96As::Int96).ok()?;
+    let expected = expected.columns().first()?;
+    schema.columns().iter().position(|column| {
+        column.path().parts() == expected.path().parts()
+            && column.physical_type() == expected.physical_type()
+            && column.max_rep_level() == 0
+            && match column.logical_type_ref() {
+                None => column.converted_type() == expected.converted_type(),
+                stored => stored == expected.logical_type_ref(),
+            }
+    })
+}
+
+fn page_rows(locations: &[PageLocation], page: usize, rows: usize) -> Option<Range<usize>> {
+    let start = usize::try_from(locations.get(page)?.first_row_index).ok()?;
+    let end = match locations.get(page + 1) {
+        Some(next) => usize::try_from(next.first_row_index).ok()?,
+        None => rows,
+    };
+    (start <= end && end <= rows).then_some(start..end)
+}
+
+/// The entry of a page in the column index in the form of chunk statistics; `None` where there is none.
+fn page_statistics(index: &ColumnIndexMetaData, page: usize, pages: usize) -> Option<Statistics> {
+    if usize::try_from(index.num_pages()).ok()? != pages {
+        return None;
+    }
+    let nulls = index.null_count(page).and_then(|n| u64::try_from(n).ok());
+    Some(match index {
+        ColumnIndexMetaData::NONE => return None,
+        ColumnIndexMetaData::INT96(_) => Statistics::int96(None, None, None, nulls, false),
+        ColumnIndexMetaData::BOOLEAN(i) => {
+            Statistics::boolean(i.min_value(page).copied(), i.max_value(page).copied(), None, nulls, false)
+        }
+        ColumnIndexMetaData::INT32(i) => {
+            Statistics::int32(i.min_value(page).copied(), i.max_value(page).copied(), None, nulls, false)
+        }
+        ColumnIndexMetaData::INT64(i) => {
+            Statistics::int64(i.min_value(page).copied(), i.max_value(page).copied(), None, nulls, false)
+        }
+        ColumnIndexMetaData::FLOAT(i) => {
+            Statistics::float(i.min_value(page).copied(), i.max_value(page).copied(), None, nulls, false)
+        }
+        ColumnIndexMetaData::DOUBLE(i) => {
+            Statistics::double(i.min_value(page).copied(), i.max_value(page).copied(), None, nulls, false)
+        }
+        ColumnIndexMetaData::BYTE_ARRAY(i) => {
+            let (min, max) = (i.min_value(page).map(owned), i.max_value(page).map(owned));
+            Statistics::ByteArray(ValueStatistics::new(min, max, None, nulls, false))
+        }
+        ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(i) => {
+            let fixed = |bytes: &[u8]| FixedLenByteArray::from(owned(bytes));
+            let (min, max) = (i.min_value(page).map(fixed), i.max_value(page).map(fixed));
+            Statistics::FixedLenByteArray(ValueStatistics::new(min, max, None, nulls, false))
+        }
+    })
+}
+
+fn owned(bytes: &[u8]) -> ByteArray {
+    ByteArray::from(bytes.to_vec())
+}

@@ -1,0 +1,346 @@
+//! One Parquet file being read.
+
+use std::{
+    collections::VecDeque,
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
+use arrow_schema::{ArrowError, DataType as Arrow, Field};
+use parquet::{
+    arrow::{
+        ProjectionMask, RowNumber,
+        arrow_reader::{
+            ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+            ParquetRecordBatchReaderBuilder, RowFilter, RowSelection,
+        },
+    },
+    errors::ParquetError,
+    file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, RowGroupMetaData},
+};
+
+use super::{
+    chunks::Chunks,
+    conform::conform,
+    error::{broken, reading},
+    project::{Projection, project},
+    prune::{Prune, Pruner},
+    schema::without_int96,
+};
+use crate::{
+    error::Result,
+    fs::InputFile,
+    types::{DataField, arrow_type, special},
+};
+
+type Decoded<T> = std::result::Result<T, ParquetError>;
+
+/// A condition on rows: its columns, which come in this order, and the test.
+#[derive(Clone)]
+pub struct RowTest {
+    /// Columns as the file has them.
+    pub columns: Vec<DataField>,
+    /// Which rows stay; null drops a row.
+    pub test: Arc<dyn Fn(&Rows) -> Result<BooleanArray> + Send + Sync>,
+}
+
+/// What to read of a file.
+#[derive(Clone)]
+pub struct ParquetRead {
+    /// Columns by the names and types that the file has them under; those that it has not are null.
+    pub columns: Vec<DataField>,
+    /// Skips row groups and pages.
+    pub prune: Option<Prune>,
+    /// Drops rows before the other columns are decoded.
+    pub row_test: Option<RowTest>,
+    /// Whether to say where in the file each row is.
+    pub position: bool,
+    /// Largest number of rows at once.
+    pub batch_rows: usize,
+}
+
+/// Some rows of a file.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// How many.
+    pub count: usize,
+    /// One array per wanted column, of the Arrow type of its Paimon type.
+    pub columns: Vec<ArrayRef>,
+    /// Row numbers in the file, when asked for.
+    pub positions: Option<Int64Array>,
+}
+
+/// An open file.
+#[derive(Clone)]
+pub struct ParquetFile {
+    chunks: Chunks,
+    metadata: Arc<ParquetMetaData>,
+}
+
+impl ParquetFile {
+    /// Opens a file and reads its footer; `size` saves a request when it is known.
+    pub fn open(input: Arc<dyn InputFile>, size: Option<u64>) -> Result<Self> {
+        let chunks = Chunks::open(input, size)?;
+        let metadata = guarded(&chunks, || {
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks)?;
+            let schema = without_int96(metadata.file_metadata().schema_descr())
+                .map_err(|e| ParquetError::External(Box::new(e)))?;
+            match schema {
+                None => Ok(metadata),
+                Some(schema) => {
+                    let options = ParquetMetaDataOptions::new().with_schema(Arc::new(schema));
+                    ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(&chunks)
+                }
+            }
+        })?;
+        if metadata.row_groups().iter().any(|g| g.num_rows() < 0) {
+            return Err(broken(chunks.path()));
+        }
+        Ok(Self { chunks, metadata: Arc::new(metadata) })
+    }
+
+    /// Rows of the file.
+    pub fn rows(&self) -> i64 {
+        self.metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum()
+    }
+
+    /// Whether the file has a column of this name.
+    pub fn has_column(&self, name: &str) -> bool {
+        self.metadata.file_metadata().schema_descr().root_schema().get_fields().iter().any(|f| f.name() == name)
+    }
+
+    /// Starts reading.
+    pub fn read(&self, request: ParquetRead) -> Result<ParquetBatches> {
+        let (metadata, row_groups, selection) = self.pruned(request.prune.as_ref())?;
+        let root = metadata.file_metadata().schema_descr().root_schema();
+        let projection = project(root, &request.columns);
+        let tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
+        let wanted = |leaf: usize| {
+            projection.leaves.contains(&leaf) || tested.as_ref().is_some_and(|t| t.leaves.contains(&leaf))
+        };
+        let chunks = self.chunks.plan(&metadata, &row_groups, &wanted);
+        // with a row test only the decoder knows which rows are left
+        let numbered = request.position && request.row_test.is_some();
+        let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
+        let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
+        let metadata = groups_in_order.unwrap_or(metadata);
+        let reader = guarded(&chunks, || {
+            let mut options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+            if numbered {
+                let field = Field::new(special::POSITION, Arrow::Int64, false).with_extension_type(RowNumber);
+                options = options.with_virtual_columns(vec![Arc::new(field)])?;
+            }
+            let descriptor = metadata.file_metadata().schema_descr_ptr();
+            let mask = ProjectionMask::leaves(&descriptor, projection.leaves.iter().copied());
+            let described = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options)?;
+            let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), described)
+                .with_batch_size(request.batch_rows.max(1))
+                .with_row_groups(row_groups)
+                .with_projection(mask);
+            if let Some(selection) = selection {
+                builder = builder.with_row_selection(selection);
+            }
+            if let (Some(test), Some(tested)) = (request.row_test, tested) {
+                let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
+                let predicate = row_filter(test, tested, chunks.clone());
+                builder = builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
+            }
+            builder.build()
+        })?;
+        let shape = Shape { columns: request.columns, projection };
+        let positions = request.position.then_some(positions);
+        Ok(ParquetBatches { reader: Some(reader), chunks, shape, positions, numbered, read: 0 })
+    }
+
+    /// Row groups and rows that the condition leaves.
+    fn pruned(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, Vec<usize>, Option<RowSelection>)> {
+        let metadata = Arc::clone(&self.metadata);
+        let Some(prune) = prune else {
+            let all = (0..metadata.num_row_groups()).collect();
+            return Ok((metadata, all, None));
+        };
+        let row_groups = Pruner::new(prune, &metadata).row_groups();
+        if row_groups.is_empty() {
+            return Ok((metadata, row_groups, None));
+        }
+        guarded(&self.chunks, || {
+            let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&metadata))
+                .with_page_index_policy(PageIndexPolicy::Optional);
+            reader.read_page_indexes(&self.chunks)?;
+            let metadata = Arc::new(reader.finish()?);
+            let selection = Pruner::new(prune, &metadata).pages(&row_groups);
+            Ok((metadata, row_groups, selection))
+        })
+    }
+}
+
+/// Runs the parquet crate over foreign bytes: its errors become ours, and so do its panics.
+fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(e)) => Err(chunks.take_failure().unwrap_or_else(|| reading(chunks.path(), e))),
+        Err(_) => Err(broken(chunks.path())),
+    }
+}
+
+/// The decoder numbers rows by row-group ordinals, which old writers left out.
+fn with_ordinals(metadata: &ParquetMetaData) -> Option<Arc<ParquetMetaData>> {
+    if metadata.row_groups().iter().all(|g| g.ordinal().is_some()) {
+        return None;
+    }
+    let groups: Option<Vec<RowGroupMetaData>> = (0_i16..)
+        .zip(metadata.row_groups())
+        .map(|(ordinal, group)| group.clone().into_builder().set_ordinal(ordinal).build().ok())
+        .collect();
+    Some(Arc::new(metadata.clone().into_builder().set_row_groups(groups?).build()))
+}
+
+fn row_filter(
+    test: RowTest,
+    projection: Projection,
+    chunks: Chunks,
+) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> {
+    let shape = Shape { columns: test.columns, projection };
+    move |batch| {
+        let columns = shape.columns(&batch);
+        columns.and_then(|columns| (test.test)(&Rows { count: batch.num_rows(), columns, positions: None })).map_err(|e| {
+            let text = e.to_string();
+            chunks.keep_failure(e);
+            ArrowError::ComputeError(text)
+        })
+    }
+}
+
+/// The wanted columns and which of them the file has.
+struct Shape {
+    columns: Vec<DataField>,
+    projection: Projection,
+}
+
+impl Shape {
+    fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let wanted = self.columns.iter().zip(&self.projection.present);
+        let arrays = wanted.map(|(field, present)| {
+            let stored = if *present { batch.column_by_name(&field.name) } else { None };
+            match stored {
+                Some(array) => conform(array, &field.data_type).map_err(|e| e.with("column", &field.name)),
+                None => Ok(new_null_array(&arrow_type(&field.data_type)?, batch.num_rows())),
+            }
+        });
+        arrays.collect()
+    }
+}
+
+/// Row numbers of the rows to come.
+struct Positions(VecDeque<Range<i64>>);
+
+impl Positions {
+    fn new(metadata: &ParquetMetaData, row_groups: &[usize], selection: Option<&RowSelection>) -> Self {
+        let mut groups = VecDeque::new();
+        let mut start = 0;
+        for (i, group) in metadata.row_groups().iter().enumerate() {
+            let end = start + group.num_rows();
+            if row_groups.contains(&i) {
+                groups.push_back(start..end);
+            }
+            start = end;
+        }
+        let mut all = Self(groups);
+        let Some(selection) = selection else {
+            return all;
+        };
+        let mut selected = VecDeque::new();
+        for selector in selection.iter() {
+            let ranges = all.take(selector.row_count);
+            if !selector.skip {
+                selected.extend(ranges);
+            }
+        }
+        Self(selected)
+    }
+
+    fn take(&mut self, count: usize) -> Vec<Range<i64>> {
+        let mut left = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut taken = Vec::new();
+        while left > 0 {
+            let Some(range) = self.0.pop_front() else { break };
+            let end = range.end.min(range.start + left);
+            left -= end - range.start;
+            if end < range.end {
+                self.0.push_front(end..range.end);
+            }
+            taken.push(range.start..end);
+        }
+        taken
+    }
+}
+
+/// The rows of a file, some at a time.
+pub struct ParquetBatches {
+    /// `None` after the end or an error.
+    reader: Option<ParquetRecordBatchReader>,
+    chunks: Chunks,
+    shape: Shape,
+    positions: Option<Positions>,
+    /// Row numbers come from the decoder.
+    numbered: bool,
+    read: usize,
+}
+
+impl ParquetBatches {
+    fn decode(&mut self) -> Result<Option<Rows>> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(None);
+        };
+        let next = guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
+        let Some(batch) = next else {
+            return Ok(None);
+        };
+        self.read += batch.num_rows();
+        let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
+        let positions = match &mut self.positions {
+            None => None,
+            Some(_) if self.numbered => batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>()).cloned(),
+            Some(positions) => Some(positions.take(batch.num_rows()).into_iter().flatten().collect()),
+        };
+        if let Some(positions) = &positions
+            && positions.len() != batch.num_rows()
+        {
+            return Err(broken(self.chunks.path()));
+        }
+        Ok(Some(Rows { count: batch.num_rows(), columns, positions }))
+    }
+}
+
+impl Iterator for ParquetBatches {
+    type Item = Result<Rows>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.decode() {
+            Ok(Some(rows)) => Some(Ok(rows)),
+            Ok(None) => {
+                self.reader = None;
+                None
+            }
+            Err(e) => {
+                self.reader = None;
+                Some(Err(e))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for ParquetFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ParquetFile").field("path", &self.chunks.path()).field("rows", &self.rows()).finish()
+    }
+}
+
+#[cfg(test)]
+impl ParquetFile {
+    pub(crate) fn metadata_for_tests(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+}

@@ -1,0 +1,280 @@
+//! One Parquet file being written.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, RecordBatch,
+    cast::AsArray,
+    types::{Float32Type, Float64Type},
+};
+use arrow_schema::DataType as Arrow;
+use parquet::{
+    arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory},
+    basic::Type as Physical,
+    errors::ParquetError,
+    file::{
+        metadata::ColumnChunkMetaData, properties::WriterPropertiesPtr, statistics::Statistics,
+        writer::SerializedFileWriter,
+    },
+    schema::types::{ColumnDescPtr, SchemaDescriptor},
+};
+
+use super::{
+    bounds,
+    dictionary::dictionaries,
+    encodable::Encodable,
+    encoder::{ColumnEncoder, Encoder},
+    error::writing,
+    options::ParquetWriteOptions,
+    schema::{Int96As, schema_with},
+};
+use crate::{
+    error::Result,
+    fs::OutputFile,
+    predicate::ColumnBounds,
+    types::DataField,
+};
+
+/// What is known of a finished file.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// Bytes.
+    pub size: u64,
+    /// Rows.
+    pub rows: i64,
+    /// Exact bounds and null count of each column; `None` for nested columns.
+    pub bounds: Vec<Option<ColumnBounds>>,
+}
+
+/// Writes batches into one file.
+pub struct ParquetFileWriter {
+    path: String,
+    fields: Vec<DataField>,
+    options: ParquetWriteOptions,
+    encodable: Encodable,
+    /// The schema that columns are encoded with: INT96 as fixed bytes.
+    encoding_schema: SchemaDescriptor,
+    /// The file's own leaves.
+    leaves: Vec<ColumnDescPtr>,
+    /// Position of each column's first leaf.
+    first_leaf: Vec<usize>,
+    file: SerializedFileWriter<Box<dyn OutputFile>>,
+    encoder: Option<Encoder>,
+    group_rows: usize,
+    /// Whether a FLOAT or DOUBLE column has a NaN in this row group.
+    nan: Vec<bool>,
+    rows: i64,
+    bounds: Vec<Option<ColumnBounds>>,
+}
+
+impl ParquetFileWriter {
+    /// A writer for these columns; `path` is for messages.
+    pub fn new(
+        path: &str,
+        out: Box<dyn OutputFile>,
+        fields: &[DataField],
+        options: &ParquetWriteOptions,
+    ) -> Result<Self> {
+        let schema = schema_with(fields, Int96As::Int96)?;
+        let encoding_schema = schema_with(fields, Int96As::Fixed)?;
+        let properties = Arc::new(options.properties(&[]));
+        let file = SerializedFileWriter::new(out, schema.root_schema_ptr(), properties).map_err(|e| writing(path, e))?;
+        let roots: Vec<usize> = (0..schema.num_columns()).map(|i| schema.get_column_root_idx(i)).collect();
+        let first_leaf = (0..fields.len()).map(|c| roots.iter().position(|r| *r == c).unwrap_or(0)).collect();
+        Ok(Self {
+            path: path.to_owned(),
+            fields: fields.to_vec(),
+            options: options.clone(),
+            encodable: Encodable::new(fields)?,
+            encoding_schema,
+            leaves: schema.columns().to_vec(),
+            first_leaf,
+            file,
+            encoder: None,
+            group_rows: 0,
+            nan: vec![false; fields.len()],
+            rows: 0,
+            bounds: vec![None; fields.len()],
+        })
+    }
+
+    /// Takes rows in.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let columns = self.encodable.columns(batch).map_err(|e| e.with("file", &self.path))?;
+        for (nan, column) in self.nan.iter_mut().zip(&columns) {
+            *nan = *nan || has_nan(column);
+        }
+        if self.group_rows == 0 {
+            self.begin_row_group(&columns)?;
+        }
+        self.group_rows += batch.num_rows();
+        if let Some(encoder) = &mut self.encoder {
+            encoder.write(columns)?;
+            if u64::try_from(encoder.encoded_bytes()).unwrap_or(u64::MAX) >= self.options.block_size {
+                self.end_row_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes on disk and expected from what is buffered.
+    pub fn size(&self) -> u64 {
+        let buffered = self.encoder.as_ref().map_or(0, Encoder::encoded_bytes);
+        u64::try_from(self.file.bytes_written() + buffered).unwrap_or(u64::MAX)
+    }
+
+    /// Rows taken in.
+    pub fn rows(&self) -> i64 {
+        self.rows + i64::try_from(self.group_rows).unwrap_or(0)
+    }
+
+    /// Memory held by buffered pages and encoders.
+    pub fn memory_used(&self) -> usize {
+        self.encoder.as_ref().map_or(0, Encoder::memory)
+    }
+
+    /// Writes the footer and closes the file; durable when `sync`.
+    pub fn finish(mut self, sync: bool) -> Result<WrittenFile> {
+        self.end_row_group()?;
+        let Self { path, file, rows, bounds, .. } = self;
+        let out = file.into_inner().map_err(|e| writing(&path, e))?;
+        let size = out.close(sync)?;
+        Ok(WrittenFile { size, rows, bounds })
+    }
+
+    fn begin_row_group(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let chosen = dictionaries(&self.encoding_schema, columns, &self.options);
+        let properties: WriterPropertiesPtr = Arc::new(self.options.properties(&chosen));
+        let mut writers = self.column_writers(properties).map_err(|e| writing(&self.path, e))?.into_iter();
+        let mut encoders = Vec::with_capacity(self.fields.len());
+        for (c, field) in self.encodable.schema().fields().iter().enumerate() {
+            let next = self.first_leaf.get(c + 1).copied().unwrap_or(self.leaves.len());
+            let count = next.saturating_sub(self.first_leaf.get(c).copied().unwrap_or(0));
+            encoders.push(ColumnEncoder { field: Arc::clone(field), writers: writers.by_ref().take(count).collect() });
+        }
+        let weights: Vec<usize> = columns.iter().map(|c| c.get_buffer_memory_size().max(1)).collect();
+        let (path, threads) = (&self.path, self.options.threads);
+        self.encoder.get_or_insert_with(|| Encoder::new(path, &weights, threads)).begin(encoders);
+        Ok(())
+    }
+
+    fn column_writers(
+        &self,
+        properties: WriterPropertiesPtr,
+    ) -> std::result::Result<Vec<parquet::arrow::arrow_writer::ArrowColumnWriter>, ParquetError> {
+        // only lends its schema and properties to the factory; what it "writes" is dropped
+        let model = SerializedFileWriter::new(Vec::new(), self.encoding_schema.root_schema_ptr(), properties)?;
+        ArrowRowGroupWriterFactory::new(&model, Arc::clone(self.encodable.schema()))
+            .create_column_writers(self.file.flushed_row_groups().len())
+    }
+
+    fn end_row_group(&mut self) -> Result<()> {
+        let Some(encoder) = self.encoder.as_mut().filter(|_| self.group_rows > 0) else {
+            return Ok(());
+        };
+        let mut chunks = encoder.finish()?;
+        self.adjust(&mut chunks).map_err(|e| writing(&self.path, e))?;
+        self.add_bounds(&chunks);
+        self.append(chunks).map_err(|e| writing(&self.path, e))?;
+        self.rows += i64::try_from(self.group_rows).unwrap_or(0);
+        self.group_rows = 0;
+        self.nan.fill(false);
+        Ok(())
+    }
+
+    /// INT96 columns get their true type, and columns with NaN lose bounds that leave the NaN out.
+    fn adjust(&self, chunks: &mut [ArrowColumnChunk]) -> std::result::Result<(), ParquetError> {
+        for (leaf, (chunk, descriptor)) in chunks.iter_mut().zip(&self.leaves).enumerate() {
+            let has_nan = self.first_leaf.iter().zip(&self.nan).any(|(first, nan)| *first == leaf && *nan);
+            let int96 = descriptor.physical_type() == Physical::INT96;
+            if !has_nan && !int96 {
+                continue;
+            }
+            let close = chunk.close_mut();
+            let nulls = close.metadata.statistics().and_then(Statistics::null_count_opt);
+            let statistics = match descriptor.physical_type() {
+                Physical::INT96 => Some(Statistics::int96(None, None, None, nulls, false)),
+                Physical::FLOAT => Some(Statistics::float(None, None, None, nulls, false)),
+                Physical::DOUBLE => Some(Statistics::double(None, None, None, nulls, false)),
+                _ => None,
+            };
+            close.metadata = with_type(&close.metadata, descriptor, statistics)?;
+            close.column_index = None;
+        }
+        Ok(())
+    }
+
+    fn add_bounds(&mut self, chunks: &[ArrowColumnChunk]) {
+        let group_rows = i64::try_from(self.group_rows).unwrap_or(0);
+        for (c, field) in self.fields.iter().enumerate() {
+            let Some(first) = self.first_leaf.get(c).filter(|_| !field.data_type.is_nested()) else {
+                continue;
+            };
+            let statistics = chunks.get(*first).and_then(|chunk| chunk.close().metadata.statistics());
+            let (Some(statistics), Some(slot)) = (statistics, self.bounds.get_mut(c)) else {
+                continue;
+            };
+            let new = bounds::from_statistics(statistics, &field.data_type);
+            *slot = Some(match slot.take() {
+                Some(old) => bounds::merge((old, self.rows), (new, group_rows)),
+                None => new,
+            });
+        }
+    }
+
+    fn append(&mut self, chunks: Vec<ArrowColumnChunk>) -> std::result::Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+fn with_type(
+    metadata: &ColumnChunkMetaData,
+    descriptor: &ColumnDescPtr,
+    statistics: Option<Statistics>,
+) -> std::result::Result<ColumnChunkMetaData, ParquetError> {
+    let mut builder = ColumnChunkMetaData::builder(Arc::clone(descriptor))
+        .set_compression_codec(metadata.compression_codec())
+        .set_encodings_mask(*metadata.encodings_mask())
+        .set_total_compressed_size(metadata.compressed_size())
+        .set_total_uncompressed_size(metadata.uncompressed_size())
+        .set_num_values(metadata.num_values())
+        .set_data_page_offset(metadata.data_page_offset())
+        .set_dictionary_page_offset(metadata.dictionary_page_offset())
+        .set_repetition_level_histogram(metadata.repetition_level_histogram().cloned())
+        .set_definition_level_histogram(metadata.definition_level_histogram().cloned());
+    if let Some(statistics) = statistics {
+        builder = builder.set_statistics(statistics);
+    }
+    if let Some(encodings) = metadata.page_encoding_stats() {
+        builder = builder.set_page_encoding_stats(encodings.clone());
+    }
+    builder.build()
+}
+
+fn has_nan(column: &ArrayRef) -> bool {
+    match column.data_type() {
+        Arrow::Float32 => {
+            let values = column.as_primitive::<Float32Type>();
+            values.values().iter().any(|v| v.is_nan()) && values.iter().flatten().any(f32::is_nan)
+        }
+        Arrow::Float64 => {
+            let values = column.as_primitive::<Float64Type>();
+            values.values().iter().any(|v| v.is_nan()) && values.iter().flatten().any(f64::is_nan)
+        }
+        _ => false,
+    }
+}
+
+impl std::fmt::Debug for ParquetFileWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ParquetFileWriter").field("path", &self.path).field("rows", &self.rows()).finish_non_exhaustive()
+    }
+}
