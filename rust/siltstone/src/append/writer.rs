@@ -81,7 +81,9 @@ impl AppendWriter {
         };
         let files = writer.finish()?;
         if let Some(queue) = &mut self.queue {
-            files.iter().for_each(|f| queue.add(f.clone()));
+            for file in &files {
+                queue.add(file.clone());
+            }
         }
         self.new_files.extend(files);
         Ok(())

@@ -151,7 +151,7 @@ fn check_filter(ctx: &TableContext, request: &CompactRequest) -> Result<()> {
 }
 
 /// Options that may travel: nothing whose name says that its value is a secret.
-fn without_secrets(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(super) fn without_secrets(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     const SECRET: &[&str] =
         &["secret", "token", "password", "passwd", "credential", "access-key", "accesskey", "access.key", "private"];
     let is_secret = |key: &str| SECRET.iter().any(|s| key.to_ascii_lowercase().contains(s));

@@ -31,8 +31,9 @@ pub(super) fn convert_decimal(
     let values = match array.data_type() {
         Arrow::Decimal256(..) => rescale_wide(array, shift, limit),
         Arrow::Decimal128(..) => rescale(array, shift, limit),
-        Arrow::Decimal32(_, s) => rescale(&cast(array, &Arrow::Decimal128(38, *s))?, shift, limit),
-        Arrow::Decimal64(_, s) => rescale(&cast(array, &Arrow::Decimal128(38, *s))?, shift, limit),
+        Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) => {
+            rescale(&cast(array, &Arrow::Decimal128(38, *s))?, shift, limit)
+        }
         _ => rescale(&cast(array, &Arrow::Decimal128(38, 0))?, shift, limit),
     };
     let values = values.map_err(|row| {

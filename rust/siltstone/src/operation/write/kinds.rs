@@ -6,8 +6,9 @@ use arrow_select::filter::{filter, filter_record_batch};
 use super::RowKinds;
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    options::CoreOptions,
     row::RowKind,
+    schema::TableSchema,
 };
 
 /// The rules of one table.
@@ -20,19 +21,19 @@ pub(super) struct KindRules {
 }
 
 impl KindRules {
-    pub(super) fn new(ctx: &TableContext) -> Result<Self> {
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
         let position = |name: &String| {
-            let at = ctx.schema.fields.iter().position(|f| &f.name == name);
+            let at = schema.fields.iter().position(|f| &f.name == name);
             at.map(|at| (at, name.clone())).ok_or_else(|| {
                 Error::new(ErrorKind::InvalidOption, format!("rowkind.field names '{name}', which is not a column"))
                     .with("option", "rowkind.field")
             })
         };
         Ok(Self {
-            field: ctx.options.rowkind_field.as_ref().map(position).transpose()?,
-            ignore_delete: ctx.options.ignore_delete,
-            ignore_update_before: ctx.options.ignore_update_before,
-            append_only: ctx.schema.primary_keys.is_empty(),
+            field: options.rowkind_field.as_ref().map(position).transpose()?,
+            ignore_delete: options.ignore_delete,
+            ignore_update_before: options.ignore_update_before,
+            append_only: schema.primary_keys.is_empty(),
         })
     }
 

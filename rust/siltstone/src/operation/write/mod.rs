@@ -70,8 +70,8 @@ impl TableWrite {
         Ok(Self {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema)?,
-            kinds: KindRules::new(ctx)?,
-            router: Router::new(ctx)?,
+            kinds: KindRules::new(&ctx.schema, &ctx.options)?,
+            router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             threads: options.threads.unwrap_or_else(cores).max(1),
             options,
@@ -135,7 +135,9 @@ impl TableWrite {
         }
         if let Some(error) = failure {
             self.failed = true;
-            messages.iter().for_each(|m| discard(&self.ctx, m));
+            for message in &messages {
+                discard(&self.ctx, message);
+            }
             return Err(error);
         }
         messages.retain(|m| !m.is_empty());

@@ -8,9 +8,10 @@ use arrow_select::take::{take, take_record_batch};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
-    io::TableContext,
     manifest::BucketId,
+    options::CoreOptions,
     row::{BinaryRow, binary_rows},
+    schema::TableSchema,
     types::DataType,
 };
 
@@ -35,6 +36,9 @@ struct Columns {
     types: Vec<DataType>,
 }
 
+/// Neighbouring rows of one partition, and its number.
+type Stretch = (Range<usize>, usize);
+
 enum Buckets {
     /// Every row goes to bucket 0: unaware, or a fixed number of one.
     One,
@@ -43,9 +47,9 @@ enum Buckets {
 }
 
 impl Router {
-    pub(super) fn new(ctx: &TableContext) -> Result<Self> {
-        let n = ctx.options.bucket;
-        let has_key = !ctx.schema.primary_keys.is_empty();
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
+        let n = options.bucket;
+        let has_key = !schema.primary_keys.is_empty();
         let buckets = match n {
             -1 if has_key => {
                 return Err(Error::unsupported("writing a primary-key table with dynamic buckets (bucket = -1)")
@@ -53,7 +57,7 @@ impl Router {
                     .hint("give the table a fixed number of buckets"));
             }
             -1 | 1 => Buckets::One,
-            n if n > 1 => Buckets::Hashed(Columns::named(ctx, &ctx.schema.bucket_keys())?, n),
+            n if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
             -2 => {
                 return Err(Error::unsupported("writing to a postponed bucket (bucket = -2)").with("option", "bucket"));
             }
@@ -66,7 +70,7 @@ impl Router {
             return Err(Error::new(ErrorKind::IllegalSchema, "an append table with fixed buckets needs a bucket-key")
                 .with("option", "bucket-key"));
         }
-        Ok(Self { partition: Columns::named(ctx, &ctx.schema.partition_keys)?, buckets, function: function(ctx)? })
+        Ok(Self { partition: Columns::named(schema, &schema.partition_keys)?, buckets, function: function(options)? })
     }
 
     /// Splits rows; the portions keep the rows' order and come in the order of their first row.
@@ -93,7 +97,7 @@ impl Router {
     }
 
     /// The distinct partitions, and which one each stretch of rows belongs to.
-    fn partitions(&self, rows: &RecordBatch) -> Result<(Vec<Vec<u8>>, Vec<(Range<usize>, usize)>)> {
+    fn partitions(&self, rows: &RecordBatch) -> Result<(Vec<Vec<u8>>, Vec<Stretch>)> {
         let all = 0..rows.num_rows();
         if self.partition.at.is_empty() {
             return Ok((vec![BinaryRow::empty().to_serialized()], vec![(all, 0)]));
@@ -126,13 +130,13 @@ impl Router {
 }
 
 impl Columns {
-    fn named(ctx: &TableContext, names: &[String]) -> Result<Self> {
+    fn named(schema: &TableSchema, names: &[String]) -> Result<Self> {
         let find = |name: &String| {
-            let at = ctx.schema.fields.iter().position(|f| &f.name == name);
+            let at = schema.fields.iter().position(|f| &f.name == name);
             at.ok_or_else(|| Error::new(ErrorKind::IllegalSchema, format!("key column '{name}' is not a column")))
         };
         let at: Vec<usize> = names.iter().map(find).collect::<Result<_>>()?;
-        let types = at.iter().filter_map(|i| ctx.schema.fields.get(*i)).map(|f| f.data_type.clone()).collect();
+        let types = at.iter().filter_map(|i| schema.fields.get(*i)).map(|f| f.data_type.clone()).collect();
         Ok(Self { at, types })
     }
 
@@ -141,14 +145,14 @@ impl Columns {
     }
 }
 
-fn function(ctx: &TableContext) -> Result<BucketFunction> {
-    ctx.options.get("bucket-function.type").map_or(Ok(BucketFunction::default()), BucketFunction::parse)
+fn function(options: &CoreOptions) -> Result<BucketFunction> {
+    options.get("bucket-function.type").map_or(Ok(BucketFunction::default()), BucketFunction::parse)
 }
 
 /// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each.
 fn group(
     partitions: &[Vec<u8>],
-    partition_of: &[(Range<usize>, usize)],
+    partition_of: &[Stretch],
     bucket_of: &[i32],
     rows: usize,
 ) -> Result<(Vec<BucketId>, Vec<Vec<u32>>)> {
@@ -164,14 +168,13 @@ fn group(
         let mut known: Vec<Option<usize>> = Vec::new();
         for (row, bucket) in stretch.clone().zip(bucket_of.get(stretch.clone()).unwrap_or_default()) {
             let at = usize::try_from(*bucket).unwrap_or_default();
-            let number = match known.get(at).copied().flatten() {
-                Some(number) => number,
-                None => {
-                    let number = groups.number(*partition, *bucket);
-                    known.resize(known.len().max(at + 1), None);
-                    known.get_mut(at).into_iter().for_each(|k| *k = Some(number));
-                    number
-                }
+            let number = if let Some(number) = known.get(at).copied().flatten() {
+                number
+            } else {
+                let number = groups.number(*partition, *bucket);
+                known.resize(known.len().max(at + 1), None);
+                known.get_mut(at).into_iter().for_each(|k| *k = Some(number));
+                number
             };
             if let Some(group) = groups.members.get_mut(number) {
                 group.push(position(row)?);

@@ -14,9 +14,13 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
-use super::{convert::convert, input::Input};
+use super::{RowKinds, convert::convert, input::Input, kinds::KindRules, route::Router};
 use crate::{
     error::{Error, ErrorKind, Result},
+    index::{BucketFunction, bucket_of},
+    manifest::BucketId,
+    options::CoreOptions,
+    row::{BinaryRow, Datum, RowKind},
     schema::TableSchema,
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_type},
 };
@@ -191,10 +195,10 @@ fn nested_rows_are_matched_by_name() {
     assert_eq!(refused(TypeKind::Row(fields), source("x", Some(1), true)).context_value("column"), Some("c.x"));
 }
 
-fn table() -> Input {
+fn schema() -> TableSchema {
     let mut with_default = DataField::new(2, "d", DataType::new(TypeKind::Int));
     with_default.default_value = Some("7".to_owned());
-    let schema = TableSchema {
+    TableSchema {
         id: 0,
         fields: vec![
             DataField::new(0, "id", DataType::not_null(TypeKind::BigInt)),
@@ -207,8 +211,11 @@ fn table() -> Input {
         options: BTreeMap::new(),
         comment: None,
         time_millis: 0,
-    };
-    Input::new(&schema).unwrap()
+    }
+}
+
+fn table() -> Input {
+    Input::new(&schema()).unwrap()
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -247,4 +254,122 @@ fn a_wrong_column_is_named_with_advice() {
     let error = table().normalize(&batch(vec![("id", Arc::new(StringArray::from(vec!["1"])))])).unwrap_err();
     assert_eq!(error.context_value("expected"), Some("BIGINT NOT NULL"));
     assert_eq!(error.context_value("got"), Some("Utf8"));
+}
+
+fn options(pairs: &[(&str, &str)]) -> CoreOptions {
+    CoreOptions::parse(&pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()).unwrap()
+}
+
+fn names(values: Vec<Option<&str>>) -> RecordBatch {
+    let ids = ints((0..).take(values.len()).map(Some).collect());
+    table().normalize(&batch(vec![("id", ids), ("name", Arc::new(StringArray::from(values)))])).unwrap()
+}
+
+#[test]
+fn the_row_kind_field_wins_and_must_hold_a_kind() {
+    let rules = KindRules::new(&schema(), &options(&[("rowkind.field", "name")])).unwrap();
+    let (_, kinds) =
+        rules.apply(names(vec![Some("+I"), Some("-D")]), Some(&RowKinds::All(RowKind::UpdateAfter))).unwrap();
+    assert_eq!(kinds, Int8Array::from(vec![0, 3]));
+    for bad in [None, Some("+X"), Some("")] {
+        let error = rules.apply(names(vec![Some("+I"), bad]), None).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::InvalidRowKind, Some("name")));
+    }
+}
+
+#[test]
+fn ignored_kinds_are_dropped_with_their_rows() {
+    let kinds = RowKinds::PerRow(Int8Array::from(vec![0, 1, 2, 3]));
+    let kept = |set: &[(&str, &str)]| {
+        let rules = KindRules::new(&schema(), &options(set)).unwrap();
+        let (rows, kinds) = rules.apply(names(vec![None; 4]), Some(&kinds)).unwrap();
+        assert_eq!(rows.num_rows(), kinds.len());
+        kinds.values().to_vec()
+    };
+    assert_eq!(kept(&[]), [0, 1, 2, 3]);
+    assert_eq!(kept(&[("ignore-delete", "true")]), [0, 2]);
+    assert_eq!(kept(&[("ignore-update-before", "true")]), [0, 2, 3]);
+}
+
+#[test]
+fn append_tables_take_no_retractions_unless_they_are_ignored() {
+    let mut schema = schema();
+    schema.primary_keys.clear();
+    let deletes = RowKinds::All(RowKind::Delete);
+    let strict = KindRules::new(&schema, &options(&[])).unwrap();
+    let error = strict.apply(names(vec![None]), Some(&deletes)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
+    assert!(strict.apply(names(vec![None]), Some(&RowKinds::All(RowKind::Insert))).is_ok());
+    let lenient = KindRules::new(&schema, &options(&[("ignore-delete", "true")])).unwrap();
+    assert_eq!(lenient.apply(names(vec![None]), Some(&deletes)).unwrap().0.num_rows(), 0);
+}
+
+#[test]
+fn wrong_row_kinds_of_the_caller_are_refused() {
+    let rules = KindRules::new(&schema(), &options(&[])).unwrap();
+    let given =
+        |kinds: Int8Array| rules.apply(names(vec![None; 2]), Some(&RowKinds::PerRow(kinds))).unwrap_err().kind();
+    assert_eq!(given(Int8Array::from(vec![0])), ErrorKind::InvalidArgument);
+    assert_eq!(given(Int8Array::from(vec![0, 4])), ErrorKind::InvalidRowKind);
+    assert_eq!(given(Int8Array::from(vec![Some(0), None])), ErrorKind::InvalidRowKind);
+}
+
+fn routed(router: &Router, rows: RecordBatch) -> Vec<(BucketId, Vec<i64>)> {
+    let kinds = Int8Array::from_iter_values((0..rows.num_rows()).map(|row| i8::try_from(row % 4).unwrap()));
+    let portions = router.split(rows, kinds).unwrap();
+    let ids = |p: &super::Portion| p.rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+    for p in &portions {
+        let kinds: Vec<i64> = p.kinds.values().iter().map(|k| i64::from(*k)).collect();
+        assert_eq!(kinds, ids(p).iter().map(|id| id % 4).collect::<Vec<_>>(), "kinds travel with their rows");
+    }
+    portions.iter().map(|p| (p.bucket.clone(), ids(p))).collect()
+}
+
+#[test]
+fn every_row_goes_to_its_partition_and_bucket_and_keeps_its_place() {
+    let mut schema = schema();
+    schema.partition_keys = vec!["name".to_owned()];
+    let router = Router::new(&schema, &options(&[("bucket", "3")])).unwrap();
+    let texts: Vec<Option<&str>> = (0..60).map(|i| [Some("a"), None, Some("a"), Some("")][i % 4]).collect();
+    let rows = names(texts.clone());
+    let portions = routed(&router, rows.clone());
+    assert_eq!(portions.iter().map(|(_, ids)| ids.len()).sum::<usize>(), 60);
+    assert_eq!(portions.iter().map(|(b, _)| b).collect::<std::collections::HashSet<_>>().len(), portions.len());
+    for (bucket, ids) in &portions {
+        assert!(ids.is_sorted());
+        let partition = BinaryRow::from_serialized(&bucket.partition).unwrap();
+        let partition = partition.get(0, &DataType::new(STRING)).unwrap();
+        for id in ids {
+            let expected = texts[usize::try_from(*id).unwrap()].map_or(Datum::Null, |t| Datum::String(t.to_owned()));
+            assert_eq!(partition, expected);
+            let number =
+                bucket_of(BucketFunction::Default, &[schema.fields[0].data_type.clone()], &[Datum::BigInt(*id)], 3);
+            assert_eq!(bucket.bucket, number.unwrap());
+        }
+    }
+}
+
+#[test]
+fn one_bucket_needs_no_copy() {
+    let router = Router::new(&schema(), &options(&[("bucket", "1")])).unwrap();
+    let rows = names(vec![None; 5]);
+    let portions = router.split(rows.clone(), Int8Array::from(vec![0; 5])).unwrap();
+    assert_eq!(portions.len(), 1);
+    assert_eq!(portions[0].bucket, BucketId { partition: vec![0; 12], bucket: 0 });
+    assert!(Arc::ptr_eq(portions[0].rows.column(0), rows.column(0)));
+}
+
+#[test]
+fn tables_that_cannot_be_routed_are_refused() {
+    let refused = |keyed: bool, bucket: &str| {
+        let mut schema = schema();
+        if !keyed {
+            schema.primary_keys.clear();
+        }
+        Router::new(&schema, &options(&[("bucket", bucket)])).map(drop).unwrap_err().kind()
+    };
+    assert_eq!(refused(true, "-1"), ErrorKind::UnsupportedFeature);
+    assert_eq!(refused(true, "-2"), ErrorKind::UnsupportedFeature);
+    assert_eq!(refused(true, "0"), ErrorKind::InvalidOption);
+    assert_eq!(refused(false, "4"), ErrorKind::IllegalSchema);
 }
