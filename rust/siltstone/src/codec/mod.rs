@@ -18,7 +18,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
 /// The bytes of a hexadecimal text; `None` when it is not one.
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     digits

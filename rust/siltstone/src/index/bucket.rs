@@ -49,7 +49,9 @@ pub fn assign_buckets(function: BucketFunction, types: &[DataType], columns: &[A
     match function {
         BucketFunction::Default => {
             let mut hashes = hash_rows(types, columns)?;
-            hashes.iter_mut().for_each(|hash| *hash = default_bucket(*hash, n));
+            for hash in &mut hashes {
+                *hash = default_bucket(*hash, n);
+            }
             Ok(hashes)
         }
         BucketFunction::Mod => match (types, columns) {
@@ -91,10 +93,6 @@ fn check(function: BucketFunction, types: &[DataType], n: i32) -> Result<()> {
         return Err(
             Error::new(ErrorKind::InvalidOption, format!("{n} is not a number of buckets")).with("option", "bucket")
         );
-    }
-    if let Some(t) = types.iter().find(|t| t.is_nested()) {
-        let message = format!("a column of type {:?} cannot be a bucket key", t.kind);
-        return Err(Error::new(ErrorKind::UnsupportedType, message));
     }
     let one_integer = matches!(types, [t] if matches!(t.kind, TypeKind::Int | TypeKind::BigInt));
     if function == BucketFunction::Mod && !one_integer {

@@ -32,15 +32,16 @@ pub(super) fn hive_hash(value: &Datum, data_type: &DataType) -> Result<i32> {
 
 /// `(int) (v ^ v >>> 32)`
 fn fold(v: i64) -> i32 {
-    let [a, b, c, d, e, f, g, h] = v.to_le_bytes();
-    i32::from_le_bytes([a, b, c, d]) ^ i32::from_le_bytes([e, f, g, h])
+    let folded = v ^ (v.cast_unsigned() >> 32).cast_signed();
+    // the low half, as Java's cast takes it
+    u32::try_from(folded & 0xffff_ffff).unwrap_or(0).cast_signed()
 }
 
 /// `Float.floatToIntBits`, negative zero as zero.
 fn java_bits_f32(v: f32) -> i32 {
     match v {
         v if v.is_nan() => 0x7fc0_0000,
-        v if v == 0.0 => 0,
+        0.0 => 0,
         v => v.to_bits().cast_signed(),
     }
 }
@@ -49,7 +50,7 @@ fn java_bits_f32(v: f32) -> i32 {
 fn java_bits_f64(v: f64) -> i64 {
     match v {
         v if v.is_nan() => 0x7ff8_0000_0000_0000,
-        v if v == 0.0 => 0,
+        0.0 => 0,
         v => v.to_bits().cast_signed(),
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     Datum,
     layout::Slot,
-    write::{Cell, Container},
+    write::{Cell, Container, length},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -20,6 +20,39 @@ pub(super) fn put_datum(
     value: &Datum,
 ) -> Result<()> {
     to.put(out, i, slot, cell(data_type, value)?)
+}
+
+/// The binary form of an ARRAY.
+pub fn array_datum(element: &DataType, values: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Nested(array_bytes(element, values)?))
+}
+
+/// The binary form of a MAP; for a MULTISET the values are the counts.
+pub fn map_datum(key: &DataType, keys: &[Datum], value: &DataType, values: &[Datum]) -> Result<Datum> {
+    if keys.len() != values.len() {
+        let message = format!("a map of {} keys and {} values", keys.len(), values.len());
+        return Err(Error::new(ErrorKind::Internal, message));
+    }
+    let keys = array_bytes(key, keys)?;
+    let mut bytes = length(keys.len())?.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&keys);
+    bytes.extend_from_slice(&array_bytes(value, values)?);
+    Ok(Datum::Nested(bytes))
+}
+
+/// The binary form of a nested ROW.
+pub fn row_datum(types: &[DataType], values: &[Datum]) -> Result<Datum> {
+    Ok(Datum::Nested(super::BinaryRow::from_datums(types, values)?.as_bytes().to_vec()))
+}
+
+fn array_bytes(element: &DataType, values: &[Datum]) -> Result<Vec<u8>> {
+    let slot = Slot::of(element);
+    let mut bytes = Vec::new();
+    let array = Container::array(&mut bytes, values.len(), slot)?;
+    for (i, value) in values.iter().enumerate() {
+        put_datum(&array, &mut bytes, i, slot, element, value)?;
+    }
+    Ok(bytes)
 }
 
 fn cell<'a>(t: &DataType, value: &'a Datum) -> Result<Cell<'a>> {

@@ -30,6 +30,7 @@ pub use calendar::{civil_from_days, days_from_civil};
 pub use compare::{compare_datums, compare_rows, compare_serialized};
 pub use convert::{array_from_datums, constant_array, datum_from_array, datums_from_array, timestamp_ticks};
 pub use datum::Datum;
+pub use encode::{array_datum, map_datum, row_datum};
 pub use parse::{datum_from_text, parse_decimal, rescale_half_up, truncate_timestamp};
 pub use row_kind::RowKind;
 pub use text::{

@@ -70,7 +70,7 @@ pub fn binary_rows(types: &[DataType], columns: &[ArrayRef]) -> Result<BinaryRow
 
 /// The hash of each row of these columns.
 pub fn hash_rows(types: &[DataType], columns: &[ArrayRef]) -> Result<Vec<i32>> {
-    let rows = columns.first().map_or(0, |c| c.len());
+    let rows = columns.first().map_or(0, Array::len);
     let mut hashes = Vec::with_capacity(rows);
     let mut encoder = Encoder::default();
     for from in (0..rows).step_by(HASH_CHUNK) {
@@ -104,7 +104,7 @@ struct Prepared<'a> {
 
 impl Encoder {
     fn encode(&mut self, types: &[DataType], columns: &[ArrayRef]) -> Result<()> {
-        let rows = columns.first().map_or(0, |c| c.len());
+        let rows = columns.first().map_or(0, Array::len);
         if types.len() != columns.len() || columns.iter().any(|c| c.len() != rows) {
             let message = format!("{} columns of unequal length or without type", columns.len());
             return Err(Error::new(ErrorKind::Internal, message));
@@ -303,7 +303,9 @@ impl<'a> Prepared<'a> {
     fn add_sizes(&self, sizes: &mut [usize]) {
         let reserved = self.column.slot.reserved();
         if reserved > 0 {
-            sizes.iter_mut().for_each(|size| *size += reserved);
+            for size in sizes.iter_mut() {
+                *size += reserved;
+            }
         }
         if let Values::Text(offsets, _) | Values::Bytes(offsets, _) = &self.column.values {
             for (i, (size, bounds)) in sizes.iter_mut().zip(offsets.windows(2)).enumerate() {

@@ -114,9 +114,8 @@ impl Container {
 
 /// A slot of two halves: length (or nanoseconds) and offset.
 pub(super) fn slot_word(low: i32, offset: i32) -> [u8; 8] {
-    let [a, b, c, d] = low.to_le_bytes();
-    let [e, f, g, h] = offset.to_le_bytes();
-    [a, b, c, d, e, f, g, h]
+    let word = u64::from(offset.cast_unsigned()) << 32 | u64::from(low.cast_unsigned());
+    word.to_le_bytes()
 }
 
 /// The slot of at most 7 bytes.

@@ -111,7 +111,9 @@ mod tests {
     #[test]
     fn adding_values_collects_them() {
         let mut collected = ColumnStats::none_yet();
-        [Datum::Int(4), Datum::Null, Datum::Int(-1)].iter().for_each(|v| collected.add(v));
+        for value in [Datum::Int(4), Datum::Null, Datum::Int(-1)] {
+            collected.add(&value);
+        }
         assert_eq!(collected, stats(-1, 4, 1));
     }
 }

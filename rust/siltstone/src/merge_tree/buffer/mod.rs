@@ -28,7 +28,11 @@ pub struct WriteBuffer {}
 
 impl WriteBuffer {
     /// An empty buffer.
-    pub fn new(_layout: Arc<KvLayout>, _function: Arc<dyn MergeFunction>, _options: WriteBufferOptions) -> Result<Self> {
+    pub fn new(
+        _layout: Arc<KvLayout>,
+        _function: Arc<dyn MergeFunction>,
+        _options: WriteBufferOptions,
+    ) -> Result<Self> {
         Ok(Self {})
     }
 
