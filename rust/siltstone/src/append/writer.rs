@@ -2,13 +2,15 @@
 
 use arrow_array::RecordBatch;
 
-use super::{bucketed::BucketQueue, rewrite::rewrite};
+use super::{batch_bytes, bucketed::BucketQueue, rewrite::rewrite};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{FileWriteSpec, RollingWriter, TableContext},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
 };
 
+/// Rows wait in memory up to this many bytes before a file is opened: a writer of many partitions keeps few files open.
+const PENDING_BYTES: usize = 4 << 20;
 /// Files a full compaction inside the writer must have.
 const FULL_COMPACTION_FILES: usize = 3;
 
@@ -26,6 +28,8 @@ pub struct AppendWriter {
     ctx: TableContext,
     bucket: BucketId,
     next_sequence: i64,
+    pending: Vec<RecordBatch>,
+    pending_bytes: usize,
     open: Option<RollingWriter>,
     new_files: Vec<DataFileMeta>,
     queue: Option<BucketQueue>,
@@ -41,6 +45,8 @@ impl AppendWriter {
             ctx: ctx.clone(),
             bucket,
             next_sequence,
+            pending: Vec::new(),
+            pending_bytes: 0,
             open: None,
             new_files: Vec::new(),
             queue: settings.compact.then(|| BucketQueue::new(&ctx.options, restored)),
@@ -54,6 +60,21 @@ impl AppendWriter {
         if rows.num_rows() == 0 {
             return Ok(());
         }
+        if self.open.is_none() {
+            self.pending_bytes += batch_bytes(rows);
+            self.pending.push(rows.clone());
+            return if self.pending_bytes < PENDING_BYTES { Ok(()) } else { self.write_pending() };
+        }
+        self.write_to_file(rows)
+    }
+
+    /// Opens a file for the rows that waited.
+    fn write_pending(&mut self) -> Result<()> {
+        self.pending_bytes = 0;
+        std::mem::take(&mut self.pending).iter().try_for_each(|rows| self.write_to_file(rows))
+    }
+
+    fn write_to_file(&mut self, rows: &RecordBatch) -> Result<()> {
         let writer = match &mut self.open {
             Some(writer) => writer,
             closed => {
@@ -69,13 +90,14 @@ impl AppendWriter {
         Ok(())
     }
 
-    /// Bytes that the encoder holds.
+    /// Bytes of waiting rows, and what the encoder holds.
     pub fn memory_used(&self) -> usize {
-        self.open.as_ref().map_or(0, RollingWriter::memory_used)
+        self.pending_bytes + self.open.as_ref().map_or(0, RollingWriter::memory_used)
     }
 
-    /// Closes the open file.
+    /// Writes the waiting rows and closes the open file.
     pub fn flush(&mut self) -> Result<()> {
+        self.write_pending()?;
         let Some(writer) = self.open.take() else {
             return Ok(());
         };

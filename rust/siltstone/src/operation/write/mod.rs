@@ -35,7 +35,7 @@ use self::{
 use super::CommitMessage;
 use crate::{
     Error, ErrorKind, Result,
-    append::{AppendSettings, AppendWriter},
+    append::{AppendSettings, AppendWriter, batch_bytes},
     io::TableContext,
     manifest::{BucketId, DataFileMeta},
     merge_tree::{MergeTreeWriter, WriterSettings},
@@ -172,7 +172,7 @@ impl TableWrite {
 
     /// Rows that are routed at once: a small part of the memory budget.
     fn chunk_rows(&self, rows: &RecordBatch) -> usize {
-        let per_row = rows.get_array_memory_size() / rows.num_rows().max(1) + 1;
+        let per_row = batch_bytes(rows) / rows.num_rows().max(1) + 1;
         (self.budget / CHUNK_SHARE / per_row).clamp(1024, CHUNK_ROWS)
     }
 
