@@ -5,9 +5,10 @@
 #![forbid(unsafe_code)]
 
 // foundation
+pub mod error;
+
 pub mod codec;
 pub mod env;
-pub mod error;
 // model
 pub mod cast;
 pub mod options;

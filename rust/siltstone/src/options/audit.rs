@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn values_must_have_the_form_of_their_option() {
-        for (key, value) in [("bucket", "4x"), ("write-only", "1"), ("target-file-size", "x"), ("merge-engine", "best")] {
+        for (key, value) in [("bucket", "4x"), ("write-only", "1"), ("target-file-size", "x"), ("merge-engine", "best")]
+        {
             let error = check(key, value).unwrap_err();
             assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::InvalidOption, Some(key)));
         }

@@ -243,7 +243,11 @@ impl CoreOptions {
         Ok(Self {
             bucket: o.int("bucket", -1)?,
             bucket_keys: o.list("bucket-key"),
-            bucket_function: o.parsed("bucket-function.type", BucketFunctionType::Default, BucketFunctionType::parse)?,
+            bucket_function: o.parsed(
+                "bucket-function.type",
+                BucketFunctionType::Default,
+                BucketFunctionType::parse,
+            )?,
             bucket_append_ordered: o.bool("bucket-append-ordered", true)?,
             branch: o.text("branch", "main"),
             partition_default_name: o.text("partition.default-name", "__DEFAULT_PARTITION__"),
@@ -521,7 +525,8 @@ mod tests {
 
     #[test]
     fn a_bad_value_names_its_option() {
-        for (key, value) in [("bucket", "four"), ("write-only", "yes"), ("target-file-size", "big"), ("num-levels", "")] {
+        for (key, value) in [("bucket", "four"), ("write-only", "yes"), ("target-file-size", "big"), ("num-levels", "")]
+        {
             let error = CoreOptions::parse(&options(&[(key, value)])).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidOption);
             assert_eq!(error.context_value("option"), Some(key));

@@ -12,6 +12,6 @@ mod values;
 pub use self::audit::{check_known, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::values::{
-    BucketFunctionType, ChangelogProducer, MergeEngine, ScanMode, SortOrder, parse_bool, parse_duration, parse_level_map,
-    parse_list, parse_size,
+    BucketFunctionType, ChangelogProducer, MergeEngine, ScanMode, SortOrder, parse_bool, parse_duration,
+    parse_level_map, parse_list, parse_size,
 };

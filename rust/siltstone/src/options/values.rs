@@ -156,9 +156,7 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
         "h" | "hour" | "hours" => 3_600_000_000_000,
         "d" | "day" | "days" => 86_400_000_000_000,
         _ => {
-            return Err(
-                invalid(text, "a duration such as '10 min'").hint("units: ns, µs, ms (default), s, min, h, d"),
-            );
+            return Err(invalid(text, "a duration such as '10 min'").hint("units: ns, µs, ms (default), s, min, h, d"));
         }
     };
     Ok(times(number, nanos_per_unit))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::ColumnStats;
 use crate::{
     error::{Error, ErrorKind, Result},
+    options::CoreOptions,
     row::Datum,
 };
 
@@ -116,7 +117,7 @@ fn truncate_max_bytes(bytes: &[u8], n: usize) -> Option<Vec<u8>> {
     None
 }
 
-/// The options that decide a column's mode (5.6); the caller fills it from its `CoreOptions`.
+/// The options that decide a column's mode (5.6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsModeRules {
     /// `metadata.stats-mode`, or the one of the level or of changelog files.
@@ -127,6 +128,24 @@ pub struct StatsModeRules {
     pub keep_first_n: i32,
     /// System columns always get `truncate(128)`; not so in Avro files.
     pub system_columns: bool,
+}
+
+impl StatsModeRules {
+    /// The rules for files of one level, or for changelog files. `avro`: the files' format is Avro.
+    pub fn from_options(options: &CoreOptions, level: i32, changelog: bool, avro: bool) -> Result<Self> {
+        let of_changelog = options.changelog_stats_mode.as_deref().filter(|_| changelog);
+        let default = of_changelog.unwrap_or_else(|| options.stats_mode_of_level(level));
+        let parsed = |(name, mode): (&String, &String)| {
+            let mode = StatsMode::parse(mode).map_err(|e| e.with("option", format!("fields.{name}.stats-mode")))?;
+            Ok((name.clone(), mode))
+        };
+        Ok(Self {
+            default: StatsMode::parse(default).map_err(|e| e.with("option", "metadata.stats-mode"))?,
+            per_column: options.field_stats_mode.iter().map(parsed).collect::<Result<_>>()?,
+            keep_first_n: options.stats_keep_first_n_columns,
+            system_columns: !avro,
+        })
+    }
 }
 
 /// The mode of each column; `is_system` marks the system columns (`_KEY_*`, sequence number, ...) and, in thin mode,

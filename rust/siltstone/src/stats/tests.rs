@@ -69,6 +69,25 @@ fn the_mode_of_a_column_is_decided_in_order() {
 }
 
 #[test]
+fn rules_come_from_the_options_of_the_level() {
+    let options = [
+        ("metadata.stats-mode", "counts"),
+        ("metadata.stats-mode.per.level", "0:none"),
+        ("changelog-file.stats-mode", "full"),
+        ("fields.a.stats-mode", "truncate(5)"),
+        ("metadata.stats-keep-first-n-columns", "3"),
+    ];
+    let options = options.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    let options = crate::options::CoreOptions::parse(&options).unwrap();
+    let rules = |level, changelog| StatsModeRules::from_options(&options, level, changelog, false).unwrap();
+    assert_eq!(rules(0, false).default, StatsMode::None);
+    assert_eq!(rules(1, false).default, StatsMode::Counts);
+    assert_eq!(rules(0, true).default, StatsMode::Full);
+    assert_eq!(rules(0, true).per_column["a"], StatsMode::Truncate(5));
+    assert_eq!(rules(0, true).keep_first_n, 3);
+}
+
+#[test]
 fn empty_statistics_decode_as_unknown() {
     let types = [crate::types::DataType::new(crate::types::TypeKind::Int)];
     assert_eq!(decode_stats(&SimpleStats::empty(), &types).unwrap(), [ColumnStats::unknown()]);

@@ -176,20 +176,30 @@ mod tests {
 
     #[test]
     fn fields_with_and_without_ids_do_not_mix() {
-        for list in [json!([{"id": 3, "name": "a", "type": "INT"}, {"name": "b", "type": "INT"}]),
-            json!([{"name": "a", "type": "INT"}, {"id": 3, "name": "b", "type": "INT"}])] {
+        for list in [
+            json!([{"id": 3, "name": "a", "type": "INT"}, {"name": "b", "type": "INT"}]),
+            json!([{"name": "a", "type": "INT"}, {"id": 3, "name": "b", "type": "INT"}]),
+        ] {
             assert_eq!(fields_from_json(&list).unwrap_err().kind(), ErrorKind::IllegalSchema);
         }
     }
 
     #[test]
     fn broken_json_is_an_error_that_names_the_column() {
-        for bad in [json!({"id": 0, "name": "a", "type": {"type": "ARRAY"}}), json!({"id": 0, "name": "a", "type": 7}),
-            json!({"id": 0, "name": "a"}), json!({"id": 0, "name": "a", "type": {"type": "TUPLE"}})] {
+        for bad in [
+            json!({"id": 0, "name": "a", "type": {"type": "ARRAY"}}),
+            json!({"id": 0, "name": "a", "type": 7}),
+            json!({"id": 0, "name": "a"}),
+            json!({"id": 0, "name": "a", "type": {"type": "TUPLE"}}),
+        ] {
             assert_eq!(DataField::from_json(&bad).unwrap_err().context_value("column"), Some("a"), "{bad}");
         }
-        for bad in [json!({"id": 1.5, "name": "a", "type": "INT"}), json!({"id": -1, "name": "a", "type": "INT"}),
-            json!({"id": 0, "type": "INT"}), json!([])] {
+        for bad in [
+            json!({"id": 1.5, "name": "a", "type": "INT"}),
+            json!({"id": -1, "name": "a", "type": "INT"}),
+            json!({"id": 0, "type": "INT"}),
+            json!([]),
+        ] {
             assert!(DataField::from_json(&bad).is_err(), "{bad}");
         }
     }

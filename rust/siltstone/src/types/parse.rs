@@ -357,7 +357,10 @@ mod tests {
             ("STRING MULTISET NOT NULL", "MULTISET<STRING> NOT NULL"),
             ("map<string not null, array<int>>", "MAP<STRING NOT NULL, ARRAY<INT>>"),
             ("VECTOR<FLOAT, 128>", "VECTOR<FLOAT, 128>"),
-            ("row<a int, `b c` string 'it''s', d row<e int> not null>", "ROW<`a` INT, `b c` STRING 'it''s', `d` ROW<`e` INT> NOT NULL>"),
+            (
+                "row<a int, `b c` string 'it''s', d row<e int> not null>",
+                "ROW<`a` INT, `b c` STRING 'it''s', `d` ROW<`e` INT> NOT NULL>",
+            ),
             ("struct<a:int,b:array<string>>", "ROW<`a` INT, `b` ARRAY<STRING>>"),
             ("VARIANT", "VARIANT"),
             ("BLOB", "BLOB"),
@@ -370,8 +373,22 @@ mod tests {
     #[test]
     fn wrong_texts_are_errors_that_show_the_text() {
         for text in [
-            "", "INTT", "DECIMAL(39, 2)", "DECIMAL(5, 6)", "CHAR(0)", "VARCHAR(2147483648)", "TIME(10)", "INT INT",
-            "DECIMAL(10", "ARRAY<INT", "MAP<INT>", "ROW<a>", "NOT NULL", "'INT'", "TIMESTAMP(3) WITH TIME ZONE", "`INT",
+            "",
+            "INTT",
+            "DECIMAL(39, 2)",
+            "DECIMAL(5, 6)",
+            "CHAR(0)",
+            "VARCHAR(2147483648)",
+            "TIME(10)",
+            "INT INT",
+            "DECIMAL(10",
+            "ARRAY<INT",
+            "MAP<INT>",
+            "ROW<a>",
+            "NOT NULL",
+            "'INT'",
+            "TIMESTAMP(3) WITH TIME ZONE",
+            "`INT",
         ] {
             let error = parse_type(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsupportedType, "{text}");

@@ -8,7 +8,8 @@ use std::{collections::HashMap, fs, path::Path};
 /// From the bottom up. Modules on one line are neighbours and do not see each other.
 const LAYERS: &[&[&str]] = &[
     // foundation
-    &["error", "codec", "env"],
+    &["error"],
+    &["codec", "env"],
     // model
     &["types"],
     &["options", "row"],

@@ -207,48 +207,7 @@ fn round_trip(value: &Datum, t: &DataType) {
 }
 
 fn parse_type(value: &Value) -> DataType {
-    if let Some(text) = value.as_str() {
-        return DataType::new(atomic(text));
-    }
-    let part = |key: &str| Box::new(parse_type(&value[key]));
-    DataType::new(match value["type"].as_str().unwrap() {
-        "ARRAY" => TypeKind::Array(part("element")),
-        "MULTISET" => TypeKind::Multiset(part("element")),
-        "MAP" => TypeKind::Map(part("key"), part("value")),
-        "ROW" => TypeKind::Row(
-            list(&value["fields"])
-                .iter()
-                .map(|f| DataField::new(0, f["name"].as_str().unwrap(), parse_type(&f["type"])))
-                .collect(),
-        ),
-        other => panic!("{other}"),
-    })
-}
-
-fn atomic(text: &str) -> TypeKind {
-    let (name, rest) = text.split_once('(').unwrap_or((text, ""));
-    let numbers: Vec<u32> = rest.trim_end_matches(')').split(", ").filter_map(|n| n.parse().ok()).collect();
-    let small = |i: usize| u8::try_from(numbers[i]).unwrap();
-    match name {
-        "BOOLEAN" => TypeKind::Boolean,
-        "TINYINT" => TypeKind::TinyInt,
-        "SMALLINT" => TypeKind::SmallInt,
-        "INT" => TypeKind::Int,
-        "BIGINT" => TypeKind::BigInt,
-        "FLOAT" => TypeKind::Float,
-        "DOUBLE" => TypeKind::Double,
-        "DATE" => TypeKind::Date,
-        "STRING" => TypeKind::VarChar(MAX_LENGTH),
-        "BYTES" => TypeKind::VarBinary(MAX_LENGTH),
-        "CHAR" => TypeKind::Char(numbers[0]),
-        "VARCHAR" => TypeKind::VarChar(numbers[0]),
-        "BINARY" => TypeKind::Binary(numbers[0]),
-        "DECIMAL" => TypeKind::Decimal { precision: small(0), scale: small(1) },
-        "TIME" => TypeKind::Time(small(0)),
-        "TIMESTAMP" => TypeKind::Timestamp(small(0)),
-        "TIMESTAMP_LTZ" => TypeKind::LocalZonedTimestamp(small(0)),
-        other => panic!("{other}"),
-    }
+    DataType::from_json(value).unwrap()
 }
 
 #[test]

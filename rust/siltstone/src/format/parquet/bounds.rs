@@ -26,11 +26,13 @@ fn datums(stats: &Statistics, kind: &TypeKind) -> Option<(Datum, Datum)> {
         Statistics::Boolean(s) => Some((Datum::Boolean(*s.min_opt()?), Datum::Boolean(*s.max_opt()?))),
         Statistics::Int32(s) => Some((from_i32(*s.min_opt()?, kind)?, from_i32(*s.max_opt()?, kind)?)),
         Statistics::Int64(s) => Some((from_i64(*s.min_opt()?, kind)?, from_i64(*s.max_opt()?, kind)?)),
-        Statistics::Float(s) => float_bounds(f64::from(*s.min_opt()?), f64::from(*s.max_opt()?)).and_then(|(zero_min, zero_max)| {
-            let min = if zero_min { -0.0 } else { *s.min_opt()? };
-            let max = if zero_max { 0.0 } else { *s.max_opt()? };
-            matches!(kind, TypeKind::Float).then_some((Datum::Float(min), Datum::Float(max)))
-        }),
+        Statistics::Float(s) => {
+            float_bounds(f64::from(*s.min_opt()?), f64::from(*s.max_opt()?)).and_then(|(zero_min, zero_max)| {
+                let min = if zero_min { -0.0 } else { *s.min_opt()? };
+                let max = if zero_max { 0.0 } else { *s.max_opt()? };
+                matches!(kind, TypeKind::Float).then_some((Datum::Float(min), Datum::Float(max)))
+            })
+        }
         Statistics::Double(s) => float_bounds(*s.min_opt()?, *s.max_opt()?).and_then(|(zero_min, zero_max)| {
             let min = if zero_min { -0.0 } else { *s.min_opt()? };
             let max = if zero_max { 0.0 } else { *s.max_opt()? };

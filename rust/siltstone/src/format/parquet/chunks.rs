@@ -12,7 +12,10 @@ use std::{
 use bytes::Bytes;
 use parquet::{
     errors::ParquetError,
-    file::{metadata::ParquetMetaData, reader::{ChunkReader, Length}},
+    file::{
+        metadata::ParquetMetaData,
+        reader::{ChunkReader, Length},
+    },
 };
 
 use crate::{
@@ -58,7 +61,12 @@ impl Chunks {
             None => input.size()?,
         };
         if size < 12 {
-            return Err(Error::corrupt(input.path(), 0, "a Parquet file of at least 12 bytes", format!("{size} bytes")));
+            return Err(Error::corrupt(
+                input.path(),
+                0,
+                "a Parquet file of at least 12 bytes",
+                format!("{size} bytes"),
+            ));
         }
         let start = if size <= WHOLE_FILE { 0 } else { size - TAIL };
         let tail = input.read_range(start, size - start)?;
@@ -67,8 +75,7 @@ impl Chunks {
             return Err(Error::corrupt(input.path(), size - 4, "the mark PAR1 at the end", format!("{end:02x?}"))
                 .hint("the file is no Parquet file, or its end is missing"));
         }
-        let shared =
-            Shared { input, size, kept: (start, tail), segments: Vec::new(), failed: Mutex::new(None) };
+        let shared = Shared { input, size, kept: (start, tail), segments: Vec::new(), failed: Mutex::new(None) };
         Ok(Self(Arc::new(shared)))
     }
 
@@ -153,7 +160,9 @@ impl Shared {
         let bytes = part(&window, &wanted);
         drop(window);
         self.forget_before(segment.row_group);
-        bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", self.input.path()))
+        bytes.ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", self.input.path())
+        })
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {

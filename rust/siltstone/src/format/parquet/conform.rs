@@ -56,7 +56,9 @@ fn plain(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         | (Arrow::Int32, Arrow::Date32 | Arrow::Time32(_))
         | (Arrow::Time64(_), Arrow::Time32(_))
         | (Arrow::Utf8 | Arrow::FixedSizeBinary(_), Arrow::Binary)
-        | (Arrow::Float32, Arrow::Float64) => checked_cast(array, &wanted).map_err(|e| does_not_fit(array, t).caused_by(e)),
+        | (Arrow::Float32, Arrow::Float64) => {
+            checked_cast(array, &wanted).map_err(|e| does_not_fit(array, t).caused_by(e))
+        }
         _ => Err(does_not_fit(array, t)),
     }
 }

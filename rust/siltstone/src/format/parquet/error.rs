@@ -9,7 +9,9 @@ pub(crate) fn reading(file: &str, e: ParquetError) -> Error {
     match e {
         ParquetError::External(inner) => match inner.downcast::<Error>() {
             Ok(ours) => *ours,
-            Err(other) => Error::new(ErrorKind::Storage, "cannot read the data file").with("file", file).caused_by(other),
+            Err(other) => {
+                Error::new(ErrorKind::Storage, "cannot read the data file").with("file", file).caused_by(other)
+            }
         },
         ParquetError::NYI(what) => Error::unsupported(format!("the Parquet feature '{what}'")).with("file", file),
         other => broken(file).caused_by(other),

@@ -177,7 +177,9 @@ fn codec(name: &str, zstd_level: i64) -> Result<Compression> {
         _ => {
             return Err(Error::new(
                 ErrorKind::InvalidOption,
-                format!("'{name}' is not a compression of Parquet files: none, snappy, gzip, lz4, lz4_raw, zstd, brotli"),
+                format!(
+                    "'{name}' is not a compression of Parquet files: none, snappy, gzip, lz4, lz4_raw, zstd, brotli"
+                ),
             )
             .with("option", "file.compression"));
         }

@@ -122,9 +122,8 @@ mod tests {
 
     #[test]
     fn only_wanted_leaves_are_taken() {
-        let point = |fields: &[&str]| {
-            TypeKind::Row(fields.iter().zip(10..).map(|(n, i)| field(i, n, TypeKind::Int)).collect())
-        };
+        let point =
+            |fields: &[&str]| TypeKind::Row(fields.iter().zip(10..).map(|(n, i)| field(i, n, TypeKind::Int)).collect());
         let entry = |value| TypeKind::Map(Box::new(DataType::not_null(TypeKind::Int)), Box::new(DataType::new(value)));
         let stored = [
             field(0, "a", TypeKind::Int),

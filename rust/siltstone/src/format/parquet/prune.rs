@@ -55,9 +55,7 @@ impl<'a> Pruner<'a> {
     pub(crate) fn new(prune: &'a Prune, metadata: &'a ParquetMetaData) -> Self {
         let schema = metadata.file_metadata().schema_descr();
         let leaves = prune.columns.iter().filter_map(|(name, column)| match column {
-            PruneColumn::Stored(field) => {
-                leaf_of(schema, field).map(|leaf| (name.as_str(), (leaf, &field.data_type)))
-            }
+            PruneColumn::Stored(field) => leaf_of(schema, field).map(|leaf| (name.as_str(), (leaf, &field.data_type))),
             PruneColumn::Missing => None,
         });
         let writer = metadata.file_metadata().created_by().unwrap_or_default();

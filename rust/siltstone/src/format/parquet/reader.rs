@@ -18,7 +18,9 @@ use parquet::{
         },
     },
     errors::ParquetError,
-    file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, RowGroupMetaData},
+    file::metadata::{
+        PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, RowGroupMetaData,
+    },
 };
 
 use super::{
@@ -145,7 +147,8 @@ impl ParquetFile {
             if let (Some(test), Some(tested)) = (request.row_test, tested) {
                 let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
                 let predicate = row_filter(test, tested, chunks.clone());
-                builder = builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
+                builder =
+                    builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
             }
             builder.build()
         })?;
@@ -205,11 +208,13 @@ fn row_filter(
     let shape = Shape { columns: test.columns, projection };
     move |batch| {
         let columns = shape.columns(&batch);
-        columns.and_then(|columns| (test.test)(&Rows { count: batch.num_rows(), columns, positions: None })).map_err(|e| {
-            let text = e.to_string();
-            chunks.keep_failure(e);
-            ArrowError::ComputeError(text)
-        })
+        columns.and_then(|columns| (test.test)(&Rows { count: batch.num_rows(), columns, positions: None })).map_err(
+            |e| {
+                let text = e.to_string();
+                chunks.keep_failure(e);
+                ArrowError::ComputeError(text)
+            },
+        )
     }
 }
 
@@ -294,7 +299,8 @@ impl ParquetBatches {
         let Some(reader) = &mut self.reader else {
             return Ok(None);
         };
-        let next = guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
+        let next =
+            guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
         let Some(batch) = next else {
             return Ok(None);
         };

@@ -157,7 +157,11 @@ fn nested_types() -> (Vec<DataField>, Vec<ArrayRef>) {
         field(100, "list", TypeKind::Array(Box::new(stamp.clone()))),
         field(101, "map", TypeKind::Map(Box::new(DataType::not_null(text())), Box::new(stamp.clone()))),
         field(102, "bag", TypeKind::Multiset(Box::new(DataType::not_null(text())))),
-        field(103, "row", TypeKind::Row(vec![DataField::new(104, "s", stamp), field(105, "t", TypeKind::Timestamp(0))])),
+        field(
+            103,
+            "row",
+            TypeKind::Row(vec![DataField::new(104, "s", stamp), field(105, "t", TypeKind::Timestamp(0))]),
+        ),
     ];
     let schema = arrow_schema(&fields).unwrap();
     let offsets = || arrow_buffer::OffsetBuffer::new(vec![0, 2, 2, 3].into());
@@ -215,7 +219,10 @@ fn no_page_has_an_encoding_that_old_readers_lack() {
         for column in reader.metadata().row_group(0).columns() {
             for encoding in column.encodings() {
                 let name = format!("{encoding}");
-                assert!(["PLAIN", "RLE", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED"].contains(&&*name), "{name}");
+                assert!(
+                    ["PLAIN", "RLE", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED"].contains(&&*name),
+                    "{name}"
+                );
             }
         }
     }
@@ -270,8 +277,11 @@ fn many_rows_on_two_threads_give_the_same_rows_and_bounds() {
 fn at_least(value: i64) -> Prune {
     Prune {
         predicate: Predicate::Compare { column: "key".into(), op: CompareOp::GtEq, value: Datum::BigInt(value) },
-        columns: [("key".to_owned(), PruneColumn::Stored(DataField::new(0, "id", DataType::not_null(TypeKind::BigInt))))]
-            .into(),
+        columns: [(
+            "key".to_owned(),
+            PruneColumn::Stored(DataField::new(0, "id", DataType::not_null(TypeKind::BigInt))),
+        )]
+        .into(),
     }
 }
 

@@ -28,12 +28,7 @@ use super::{
     options::ParquetWriteOptions,
     schema::{Int96As, schema_with},
 };
-use crate::{
-    error::Result,
-    fs::OutputFile,
-    predicate::ColumnBounds,
-    types::DataField,
-};
+use crate::{error::Result, fs::OutputFile, predicate::ColumnBounds, types::DataField};
 
 /// What is known of a finished file.
 #[derive(Clone, Debug)]
@@ -78,7 +73,8 @@ impl ParquetFileWriter {
         let schema = schema_with(fields, Int96As::Int96)?;
         let encoding_schema = schema_with(fields, Int96As::Fixed)?;
         let properties = Arc::new(options.properties(&[]));
-        let file = SerializedFileWriter::new(out, schema.root_schema_ptr(), properties).map_err(|e| writing(path, e))?;
+        let file =
+            SerializedFileWriter::new(out, schema.root_schema_ptr(), properties).map_err(|e| writing(path, e))?;
         let roots: Vec<usize> = (0..schema.num_columns()).map(|i| schema.get_column_root_idx(i)).collect();
         let first_leaf = (0..fields.len()).map(|c| roots.iter().position(|r| *r == c).unwrap_or(0)).collect();
         Ok(Self {
@@ -275,6 +271,9 @@ fn has_nan(column: &ArrayRef) -> bool {
 
 impl std::fmt::Debug for ParquetFileWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParquetFileWriter").field("path", &self.path).field("rows", &self.rows()).finish_non_exhaustive()
+        f.debug_struct("ParquetFileWriter")
+            .field("path", &self.path)
+            .field("rows", &self.rows())
+            .finish_non_exhaustive()
     }
 }

@@ -172,9 +172,7 @@ mod tests {
     fn text_is_written_as_java_writes_utf() {
         let mut out = DataOutput::default();
         out.utf("aé€\0😀").unwrap();
-        let expected = [
-            0, 14, b'a', 0xC3, 0xA9, 0xE2, 0x82, 0xAC, 0xC0, 0x80, 0xED, 0xA0, 0xBD, 0xED, 0xB8, 0x80,
-        ];
+        let expected = [0, 14, b'a', 0xC3, 0xA9, 0xE2, 0x82, 0xAC, 0xC0, 0x80, 0xED, 0xA0, 0xBD, 0xED, 0xB8, 0x80];
         let bytes = out.into_bytes();
         assert_eq!(bytes, expected);
         assert_eq!(DataInput::new("text", &bytes).utf().unwrap(), "aé€\0😀");
