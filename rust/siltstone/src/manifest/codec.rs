@@ -1,16 +1,21 @@
-//! Manifests, manifest lists and index manifests as bytes.
+//! Manifests, manifest lists and index manifests as bytes, behind one trait.
+//!
+//! [`Compiled`] is the decoder in use. `apache-avro`'s value trees are the reference that tests compare it with.
 
-use super::{IndexManifestEntry, ManifestEntry, ManifestFileMeta};
+use super::{
+    EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, decode, encode,
+    schemas::{INDEX_MANIFEST, INDEX_MANIFEST_2_1, MANIFEST, MANIFEST_LIST},
+};
 use crate::{
-    error::{Error, ErrorKind, Result},
-    format::avro::Compression,
+    error::Result,
+    format::avro::{Compression, ContainerWriter},
 };
 
 /// What is known of an entry before its file is decoded; enough to skip it.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryHead<'a> {
     /// ADD or DELETE
-    pub kind: super::EntryKind,
+    pub kind: EntryKind,
     /// serialized `BinaryRow` of the partition
     pub partition: &'a [u8],
     /// bucket
@@ -19,41 +24,81 @@ pub struct EntryHead<'a> {
     pub total_buckets: i32,
 }
 
+/// Decides by an entry's head whether to decode it.
+pub type KeepEntry<'a> = &'a (dyn Fn(EntryHead<'_>) -> bool + Sync);
+
+/// Reads manifest files. `file` is for messages.
+pub trait ManifestDecoder: Sync {
+    /// Entries of a manifest whose head passes `keep`, in file order.
+    fn manifest(&self, file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>>;
+    /// Manifests of a manifest list, in file order.
+    fn manifest_list(&self, file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>>;
+    /// Entries of an index manifest, in file order.
+    fn index_manifest(&self, file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>>;
+}
+
+/// Decodes straight from the blocks, by a plan made from the writer's schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Compiled;
+
+impl ManifestDecoder for Compiled {
+    fn manifest(&self, file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+        decode::manifest(file, bytes, keep)
+    }
+
+    fn manifest_list(&self, file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
+        decode::manifest_list(file, bytes)
+    }
+
+    fn index_manifest(&self, file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
+        decode::index_manifest(file, bytes)
+    }
+}
+
 /// Entries of a manifest, in file order.
-pub fn decode_manifest(_file: &str, _bytes: &[u8]) -> Result<Vec<ManifestEntry>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn decode_manifest(file: &str, bytes: &[u8]) -> Result<Vec<ManifestEntry>> {
+    Compiled.manifest(file, bytes, &|_| true)
 }
 
 /// Entries whose head passes `keep`; the others are skipped undecoded.
-pub fn decode_manifest_where(
-    _file: &str,
-    _bytes: &[u8],
-    _keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
-) -> Result<Vec<ManifestEntry>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn decode_manifest_where(file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+    Compiled.manifest(file, bytes, keep)
 }
 
 /// Manifests of a manifest list, in file order.
-pub fn decode_manifest_list(_file: &str, _bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn decode_manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
+    Compiled.manifest_list(file, bytes)
 }
 
 /// Entries of an index manifest, in file order.
-pub fn decode_index_manifest(_file: &str, _bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn decode_index_manifest(file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
+    Compiled.index_manifest(file, bytes)
 }
 
 /// A manifest with these entries.
-pub fn encode_manifest(_entries: &[ManifestEntry], _compression: Compression) -> Result<Vec<u8>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn encode_manifest(entries: &[ManifestEntry], compression: Compression) -> Result<Vec<u8>> {
+    encode_all(MANIFEST, compression, entries, encode::entry)
 }
 
 /// A manifest list; an empty one is a valid file.
-pub fn encode_manifest_list(_manifests: &[ManifestFileMeta], _compression: Compression) -> Result<Vec<u8>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn encode_manifest_list(manifests: &[ManifestFileMeta], compression: Compression) -> Result<Vec<u8>> {
+    encode_all(MANIFEST_LIST, compression, manifests, encode::manifest_meta)
 }
 
-/// An index manifest.
-pub fn encode_index_manifest(_entries: &[IndexManifestEntry], _compression: Compression) -> Result<Vec<u8>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+/// An index manifest. The layout is that of 1.4.2 unless an entry carries `_SOURCE_META` of the 2.x line.
+pub fn encode_index_manifest(entries: &[IndexManifestEntry], compression: Compression) -> Result<Vec<u8>> {
+    let newer = entries.iter().any(|e| e.global_index.as_ref().is_some_and(|g| g.source_meta.is_some()));
+    let schema = if newer { INDEX_MANIFEST_2_1 } else { INDEX_MANIFEST };
+    encode_all(schema, compression, entries, |to, entry| encode::index_entry(to, entry, newer))
+}
+
+fn encode_all<T>(
+    schema: &str,
+    compression: Compression,
+    records: &[T],
+    write: impl Fn(&mut crate::format::avro::Encoder, &T),
+) -> Result<Vec<u8>> {
+    let mut container = ContainerWriter::new(schema, compression);
+    records.iter().try_for_each(|record| container.append(|to| write(to, record)))?;
+    container.finish()
 }

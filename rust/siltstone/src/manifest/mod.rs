@@ -3,14 +3,17 @@
 //! Source: format chapters 4 and 8.1; `org.apache.paimon.manifest`, `DataFileMeta` of `io`.
 
 mod codec;
+mod decode;
+mod encode;
 mod increment;
 mod location;
 mod merge;
 mod model;
+mod schemas;
 mod store;
 
 pub use codec::{
-    EntryHead, decode_index_manifest, decode_manifest, decode_manifest_list, decode_manifest_where,
+    Compiled, EntryHead, KeepEntry, ManifestDecoder, decode_index_manifest, decode_manifest, decode_manifest_list, decode_manifest_where,
     encode_index_manifest, encode_manifest, encode_manifest_list,
 };
 pub use increment::{BucketId, CompactIncrement, DataIncrement};

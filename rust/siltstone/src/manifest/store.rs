@@ -1,13 +1,23 @@
 //! Reading and writing the files of the manifest directory.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use super::{EntryHead, IndexManifestEntry, ManifestEntry, ManifestFileMeta};
+use rayon::prelude::*;
+
+use super::{
+    Compiled, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
+    decode_index_manifest, decode_manifest_list, encode, encode_index_manifest, encode_manifest_list,
+    schemas::MANIFEST,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
+    format::avro::{Compression, ContainerWriter},
     fs::FileIoRef,
     options::CoreOptions,
     path::{MetaNames, PathFactory},
+    row::BinaryRow,
+    stats::{ColumnStats, encode_stats},
+    types::DataType,
 };
 
 /// Manifests, manifest lists and index manifests of one table. Cheap to make; a commit makes its own.
@@ -16,12 +26,29 @@ pub struct ManifestStore {
     fs: FileIoRef,
     paths: Arc<PathFactory>,
     names: MetaNames,
+    compression: Compression,
+    target_size: u64,
+    sync: bool,
 }
 
 impl ManifestStore {
     /// The store of a table, with the compression and target size of its options.
-    pub fn new(fs: &FileIoRef, paths: &Arc<PathFactory>, _options: &CoreOptions) -> Result<Self> {
-        Ok(Self { fs: Arc::clone(fs), paths: Arc::clone(paths), names: MetaNames::new() })
+    pub fn new(fs: &FileIoRef, paths: &Arc<PathFactory>, options: &CoreOptions) -> Result<Self> {
+        Ok(Self {
+            fs: Arc::clone(fs),
+            paths: Arc::clone(paths),
+            names: MetaNames::new(),
+            compression: Compression::parse(&options.manifest_compression, options.zstd_level)?,
+            target_size: options.manifest_target_file_size,
+            sync: options.sync,
+        })
+    }
+
+    /// Whether contents are made durable when written (otherwise option `siltstone.sync` decides).
+    #[must_use]
+    pub fn with_sync(mut self, sync: bool) -> Self {
+        self.sync = sync;
+        self
     }
 
     /// Entries of one manifest.
@@ -30,46 +57,66 @@ impl ManifestStore {
     }
 
     /// Entries of one manifest whose head passes `keep`.
-    pub fn read_where(
-        &self,
-        _manifest: &ManifestFileMeta,
-        _keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
-    ) -> Result<Vec<ManifestEntry>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn read_where(&self, manifest: &ManifestFileMeta, keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+        let path = self.paths.manifest(&manifest.file_name);
+        Compiled.manifest(&path, &self.fs.read(&path)?, keep)
     }
 
     /// Entries of several manifests, one manifest after another, read in parallel.
-    pub fn read_all(
-        &self,
-        _manifests: &[ManifestFileMeta],
-        _keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
-    ) -> Result<Vec<ManifestEntry>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+        let read = |manifest| self.read_where(manifest, keep);
+        let parts: Vec<Vec<ManifestEntry>> = manifests.par_iter().map(read).collect::<Result<_>>()?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// Writes entries into as many manifests as the target size asks for; no entries, no manifest.
-    pub fn write(&self, _entries: &[ManifestEntry]) -> Result<Vec<ManifestFileMeta>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn write(&self, entries: &[ManifestEntry]) -> Result<Vec<ManifestFileMeta>> {
+        let mut written = Vec::new();
+        let mut container = ContainerWriter::new(MANIFEST, self.compression);
+        let (mut start, mut end) = (0, 0);
+        for entry in entries {
+            container.append(|to| encode::entry(to, entry))?;
+            end += 1;
+            if container.size() as u64 >= self.target_size {
+                let full = std::mem::replace(&mut container, ContainerWriter::new(MANIFEST, self.compression));
+                written.push(self.close(full, entries.get(start..end).unwrap_or_default())?);
+                start = end;
+            }
+        }
+        if start < end {
+            written.push(self.close(container, entries.get(start..end).unwrap_or_default())?);
+        }
+        Ok(written)
     }
 
     /// Manifests of a manifest list.
-    pub fn read_list(&self, _name: &str) -> Result<Vec<ManifestFileMeta>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn read_list(&self, name: &str) -> Result<Vec<ManifestFileMeta>> {
+        let path = self.paths.manifest(name);
+        decode_manifest_list(&path, &self.fs.read(&path)?)
     }
 
     /// Writes a manifest list (also an empty one); name and size.
-    pub fn write_list(&self, _manifests: &[ManifestFileMeta]) -> Result<(String, i64)> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn write_list(&self, manifests: &[ManifestFileMeta]) -> Result<(String, i64)> {
+        let name = self.names.manifest_list();
+        let size = self.write_file(&name, &encode_manifest_list(manifests, self.compression)?)?;
+        Ok((name, size))
     }
 
     /// Entries of an index manifest.
-    pub fn read_index(&self, _name: &str) -> Result<Vec<IndexManifestEntry>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn read_index(&self, name: &str) -> Result<Vec<IndexManifestEntry>> {
+        let path = self.paths.manifest(name);
+        decode_index_manifest(&path, &self.fs.read(&path)?)
     }
 
-    /// Writes an index manifest; its name.
-    pub fn write_index(&self, _entries: &[IndexManifestEntry]) -> Result<String> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    /// Writes an index manifest; its name. It holds the complete live set, so deletions have no place in it.
+    pub fn write_index(&self, entries: &[IndexManifestEntry]) -> Result<String> {
+        if let Some(deleted) = entries.iter().find(|entry| entry.kind == EntryKind::Delete) {
+            return Err(Error::new(ErrorKind::Internal, "an index manifest lists a deleted index file")
+                .with("file", &deleted.file_name));
+        }
+        let name = self.names.index_manifest();
+        self.write_file(&name, &encode_index_manifest(entries, self.compression)?)?;
+        Ok(name)
     }
 
     /// Makes the names in the manifest directory durable; to be called before a snapshot refers to them.
@@ -86,4 +133,71 @@ impl ManifestStore {
     pub fn names(&self) -> &MetaNames {
         &self.names
     }
+
+    fn close(&self, container: ContainerWriter, entries: &[ManifestEntry]) -> Result<ManifestFileMeta> {
+        let name = self.names.manifest();
+        let size = self.write_file(&name, &container.finish()?)?;
+        describe(name, size, entries, self.paths.partition_types())
+    }
+
+    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<i64> {
+        self.fs.write_new(&self.paths.manifest(name), bytes, self.sync)?;
+        i64::try_from(bytes.len())
+            .map_err(|_| Error::new(ErrorKind::Internal, "a manifest is too long").with("file", name))
+    }
+}
+
+/// What a manifest list says about a manifest with these entries.
+fn describe(
+    file_name: String,
+    file_size: i64,
+    entries: &[ManifestEntry],
+    partition_types: &[DataType],
+) -> Result<ManifestFileMeta> {
+    let deleted = entries.iter().filter(|e| e.kind == EntryKind::Delete).count();
+    let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let row_ids: Option<Vec<(i64, i64)>> = entries.iter().map(row_id_range).collect();
+    let row_ids = row_ids.as_deref().unwrap_or_default();
+    Ok(ManifestFileMeta {
+        file_name,
+        file_size,
+        num_added_files: count(entries.len() - deleted),
+        num_deleted_files: count(deleted),
+        partition_stats: encode_stats(partition_types, &partition_stats(entries, partition_types)?)?,
+        schema_id: entries.iter().map(|e| e.file.schema_id).max().unwrap_or(0),
+        min_bucket: entries.iter().map(|e| e.bucket).min(),
+        max_bucket: entries.iter().map(|e| e.bucket).max(),
+        min_level: entries.iter().map(|e| e.file.level).min(),
+        max_level: entries.iter().map(|e| e.file.level).max(),
+        min_row_id: row_ids.iter().map(|(first, _)| *first).min(),
+        max_row_id: row_ids.iter().map(|(_, last)| *last).max(),
+    })
+}
+
+fn row_id_range(entry: &ManifestEntry) -> Option<(i64, i64)> {
+    let first = entry.file.first_row_id?;
+    Some((first, first.saturating_add(entry.file.row_count.saturating_sub(1))))
+}
+
+/// Bounds and null counts of the partition columns over all entries; each distinct partition is decoded once.
+fn partition_stats(entries: &[ManifestEntry], types: &[DataType]) -> Result<Vec<ColumnStats>> {
+    if types.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut partitions: HashMap<&[u8], i64> = HashMap::new();
+    for entry in entries {
+        *partitions.entry(&entry.partition).or_default() += 1;
+    }
+    let mut stats: Vec<ColumnStats> = vec![ColumnStats::none_yet(); types.len()];
+    for (partition, files) in partitions {
+        let values = BinaryRow::from_serialized(partition)?.datums(types)?;
+        for (column, value) in stats.iter_mut().zip(&values) {
+            if value.is_null() {
+                column.null_count = column.null_count.map(|n| n + files);
+            } else {
+                column.add(value);
+            }
+        }
+    }
+    Ok(stats)
 }

@@ -36,22 +36,22 @@ pub fn branch_root(location: &str, branch: &str) -> String {
 
 impl PathFactory {
     /// Paths of the table at `location` (the main table's root, also for a branch).
-    pub fn new(location: &str, schema: &TableSchema, _options: &CoreOptions) -> Self {
+    pub fn new(location: &str, schema: &TableSchema, options: &CoreOptions) -> Self {
         let location = location.trim_end_matches('/').to_owned();
-        let option = |key: &str| schema.options.get(key).map(|v| v.trim()).filter(|v| !v.is_empty());
-        let data_root = match option("data-file.path-directory") {
-            Some(directory) => format!("{location}/{}", directory.trim_matches('/')),
-            None => location.clone(),
+        let directory = options.data_file_path_directory.as_deref().map(|d| d.trim().trim_matches('/'));
+        let data_root = match directory {
+            Some(directory) if !directory.is_empty() => format!("{location}/{directory}"),
+            _ => location.clone(),
         };
         let fields = schema.partition_fields();
         Self {
+            location,
             data_root,
             partition_names: fields.iter().map(|f| f.name.clone()).collect(),
             partition_types: fields.iter().map(|f| f.data_type.clone()).collect(),
-            default_partition: option("partition.default-name").unwrap_or("__DEFAULT_PARTITION__").to_owned(),
-            legacy_names: option("partition.legacy-name").is_none_or(|v| !v.eq_ignore_ascii_case("false")),
-            index_in_bucket: option("index-file-in-data-file-dir").is_some_and(|v| v.eq_ignore_ascii_case("true")),
-            location,
+            default_partition: options.partition_default_name.clone(),
+            legacy_names: options.partition_legacy_name,
+            index_in_bucket: options.index_file_in_data_file_dir,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::env::new_uuid;
+
 /// Names for the data and changelog files of one bucket writer: one UUID, one counter. Threads may share it.
 #[derive(Debug)]
 pub struct FileNames {
@@ -16,7 +18,7 @@ impl FileNames {
     /// With the values of `data-file.prefix`, `changelog-file.prefix` and `file.suffix.include.compression`.
     pub fn new(data_prefix: &str, changelog_prefix: &str, suffix_with_compression: bool) -> Self {
         Self {
-            uuid: uuid::Uuid::new_v4().to_string(),
+            uuid: new_uuid(),
             counter: AtomicU64::new(0),
             data_prefix: data_prefix.to_owned(),
             changelog_prefix: changelog_prefix.to_owned(),
@@ -57,7 +59,7 @@ impl Default for MetaNames {
 impl MetaNames {
     /// With a new UUID.
     pub fn new() -> Self {
-        Self { uuid: uuid::Uuid::new_v4().to_string(), counters: Default::default() }
+        Self { uuid: new_uuid(), counters: Default::default() }
     }
 
     /// `manifest-<uuid>-<k>`

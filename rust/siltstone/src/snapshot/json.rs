@@ -1,16 +1,84 @@
-//! Snapshot JSON, with the keys, order and spacing of Java.
+//! Snapshot JSON, with the keys, order and spacing of Java (Jackson's pretty printer).
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
 
 use super::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
 
+/// The newest version of snapshot files that is known.
+const NEWEST_VERSION: i32 = 3;
+
 impl Snapshot {
     /// From the content of `snapshot-<n>` or `tag-<name>`; `file` is for messages.
-    pub fn from_json(_file: &str, _bytes: &[u8]) -> Result<Self> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn from_json(file: &str, bytes: &[u8]) -> Result<Self> {
+        let snapshot: Self = serde_json::from_slice(bytes).map_err(|e| {
+            let found = if bytes.is_empty() { "an empty file".to_owned() } else { e.to_string() };
+            Error::corrupt(file, offset_of(bytes, &e), "a snapshot as JSON", found)
+        })?;
+        if !(1..=NEWEST_VERSION).contains(&snapshot.version) {
+            return Err(Error::new(
+                ErrorKind::UnsupportedVersion,
+                format!("a snapshot of version {} is not known, only 1 to {NEWEST_VERSION} are", snapshot.version),
+            )
+            .with("file", file)
+            .hint("a newer Paimon wrote this table; update siltstone"));
+        }
+        Ok(snapshot)
     }
 
     /// The content of `snapshot-<n>`.
     pub fn to_json(&self) -> Result<String> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        let mut out = Vec::new();
+        let mut serializer = Serializer::with_formatter(&mut out, JavaFormatter { depth: 0 });
+        let not_written =
+            |e: String| Error::new(ErrorKind::Internal, "a snapshot cannot be written as JSON").caused_by(e);
+        self.serialize(&mut serializer).map_err(|e| not_written(e.to_string()))?;
+        String::from_utf8(out).map_err(|e| not_written(e.to_string()))
+    }
+}
+
+/// Byte offset of the line and column that serde reports.
+fn offset_of(bytes: &[u8], e: &serde_json::Error) -> u64 {
+    let lines_before = bytes.split_inclusive(|&b| b == b'\n').take(e.line().saturating_sub(1));
+    let start: usize = lines_before.map(<[u8]>::len).sum();
+    (start + e.column().saturating_sub(1)).min(bytes.len()) as u64
+}
+
+/// Objects as Jackson writes them: two blanks a level, ` : ` after keys, `{ }` when empty.
+struct JavaFormatter {
+    depth: usize,
+}
+
+impl JavaFormatter {
+    fn new_line<W: ?Sized + io::Write>(&self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b"\n")?;
+        (0..self.depth).try_for_each(|_| writer.write_all(b"  "))
+    }
+}
+
+impl Formatter for JavaFormatter {
+    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.new_line(writer)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b" : ")
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth = self.depth.saturating_sub(1);
+        self.new_line(writer)?;
+        writer.write_all(b"}")
     }
 }

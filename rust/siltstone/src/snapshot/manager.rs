@@ -6,6 +6,13 @@ use crate::{
     fs::FileIoRef,
 };
 
+const PREFIX: &str = "snapshot-";
+const LATEST: &str = "LATEST";
+const EARLIEST: &str = "EARLIEST";
+
+/// How often a reader looks again when the newest snapshot vanished between finding and opening it.
+const ATTEMPTS: usize = 5;
+
 /// Snapshots of a table, or of a branch (`branch_root`).
 #[derive(Clone, Debug)]
 pub struct SnapshotManager {
@@ -21,48 +28,150 @@ impl SnapshotManager {
 
     /// Path of `snapshot-<id>`.
     pub fn path(&self, id: i64) -> String {
-        format!("{}/snapshot-{id}", self.directory)
+        format!("{}/{PREFIX}{id}", self.directory)
     }
 
     /// The newest snapshot's id; `None` for an empty table.
+    ///
+    /// The hint counts only when its snapshot exists and the next does not; else the directory is listed.
     pub fn latest_id(&self) -> Result<Option<i64>> {
-        let _ = &self.fs;
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        match self.hint(LATEST)? {
+            Some(id) if !self.next_exists(id)? && self.exists(id)? => Ok(Some(id)),
+            _ => Ok(self.ids()?.last().copied()),
+        }
     }
 
     /// The oldest snapshot's id.
     pub fn earliest_id(&self) -> Result<Option<i64>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        match self.hint(EARLIEST)? {
+            Some(id) if self.exists(id)? => Ok(Some(id)),
+            _ => Ok(self.ids()?.first().copied()),
+        }
     }
 
-    /// All ids, ascending, from the listing.
+    /// All ids, ascending, from the listing. Names that are not `snapshot-<number>` are ignored.
     pub fn ids(&self) -> Result<Vec<i64>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        let listed = self.fs.list(&self.directory)?;
+        let mut ids: Vec<i64> = listed
+            .iter()
+            .filter(|file| !file.is_dir)
+            .filter_map(|file| parse_id(file.path.rsplit('/').next()?.strip_prefix(PREFIX)?))
+            .collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Whether `snapshot-<id>` exists.
+    pub fn exists(&self, id: i64) -> Result<bool> {
+        self.fs.exists(&self.path(id))
     }
 
     /// One snapshot; `SnapshotExpired` or `SnapshotNotFound` with the available range.
-    pub fn get(&self, _id: i64) -> Result<Snapshot> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn get(&self, id: i64) -> Result<Snapshot> {
+        match self.read(id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Err(self.missing(id)?),
+            other => other,
+        }
     }
 
     /// The newest snapshot; `None` for an empty table.
     pub fn latest(&self) -> Result<Option<Snapshot>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let Some(id) = self.latest_id()? else {
+                return Ok(None);
+            };
+            match self.read(id) {
+                // expired meanwhile, so there is a newer one
+                Err(e) if e.kind() == ErrorKind::FileNotFound => last = Some(e),
+                other => return other.map(Some),
+            }
+        }
+        last.map_or(Ok(None), Err)
     }
 
     /// The newest snapshot that was committed at or before this time (epoch milliseconds).
-    pub fn at_or_before(&self, _millis: i64) -> Result<Option<Snapshot>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn at_or_before(&self, millis: i64) -> Result<Option<Snapshot>> {
+        let ids = self.ids()?;
+        let (mut low, mut high) = (0, ids.len());
+        let mut found = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let Some(&id) = ids.get(middle) else {
+                break;
+            };
+            match self.read(id) {
+                Ok(snapshot) if snapshot.time_millis <= millis => {
+                    found = Some(snapshot);
+                    low = middle + 1;
+                }
+                Ok(_) => high = middle,
+                // expired meanwhile: only later ones are left
+                Err(e) if e.kind() == ErrorKind::FileNotFound => low = middle + 1,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(found)
     }
 
     /// Publishes a snapshot under its id without replacing anything. `false`: another commit has that id.
-    /// The same content already there counts as published: an earlier attempt did succeed.
-    pub fn publish(&self, _snapshot: &Snapshot, _sync: bool) -> Result<bool> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    ///
+    /// The same content already there counts as published: an earlier attempt did succeed. The file is read
+    /// back, because a JVM on the same directory may have replaced it by a rename.
+    pub fn publish(&self, snapshot: &Snapshot, sync: bool) -> Result<bool> {
+        let path = self.path(snapshot.id);
+        match self.fs.publish(&path, snapshot.to_json()?.as_bytes(), sync) {
+            Err(e) if e.kind() != ErrorKind::FileExists => return Err(e.with("snapshot", snapshot.id)),
+            _ => {}
+        }
+        Ok(self.read(snapshot.id)? == *snapshot)
     }
 
     /// Overwrites the `LATEST` hint. Best effort: a wrong hint is no error for readers.
-    pub fn write_latest_hint(&self, _id: i64) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn write_latest_hint(&self, id: i64) -> Result<()> {
+        self.fs.overwrite(&format!("{}/{LATEST}", self.directory), id.to_string().as_bytes())
     }
+
+    fn read(&self, id: i64) -> Result<Snapshot> {
+        let path = self.path(id);
+        let snapshot = Snapshot::from_json(&path, &self.fs.read(&path)?)?;
+        if snapshot.id == id {
+            return Ok(snapshot);
+        }
+        Err(Error::corrupt(path, 0, format!("the snapshot with id {id}"), format!("id {}", snapshot.id)))
+    }
+
+    fn next_exists(&self, id: i64) -> Result<bool> {
+        id.checked_add(1).map_or(Ok(false), |next| self.exists(next))
+    }
+
+    /// A hint's id, when there is one: absent, empty and odd hints are the same.
+    fn hint(&self, name: &str) -> Result<Option<i64>> {
+        match self.fs.read(&format!("{}/{name}", self.directory)) {
+            Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|text| parse_id(text.trim()))),
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn missing(&self, id: i64) -> Result<Error> {
+        let (Some(first), Some(last)) = (self.earliest_id()?, self.latest_id()?) else {
+            let message = format!("snapshot {id} does not exist, the table has no snapshots");
+            return Ok(Error::new(ErrorKind::SnapshotNotFound, message).with("snapshot", id));
+        };
+        let range = format!("snapshots {first} to {last} are available");
+        let error = if (1..first).contains(&id) {
+            Error::new(ErrorKind::SnapshotExpired, format!("snapshot {id} has expired, {range}"))
+                .hint("create a tag to keep a snapshot longer than `snapshot.time-retained`")
+        } else {
+            Error::new(ErrorKind::SnapshotNotFound, format!("snapshot {id} does not exist, {range}"))
+        };
+        Ok(error.with("snapshot", id).with("earliest", first).with("latest", last))
+    }
+}
+
+/// A positive number in decimal digits and nothing else.
+fn parse_id(text: &str) -> Option<i64> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|&id| digits && id > 0)
 }

@@ -10,3 +10,6 @@ mod tag;
 pub use manager::SnapshotManager;
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot};
 pub use tag::TagManager;
+
+#[cfg(test)]
+mod tests;

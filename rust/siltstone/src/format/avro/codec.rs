@@ -1,15 +1,28 @@
 //! Block compression of Avro container files.
+//!
+//! `null`: plain. `deflate`: raw deflate (RFC 1951). `snappy`: raw snappy, then the CRC-32 of the plain
+//! bytes, 4 bytes big-endian. `zstandard`: one zstd frame.
+
+use std::{
+    borrow::Cow,
+    io::{Read, Write},
+};
 
 use crate::error::{Error, ErrorKind, Result};
+
+/// A block may decompress to this many bytes whatever its size...
+const FREE_BYTES: usize = 16 << 20;
+/// ...or to this many for each of its bytes; beyond is no metadata but a bomb.
+const MAX_RATIO: usize = 1100;
 
 /// How the blocks of a container file are compressed (option `manifest.compression`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// `null`
     None,
-    /// `deflate`: raw deflate
+    /// `deflate`
     Deflate,
-    /// `snappy` with a CRC of the plain bytes
+    /// `snappy`
     Snappy,
     /// `zstandard` at this level
     Zstd(i32),
@@ -18,19 +31,100 @@ pub enum Compression {
 impl Compression {
     /// From the value of `manifest.compression` and the zstd level.
     pub fn parse(name: &str, zstd_level: i32) -> Result<Self> {
-        Ok(match name.trim().to_ascii_lowercase().as_str() {
-            "null" | "none" => Self::None,
+        Self::from_name(name, zstd_level).ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidOption,
+                format!("manifest compression '{name}' is not one that siltstone writes"),
+            )
+            .with("option", "manifest.compression")
+            .hint("use zstd, snappy, deflate or null")
+        })
+    }
+
+    /// The codec of a file's `avro.codec`; an absent one is `null`.
+    pub(super) fn of_file(file: &str, name: &[u8]) -> Result<Self> {
+        let name = String::from_utf8_lossy(name);
+        Self::from_name(&name, 1)
+            .ok_or_else(|| Error::unsupported(format!("the Avro codec '{name}'")).with("file", file))
+    }
+
+    fn from_name(name: &str, zstd_level: i32) -> Option<Self> {
+        Some(match name.trim().to_ascii_lowercase().as_str() {
+            "null" | "none" | "" => Self::None,
             "deflate" => Self::Deflate,
             "snappy" => Self::Snappy,
             "zstd" | "zstandard" => Self::Zstd(zstd_level),
-            _ => {
-                return Err(Error::new(
-                    ErrorKind::InvalidOption,
-                    format!("manifest compression '{name}' is not one that siltstone writes"),
-                )
-                .with("option", "manifest.compression")
-                .hint("use zstd, snappy, deflate or null"));
-            }
+            _ => return None,
         })
     }
+
+    /// The value of `avro.codec`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "null",
+            Self::Deflate => "deflate",
+            Self::Snappy => "snappy",
+            Self::Zstd(_) => "zstandard",
+        }
+    }
+
+    pub(super) fn compress(self, plain: &[u8]) -> Result<Cow<'_, [u8]>> {
+        let packed = match self {
+            Self::None => return Ok(Cow::Borrowed(plain)),
+            Self::Deflate => {
+                let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+                encoder.write_all(plain).and_then(|()| encoder.finish()).map_err(|e| not_compressed(self, e))?
+            }
+            Self::Snappy => {
+                let mut packed = snap::raw::Encoder::new().compress_vec(plain).map_err(|e| not_compressed(self, e))?;
+                packed.extend_from_slice(&crc32fast::hash(plain).to_be_bytes());
+                packed
+            }
+            Self::Zstd(level) => {
+                let mut encoder =
+                    zstd::stream::write::Encoder::new(Vec::new(), level).map_err(|e| not_compressed(self, e))?;
+                encoder.write_all(plain).and_then(|()| encoder.finish()).map_err(|e| not_compressed(self, e))?
+            }
+        };
+        Ok(Cow::Owned(packed))
+    }
+
+    /// The plain bytes of a block that starts at `offset` of `file`.
+    pub(super) fn decompress<'a>(self, file: &str, offset: u64, packed: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+        let limit = packed.len().saturating_mul(MAX_RATIO).max(FREE_BYTES);
+        let corrupt = |found: String| Error::corrupt(file, offset, format!("a block of codec {}", self.name()), found);
+        let plain = match self {
+            Self::None => return Ok(Cow::Borrowed(packed)),
+            Self::Deflate => read_limited(flate2::read::DeflateDecoder::new(packed), limit).map_err(corrupt)?,
+            Self::Snappy => snappy(packed, limit).map_err(corrupt)?,
+            Self::Zstd(_) => zstd::stream::read::Decoder::with_buffer(packed)
+                .map_err(|e| e.to_string())
+                .and_then(|decoder| read_limited(decoder, limit))
+                .map_err(corrupt)?,
+        };
+        Ok(Cow::Owned(plain))
+    }
+}
+
+fn read_limited(source: impl Read, limit: usize) -> std::result::Result<Vec<u8>, String> {
+    let mut plain = Vec::new();
+    source.take(limit as u64 + 1).read_to_end(&mut plain).map_err(|e| e.to_string())?;
+    if plain.len() > limit { Err(format!("more than {limit} bytes in it")) } else { Ok(plain) }
+}
+
+fn snappy(packed: &[u8], limit: usize) -> std::result::Result<Vec<u8>, String> {
+    let Some((body, crc)) = packed.split_last_chunk::<4>() else {
+        return Err(format!("{} bytes", packed.len()));
+    };
+    let size = snap::raw::decompress_len(body).map_err(|e| e.to_string())?;
+    if size > limit {
+        return Err(format!("{size} bytes in it"));
+    }
+    let plain = snap::raw::Decoder::new().decompress_vec(body).map_err(|e| e.to_string())?;
+    let (stored, computed) = (u32::from_be_bytes(*crc), crc32fast::hash(&plain));
+    if stored == computed { Ok(plain) } else { Err(format!("checksum {stored:08x} over bytes with {computed:08x}")) }
+}
+
+fn not_compressed(codec: Compression, e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::new(ErrorKind::Internal, format!("a block cannot be compressed with {}", codec.name())).caused_by(e)
 }

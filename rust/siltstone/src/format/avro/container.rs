@@ -1,0 +1,210 @@
+//! The container: header and blocks.
+//!
+//! ```text
+//! "Obj" 01                      magic
+//! map<bytes>                    avro.schema (JSON), avro.codec (absent = null)
+//! 16 bytes                      sync marker
+//! then blocks until the end:
+//!   long                        records in the block
+//!   long                        bytes of the block, compressed
+//!   bytes                       records, one after another, compressed by the codec
+//!   16 bytes                    the sync marker again
+//! ```
+
+use std::borrow::Cow;
+
+use super::{Compression, Cursor, Encoder, WriterType};
+use crate::error::{Error, Result};
+
+const MAGIC: [u8; 4] = *b"Obj\x01";
+const SYNC_LEN: usize = 16;
+/// Java closes a block when its plain records reach this size.
+const BLOCK_BYTES: usize = 64_000;
+
+/// A container file, its blocks found but not decompressed.
+#[derive(Debug)]
+pub struct ContainerReader<'a> {
+    /// The schema it was written with.
+    pub schema: WriterType,
+    /// The JSON text of the schema.
+    pub schema_json: &'a [u8],
+    /// The codec of the blocks.
+    pub compression: Compression,
+    /// The blocks in file order.
+    pub blocks: Vec<Block<'a>>,
+    file: &'a str,
+}
+
+/// One block.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    /// Records in it.
+    pub count: usize,
+    /// Where its compressed bytes start in the file.
+    pub offset: u64,
+    packed: &'a [u8],
+}
+
+impl<'a> ContainerReader<'a> {
+    /// Reads the header and walks the blocks; `file` is for messages.
+    pub fn open(file: &'a str, bytes: &'a [u8]) -> Result<Self> {
+        if let Some(format) = other_format(bytes) {
+            return Err(Error::unsupported(format!("a manifest in {format} format"))
+                .with("file", file)
+                .hint("set 'manifest.format' to 'avro' with Java Paimon and compact the manifests"));
+        }
+        let mut at = Cursor::new(file, 0, bytes);
+        let magic = at.take(MAGIC.len()).unwrap_or(bytes);
+        if magic != MAGIC {
+            return Err(Error::corrupt(file, 0, "the magic number of an Avro file", format!("{magic:02x?}")));
+        }
+        let (schema_json, codec) = read_metadata(&mut at)?;
+        let schema_json = schema_json.ok_or_else(|| at.corrupt("avro.schema in the header", "none"))?;
+        let compression = Compression::of_file(file, codec)?;
+        let sync = at.take(SYNC_LEN)?;
+        let mut blocks = Vec::new();
+        while at.remaining() > 0 {
+            blocks.push(read_block(&mut at, sync)?);
+        }
+        Ok(Self { schema: WriterType::parse(file, schema_json)?, schema_json, compression, blocks, file })
+    }
+
+    /// The plain bytes of a block.
+    pub fn plain(&self, block: &Block<'a>) -> Result<Cow<'a, [u8]>> {
+        self.compression.decompress(self.file, block.offset, block.packed)
+    }
+
+    /// Reads the records of a block; all its bytes must be used.
+    pub fn records<'p, T>(
+        &self,
+        block: &Block<'a>,
+        plain: &'p [u8],
+        mut read: impl FnMut(&mut Cursor<'p>, &mut Vec<T>) -> Result<()>,
+    ) -> Result<Vec<T>>
+    where
+        'a: 'p,
+    {
+        let mut at = Cursor::new(self.file, block.offset, plain);
+        // a record takes a byte at least
+        if block.count > plain.len() {
+            return Err(at.corrupt(format!("{} records", block.count), format!("{} bytes", plain.len())));
+        }
+        let mut out = Vec::new();
+        for _ in 0..block.count {
+            read(&mut at, &mut out)?;
+        }
+        match at.remaining() {
+            0 => Ok(out),
+            more => Err(at.corrupt("the end of the block", format!("{more} more bytes"))),
+        }
+    }
+}
+
+/// Formats that manifests had besides Avro (`manifest.format` up to 1.4).
+fn other_format(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [b'P', b'A', b'R', b'1', ..] => Some("parquet"),
+        [b'O', b'R', b'C', ..] => Some("orc"),
+        _ => None,
+    }
+}
+
+/// `avro.schema` and `avro.codec`.
+fn read_metadata<'a>(at: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, &'a [u8])> {
+    let (mut schema, mut codec) = (None, &b""[..]);
+    loop {
+        let count = at.long()?;
+        if count == 0 {
+            return Ok((schema, codec));
+        }
+        if count < 0 {
+            at.length("block size")?;
+        }
+        for _ in 0..count.unsigned_abs() {
+            // ends with the bytes: each turn takes two at least
+            let (key, value) = (at.bytes()?, at.bytes()?);
+            match key {
+                b"avro.schema" => schema = Some(value),
+                b"avro.codec" => codec = value,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn read_block<'a>(at: &mut Cursor<'a>, sync: &[u8]) -> Result<Block<'a>> {
+    let start = at.position();
+    let count = at.long()?;
+    let size = at.length("block size")?;
+    let offset = at.position() as u64;
+    let packed = at.take(size)?;
+    let count = usize::try_from(count).map_err(|_| at.corrupt("a number of records", count))?;
+    let marker = at.take(SYNC_LEN)?;
+    if marker != sync {
+        let found = format!("{marker:02x?} after the block at {start}");
+        return Err(at.corrupt("the file's sync marker", found));
+    }
+    Ok(Block { count, offset, packed })
+}
+
+/// Writes a container file.
+#[derive(Debug)]
+pub struct ContainerWriter {
+    out: Vec<u8>,
+    block: Encoder,
+    count: usize,
+    compression: Compression,
+    sync: [u8; SYNC_LEN],
+}
+
+impl ContainerWriter {
+    /// With the schema as JSON text, byte for byte as it shall stand in the file.
+    pub fn new(schema: &str, compression: Compression) -> Self {
+        Self::with_sync(schema, compression, *uuid::Uuid::new_v4().as_bytes())
+    }
+
+    /// With a given sync marker, so that the file is the same each time.
+    pub fn with_sync(schema: &str, compression: Compression, sync: [u8; SYNC_LEN]) -> Self {
+        let mut header = Encoder { out: MAGIC.to_vec() };
+        let metadata = [("avro.schema", schema), ("avro.codec", compression.name())];
+        header.array(&metadata, |header, (key, value)| {
+            header.string(key);
+            header.string(value);
+        });
+        header.out.extend_from_slice(&sync);
+        Self { out: header.out, block: Encoder::default(), count: 0, compression, sync }
+    }
+
+    /// Appends the record that `write` writes.
+    pub fn append(&mut self, write: impl FnOnce(&mut Encoder)) -> Result<()> {
+        write(&mut self.block);
+        self.count += 1;
+        if self.block.out.len() >= BLOCK_BYTES { self.close_block() } else { Ok(()) }
+    }
+
+    /// Bytes of the file so far; the records of the open block are not in it.
+    pub fn size(&self) -> usize {
+        self.out.len()
+    }
+
+    /// The whole file.
+    pub fn finish(mut self) -> Result<Vec<u8>> {
+        self.close_block()?;
+        Ok(self.out)
+    }
+
+    fn close_block(&mut self) -> Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let packed = self.compression.compress(&self.block.out)?;
+        let mut head = Encoder { out: std::mem::take(&mut self.out) };
+        head.length(self.count);
+        head.bytes(&packed);
+        head.out.extend_from_slice(&self.sync);
+        self.out = head.out;
+        self.block.out.clear();
+        self.count = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Avro's primitive values, read from the bytes of one block.
+//!
+//! int and long: zig-zag, then 7 bits a byte, lowest first. bytes and string: length as long, then the bytes.
+
+use crate::error::{Error, Result};
+
+/// A position in the plain bytes of a block.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    file: &'a str,
+    block: u64,
+    data: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `data`; `file` and `block`, the block's offset in it, are for messages.
+    pub fn new(file: &'a str, block: u64, data: &'a [u8]) -> Self {
+        Self { file, block, data, at: 0 }
+    }
+
+    /// The file's name.
+    pub fn file(&self) -> &'a str {
+        self.file
+    }
+
+    /// Bytes not read yet.
+    pub fn remaining(&self) -> usize {
+        self.data.len().saturating_sub(self.at)
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// An error at this place: block offset in the file, and position in the decompressed block.
+    #[cold]
+    pub fn corrupt(&self, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Error {
+        Error::corrupt(self.file, self.block, expected, found).with("position in block", self.at)
+    }
+
+    /// The next `n` bytes.
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+        let rest = self.data.get(self.at..).unwrap_or_default();
+        match rest.get(..n) {
+            Some(taken) => {
+                self.at += n;
+                Ok(taken)
+            }
+            None => Err(self.corrupt(format!("{n} bytes"), format!("{} bytes", rest.len()))),
+        }
+    }
+
+    /// An int or a long.
+    #[inline]
+    pub fn long(&mut self) -> Result<i64> {
+        let rest = self.data.get(self.at..).unwrap_or_default();
+        let mut value = 0_u64;
+        for (i, &byte) in rest.iter().take(10).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte & 0x80 == 0 {
+                if i == 9 && byte > 1 {
+                    break;
+                }
+                self.at += i + 1;
+                return Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
+            }
+        }
+        Err(self.corrupt(
+            "a variable-length number",
+            if rest.len() < 10 { "the end of the block" } else { "too many bytes" },
+        ))
+    }
+
+    /// A length or a count: not negative, and not more than the bytes that are left.
+    pub fn length(&mut self, what: &str) -> Result<usize> {
+        let before = self.at;
+        let value = self.long()?;
+        match usize::try_from(value) {
+            Ok(n) if n <= self.remaining() => Ok(n),
+            _ => {
+                self.at = before;
+                Err(self.corrupt(format!("a {what} of at most {} bytes", self.remaining()), value))
+            }
+        }
+    }
+
+    /// bytes
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        let n = self.length("length")?;
+        self.take(n)
+    }
+
+    /// string
+    pub fn string(&mut self) -> Result<&'a str> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(bytes).map_err(|e| self.corrupt("UTF-8 text", e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(bytes: &[u8]) -> Option<i64> {
+        Cursor::new("f", 0, bytes).long().ok()
+    }
+
+    #[test]
+    fn numbers_are_zig_zag_and_bounded_to_ten_bytes() {
+        assert_eq!(long(&[0]), Some(0));
+        assert_eq!(long(&[1]), Some(-1));
+        assert_eq!(long(&[2]), Some(1));
+        assert_eq!(long(&[0x80, 0x01]), Some(64));
+        assert_eq!(long(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), Some(i64::MIN));
+        assert_eq!(long(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]), None);
+        assert_eq!(long(&[0x80; 11]), None);
+        assert_eq!(long(&[0x80]), None);
+        assert_eq!(long(&[]), None);
+    }
+
+    #[test]
+    fn a_length_beyond_the_block_is_refused_before_anything_is_allocated() {
+        let e = Cursor::new("m", 77, &[0xfe, 0xff, 0xff, 0xff, 0x0f, 1]).bytes().expect_err("too long");
+        assert_eq!(e.kind(), crate::ErrorKind::CorruptFile);
+        assert_eq!((e.context_value("file"), e.context_value("offset")), (Some("m"), Some("77")));
+        assert!(Cursor::new("m", 0, &[1]).bytes().is_err(), "negative");
+    }
+}

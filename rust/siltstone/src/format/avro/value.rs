@@ -1,0 +1,197 @@
+//! Reading a value by the writer's type, and writing values.
+
+use super::{Cursor, WriterType};
+use crate::error::{Error, Result};
+
+impl WriterType {
+    /// The type of the value that follows: of a union its branch, whose number is read.
+    #[inline]
+    pub fn branch<'t>(&'t self, at: &mut Cursor<'_>) -> Result<&'t Self> {
+        let Self::Union(branches) = self else {
+            return Ok(self);
+        };
+        let number = at.long()?;
+        let branch = usize::try_from(number).ok().and_then(|n| branches.get(n));
+        branch.ok_or_else(|| at.corrupt(format!("a branch of {}", branches.len()), number))
+    }
+
+    /// int or long; `None` when null.
+    #[inline]
+    pub fn long(&self, at: &mut Cursor<'_>) -> Result<Option<i64>> {
+        match self.branch(at)? {
+            Self::Int | Self::Long => at.long().map(Some),
+            Self::Null => Ok(None),
+            other => Err(unexpected(at, "an int or long", other)),
+        }
+    }
+
+    /// An int or long that fits an i32; `None` when null.
+    #[inline]
+    pub fn int(&self, at: &mut Cursor<'_>) -> Result<Option<i32>> {
+        match self.long(at)? {
+            Some(value) => i32::try_from(value).map(Some).map_err(|_| at.corrupt("a 32-bit number", value)),
+            None => Ok(None),
+        }
+    }
+
+    /// bytes; `None` when null.
+    #[inline]
+    pub fn bytes<'a>(&self, at: &mut Cursor<'a>) -> Result<Option<&'a [u8]>> {
+        match self.branch(at)? {
+            Self::Bytes | Self::String => at.bytes().map(Some),
+            Self::Null => Ok(None),
+            other => Err(unexpected(at, "bytes", other)),
+        }
+    }
+
+    /// string; `None` when null.
+    #[inline]
+    pub fn string<'a>(&self, at: &mut Cursor<'a>) -> Result<Option<&'a str>> {
+        match self.branch(at)? {
+            Self::String | Self::Bytes => at.string().map(Some),
+            Self::Null => Ok(None),
+            other => Err(unexpected(at, "a string", other)),
+        }
+    }
+
+    /// Each item of an array is handed to `item` with its type; `None` when null.
+    ///
+    /// Blocks of an array may give their size in bytes: then the count is negative.
+    pub fn array<'a, T>(
+        &self,
+        at: &mut Cursor<'a>,
+        mut item: impl FnMut(&Self, &mut Cursor<'a>) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        let items = match self.branch(at)? {
+            Self::Array(items) => items,
+            Self::Null => return Ok(None),
+            other => return Err(unexpected(at, "an array", other)),
+        };
+        let mut out = Vec::new();
+        while let Some(count) = block_count(at)? {
+            // an item takes a byte at least, so memory stays in proportion to the bytes that are there
+            for _ in 0..count {
+                out.push(item(items, at)?);
+            }
+        }
+        Ok(Some(out))
+    }
+
+    /// Enters a record (fields follow); `false` when null.
+    #[inline]
+    pub fn enter(&self, at: &mut Cursor<'_>) -> Result<bool> {
+        match self.branch(at)? {
+            Self::Record(_) => Ok(true),
+            Self::Null => Ok(false),
+            other => Err(unexpected(at, "a record", other)),
+        }
+    }
+
+    /// Skips a value.
+    pub fn skip(&self, at: &mut Cursor<'_>) -> Result<()> {
+        match self.branch(at)? {
+            Self::Null => {}
+            Self::Boolean => drop(at.take(1)?),
+            Self::Int | Self::Long | Self::Enum => drop(at.long()?),
+            Self::Float => drop(at.take(4)?),
+            Self::Double => drop(at.take(8)?),
+            Self::Bytes | Self::String => drop(at.bytes()?),
+            Self::Fixed(n) => drop(at.take(*n)?),
+            Self::Array(items) => {
+                while let Some(count) = block_count(at)? {
+                    (0..count).try_for_each(|_| items.skip(at))?;
+                }
+            }
+            Self::Map(values) => {
+                while let Some(count) = block_count(at)? {
+                    (0..count).try_for_each(|_| at.bytes().and_then(|_| values.skip(at)))?;
+                }
+            }
+            Self::Record(record) => record.fields.iter().try_for_each(|(_, t)| t.skip(at))?,
+            Self::Union(_) => return Err(at.corrupt("a type", "a union in a union")),
+        }
+        Ok(())
+    }
+}
+
+/// Items in the next block of an array or map; `None` at its end.
+fn block_count(at: &mut Cursor<'_>) -> Result<Option<usize>> {
+    let count = at.long()?;
+    if count < 0 {
+        at.length("block size")?;
+    }
+    match usize::try_from(count.unsigned_abs()) {
+        Ok(0) => Ok(None),
+        Ok(n) if n <= at.remaining() => Ok(Some(n)),
+        _ => Err(at.corrupt(format!("at most {} items", at.remaining()), count)),
+    }
+}
+
+#[cold]
+fn unexpected(at: &Cursor<'_>, expected: &str, found: &WriterType) -> Error {
+    at.corrupt(expected, format!("type {}", found.name()))
+}
+
+/// Writes values one after another as the schema orders them.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    /// The bytes so far.
+    pub out: Vec<u8>,
+}
+
+impl Encoder {
+    /// int or long
+    #[inline]
+    pub fn long(&mut self, value: i64) {
+        let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
+        loop {
+            let [low, ..] = rest.to_le_bytes();
+            rest >>= 7;
+            if rest == 0 {
+                return self.out.push(low & 0x7f);
+            }
+            self.out.push(low | 0x80);
+        }
+    }
+
+    /// int
+    pub fn int(&mut self, value: i32) {
+        self.long(i64::from(value));
+    }
+
+    /// A length or a count.
+    pub fn length(&mut self, n: usize) {
+        self.long(i64::try_from(n).unwrap_or(i64::MAX));
+    }
+
+    /// bytes
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.length(value.len());
+        self.out.extend_from_slice(value);
+    }
+
+    /// string
+    pub fn string(&mut self, value: &str) {
+        self.bytes(value.as_bytes());
+    }
+
+    /// `["null", T]`
+    pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        match value {
+            None => self.long(0),
+            Some(value) => {
+                self.long(1);
+                write(self, value);
+            }
+        }
+    }
+
+    /// An array as one block.
+    pub fn array<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        if !items.is_empty() {
+            self.length(items.len());
+            items.iter().for_each(|item| write(self, item));
+        }
+        self.long(0);
+    }
+}

@@ -1,0 +1,167 @@
+//! Snapshot files and the directory that holds them.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    error::ErrorKind,
+    fs::{FailWhen, FaultFileIo, FileIo as _, FileIoRef},
+};
+
+const REAL: &str = r#"{
+  "version" : 3,
+  "id" : 1,
+  "schemaId" : 0,
+  "baseManifestList" : "manifest-list-b42a1f95-30a3-44a8-88a2-5053e97f2a19-0",
+  "baseManifestListSize" : 1006,
+  "deltaManifestList" : "manifest-list-b42a1f95-30a3-44a8-88a2-5053e97f2a19-1",
+  "deltaManifestListSize" : 1106,
+  "commitUser" : "oracle",
+  "commitIdentifier" : 1,
+  "commitKind" : "APPEND",
+  "timeMillis" : 1795227523748,
+  "totalRecordCount" : 60,
+  "deltaRecordCount" : 60,
+  "nextRowId" : 0
+}"#;
+
+fn snapshot(id: i64) -> Snapshot {
+    let mut snapshot = Snapshot::from_json("snapshot-1", REAL.as_bytes()).expect("valid");
+    snapshot.id = id;
+    snapshot.time_millis = 1000 * id;
+    snapshot
+}
+
+fn table(ids: std::ops::RangeInclusive<i64>) -> (FaultFileIo, SnapshotManager) {
+    let io = FaultFileIo::new();
+    let manager = SnapshotManager::new(Arc::new(io.clone()) as FileIoRef, "/t");
+    for id in ids {
+        io.put(&manager.path(id), snapshot(id).to_json().expect("json").as_bytes());
+    }
+    (io, manager)
+}
+
+#[test]
+fn json_is_written_as_java_writes_it() {
+    let parsed = Snapshot::from_json("snapshot-1", REAL.as_bytes()).expect("valid");
+    assert_eq!(parsed.to_json().expect("json"), REAL);
+}
+
+#[test]
+fn maps_are_indented_as_java_does() {
+    let mut s = snapshot(1);
+    s.properties = Some([("a".to_owned(), "b".to_owned())].into());
+    assert!(s.to_json().expect("json").contains("  \"properties\" : {\n    \"a\" : \"b\"\n  },\n"));
+}
+
+#[test]
+fn nulls_unknown_keys_and_absent_versions_of_old_releases_are_read() {
+    let old = r#"{"id":2,"schemaId":0,"baseManifestList":"a","deltaManifestList":"b","changelogManifestList":null,
+        "commitUser":"u","commitIdentifier":9223372036854775807,"commitKind":"ANALYZE","timeMillis":5,"logOffsets":{},"future":[1]}"#;
+    let s = Snapshot::from_json("snapshot-2", old.as_bytes()).expect("valid");
+    assert_eq!((s.version, s.total_record_count, s.changelog_manifest_list), (1, None, None));
+    assert_eq!(s.commit_identifier, BATCH_COMMIT_IDENTIFIER);
+}
+
+#[test]
+fn a_newer_version_is_refused_and_broken_json_names_its_offset() {
+    let newer = REAL.replace("\"version\" : 3", "\"version\" : 4");
+    let e = Snapshot::from_json("snapshot-1", newer.as_bytes()).expect_err("newer");
+    assert_eq!(e.kind(), ErrorKind::UnsupportedVersion);
+    for cut in 0..REAL.len() {
+        let e = Snapshot::from_json("snapshot-1", &REAL.as_bytes()[..cut]).expect_err("cut");
+        assert_eq!(e.kind(), ErrorKind::CorruptFile);
+        assert!(e.context_value("offset").is_some());
+    }
+}
+
+#[test]
+fn the_latest_hint_is_believed_only_when_it_is_right() {
+    let (io, manager) = table(3..=5);
+    assert_eq!(manager.latest_id().expect("no hint"), Some(5));
+    for wrong in ["9", "2", "4", "", "x", "-1", "9223372036854775807", "99999999999999999999"] {
+        io.put("/t/snapshot/LATEST", wrong.as_bytes());
+        assert_eq!(manager.latest_id().expect("wrong hint"), Some(5), "hint {wrong:?}");
+    }
+    io.put("/t/snapshot/LATEST", b"5");
+    let before = io.calls();
+    assert_eq!(manager.latest_id().expect("right hint"), Some(5));
+    assert_eq!(io.calls() - before, 3, "one read and two existence checks, no listing");
+}
+
+#[test]
+fn stray_files_in_the_snapshot_directory_are_ignored() {
+    let (io, manager) = table(1..=2);
+    for stray in
+        ["snapshot-2abc.tmp", "snapshot-", "snapshot--3", ".snapshot-9.x.tmp", "snapshot-+7", "README", "snapshot-0"]
+    {
+        io.put(&format!("/t/snapshot/{stray}"), b"?");
+    }
+    io.create_dir("/t/snapshot/snapshot-12").expect("directory");
+    assert_eq!(manager.ids().expect("ids"), [1, 2]);
+    assert_eq!(manager.latest().expect("latest").map(|s| s.id), Some(2));
+}
+
+#[test]
+fn an_expired_snapshot_is_told_apart_from_one_that_never_was() {
+    let (io, manager) = table(3..=5);
+    io.put("/t/snapshot/EARLIEST", b"1");
+    assert_eq!(manager.earliest_id().expect("earliest"), Some(3));
+    let expired = manager.get(2).expect_err("expired");
+    assert_eq!(expired.kind(), ErrorKind::SnapshotExpired);
+    assert!(expired.message().contains("3 to 5"), "{expired}");
+    assert_eq!(manager.get(6).expect_err("future").kind(), ErrorKind::SnapshotNotFound);
+    assert_eq!(manager.get(0).expect_err("never").kind(), ErrorKind::SnapshotNotFound);
+    let (_, empty) = table(1..=0);
+    assert_eq!(empty.get(1).expect_err("empty").kind(), ErrorKind::SnapshotNotFound);
+    assert_eq!(empty.latest().expect("empty"), None);
+}
+
+#[test]
+fn travel_by_time_takes_the_newest_snapshot_not_after_it() {
+    let (_, manager) = table(2..=9);
+    let at = |millis| manager.at_or_before(millis).expect("found").map(|s| s.id);
+    assert_eq!(at(1999), None);
+    assert_eq!(at(2000), Some(2));
+    assert_eq!(at(5500), Some(5));
+    assert_eq!(at(i64::MAX), Some(9));
+}
+
+#[test]
+fn a_taken_id_is_reported_and_our_own_earlier_attempt_recognised() {
+    let (io, manager) = table(1..=1);
+    assert!(manager.publish(&snapshot(2), true).expect("free"));
+    assert!(manager.publish(&snapshot(2), true).expect("the same again"));
+    let mut other = snapshot(2);
+    other.commit_user = "somebody else".to_owned();
+    assert!(!manager.publish(&other, true).expect("taken"));
+    io.crash();
+    assert_eq!(manager.get(2).expect("durable"), snapshot(2));
+}
+
+#[test]
+fn a_publication_whose_answer_was_lost_is_found_on_the_next_attempt() {
+    let (io, manager) = table(1..=1);
+    io.fail_after(1, FailWhen::After);
+    assert_eq!(manager.publish(&snapshot(2), true).expect_err("uncertain").kind(), ErrorKind::Storage);
+    io.heal();
+    assert!(manager.publish(&snapshot(2), true).expect("found"));
+}
+
+#[test]
+fn tags_are_read_by_name_and_listed_by_snapshot() {
+    let (io, _) = table(1..=1);
+    let tags = TagManager::new(Arc::new(io.clone()) as FileIoRef, "/t");
+    let retained =
+        REAL.replace("\"nextRowId\" : 0", "\"tagCreateTime\" : [ 2024, 5, 14, 12, 0 ], \"tagTimeRetained\" : 1.5");
+    io.put("/t/tag/tag-my tag", retained.as_bytes());
+    io.put("/t/tag/tag-a", snapshot(4).to_json().expect("json").as_bytes());
+    io.put("/t/tag/tag-success-file/a_SUCCESS", b"{}");
+    assert_eq!(tags.names().expect("names"), ["a", "my tag"]);
+    assert_eq!(tags.get("my tag").expect("tag").id, 1);
+    let listed = tags.list().expect("list");
+    assert_eq!(listed.iter().map(|(n, s)| (n.as_str(), s.id)).collect::<Vec<_>>(), [("my tag", 1), ("a", 4)]);
+    let missing = tags.get("b").expect_err("missing");
+    assert_eq!((missing.kind(), missing.hint_text()), (ErrorKind::TagNotFound, Some("did you mean 'a'?")));
+    assert_eq!(tags.get("../snapshot/snapshot-1").expect_err("no path").kind(), ErrorKind::TagNotFound);
+}
