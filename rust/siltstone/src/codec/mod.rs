@@ -1,8 +1,10 @@
 //! Byte primitives: bounds-checked reading and the Murmur hash. Knows nothing about tables.
 
+mod java_json;
 mod murmur;
 mod reader;
 
+pub use java_json::to_java_json;
 pub use murmur::{hash_bytes, hash_words};
 pub use reader::ByteReader;
 

@@ -1,11 +1,21 @@
 //! Table schemas: their JSON, the directory that lists them, validation and changes.
 //!
-//! Source: format chapters 2 and 11; `TableSchema`, `SchemaManager`.
+//! Source: format chapters 2 and 11; `TableSchema`, `SchemaManager`, `SchemaValidation`.
 
+mod change;
+mod change_columns;
+mod change_json;
+mod features;
+mod json;
+mod manager;
 mod model;
+mod new_table;
+mod validate;
+mod validate_options;
 
+pub use change::{ColumnPosition, SchemaChange};
+pub use features::{check_readable, check_writable};
+pub use manager::SchemaManager;
 pub use model::TableSchema;
-
-/// The schemas of one branch. (Declared early so that others compile.)
-#[derive(Debug)]
-pub struct SchemaManager {}
+pub use new_table::NewTable;
+pub use validate::validate;

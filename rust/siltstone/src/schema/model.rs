@@ -54,4 +54,17 @@ impl TableSchema {
             _ => self.trimmed_primary_keys().into_iter().map(str::to_owned).collect(),
         }
     }
+
+    /// Whether rows have a key.
+    pub fn has_primary_key(&self) -> bool {
+        !self.primary_keys.is_empty()
+    }
+
+    /// A copy with options set over the stored ones.
+    #[must_use]
+    pub fn with_options(&self, dynamic: &BTreeMap<String, String>) -> Self {
+        let mut copy = self.clone();
+        copy.options.extend(dynamic.iter().map(|(k, v)| (k.clone(), v.clone())));
+        copy
+    }
 }

@@ -1,0 +1,181 @@
+//! What siltstone refuses, and why: features of other versions of Paimon that would give wrong rows if ignored.
+
+use super::TableSchema;
+use crate::error::{Error, Result};
+use crate::options::catalogue::{Class, Known, find};
+use crate::options::{CoreOptions, MergeEngine};
+use crate::types::{DataType, TypeKind};
+
+/// Refuses tables whose rows siltstone would get wrong.
+pub fn check_readable(schema: &TableSchema) -> Result<()> {
+    check_options(schema, &[Class::Refused])?;
+    check_types(schema)?;
+    match CoreOptions::parse(&schema.options)?.bucket {
+        -2 => Err(refused("bucket", "-2").hint("read a table with postponed buckets with Java Paimon")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses tables that siltstone would write wrongly. What is refused for reading is refused here too.
+pub fn check_writable(schema: &TableSchema) -> Result<()> {
+    check_options(schema, &[Class::Refused, Class::RefusedForWrite])?;
+    check_types(schema)?;
+    let bucket = CoreOptions::parse(&schema.options)?.bucket;
+    if bucket > 0 || (bucket == -1 && !schema.has_primary_key()) {
+        return Ok(());
+    }
+    let what = match bucket {
+        -1 => "a primary-key table without a fixed number of buckets (dynamic buckets)".to_owned(),
+        _ => format!("'bucket' = '{bucket}' (postponed buckets)"),
+    };
+    let advice = "set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition";
+    Err(Error::unsupported(what).with("option", "bucket").hint(advice))
+}
+
+fn check_options(schema: &TableSchema, classes: &[Class]) -> Result<()> {
+    for (key, value) in &schema.options {
+        let Some(known) = find(key) else { continue };
+        if classes.contains(&known.class) && !known.is_neutral(value) && !is_idle(schema, &known) {
+            return Err(refused(key, value).hint(advice(&known)));
+        }
+    }
+    Ok(())
+}
+
+/// Options that do nothing in this table.
+fn is_idle(schema: &TableSchema, known: &Known) -> bool {
+    match known.key {
+        "merge-engine" | "changelog-producer" => !schema.has_primary_key(),
+        "partial-update.remove-record-on-delete" | "partial-update.remove-record-on-sequence-group" => {
+            !engine_is(schema, MergeEngine::PartialUpdate)
+        }
+        "aggregation.remove-record-on-delete" => !engine_is(schema, MergeEngine::Aggregation),
+        // options of single indexes do nothing without columns that have the index
+        "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
+        _ => false,
+    }
+}
+
+fn engine_is(schema: &TableSchema, engine: MergeEngine) -> bool {
+    schema.options.get("merge-engine").is_some_and(|text| MergeEngine::parse(text).is_ok_and(|e| e == engine))
+}
+
+fn refused(key: &str, value: &str) -> Error {
+    Error::unsupported(format!("the table option '{key}' = '{value}'")).with("option", key)
+}
+
+fn advice(known: &Known) -> String {
+    match (known.key, known.class) {
+        ("merge-engine", _) => "use 'merge-engine' = 'deduplicate', or Java Paimon for this table".to_owned(),
+        ("file.format" | "file.format.per.level", _) => "use 'file.format' = 'parquet'".to_owned(),
+        (_, Class::RefusedForWrite) => {
+            "the table can be read; leave the option out, or write with Java Paimon".to_owned()
+        }
+        _ => "leave the option out, or use Java Paimon for this table".to_owned(),
+    }
+}
+
+fn check_types(schema: &TableSchema) -> Result<()> {
+    for field in &schema.fields {
+        if let Some(name) = unsupported_type(&field.data_type) {
+            return Err(Error::unsupported(format!("the type {name}")).with("column", &field.name));
+        }
+    }
+    Ok(())
+}
+
+fn unsupported_type(data_type: &DataType) -> Option<&'static str> {
+    match &data_type.kind {
+        TypeKind::Variant => Some("VARIANT"),
+        TypeKind::Blob => Some("BLOB"),
+        TypeKind::Vector(..) => Some("VECTOR"),
+        TypeKind::Array(inner) | TypeKind::Multiset(inner) => unsupported_type(inner),
+        TypeKind::Map(key, value) => unsupported_type(key).or_else(|| unsupported_type(value)),
+        TypeKind::Row(fields) => fields.iter().find_map(|field| unsupported_type(&field.data_type)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::new_table::tests::table;
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn with(options: &[(&str, &str)]) -> TableSchema {
+        let mut schema =
+            table(&[("k", "INT"), ("v", "STRING")], &["k"], &[], &[("bucket", "1")]).into_schema().unwrap();
+        schema.options.extend(options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+        schema
+    }
+
+    #[test]
+    fn merge_engines_of_later_parts_are_neither_read_nor_written() {
+        for engine in ["partial-update", "aggregation", "first-row"] {
+            let schema = with(&[("merge-engine", engine)]);
+            for result in [check_readable(&schema), check_writable(&schema)] {
+                let error = result.unwrap_err();
+                assert_eq!(
+                    (error.kind(), error.context_value("option")),
+                    (ErrorKind::UnsupportedFeature, Some("merge-engine"))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn some_tables_are_read_but_not_written() {
+        for (key, value) in [
+            ("changelog-producer", "lookup"),
+            ("file.format", "orc"),
+            ("bucket", "-1"),
+            ("file-index.bloom-filter.columns", "v"),
+            ("data-file.external-paths", "file:///x"),
+            ("tag.automatic-creation", "batch"),
+        ] {
+            let schema = with(&[(key, value)]);
+            check_readable(&schema).unwrap();
+            assert_eq!(check_writable(&schema).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{key}");
+        }
+    }
+
+    #[test]
+    fn some_tables_are_not_even_read() {
+        for (key, value) in [
+            ("deletion-vectors.enabled", "true"),
+            ("type", "format-table"),
+            ("row-tracking.enabled", "true"),
+            ("data-evolution.enabled", "true"),
+            ("pk-clustering-override", "true"),
+            ("query-auth.enabled", "true"),
+            ("record-level.expire-time", "1 d"),
+            ("bucket", "-2"),
+            ("scan.fallback-branch", "b"),
+            ("manifest.format", "orc"),
+        ] {
+            let error = check_readable(&with(&[(key, value)])).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(key)));
+        }
+    }
+
+    #[test]
+    fn defaults_and_tuning_of_other_engines_do_not_matter() {
+        let schema = with(&[
+            ("merge-engine", "deduplicate"),
+            ("type", "table"),
+            ("deletion-vectors.enabled", "false"),
+            ("sink.parallelism", "4"),
+            ("changelog-producer", "none"),
+            ("file.format.per.level", "0:parquet"),
+            ("fields.v.aggregate-function", "max"),
+            ("snapshot.num-retained.max", "9"),
+        ]);
+        check_writable(&schema).unwrap();
+    }
+
+    #[test]
+    fn unsupported_types_name_their_column() {
+        let error = table(&[("a", "ARRAY<VARIANT>")], &[], &[], &[]).into_schema().unwrap_err();
+        assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::UnsupportedFeature, Some("a")));
+    }
+}

@@ -1,0 +1,180 @@
+//! The `schema/` directory of a table or branch (format chapter 2.5; `SchemaManager`).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{SchemaChange, TableSchema, change};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::FileIoRef;
+use crate::snapshot::SnapshotManager;
+
+/// How often a change is applied anew because another writer took the next id.
+const RETRIES: usize = 100;
+
+/// The schemas of one branch. What was read once is kept: a schema file never changes.
+#[derive(Debug)]
+pub struct SchemaManager {
+    fs: FileIoRef,
+    root: String,
+    cache: Mutex<HashMap<i64, Arc<TableSchema>>>,
+}
+
+impl SchemaManager {
+    /// The schemas below `branch_root` (`path::branch_root`).
+    pub fn new(fs: FileIoRef, branch_root: &str) -> Self {
+        Self { fs, root: branch_root.trim_end_matches('/').to_owned(), cache: Mutex::default() }
+    }
+
+    /// `<branch root>/schema`
+    pub fn directory(&self) -> String {
+        format!("{}/schema", self.root)
+    }
+
+    /// Path of `schema-<id>`.
+    pub fn path(&self, id: i64) -> String {
+        format!("{}/schema/schema-{id}", self.root)
+    }
+
+    /// All ids, ascending. Other files in the directory do not matter.
+    pub fn ids(&self) -> Result<Vec<i64>> {
+        let files = self.fs.list(&self.directory())?;
+        let mut ids: Vec<i64> = files.iter().filter(|f| !f.is_dir).filter_map(|f| id_of(&f.path)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// The schema with the largest id; `None` when there is no table.
+    pub fn latest(&self) -> Result<Option<Arc<TableSchema>>> {
+        self.ids()?.last().map(|id| self.get(*id)).transpose()
+    }
+
+    /// One schema.
+    pub fn get(&self, id: i64) -> Result<Arc<TableSchema>> {
+        if let Some(schema) = self.lock().get(&id) {
+            return Ok(schema.clone());
+        }
+        let path = self.path(id);
+        let bytes = self.fs.read(&path).map_err(|e| match e.kind() {
+            ErrorKind::FileNotFound => Error::new(ErrorKind::FileNotFound, format!("the schema {id} is missing"))
+                .with("file", &path)
+                .hint("data written with it cannot be read without it: restore the file"),
+            _ => e,
+        })?;
+        let schema = TableSchema::from_json(&path, &bytes)?;
+        if schema.id != id {
+            return Err(Error::corrupt(&path, 0, format!("the schema with id {id}"), format!("id {}", schema.id)));
+        }
+        let schema = Arc::new(schema);
+        self.lock().insert(id, schema.clone());
+        Ok(schema)
+    }
+
+    /// Publishes the first schema; `TableExists` when there is one already.
+    pub fn create(&self, schema: TableSchema) -> Result<Arc<TableSchema>> {
+        let exists = || Error::new(ErrorKind::TableExists, "the table exists already").with("file", self.directory());
+        if !self.ids()?.is_empty() || !self.publish(&schema)? {
+            return Err(exists());
+        }
+        self.get(schema.id)
+    }
+
+    /// Applies changes to the latest schema and publishes the result, again when another writer was faster.
+    pub fn commit_changes(&self, changes: &[SchemaChange]) -> Result<Arc<TableSchema>> {
+        for _ in 0..RETRIES {
+            let Some(old) = self.latest()? else {
+                return Err(Error::new(ErrorKind::TableNotFound, "there is no schema").with("file", self.directory()));
+            };
+            let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
+            let new = change::apply(&old, changes, has_snapshots)?;
+            if self.publish(&new)? {
+                return self.get(new.id);
+            }
+        }
+        let message = "the schema could not be changed: other writers changed it each time";
+        Err(Error::new(ErrorKind::CommitRetriesExhausted, message).with("file", self.directory()))
+    }
+
+    /// `false`: another writer has that id.
+    fn publish(&self, schema: &TableSchema) -> Result<bool> {
+        match self.fs.publish(&self.path(schema.id), schema.to_json()?.as_bytes(), true) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::FileExists => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<TableSchema>>> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `.../schema-12` → 12; `None` for temporary and foreign files.
+fn id_of(path: &str) -> Option<i64> {
+    let name = path.rsplit('/').next()?.strip_prefix("schema-")?;
+    let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+    digits.then(|| name.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::new_table::tests::table;
+    use super::*;
+    use crate::fs::FaultFileIo;
+
+    fn manager() -> (Arc<FaultFileIo>, SchemaManager) {
+        let fs = Arc::new(FaultFileIo::new());
+        (fs.clone(), SchemaManager::new(fs, "/t"))
+    }
+
+    fn first() -> TableSchema {
+        table(&[("k", "INT")], &["k"], &[], &[("bucket", "1")]).into_schema().unwrap()
+    }
+
+    #[test]
+    fn a_table_without_schemas_has_no_latest_one() {
+        assert_eq!(manager().1.latest().unwrap(), None);
+    }
+
+    #[test]
+    fn stray_and_temporary_files_do_not_matter() {
+        let (fs, manager) = manager();
+        manager.create(first()).unwrap();
+        for name in [".schema-7.0f.tmp", "schema-9.tmp", "schema-", "schema-x", "schema--3", "README"] {
+            fs.put(&format!("/t/schema/{name}"), b"junk");
+        }
+        assert_eq!(manager.ids().unwrap(), [0]);
+        assert_eq!(manager.latest().unwrap().unwrap().id, 0);
+    }
+
+    #[test]
+    fn creating_twice_is_an_error() {
+        let (_, manager) = manager();
+        manager.create(first()).unwrap();
+        assert_eq!(manager.create(first()).unwrap_err().kind(), ErrorKind::TableExists);
+    }
+
+    #[test]
+    fn the_id_inside_must_be_the_number_of_the_file() {
+        let (fs, manager) = manager();
+        fs.put("/t/schema/schema-5", first().to_json().unwrap().as_bytes());
+        assert_eq!(manager.latest().unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn a_missing_schema_says_which() {
+        let error = manager().1.get(3).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::FileNotFound, Some("/t/schema/schema-3")));
+    }
+
+    #[test]
+    fn changes_get_the_next_id_and_keep_the_old_schema() {
+        let (_, manager) = manager();
+        manager.create(first()).unwrap();
+        let change = SchemaChange::SetOption { key: "write-only".into(), value: "true".into() };
+        let new = manager.commit_changes(&[change]).unwrap();
+        assert_eq!((new.id, new.options["write-only"].as_str()), (1, "true"));
+        assert!(!manager.get(0).unwrap().options.contains_key("write-only"));
+        assert_eq!(manager.latest().unwrap().unwrap(), new);
+    }
+}

@@ -1,0 +1,337 @@
+//! Rules about options and their combinations (semantics b.8; `SchemaValidation`).
+
+use super::TableSchema;
+use super::validate::{illegal, no_such_column};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
+use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool};
+use crate::row::datum_from_text;
+use crate::stats::StatsMode;
+use crate::types::TypeKind;
+
+/// Compressions of Parquet files.
+const COMPRESSIONS: &[&str] = &["none", "uncompressed", "zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli"];
+/// Codecs of manifests.
+const MANIFEST_COMPRESSIONS: &[&str] = &["none", "null", "zstd", "zstandard", "snappy", "deflate"];
+
+pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    for (key, value) in &schema.options {
+        if let Some(known) = find(key) {
+            check_value(&known, key, value)?;
+        }
+    }
+    check_field_options(schema)?;
+    check_sequence(schema, options)?;
+    check_row_kind(schema, options)?;
+    check_engine(options)?;
+    check_changelog(schema, options)?;
+    check_deletion_vectors(options)?;
+    check_numbers(options)?;
+    check_texts(options)?;
+    check_default_values(schema)
+}
+
+fn forbidden(option: &str, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidOption, message).with("option", option)
+}
+
+/// `fields.<column>.<suffix>` name columns that exist.
+fn check_field_options(schema: &TableSchema) -> Result<()> {
+    for key in schema.options.keys().filter(|key| key.starts_with("fields.")) {
+        let Some(columns) = FIELD_OPTIONS.iter().find_map(|known| column_of_field_option(key, known.key)) else {
+            continue;
+        };
+        for column in columns.split(',').filter(|column| *column != "default-aggregate-function") {
+            if schema.field(column).is_none() {
+                return Err(no_such_column(schema, column, &format!("'{key}'")).with("option", key));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_sequence(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "sequence.field";
+    let fields = &options.sequence_fields;
+    for (at, name) in fields.iter().enumerate() {
+        let Some(field) = schema.field(name) else {
+            return Err(no_such_column(schema, name, "'sequence.field'").with("option", OPTION));
+        };
+        if field.data_type.is_nested() {
+            let message = format!("a column of type {} has no order, it cannot be a sequence field", field.data_type);
+            return Err(forbidden(OPTION, message).with("column", name));
+        }
+        if fields.iter().take(at).any(|earlier| earlier == name) {
+            return Err(forbidden(OPTION, format!("'sequence.field' names '{name}' twice")));
+        }
+        if schema.options.contains_key(&format!("fields.{name}.aggregate-function")) {
+            return Err(forbidden(OPTION, format!("the sequence field '{name}' cannot be aggregated")));
+        }
+    }
+    if fields.is_empty() {
+        return Ok(());
+    }
+    if !schema.has_primary_key() {
+        return Err(forbidden(OPTION, "'sequence.field' needs a primary key"));
+    }
+    if options.merge_engine == MergeEngine::FirstRow {
+        return Err(forbidden(
+            OPTION,
+            "'merge-engine' = 'first-row' keeps the first row, it takes no 'sequence.field'",
+        ));
+    }
+    match schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
+        Some(key) => {
+            let message = "'sequence.field' needs every partition column in the primary key";
+            Err(forbidden(OPTION, message).with("column", key))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_row_kind(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    let Some(name) = &options.rowkind_field else { return Ok(()) };
+    match schema.field(name) {
+        None => Err(no_such_column(schema, name, "'rowkind.field'").with("option", "rowkind.field")),
+        Some(field) if matches!(field.data_type.kind, TypeKind::Char(_) | TypeKind::VarChar(_)) => Ok(()),
+        Some(field) => {
+            let message = format!("'rowkind.field' is a text (+I, -U, +U, -D), not {}", field.data_type);
+            Err(forbidden("rowkind.field", message).with("column", name))
+        }
+    }
+}
+
+fn check_engine(options: &CoreOptions) -> Result<()> {
+    let producer = options.changelog_producer;
+    if options.merge_engine == MergeEngine::FirstRow
+        && !matches!(producer, ChangelogProducer::None | ChangelogProducer::Lookup)
+    {
+        let message = format!(
+            "'merge-engine' = 'first-row' and 'changelog-producer' = '{}' exclude each other",
+            producer.as_str()
+        );
+        return Err(forbidden("changelog-producer", message).hint("use 'none' or 'lookup'"));
+    }
+    Ok(())
+}
+
+fn check_changelog(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    let producer = options.changelog_producer;
+    let reads_overwrites =
+        options.get("streaming-read-overwrite").is_some_and(|text| parse_bool(text).unwrap_or(false));
+    if !schema.has_primary_key() {
+        if producer != ChangelogProducer::None {
+            return Err(forbidden("changelog-producer", "'changelog-producer' needs a primary key"));
+        }
+        if reads_overwrites {
+            let hint = "for append tables there is 'streaming-read-append-overwrite'";
+            return Err(
+                forbidden("streaming-read-overwrite", "'streaming-read-overwrite' needs a primary key").hint(hint)
+            );
+        }
+        if options.bucket == -1 && options.full_compaction_delta_commits.is_some() {
+            let message = "'full-compaction.delta-commits' needs a number of buckets";
+            return Err(forbidden("full-compaction.delta-commits", message));
+        }
+    }
+    let by_compaction = matches!(producer, ChangelogProducer::Lookup | ChangelogProducer::FullCompaction);
+    if reads_overwrites && by_compaction {
+        let message = "'streaming-read-overwrite' would read changes twice with this 'changelog-producer'";
+        return Err(forbidden("streaming-read-overwrite", message));
+    }
+    if options.full_compaction_delta_commits.is_some() && producer == ChangelogProducer::Lookup {
+        let message = "'full-compaction.delta-commits' and 'changelog-producer' = 'lookup' exclude each other";
+        return Err(forbidden("full-compaction.delta-commits", message));
+    }
+    Ok(())
+}
+
+fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "deletion-vectors.enabled";
+    if !options.deletion_vectors_enabled {
+        return Ok(());
+    }
+    if options.changelog_producer == ChangelogProducer::FullCompaction {
+        let message = "deletion vectors and 'changelog-producer' = 'full-compaction' exclude each other";
+        return Err(forbidden(OPTION, message).hint("use 'none', 'input' or 'lookup'"));
+    }
+    if options.merge_engine == MergeEngine::FirstRow {
+        return Err(forbidden(OPTION, "'merge-engine' = 'first-row' deletes no rows, it takes no deletion vectors"));
+    }
+    if options.get("lookup-wait").is_some_and(|text| !parse_bool(text).unwrap_or(true)) {
+        let message = "with deletion vectors 'lookup-wait' = 'false' hides rows for an unknown time";
+        return Err(forbidden("lookup-wait", message));
+    }
+    Ok(())
+}
+
+fn check_numbers(options: &CoreOptions) -> Result<()> {
+    let number = |key: &str, default: i64| {
+        options.get(key).map_or(default, |text| text.trim().parse::<i64>().unwrap_or(default))
+    };
+    if options.target_file_row_num == 0 {
+        return Err(forbidden("target-file-row-num", "'target-file-row-num' must be at least 1"));
+    }
+    if options.target_file_size == Some(0) {
+        return Err(forbidden("target-file-size", "'target-file-size' must be at least 1 byte"));
+    }
+    if options.num_levels < 2 {
+        return Err(forbidden("num-levels", "'num-levels' must be at least 2"));
+    }
+    let mut defaults = (10, i64::from(i32::MAX));
+    for (kind, least, most) in [
+        ("snapshot", "snapshot.num-retained.min", "snapshot.num-retained.max"),
+        ("changelog", "changelog.num-retained.min", "changelog.num-retained.max"),
+    ] {
+        let (min, max) = (number(least, defaults.0), number(most, defaults.1));
+        if min < 1 {
+            return Err(forbidden(least, format!("at least 1 {kind} is kept")));
+        }
+        if min > max {
+            return Err(forbidden(least, format!("'{least}' = {min} is larger than '{most}' = {max}")));
+        }
+        defaults = (min, max);
+    }
+    Ok(())
+}
+
+fn check_texts(options: &CoreOptions) -> Result<()> {
+    let modes = std::iter::once(("metadata.stats-mode", &options.stats_mode))
+        .chain(options.stats_mode_per_level.values().map(|mode| ("metadata.stats-mode.per.level", mode)))
+        .chain(options.changelog_stats_mode.iter().map(|mode| ("changelog-file.stats-mode", mode)))
+        .chain(options.field_stats_mode.values().map(|mode| ("fields.<column>.stats-mode", mode)));
+    for (key, mode) in modes {
+        StatsMode::parse(mode).map_err(|e| e.with("option", key))?;
+    }
+    let compressions = std::iter::once(("file.compression", &options.file_compression))
+        .chain(options.file_compression_per_level.values().map(|name| ("file.compression.per.level", name)));
+    for (key, name) in compressions {
+        one_of(key, name, COMPRESSIONS)?;
+    }
+    one_of("manifest.compression", &options.manifest_compression, MANIFEST_COMPRESSIONS)?;
+    for (key, prefix) in
+        [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
+    {
+        if prefix.contains('/') || prefix.starts_with('.') {
+            return Err(forbidden(key, format!("'{prefix}' cannot begin a file name")));
+        }
+    }
+    if options.partition_default_name.trim().is_empty() || options.partition_default_name.contains('/') {
+        let message = format!("'{}' cannot be a directory name", options.partition_default_name);
+        return Err(forbidden("partition.default-name", message));
+    }
+    Ok(())
+}
+
+fn one_of(key: &str, name: &str, allowed: &[&str]) -> Result<()> {
+    if allowed.contains(&name.trim().to_ascii_lowercase().as_str()) {
+        return Ok(());
+    }
+    Err(forbidden(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", "))))
+}
+
+/// A default value is a text of the column's type.
+fn check_default_values(schema: &TableSchema) -> Result<()> {
+    for field in &schema.fields {
+        let Some(text) = &field.default_value else { continue };
+        if field.data_type.is_nested() {
+            let message = format!("a column of type {} cannot have a default value", field.data_type);
+            return Err(illegal(message).with("column", &field.name));
+        }
+        let bare = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap_or(text);
+        datum_from_text(bare, &field.data_type).map_err(|e| {
+            let message = format!("the default value '{text}' is not a {}", field.data_type.kind);
+            illegal(message).with("column", &field.name).caused_by(e)
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::new_table::tests::table;
+    use super::*;
+
+    const COLUMNS: &[(&str, &str)] = &[("k", "INT"), ("v", "STRING"), ("ts", "TIMESTAMP(3)"), ("m", "MAP<INT, INT>")];
+
+    fn keyed(options: &[(&str, &str)]) -> Result<TableSchema> {
+        let mut all = vec![("bucket", "1")];
+        all.extend(options);
+        table(COLUMNS, &["k"], &[], &all).into_schema()
+    }
+
+    #[test]
+    fn combinations_that_paimon_forbids_are_refused_before_anything_else() {
+        for (option, options) in [
+            ("sequence.field", &[("merge-engine", "first-row"), ("sequence.field", "ts")][..]),
+            ("deletion-vectors.enabled", &[("merge-engine", "first-row"), ("deletion-vectors.enabled", "true")]),
+            ("changelog-producer", &[("merge-engine", "first-row"), ("changelog-producer", "input")]),
+            (
+                "deletion-vectors.enabled",
+                &[("deletion-vectors.enabled", "true"), ("changelog-producer", "full-compaction")],
+            ),
+            ("lookup-wait", &[("deletion-vectors.enabled", "true"), ("lookup-wait", "false")]),
+            (
+                "full-compaction.delta-commits",
+                &[("changelog-producer", "lookup"), ("full-compaction.delta-commits", "3")],
+            ),
+            ("sequence.field", &[("sequence.field", "ts,ts")]),
+            ("sequence.field", &[("sequence.field", "m")]),
+            ("sequence.field", &[("sequence.field", "v"), ("fields.v.aggregate-function", "max")]),
+            ("rowkind.field", &[("rowkind.field", "ts")]),
+            ("snapshot.num-retained.min", &[("snapshot.num-retained.max", "3")]),
+            ("target-file-row-num", &[("target-file-row-num", "0")]),
+            ("file.compression", &[("file.compression", "rar")]),
+            ("metadata.stats-mode", &[("metadata.stats-mode", "truncate(0)")]),
+            ("data-file.prefix", &[("data-file.prefix", "a/b")]),
+        ] {
+            let error = keyed(options).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.context_value("option")),
+                (ErrorKind::InvalidOption, Some(option)),
+                "{options:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn options_that_name_columns_name_existing_ones() {
+        for (key, value) in [("sequence.field", "tss"), ("rowkind.field", "kind"), ("fields.w.stats-mode", "none")] {
+            let error = keyed(&[(key, value)]).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::IllegalSchema, Some(key)));
+        }
+    }
+
+    #[test]
+    fn good_combinations_pass() {
+        keyed(&[
+            ("sequence.field", "ts,v"),
+            ("sequence.field.sort-order", "descending"),
+            ("rowkind.field", "v"),
+            ("ignore-delete", "true"),
+            ("fields.v.stats-mode", "none"),
+            ("file.compression", "LZ4"),
+        ])
+        .unwrap();
+    }
+
+    #[test]
+    fn options_of_keys_need_keys() {
+        for options in [
+            &[("sequence.field", "ts")][..],
+            &[("changelog-producer", "input")],
+            &[("full-compaction.delta-commits", "2")],
+        ] {
+            assert_eq!(table(COLUMNS, &[], &[], options).into_schema().unwrap_err().kind(), ErrorKind::InvalidOption);
+        }
+    }
+
+    #[test]
+    fn default_values_have_the_type_of_their_column() {
+        let mut new = table(COLUMNS, &[], &[], &[]);
+        new.fields[0].default_value = Some("'7'".into());
+        new.clone().into_schema().unwrap();
+        new.fields[0].default_value = Some("seven".into());
+        assert_eq!(new.into_schema().unwrap_err().context_value("column"), Some("k"));
+    }
+}
