@@ -7,5 +7,7 @@
     reason = "tests may stop at the first surprise"
 )]
 
+mod fixtures;
 mod layers;
+mod metadata;
 mod vectors;

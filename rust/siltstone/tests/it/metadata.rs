@@ -1,0 +1,267 @@
+//! Snapshots and manifests of the golden tables, against what Java decodes from the same files.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use chrono::NaiveDateTime;
+use serde_json::{Value, json};
+use siltstone::{
+    ErrorKind,
+    format::avro::{Compression, ContainerReader},
+    fs::FileIoRef,
+    manifest::{
+        DataFileMeta, EntryKind, FileSource, IndexManifestEntry, ManifestEntry, ManifestFileMeta,
+        decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
+        encode_manifest_list,
+    },
+    snapshot::{Snapshot, SnapshotManager, TagManager},
+    stats::SimpleStats,
+};
+
+use crate::fixtures::{ROOT, all, fixture};
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, b| {
+        write!(out, "{b:02x}").unwrap();
+        out
+    })
+}
+
+fn kind(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Add => "ADD",
+        EntryKind::Delete => "DELETE",
+    }
+}
+
+/// Sets `expected`'s keys that our metadata has undecoded to what we have in hex, and leaves the rest to compare.
+fn stats_of(stats: &SimpleStats) -> Value {
+    json!({"min_hex": hex(&stats.min_values), "max_hex": hex(&stats.max_values), "null_counts": stats.null_counts})
+}
+
+fn file_of(f: &DataFileMeta) -> Value {
+    json!({
+        "file_name": f.file_name,
+        "file_size": f.file_size,
+        "row_count": f.row_count,
+        "min_key_hex": hex(&f.min_key),
+        "max_key_hex": hex(&f.max_key),
+        "key_stats": stats_of(&f.key_stats),
+        "value_stats": stats_of(&f.value_stats),
+        "min_sequence_number": f.min_sequence_number,
+        "max_sequence_number": f.max_sequence_number,
+        "schema_id": f.schema_id,
+        "level": f.level,
+        "extra_files": f.extra_files,
+        "creation_time": f.creation_time,
+        "delete_row_count": f.delete_row_count,
+        "embedded_index": f.embedded_file_index.as_deref().map(hex),
+        "file_source": f.file_source.map(|s| match s {
+            FileSource::Append => "APPEND",
+            FileSource::Compact => "COMPACT",
+        }),
+        "value_stats_cols": f.value_stats_cols,
+        "external_path": f.external_path,
+        "first_row_id": f.first_row_id,
+    })
+}
+
+fn entry_of(e: &ManifestEntry) -> Value {
+    json!({
+        "kind": kind(e.kind),
+        "partition_hex": hex(&e.partition),
+        "bucket": e.bucket,
+        "total_buckets": e.total_buckets,
+        "file": file_of(&e.file),
+    })
+}
+
+fn list_entry_of(m: &ManifestFileMeta) -> Value {
+    json!({
+        "file_name": m.file_name,
+        "file_size": m.file_size,
+        "num_added_files": m.num_added_files,
+        "num_deleted_files": m.num_deleted_files,
+        "schema_id": m.schema_id,
+        "partition_stats": stats_of(&m.partition_stats),
+        "minBucket": m.min_bucket,
+        "maxBucket": m.max_bucket,
+        "minLevel": m.min_level,
+        "maxLevel": m.max_level,
+        "minRowId": m.min_row_id,
+        "maxRowId": m.max_row_id,
+    })
+}
+
+fn index_entry_of(e: &IndexManifestEntry) -> Value {
+    let ranges = e.deletion_vectors.iter().flatten().map(|v| {
+        json!({"data_file": v.data_file_name, "offset": v.offset, "length": v.length, "cardinality": v.cardinality})
+    });
+    json!({
+        "kind": kind(e.kind),
+        "bucket": e.bucket,
+        "index_type": e.index_type,
+        "file_name": e.file_name,
+        "file_size": e.file_size,
+        "row_count": e.row_count,
+        "dv_ranges": ranges.collect::<Vec<_>>(),
+    })
+}
+
+/// Keys that the oracle leaves out: empty statistics of append tables, and what 2.x added to snapshots.
+const UNTOLD: [&str; 4] = ["key_stats", "uuid", "writerVersion", "operation"];
+
+/// Every key of `ours` must be in `theirs` with the same value; times are compared as milliseconds.
+fn assert_covered(what: &str, ours: &Value, theirs: &Value) {
+    match (ours, theirs) {
+        (Value::Object(a), Value::Object(b)) => {
+            for (key, value) in a {
+                match (value, b.get(key)) {
+                    (_, Some(other)) => assert_covered(&format!("{what}.{key}"), value, other),
+                    (Value::Array(empty), None) if empty.is_empty() => {}
+                    (_, None) if UNTOLD.contains(&key.as_str()) => {}
+                    _ => panic!("{what}.{key}: Java does not tell it"),
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            assert_eq!(a.len(), b.len(), "{what}");
+            a.iter().zip(b).enumerate().for_each(|(i, (x, y))| assert_covered(&format!("{what}[{i}]"), x, y));
+        }
+        (Value::Number(millis), Value::String(time)) => {
+            let time = NaiveDateTime::parse_from_str(time, "%Y-%m-%dT%H:%M:%S%.f")
+                .or_else(|_| NaiveDateTime::parse_from_str(time, "%Y-%m-%dT%H:%M"));
+            assert_eq!(millis.as_i64(), time.ok().map(|t| t.and_utc().timestamp_millis()), "{what}");
+        }
+        _ => assert_eq!(ours, theirs, "{what}"),
+    }
+}
+
+/// Lines of one type in a golden table's metadata, with the file's bytes. Formats other than Avro are left out.
+fn each_file(line_type: &str, list: &str, check: impl Fn(&str, &str, &[u8], &Value)) -> usize {
+    let mut files = 0;
+    for table in all().iter().filter(|t| !matches!(t.name.as_str(), "manifest_format_orc" | "manifest_format_parquet"))
+    {
+        for line in table.meta().iter().filter(|line| line["type"] == line_type) {
+            let name = line["name"].as_str().expect("a name");
+            if let Some(bytes) = table.manifest(name) {
+                check(&table.writer(), &format!("{}/{name}", table.name), bytes, &line[list]);
+                files += 1;
+            }
+        }
+    }
+    files
+}
+
+/// The same header and, decompressed, the same blocks; only the sync marker is random.
+fn assert_same_container(what: &str, java: &[u8], ours: &[u8]) {
+    let (a, b) = (ContainerReader::open(what, java).unwrap(), ContainerReader::open(what, ours).unwrap());
+    let header = java.windows(16).position(|w| w == &java[java.len() - 16..]).expect("the sync marker");
+    assert_eq!(java[..header], ours[..header], "{what}: header");
+    assert_eq!(a.blocks.len(), b.blocks.len(), "{what}: blocks");
+    for (x, y) in a.blocks.iter().zip(&b.blocks) {
+        assert_eq!((x.count, a.plain(x).unwrap()), (y.count, b.plain(y).unwrap()), "{what}");
+    }
+}
+
+fn compression_of(what: &str, bytes: &[u8]) -> Compression {
+    ContainerReader::open(what, bytes).unwrap().compression
+}
+
+const SAME_LAYOUT: &str = "paimon 1.4.2";
+
+#[test]
+fn manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
+    let files = each_file("manifest", "entries", |writer, what, bytes, expected| {
+        let entries = decode_manifest(what, bytes).unwrap();
+        assert_covered(what, &Value::Array(entries.iter().map(entry_of).collect()), expected);
+        let ours = encode_manifest(&entries, compression_of(what, bytes)).unwrap();
+        assert_eq!(decode_manifest(what, &ours).unwrap(), entries, "{what}");
+        if writer == SAME_LAYOUT {
+            assert_same_container(what, bytes, &ours);
+        }
+    });
+    assert!(files > 1000, "{files}");
+}
+
+#[test]
+fn manifest_lists_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
+    let files = each_file("manifest_list", "manifests", |writer, what, bytes, expected| {
+        let manifests = decode_manifest_list(what, bytes).unwrap();
+        assert_covered(what, &Value::Array(manifests.iter().map(list_entry_of).collect()), expected);
+        let ours = encode_manifest_list(&manifests, compression_of(what, bytes)).unwrap();
+        assert_eq!(decode_manifest_list(what, &ours).unwrap(), manifests, "{what}");
+        if writer == SAME_LAYOUT && !manifests.is_empty() {
+            assert_same_container(what, bytes, &ours);
+        }
+    });
+    assert!(files > 1900, "{files}");
+}
+
+#[test]
+fn index_manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
+    let files = each_file("index_manifest", "entries", |writer, what, bytes, expected| {
+        let entries = decode_index_manifest(what, bytes).unwrap();
+        assert_covered(what, &Value::Array(entries.iter().map(index_entry_of).collect()), expected);
+        let ours = encode_index_manifest(&entries, compression_of(what, bytes)).unwrap();
+        assert_eq!(decode_index_manifest(what, &ours).unwrap(), entries, "{what}");
+        if writer == SAME_LAYOUT {
+            assert_same_container(what, bytes, &ours);
+        }
+    });
+    assert!(files > 70, "{files}");
+}
+
+#[test]
+fn manifests_in_other_formats_are_refused_by_name() {
+    for format in ["orc", "parquet"] {
+        let table = fixture(&format!("manifest_format_{format}"));
+        let (name, bytes) = table.files.iter().find(|(name, _)| name.starts_with("manifest/manifest-")).unwrap();
+        let e = decode_manifest(name, bytes).expect_err("not Avro");
+        assert_eq!(e.kind(), ErrorKind::UnsupportedFeature);
+        assert!(e.message().contains(format), "{e}");
+    }
+}
+
+#[test]
+fn snapshots_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
+    let mut same = 0;
+    for table in all() {
+        for (name, bytes) in table.files.iter().filter(|(name, _)| name.contains("snapshot/snapshot-")) {
+            let Ok(snapshot) = Snapshot::from_json(name, bytes) else {
+                assert!(!name.rsplit('-').next().unwrap().bytes().all(|b| b.is_ascii_digit()), "{}/{name}", table.name);
+                continue;
+            };
+            let text = snapshot.to_json().unwrap();
+            assert_eq!(Snapshot::from_json(name, text.as_bytes()).unwrap(), snapshot);
+            // releases up to 1.3 wrote `logOffsets`, which has no meaning
+            if table.writer() == SAME_LAYOUT {
+                assert_eq!(text, String::from_utf8_lossy(bytes), "{}/{name}", table.name);
+                same += 1;
+            }
+        }
+        for line in table.meta().iter().filter(|line| line["type"] == "snapshot") {
+            let expected = &line["snapshot"];
+            let Some(bytes) = table.files.get(&format!("snapshot/snapshot-{}", expected["id"])) else {
+                continue;
+            };
+            let ours = serde_json::to_value(Snapshot::from_json(&table.name, bytes).unwrap()).unwrap();
+            assert_covered(&table.name, &ours, expected);
+        }
+    }
+    assert!(same > 800, "{same}");
+}
+
+#[test]
+fn every_golden_table_has_a_latest_snapshot_whatever_its_hints_say() {
+    for table in all() {
+        let io: FileIoRef = Arc::new(table.io());
+        let manager = SnapshotManager::new(Arc::clone(&io), ROOT);
+        let listed = manager.ids().unwrap();
+        assert_eq!(manager.latest_id().unwrap(), listed.last().copied(), "{}", table.name);
+        assert_eq!(manager.earliest_id().unwrap(), listed.first().copied(), "{}", table.name);
+        assert_eq!(manager.latest().unwrap().map(|s| s.id), listed.last().copied(), "{}", table.name);
+        for (name, snapshot) in TagManager::new(io, ROOT).list().unwrap() {
+            assert!(snapshot.id > 0, "{name}");
+        }
+    }
+}
