@@ -1,1 +1,14 @@
-//! placeholder
+//! The table object: everything a user asks of one table, in the words of the public API.
+//!
+//! Thin on purpose: arguments become requests of `operation`, answers become reports.
+
+mod maintain;
+mod open;
+mod scan;
+mod versions;
+mod write;
+
+pub use maintain::{CompactArgs, run_compaction_task};
+pub use open::{MAIN_BRANCH, Table, local_path};
+pub use scan::{ReadableSplit, ScanArgs};
+pub use write::{CommitReport, TableWriter};

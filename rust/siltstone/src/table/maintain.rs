@@ -1,0 +1,144 @@
+//! Compaction as plan, tasks and messages; changes of the definition.
+
+use serde_json::{Value, json};
+
+use super::{Table, scan::filter};
+use crate::{
+    Error, ErrorKind, Result,
+    manifest::DataFileMeta,
+    operation::{
+        CommitMessage,
+        commit::PartitionSpec,
+        compact::{CompactRequest, CompactionTask, plan_compaction, run_task},
+    },
+    predicate::{CompareOp, Predicate},
+    row::datum_from_text,
+    schema::SchemaChange,
+};
+
+/// What to compact.
+#[derive(Clone, Debug, Default)]
+pub struct CompactArgs {
+    /// Merge each bucket into one run.
+    pub full: bool,
+    /// Predicate over partition columns, SQL.
+    pub filter_sql: Option<String>,
+    /// The same as JSON.
+    pub filter_json: Option<String>,
+    /// Partition specs, partial ones included.
+    pub partitions: Option<Vec<PartitionSpec>>,
+    /// Only partitions not written for this long.
+    pub idle_millis: Option<i64>,
+}
+
+impl Table {
+    /// What a compaction would do: a description and a token for each task.
+    pub fn plan_compaction(&self, args: &CompactArgs) -> Result<Vec<(Value, Vec<u8>)>> {
+        let fields = &self.context().schema.fields;
+        let mut parts = Vec::new();
+        parts.extend(filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?);
+        if let Some(specs) = &args.partitions {
+            let specs: Result<Vec<Predicate>> = specs.iter().map(|s| self.spec_predicate(s)).collect();
+            parts.push(Predicate::Or(specs?));
+        }
+        let request = CompactRequest {
+            full: args.full,
+            filter: (!parts.is_empty()).then_some(Predicate::And(parts)),
+            idle_millis: args.idle_millis,
+            dynamic_options: self.dynamic_options().clone(),
+            ..CompactRequest::default()
+        };
+        let plan = plan_compaction(self.context(), &request)?;
+        plan.tasks.iter().map(|t| Ok((self.describe_task(t)?, t.to_bytes()?))).collect()
+    }
+
+    fn describe_task(&self, task: &CompactionTask) -> Result<Value> {
+        let path = self.context().paths.partition_path(&task.bucket.partition)?;
+        Ok(json!({
+            "partition": path.trim_end_matches('/'),
+            "bucket": task.bucket.bucket,
+            "files": task.files.len(),
+            "bytes": total(&task.files, |f| f.file_size),
+            "rows": total(&task.files, |f| f.row_count),
+        }))
+    }
+
+    /// `dt=x AND hour=7` of a partition spec.
+    fn spec_predicate(&self, spec: &PartitionSpec) -> Result<Predicate> {
+        let schema = &self.context().schema;
+        let terms: Result<Vec<Predicate>> = spec
+            .iter()
+            .map(|(column, value)| {
+                if !schema.partition_keys.contains(column) {
+                    return Err(Error::new(
+                        ErrorKind::InvalidArgument,
+                        format!("'{column}' is not a partition column"),
+                    )
+                    .hint(format!("partition columns are: {}", schema.partition_keys.join(", "))));
+                }
+                let field = schema
+                    .field(column)
+                    .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, format!("no column '{column}'")))?;
+                Ok(match value {
+                    Some(text) if *text != self.context().options.partition_default_name => Predicate::Compare {
+                        column: column.clone(),
+                        op: CompareOp::Eq,
+                        value: datum_from_text(text, &field.data_type)?,
+                    },
+                    _ => Predicate::IsNull(column.clone()),
+                })
+            })
+            .collect();
+        Ok(Predicate::And(terms?))
+    }
+
+    /// Counts of what compaction messages replace, for reports.
+    pub fn describe_messages(messages: &[CommitMessage]) -> Value {
+        let before: Vec<&DataFileMeta> = messages.iter().flat_map(|m| &m.compact.compact_before).collect();
+        let after: Vec<&DataFileMeta> = messages.iter().flat_map(|m| &m.compact.compact_after).collect();
+        json!({
+            "tasks": messages.len(),
+            "files_before": before.len(),
+            "files_after": after.len(),
+            "bytes_before": before.iter().map(|f| f.file_size).sum::<i64>(),
+            "bytes_after": after.iter().map(|f| f.file_size).sum::<i64>(),
+            "rows_before": before.iter().map(|f| f.row_count).sum::<i64>(),
+            "rows_after": after.iter().map(|f| f.row_count).sum::<i64>(),
+        })
+    }
+
+    /// Applies changes given as JSON objects (`{"kind": "set_option", "key": ..., "value": ...}`) as one new schema.
+    pub fn alter(&mut self, changes: &str) -> Result<()> {
+        let values: Vec<Value> = serde_json::from_str(changes)
+            .map_err(|e| Error::new(ErrorKind::InvalidArgument, "changes are not JSON").caused_by(e))?;
+        let changes: Result<Vec<SchemaChange>> = values.iter().map(schema_change).collect();
+        self.context().schemas.commit_changes(&changes?).map_err(|e| e.with("table", &self.context().name))?;
+        self.reload()
+    }
+}
+
+/// Carries out one task of [`Table::plan_compaction`], wherever it arrived.
+pub fn run_compaction_task(token: &[u8]) -> Result<CommitMessage> {
+    let task = CompactionTask::from_bytes(token)?;
+    let fs = std::sync::Arc::new(crate::fs::LocalFileIo::new());
+    let table = Table::open_with(fs, &task.location, &task.branch, Some(task.schema_id), task.options.clone())?;
+    run_task(table.context(), &task)
+}
+
+fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {
+    files.iter().map(of).sum()
+}
+
+fn schema_change(value: &Value) -> Result<SchemaChange> {
+    let text = |key: &str| {
+        value.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
+            Error::new(ErrorKind::InvalidArgument, format!("a schema change lacks the text '{key}'")).with("change", value)
+        })
+    };
+    Ok(match text("kind")?.as_str() {
+        "set_option" => SchemaChange::SetOption { key: text("key")?, value: text("value")? },
+        "remove_option" => SchemaChange::RemoveOption { key: text("key")? },
+        "comment" => SchemaChange::SetComment { comment: text("comment").ok() },
+        other => return Err(Error::unsupported(format!("the schema change '{other}'"))),
+    })
+}

@@ -1,0 +1,169 @@
+//! Opening a table by its directory, and what it says about itself.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    Error, ErrorKind, Result,
+    fs::{FileIoRef, LocalFileIo},
+    io::TableContext,
+    options::CoreOptions,
+    path::PathFactory,
+    schema::{SchemaManager, TableSchema},
+};
+
+/// The branch that every table has.
+pub const MAIN_BRANCH: &str = "main";
+
+/// A table of one branch, with dynamic options on top of the stored ones.
+#[derive(Clone, Debug)]
+pub struct Table {
+    ctx: TableContext,
+    dynamic_options: BTreeMap<String, String>,
+}
+
+impl Table {
+    /// Opens the table whose directory is `location` on the local file system.
+    pub fn open(location: &str, branch: &str, dynamic_options: BTreeMap<String, String>) -> Result<Self> {
+        Self::open_with(Arc::new(LocalFileIo::new()), &local_path(location)?, branch, None, dynamic_options)
+    }
+
+    /// Opens a table on any storage, under its latest schema or a given one.
+    pub fn open_with(
+        fs: FileIoRef,
+        location: &str,
+        branch: &str,
+        schema_id: Option<i64>,
+        dynamic_options: BTreeMap<String, String>,
+    ) -> Result<Self> {
+        let root = PathFactory::branch_root(location, branch);
+        let schemas = Arc::new(SchemaManager::new(Arc::clone(&fs), &root));
+        let schema = match schema_id {
+            Some(id) => Some(schemas.get(id)?),
+            None => schemas.latest()?,
+        };
+        let schema = schema.ok_or_else(|| no_table(location, branch))?;
+        let name = name_of(location, branch);
+        let ctx = context(fs, name, location, branch, schema, schemas, &dynamic_options)?;
+        Ok(Self { ctx, dynamic_options })
+    }
+
+    /// What operations work with.
+    pub fn context(&self) -> &TableContext {
+        &self.ctx
+    }
+
+    /// Options given when the table was opened.
+    pub fn dynamic_options(&self) -> &BTreeMap<String, String> {
+        &self.dynamic_options
+    }
+
+    /// Stored options with the dynamic ones on top.
+    pub fn options(&self) -> BTreeMap<String, String> {
+        let mut all = self.ctx.schema.options.clone();
+        all.extend(self.dynamic_options.clone());
+        all
+    }
+
+    /// Reads the definition again, after a change of the schema.
+    pub fn reload(&mut self) -> Result<()> {
+        let fresh = Self::open_with(
+            Arc::clone(&self.ctx.fs),
+            &self.ctx.location,
+            &self.ctx.branch,
+            None,
+            self.dynamic_options.clone(),
+        )?;
+        *self = fresh;
+        Ok(())
+    }
+
+    /// Root of the branch: the directory of `schema/`, `snapshot/` and `tag/`.
+    pub fn branch_root(&self) -> String {
+        PathFactory::branch_root(&self.ctx.location, &self.ctx.branch)
+    }
+}
+
+fn context(
+    fs: FileIoRef,
+    name: String,
+    location: &str,
+    branch: &str,
+    schema: Arc<TableSchema>,
+    schemas: Arc<SchemaManager>,
+    dynamic: &BTreeMap<String, String>,
+) -> Result<TableContext> {
+    let mut all = schema.options.clone();
+    all.extend(dynamic.clone());
+    let options = Arc::new(CoreOptions::parse(&all).map_err(|e| e.with("table", &name))?);
+    let paths = Arc::new(PathFactory::new(location, &schema, &options)?);
+    Ok(TableContext {
+        fs,
+        name,
+        location: location.to_owned(),
+        branch: branch.to_owned(),
+        schema,
+        options,
+        paths,
+        schemas,
+    })
+}
+
+/// A plain absolute path from a path or a `file:` URI.
+pub fn local_path(location: &str) -> Result<String> {
+    let plain = match location.split_once(':') {
+        Some(("file", rest)) => {
+            let trimmed = rest.trim_start_matches('/');
+            format!("/{trimmed}")
+        }
+        Some((scheme, rest)) if rest.starts_with("//") => {
+            return Err(Error::unsupported(format!("the storage '{scheme}'"))
+                .with("path", location)
+                .hint("this version of siltstone works on local file systems"));
+        }
+        _ => location.to_owned(),
+    };
+    let absolute = std::path::absolute(&plain)
+        .map_err(|e| Error::new(ErrorKind::InvalidArgument, "not a path").with("path", location).caused_by(e))?;
+    let text = absolute.to_string_lossy();
+    Ok(if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text.into_owned() })
+}
+
+/// `db.table` from `.../db.db/table`, else the last part of the path; `$branch_b` behind it.
+fn name_of(location: &str, branch: &str) -> String {
+    let mut parts = location.rsplit('/');
+    let table = parts.next().unwrap_or(location);
+    let database = parts.next().and_then(|p| p.strip_suffix(".db"));
+    let name = database.map_or_else(|| table.to_owned(), |db| format!("{db}.{table}"));
+    if branch == MAIN_BRANCH { name } else { format!("{name}$branch_{branch}") }
+}
+
+fn no_table(location: &str, branch: &str) -> Error {
+    if branch == MAIN_BRANCH {
+        Error::new(ErrorKind::TableNotFound, "there is no Paimon table")
+            .with("path", location)
+            .hint("give the directory that holds schema/ and snapshot/")
+    } else {
+        Error::new(ErrorKind::BranchNotFound, format!("branch '{branch}' does not exist")).with("path", location)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_uris_and_relative_paths_become_absolute_paths() {
+        assert_eq!(local_path("file:///a/b/").unwrap(), "/a/b");
+        assert_eq!(local_path("file:/a/b").unwrap(), "/a/b");
+        assert_eq!(local_path("/a/b").unwrap(), "/a/b");
+        assert!(local_path("a/b").unwrap().starts_with('/'));
+        assert_eq!(local_path("s3://a/b").unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    }
+
+    #[test]
+    fn names_come_from_the_warehouse_layout() {
+        assert_eq!(name_of("/w/shop.db/orders", "main"), "shop.orders");
+        assert_eq!(name_of("/w/shop.db/orders", "b"), "shop.orders$branch_b");
+        assert_eq!(name_of("/tmp/table", "main"), "table");
+    }
+}

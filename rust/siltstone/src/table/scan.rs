@@ -1,0 +1,212 @@
+//! From the arguments of a read to its plan, and splits that travel to other processes.
+//!
+//! ```text
+//! split token: "STSP" | u8 version 1 | u32 LE length of header | header (JSON) | Paimon's DataSplit bytes
+//! ```
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use super::Table;
+use crate::{
+    Error, ErrorKind, Result,
+    fs::LocalFileIo,
+    io::BatchStream,
+    operation::{
+        Split,
+        read::{ReadRequest, read_split},
+        scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
+    },
+    predicate::{Predicate, parse_predicate},
+    types::DataField,
+};
+
+const MAGIC: &[u8; 4] = b"STSP";
+const VERSION: u8 = 1;
+
+/// What a caller asks of a read; strings are not checked yet.
+#[derive(Clone, Debug, Default)]
+pub struct ScanArgs {
+    /// Column names; `None` = all.
+    pub columns: Option<Vec<String>>,
+    /// Predicate as SQL text.
+    pub filter_sql: Option<String>,
+    /// Predicate as JSON (of `Predicate::from_json`).
+    pub filter_json: Option<String>,
+    /// Tag name or snapshot id.
+    pub version: Option<String>,
+    /// Tag name.
+    pub tag: Option<String>,
+    /// Epoch milliseconds.
+    pub as_of: Option<i64>,
+    /// At most this many rows.
+    pub limit: Option<usize>,
+    /// First column `rowkind`.
+    pub row_kind: bool,
+    /// Rows of a batch.
+    pub batch_rows: Option<usize>,
+}
+
+impl Table {
+    /// Plans a read: checks the arguments, finds the version, chooses files.
+    pub fn plan(&self, args: &ScanArgs) -> Result<ScanPlan> {
+        let version = self.version(args)?;
+        let (ctx, _) = travel(self.context(), &version)?;
+        let request = ScanRequest {
+            columns: args.columns.clone(),
+            filter: filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), &ctx.schema.fields)?,
+            limit: args.limit,
+            version,
+            row_kind: args.row_kind,
+            batch_rows: args.batch_rows,
+        };
+        plan(self.context(), &request)
+    }
+
+    /// The version that the arguments name, else the one that the table's `scan.*` options name.
+    fn version(&self, args: &ScanArgs) -> Result<VersionSelector> {
+        let given = [args.version.is_some(), args.tag.is_some(), args.as_of.is_some()];
+        if given.iter().filter(|g| **g).count() > 1 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "give only one of version, tag and as_of"));
+        }
+        if let Some(tag) = &args.tag {
+            return Ok(VersionSelector::Tag(tag.clone()));
+        }
+        if let Some(millis) = args.as_of {
+            return Ok(VersionSelector::Timestamp(millis));
+        }
+        match &args.version {
+            Some(text) => Ok(VersionSelector::Version(text.clone())),
+            None => VersionSelector::from_options(self.context()),
+        }
+    }
+
+    /// One token for each split of a plan.
+    pub fn split_tokens(&self, args: &ScanArgs, plan: &ScanPlan) -> Result<Vec<Vec<u8>>> {
+        let header = SplitHeader {
+            location: plan.ctx.location.clone(),
+            branch: plan.ctx.branch.clone(),
+            schema_id: plan.ctx.schema.id,
+            options: self.dynamic_options().clone(),
+            columns: plan.read.fields.iter().map(|f| f.name.clone()).collect(),
+            filter_sql: args.filter_sql.clone(),
+            filter_json: args.filter_json.clone(),
+            limit: args.limit,
+            row_kind: args.row_kind,
+            batch_rows: args.batch_rows,
+        };
+        plan.splits.iter().map(|split| header.encode(split)).collect()
+    }
+}
+
+/// What a split needs besides its files: where the table is, and what is read of it. No credentials.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SplitHeader {
+    location: String,
+    branch: String,
+    schema_id: i64,
+    options: BTreeMap<String, String>,
+    columns: Vec<String>,
+    filter_sql: Option<String>,
+    filter_json: Option<String>,
+    limit: Option<usize>,
+    row_kind: bool,
+    batch_rows: Option<usize>,
+}
+
+impl SplitHeader {
+    fn encode(&self, split: &Split) -> Result<Vec<u8>> {
+        let header = serde_json::to_vec(self).map_err(|e| bad_token("a header").caused_by(e))?;
+        let length = u32::try_from(header.len()).map_err(|e| bad_token("a short header").caused_by(e))?;
+        let mut out = MAGIC.to_vec();
+        out.push(VERSION);
+        out.extend(length.to_le_bytes());
+        out.extend(header);
+        out.extend(split.to_bytes()?);
+        Ok(out)
+    }
+}
+
+/// A split with everything that reading it takes.
+#[derive(Clone, Debug)]
+pub struct ReadableSplit {
+    table: Table,
+    split: Split,
+    request: ReadRequest,
+}
+
+impl ReadableSplit {
+    /// Opens a token of [`Table::split_tokens`]. The schema is the one that was planned with, never "latest".
+    pub fn from_token(token: &[u8]) -> Result<Self> {
+        let (header, split) = decode(token)?;
+        let table = Table::open_with(
+            Arc::new(LocalFileIo::new()),
+            &header.location,
+            &header.branch,
+            Some(header.schema_id),
+            header.options.clone(),
+        )?;
+        let schema = Arc::clone(&table.context().schema);
+        let fields: Result<Vec<DataField>> = header
+            .columns
+            .iter()
+            .map(|name| schema.field(name).cloned().ok_or_else(|| bad_token("known columns").with("column", name)))
+            .collect();
+        let request = ReadRequest {
+            fields: fields?,
+            filter: filter(header.filter_sql.as_deref(), header.filter_json.as_deref(), &schema.fields)?,
+            limit: header.limit,
+            row_kind: header.row_kind,
+            batch_rows: header.batch_rows,
+        };
+        Ok(Self { table, split, request })
+    }
+
+    /// The files.
+    pub fn split(&self) -> &Split {
+        &self.split
+    }
+
+    /// What is read of them.
+    pub fn request(&self) -> &ReadRequest {
+        &self.request
+    }
+
+    /// The rows.
+    pub fn read(&self) -> Result<BatchStream> {
+        read_split(self.table.context(), &self.split, &self.request)
+    }
+}
+
+fn decode(token: &[u8]) -> Result<(SplitHeader, Split)> {
+    let rest = token.strip_prefix(MAGIC).ok_or_else(|| bad_token("the magic STSP"))?;
+    let (version, rest) = rest.split_first().ok_or_else(|| bad_token("a version"))?;
+    if *version != VERSION {
+        return Err(Error::new(
+            ErrorKind::UnsupportedVersion,
+            format!("a split of version {version} was made by another version of siltstone"),
+        )
+        .hint("install the same version of siltstone on the driver and on the executors"));
+    }
+    let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(|| bad_token("a length"))?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|e| bad_token("a length").caused_by(e))?;
+    let (header, split) = rest.split_at_checked(length).ok_or_else(|| bad_token("a whole header"))?;
+    let header = serde_json::from_slice(header).map_err(|e| bad_token("a JSON header").caused_by(e))?;
+    Ok((header, Split::from_bytes(split)?))
+}
+
+fn bad_token(expected: &str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, format!("these bytes are not a split of siltstone: expected {expected}"))
+}
+
+/// A predicate given as SQL or as JSON.
+pub(super) fn filter(sql: Option<&str>, json: Option<&str>, fields: &[DataField]) -> Result<Option<Predicate>> {
+    if let Some(text) = sql {
+        return parse_predicate(text, fields).map(Some);
+    }
+    let Some(text) = json else { return Ok(None) };
+    let value = serde_json::from_str(text)
+        .map_err(|e| Error::new(ErrorKind::InvalidArgument, "a predicate is not JSON").caused_by(e))?;
+    Predicate::from_json(&value, fields).map(Some)
+}

@@ -1,0 +1,203 @@
+//! Writing and committing in one place: what a Python writer, an overwrite or a truncation does.
+
+use arrow_array::RecordBatch;
+use serde_json::{Value, json};
+
+use super::Table;
+use crate::{
+    Error, ErrorKind, Result,
+    manifest::DataFileMeta,
+    operation::{
+        CommitMessage,
+        commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit},
+        write::{RowKinds, TableWrite, WriteOptions},
+    },
+    snapshot::Snapshot,
+};
+
+/// What a commit did, with what it wrote.
+#[derive(Debug, Default)]
+pub struct CommitReport {
+    /// Snapshots made, in order.
+    pub snapshots: Vec<Snapshot>,
+    /// Rows in the files added, retractions included.
+    pub rows: i64,
+    /// Data files added.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: i64,
+    /// The identifier had been committed before.
+    pub already_committed: bool,
+    /// What the caller should know.
+    pub notes: Vec<String>,
+}
+
+impl CommitReport {
+    /// The report of messages and what became of them.
+    pub fn new(messages: &[CommitMessage], outcome: CommitOutcome) -> Self {
+        let mut report = Self {
+            snapshots: outcome.snapshots,
+            already_committed: outcome.already_committed,
+            ..Self::default()
+        };
+        if report.already_committed {
+            report.notes.push("the identifier was committed before by this user: nothing was done".to_owned());
+            return report;
+        }
+        for file in messages.iter().flat_map(|m| &m.data.new_files) {
+            report.add(file);
+        }
+        match outcome.compaction {
+            CompactionOutcome::None | CompactionOutcome::Committed => {}
+            CompactionOutcome::Dropped(e) => report.notes.push(format!("the compaction was given up, rows are safe: {e}")),
+            CompactionOutcome::Failed(e) => report.notes.push(format!("the compaction failed, rows are safe: {e}")),
+        }
+        report
+    }
+
+    /// As a JSON object, for the binding.
+    pub fn to_json(&self) -> Result<Value> {
+        let snapshots: Result<Vec<Value>> = self.snapshots.iter().map(snapshot_json).collect();
+        Ok(json!({
+            "snapshots": snapshots?,
+            "rows": self.rows,
+            "files": self.files,
+            "bytes": self.bytes,
+            "already_committed": self.already_committed,
+            "notes": self.notes,
+        }))
+    }
+
+    fn add(&mut self, file: &DataFileMeta) {
+        self.rows = self.rows.saturating_add(file.row_count);
+        self.bytes = self.bytes.saturating_add(file.file_size);
+        self.files = self.files.saturating_add(1);
+    }
+}
+
+/// A writer with its committer.
+pub struct TableWriter {
+    write: TableWrite,
+    commit: TableCommit,
+}
+
+impl Table {
+    /// A writer; `commit_user` of `None` is a new user.
+    pub fn writer(&self, commit_user: Option<&str>, mut options: WriteOptions) -> Result<TableWriter> {
+        let commit = self.committer(commit_user);
+        commit.commit_user().clone_into(&mut options.commit_user);
+        Ok(TableWriter { write: TableWrite::new(self.context(), options)?, commit })
+    }
+
+    /// A committer; `None` is a new user.
+    pub fn committer(&self, commit_user: Option<&str>) -> TableCommit {
+        match commit_user {
+            Some(user) => TableCommit::new(self.context(), user),
+            None => TableCommit::with_new_user(self.context()),
+        }
+    }
+
+    /// Replaces partitions (or everything) by the rows of some batches, as one commit.
+    pub fn overwrite(
+        &self,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+        target: &OverwriteTarget,
+    ) -> Result<CommitReport> {
+        let options = WriteOptions { ignore_previous_files: true, ..WriteOptions::default() };
+        let mut writer = self.writer(None, options)?;
+        for batch in batches {
+            let written = batch.and_then(|b| writer.write(&b, None));
+            if let Err(e) = written {
+                writer.close();
+                return Err(e);
+            }
+        }
+        let messages = writer.write.prepare_commit()?;
+        let committable = Committable { messages: messages.clone(), ..Committable::default() };
+        let outcome = give_up_on_conflict(&writer.commit, &messages, writer.commit.overwrite(target, committable))?;
+        Ok(CommitReport::new(&messages, outcome))
+    }
+
+    /// What an overwrite replaces: a given partition, the partitions present in the data, or the whole table.
+    pub fn overwrite_target(&self, partition: PartitionSpec, dynamic: Option<bool>) -> OverwriteTarget {
+        let ctx = self.context();
+        let partitioned = !ctx.schema.partition_keys.is_empty();
+        let dynamic = dynamic.unwrap_or(ctx.options.dynamic_partition_overwrite);
+        if partition.is_empty() && partitioned && dynamic {
+            OverwriteTarget::Dynamic
+        } else {
+            OverwriteTarget::Static(partition)
+        }
+    }
+
+    /// Removes all rows, or those of some partitions.
+    pub fn truncate(&self, partitions: Option<&[PartitionSpec]>, dry_run: bool) -> Result<CommitReport> {
+        let commit = self.committer(None);
+        let mut report = CommitReport::default();
+        for entry in commit.plan_truncate(partitions)? {
+            report.add(&entry.file);
+        }
+        if dry_run {
+            report.notes.push(format!("{} files would be removed", report.files));
+        } else {
+            report.snapshots = commit.truncate(partitions)?.snapshots;
+        }
+        Ok(report)
+    }
+}
+
+impl TableWriter {
+    /// Adds rows.
+    pub fn write(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>) -> Result<()> {
+        self.write.write(batch, kinds).map(|_| ())
+    }
+
+    /// Compacts what was touched, as part of the next commit.
+    pub fn compact(&mut self, full: bool) -> Result<()> {
+        self.write.compact(full)
+    }
+
+    /// Messages for somebody else to commit.
+    pub fn prepare_commit(&mut self) -> Result<Vec<CommitMessage>> {
+        self.write.prepare_commit()
+    }
+
+    /// Publishes what was written.
+    pub fn commit(&mut self, mut committable: Committable) -> Result<CommitReport> {
+        let messages = self.write.prepare_commit()?;
+        committable.messages.clone_from(&messages);
+        let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
+        self.write.reset()?;
+        let outcome = outcome?;
+        Ok(CommitReport::new(&messages, outcome))
+    }
+
+    /// The user of its commits.
+    pub fn commit_user(&self) -> &str {
+        self.commit.commit_user()
+    }
+
+    /// Deletes what was not committed.
+    pub fn close(self) {
+        self.write.abort();
+    }
+}
+
+fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {
+    serde_json::to_value(snapshot).map_err(|e| Error::new(ErrorKind::Internal, "a snapshot as JSON").caused_by(e))
+}
+
+/// After a conflict nothing refers to the files of the messages: they are deleted. After any other error the outcome
+/// may be unknown, and they stay.
+fn give_up_on_conflict(
+    commit: &TableCommit,
+    messages: &[CommitMessage],
+    outcome: Result<CommitOutcome>,
+) -> Result<CommitOutcome> {
+    if let Err(e) = &outcome
+        && e.kind() == ErrorKind::CommitConflict
+    {
+        commit.abort(messages)?;
+    }
+    outcome
+}

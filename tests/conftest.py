@@ -1,0 +1,63 @@
+"""Fixtures and profiles shared by all tests; see README.md beside this file."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE / "support"))
+
+settings.register_profile(
+    "ci", max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=True
+)
+settings.register_profile("slow", max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def cat(tmp_path):
+    """An empty catalog with the database `db`."""
+    import siltstone as st
+
+    catalog = st.connect(tmp_path / "lake")
+    catalog.create_database("db")
+    return catalog
+
+
+@pytest.fixture
+def make(cat):
+    """make(schema, primary_key=[...], **options): a new table in `db`."""
+    count = iter(range(1_000_000))
+
+    def make(schema, primary_key=(), partition_by=(), name=None, **options):
+        return cat.create_table(
+            f"db.{name or f't{next(count)}'}",
+            schema,
+            primary_key=list(primary_key),
+            partition_by=list(partition_by),
+            options={k.replace("__", ".").replace("_", "-"): str(v) for k, v in options.items()},
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    """Real Java Paimon in one long-lived process; a skip where it is absent, a failure in CI."""
+    from java_oracle import open_oracle
+
+    with open_oracle() as o:
+        yield o
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """One local Spark session for all Spark tests."""
+    from spark_session import local_session
+
+    session = local_session(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
