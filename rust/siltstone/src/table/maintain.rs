@@ -132,7 +132,8 @@ fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {
 fn schema_change(value: &Value) -> Result<SchemaChange> {
     let text = |key: &str| {
         value.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
-            Error::new(ErrorKind::InvalidArgument, format!("a schema change lacks the text '{key}'")).with("change", value)
+            Error::new(ErrorKind::InvalidArgument, format!("a schema change lacks the text '{key}'"))
+                .with("change", value)
         })
     };
     Ok(match text("kind")?.as_str() {

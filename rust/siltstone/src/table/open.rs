@@ -7,8 +7,9 @@ use crate::{
     fs::{FileIoRef, LocalFileIo},
     io::TableContext,
     options::CoreOptions,
-    path::PathFactory,
+    path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema},
+    types::DataField,
 };
 
 /// The branch that every table has.
@@ -35,7 +36,7 @@ impl Table {
         schema_id: Option<i64>,
         dynamic_options: BTreeMap<String, String>,
     ) -> Result<Self> {
-        let root = PathFactory::branch_root(location, branch);
+        let root = branch_root(location, branch);
         let schemas = Arc::new(SchemaManager::new(Arc::clone(&fs), &root));
         let schema = match schema_id {
             Some(id) => Some(schemas.get(id)?),
@@ -64,6 +65,12 @@ impl Table {
         all
     }
 
+    /// The columns in Paimon's schema JSON.
+    pub fn fields_json(&self) -> String {
+        let fields: Vec<serde_json::Value> = self.ctx.schema.fields.iter().map(DataField::to_json).collect();
+        serde_json::Value::from(fields).to_string()
+    }
+
     /// Reads the definition again, after a change of the schema.
     pub fn reload(&mut self) -> Result<()> {
         let fresh = Self::open_with(
@@ -79,7 +86,7 @@ impl Table {
 
     /// Root of the branch: the directory of `schema/`, `snapshot/` and `tag/`.
     pub fn branch_root(&self) -> String {
-        PathFactory::branch_root(&self.ctx.location, &self.ctx.branch)
+        branch_root(&self.ctx.location, &self.ctx.branch)
     }
 }
 
@@ -95,7 +102,7 @@ fn context(
     let mut all = schema.options.clone();
     all.extend(dynamic.clone());
     let options = Arc::new(CoreOptions::parse(&all).map_err(|e| e.with("table", &name))?);
-    let paths = Arc::new(PathFactory::new(location, &schema, &options)?);
+    let paths = Arc::new(PathFactory::new(location, &schema, &options));
     Ok(TableContext {
         fs,
         name,

@@ -15,7 +15,7 @@ use crate::{
     io::BatchStream,
     operation::{
         Split,
-        read::{ReadRequest, read_split},
+        read::{ReadRequest, count, read_split, read_splits},
         scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
     },
     predicate::{Predicate, parse_predicate},
@@ -46,6 +46,16 @@ pub struct ScanArgs {
     pub row_kind: bool,
     /// Rows of a batch.
     pub batch_rows: Option<usize>,
+    /// Bytes that decoding and merging may hold; `None` = no limit of its own.
+    pub memory_limit: Option<u64>,
+    /// Threads; `None` = all cores.
+    pub threads: Option<usize>,
+}
+
+impl ScanArgs {
+    fn thread_count(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+    }
 }
 
 impl Table {
@@ -80,6 +90,16 @@ impl Table {
             Some(text) => Ok(VersionSelector::Version(text.clone())),
             None => VersionSelector::from_options(self.context()),
         }
+    }
+
+    /// The rows of a plan, read by several threads.
+    pub fn read(&self, args: &ScanArgs, plan: &ScanPlan) -> Result<BatchStream> {
+        read_splits(&plan.ctx, &plan.splits, &plan.read, args.thread_count())
+    }
+
+    /// The number of rows of a plan.
+    pub fn count(&self, args: &ScanArgs, plan: &ScanPlan) -> Result<u64> {
+        count(plan, args.thread_count())
     }
 
     /// One token for each split of a plan.
@@ -171,6 +191,12 @@ impl ReadableSplit {
     /// What is read of them.
     pub fn request(&self) -> &ReadRequest {
         &self.request
+    }
+
+    /// Rows in it, where no merging and no filter decides that.
+    pub fn rows(&self) -> Option<i64> {
+        let known = self.split.raw_convertible && self.split.deletion_files.is_none() && self.request.filter.is_none();
+        known.then(|| self.split.files.iter().map(|f| f.row_count).sum())
     }
 
     /// The rows.

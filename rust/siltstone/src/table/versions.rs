@@ -85,7 +85,5 @@ fn key_text(bytes: &[u8], types: &[DataType]) -> Result<Option<Vec<Option<String
     }
     let row = BinaryRow::from_serialized(bytes)?;
     let values = row.datums(types)?;
-    Ok(Some(
-        values.iter().zip(types).map(|(v, t)| (!v.is_null()).then(|| datum_to_text(v, t))).collect(),
-    ))
+    Ok(Some(values.iter().zip(types).map(|(v, t)| (!v.is_null()).then(|| datum_to_text(v, t))).collect()))
 }

@@ -35,11 +35,8 @@ pub struct CommitReport {
 impl CommitReport {
     /// The report of messages and what became of them.
     pub fn new(messages: &[CommitMessage], outcome: CommitOutcome) -> Self {
-        let mut report = Self {
-            snapshots: outcome.snapshots,
-            already_committed: outcome.already_committed,
-            ..Self::default()
-        };
+        let mut report =
+            Self { snapshots: outcome.snapshots, already_committed: outcome.already_committed, ..Self::default() };
         if report.already_committed {
             report.notes.push("the identifier was committed before by this user: nothing was done".to_owned());
             return report;
@@ -49,7 +46,9 @@ impl CommitReport {
         }
         match outcome.compaction {
             CompactionOutcome::None | CompactionOutcome::Committed => {}
-            CompactionOutcome::Dropped(e) => report.notes.push(format!("the compaction was given up, rows are safe: {e}")),
+            CompactionOutcome::Dropped(e) => {
+                report.notes.push(format!("the compaction was given up, rows are safe: {e}"))
+            }
             CompactionOutcome::Failed(e) => report.notes.push(format!("the compaction failed, rows are safe: {e}")),
         }
         report
@@ -118,6 +117,28 @@ impl Table {
         Ok(CommitReport::new(&messages, outcome))
     }
 
+    /// Commits messages that were prepared elsewhere, adding to the table or replacing partitions.
+    pub fn commit_messages(
+        &self,
+        commit_user: Option<&str>,
+        committable: Committable,
+        overwrite: Option<&OverwriteTarget>,
+    ) -> Result<CommitReport> {
+        let commit = self.committer(commit_user);
+        let messages = committable.messages.clone();
+        let outcome = match overwrite {
+            Some(target) => commit.overwrite(target, committable),
+            None => commit.commit(committable),
+        };
+        Ok(CommitReport::new(&messages, give_up_on_conflict(&commit, &messages, outcome)?))
+    }
+
+    /// Rewrites manifests; the report has a snapshot when there was something to do.
+    pub fn compact_manifests(&self) -> Result<CommitReport> {
+        let snapshot = self.committer(None).compact_manifests()?;
+        Ok(CommitReport { snapshots: snapshot.into_iter().collect(), ..CommitReport::default() })
+    }
+
     /// What an overwrite replaces: a given partition, the partitions present in the data, or the whole table.
     pub fn overwrite_target(&self, partition: PartitionSpec, dynamic: Option<bool>) -> OverwriteTarget {
         let ctx = self.context();
@@ -152,6 +173,26 @@ impl TableWriter {
         self.write.write(batch, kinds).map(|_| ())
     }
 
+    /// Adds all batches; `PerRow` kinds count over all of them.
+    pub fn write_all(
+        &mut self,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+        kinds: Option<&RowKinds>,
+    ) -> Result<()> {
+        let mut offset = 0;
+        for batch in batches {
+            let batch = batch?;
+            let rows = batch.num_rows();
+            let part = kinds.map(|k| kinds_of(k, offset, rows)).transpose()?;
+            self.write(&batch, part.as_ref())?;
+            offset = offset.saturating_add(rows);
+        }
+        match kinds {
+            Some(RowKinds::PerRow(all)) if all.len() != offset => Err(wrong_number_of_kinds(all.len(), offset)),
+            _ => Ok(()),
+        }
+    }
+
     /// Compacts what was touched, as part of the next commit.
     pub fn compact(&mut self, full: bool) -> Result<()> {
         self.write.compact(full)
@@ -181,6 +222,22 @@ impl TableWriter {
     pub fn close(self) {
         self.write.abort();
     }
+}
+
+/// The kinds of `rows` rows from `offset` on.
+fn kinds_of(kinds: &RowKinds, offset: usize, rows: usize) -> Result<RowKinds> {
+    match kinds {
+        RowKinds::All(kind) => Ok(RowKinds::All(*kind)),
+        RowKinds::PerRow(all) if offset.saturating_add(rows) <= all.len() => {
+            Ok(RowKinds::PerRow(all.slice(offset, rows)))
+        }
+        RowKinds::PerRow(all) => Err(wrong_number_of_kinds(all.len(), offset.saturating_add(rows))),
+    }
+}
+
+fn wrong_number_of_kinds(kinds: usize, rows: usize) -> Error {
+    Error::new(ErrorKind::InvalidRowKind, format!("{kinds} row kinds were given for {rows} rows or more"))
+        .hint("give one row kind for all rows, or exactly one for each row")
 }
 
 fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {

@@ -1,0 +1,101 @@
+//! The filesystem catalog.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use pyo3::{exceptions::PyTypeError, prelude::*};
+use pyo3_arrow::PySchema;
+use siltstone::table::{FilesystemCatalog, NewTableArgs, Table};
+
+use crate::{error::Result, table::PyTable};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Catalog>()
+}
+
+type Options = BTreeMap<String, String>;
+
+#[pyclass(frozen, module = "siltstone._core")]
+struct Catalog(Arc<FilesystemCatalog>);
+
+#[pymethods]
+impl Catalog {
+    #[new]
+    fn new(warehouse: &str, options: Options) -> Result<Self> {
+        Ok(Self(Arc::new(FilesystemCatalog::local(warehouse, options)?)))
+    }
+
+    fn databases(&self, py: Python<'_>) -> Result<Vec<String>> {
+        py.detach(|| Ok(self.0.databases()?))
+    }
+
+    fn create_database(&self, py: Python<'_>, name: &str, if_not_exists: bool) -> Result<()> {
+        py.detach(|| Ok(self.0.create_database(name, if_not_exists)?))
+    }
+
+    fn drop_database(&self, py: Python<'_>, name: &str, cascade: bool, if_exists: bool) -> Result<()> {
+        py.detach(|| Ok(self.0.drop_database(name, cascade, if_exists)?))
+    }
+
+    fn tables(&self, py: Python<'_>, database: &str) -> Result<Vec<String>> {
+        py.detach(|| Ok(self.0.tables(database)?))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn create_table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        schema: SchemaInput,
+        primary_key: Vec<String>,
+        partition_by: Vec<String>,
+        options: Options,
+        comment: Option<String>,
+        if_not_exists: bool,
+    ) -> Result<PyTable> {
+        py.detach(|| {
+            let mut args = match schema {
+                SchemaInput::Fields(json) => NewTableArgs::from_json(&json)?,
+                SchemaInput::Arrow(schema) => NewTableArgs::from_arrow(&schema)?,
+            };
+            args.primary_key = primary_key;
+            args.partition_by = partition_by;
+            args.options = options;
+            args.comment = comment;
+            let location = self.0.create(name, args, if_not_exists)?;
+            Ok(Table::open(&location, "main", Options::new())?.into())
+        })
+    }
+
+    fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<PyTable> {
+        py.detach(|| {
+            let (location, branch) = self.0.locate(name)?;
+            Ok(Table::open(&location, &branch, options)?.into())
+        })
+    }
+
+    fn rename_table(&self, py: Python<'_>, source: &str, target: &str) -> Result<()> {
+        py.detach(|| Ok(self.0.rename_table(source, target)?))
+    }
+
+    fn drop_table(&self, py: Python<'_>, name: &str, if_exists: bool) -> Result<()> {
+        py.detach(|| Ok(self.0.drop_table(name, if_exists)?))
+    }
+}
+
+/// A schema as JSON fields or as anything with `__arrow_c_schema__`.
+enum SchemaInput {
+    Fields(String),
+    Arrow(arrow_schema::SchemaRef),
+}
+
+impl<'py> FromPyObject<'_, 'py> for SchemaInput {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = object.extract::<String>() {
+            return Ok(Self::Fields(text));
+        }
+        let schema: PySchema = object.extract().map_err(|_| PyTypeError::new_err("expected an Arrow schema"))?;
+        Ok(Self::Arrow(schema.into_inner()))
+    }
+}

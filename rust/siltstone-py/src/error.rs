@@ -1,0 +1,83 @@
+//! Core errors as the exceptions that `siltstone.errors` defines.
+
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyType},
+};
+use siltstone::{Error, ErrorKind};
+
+/// The error type of every function of the binding.
+pub(crate) struct CoreError(Error);
+
+/// What every function of the binding returns.
+pub(crate) type Result<T> = std::result::Result<T, CoreError>;
+
+impl From<Error> for CoreError {
+    fn from(e: Error) -> Self {
+        Self(e)
+    }
+}
+
+impl From<CoreError> for PyErr {
+    fn from(e: CoreError) -> Self {
+        Python::attach(|py| exception(py, &e.0).unwrap_or_else(|failure| failure))
+    }
+}
+
+fn exception(py: Python<'_>, e: &Error) -> PyResult<PyErr> {
+    let class = py.import("siltstone.errors")?.getattr(class_name(e.kind()))?;
+    let context = PyDict::new(py);
+    for (key, value) in e.context() {
+        context.set_item(key, value)?;
+    }
+    let kwargs = PyDict::new(py);
+    kwargs.set_item("hint", e.hint_text())?;
+    kwargs.set_item("context", context)?;
+    let value = class.cast::<PyType>()?.call((message(e),), Some(&kwargs))?;
+    Ok(PyErr::from_value(value))
+}
+
+/// The sentence with what caused it, without context and hint, which travel separately.
+fn message(e: &Error) -> String {
+    match std::error::Error::source(e) {
+        Some(cause) => format!("{}: {cause}", e.message()),
+        None => e.message().to_owned(),
+    }
+}
+
+fn class_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::DatabaseNotFound => "DatabaseNotFound",
+        ErrorKind::DatabaseExists => "DatabaseExists",
+        ErrorKind::TableNotFound => "TableNotFound",
+        ErrorKind::TableExists => "TableExists",
+        ErrorKind::SnapshotNotFound => "SnapshotNotFound",
+        ErrorKind::SnapshotExpired => "SnapshotExpired",
+        ErrorKind::TagNotFound => "TagNotFound",
+        ErrorKind::BranchNotFound => "BranchNotFound",
+        ErrorKind::SchemaMismatch => "SchemaMismatch",
+        ErrorKind::UnsupportedType => "UnsupportedType",
+        ErrorKind::NullInKey => "NullInKey",
+        ErrorKind::LengthExceeded => "LengthExceeded",
+        ErrorKind::IllegalSchema => "IllegalSchema",
+        ErrorKind::IllegalSchemaChange => "IllegalSchemaChange",
+        ErrorKind::CommitConflict => "CommitConflict",
+        ErrorKind::CommitRetriesExhausted => "CommitRetriesExhausted",
+        ErrorKind::DeleteNotAllowed => "DeleteNotAllowed",
+        ErrorKind::InvalidRowKind => "InvalidRowKind",
+        ErrorKind::CorruptFile => "CorruptFile",
+        ErrorKind::ChecksumMismatch => "ChecksumMismatch",
+        ErrorKind::UnsupportedVersion => "UnsupportedVersion",
+        ErrorKind::FileNotFound => "FileMissing",
+        ErrorKind::FileExists => "FileInTheWay",
+        ErrorKind::Storage => "StorageError",
+        ErrorKind::MemoryLimitExceeded => "MemoryLimitExceeded",
+        ErrorKind::Cancelled => "Cancelled",
+        ErrorKind::UnknownOption => "UnknownOption",
+        ErrorKind::InvalidOption => "InvalidOption",
+        ErrorKind::InvalidArgument => "InvalidArgument",
+        ErrorKind::UnsupportedFeature => "UnsupportedFeature",
+        // `ErrorKind` is non-exhaustive: a new kind is a defect here until it has a class
+        _ => "InternalError",
+    }
+}

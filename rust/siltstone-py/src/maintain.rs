@@ -1,0 +1,17 @@
+//! What runs where a task arrives.
+
+use pyo3::{prelude::*, types::PyBytes};
+use siltstone::table::run_compaction_task;
+
+use crate::error::Result;
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(run_compaction, m)?)
+}
+
+/// Carries out a serialized compaction task and returns a serialized commit message.
+#[pyfunction]
+fn run_compaction<'py>(py: Python<'py>, token: &[u8]) -> Result<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| run_compaction_task(token).and_then(|m| m.to_bytes()))?;
+    Ok(PyBytes::new(py, &bytes))
+}

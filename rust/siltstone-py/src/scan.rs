@@ -1,0 +1,127 @@
+//! Plans and splits.
+
+use std::sync::Arc;
+
+use pyo3::{prelude::*, types::PyBytes};
+use siltstone::{
+    io::BatchStream,
+    operation::scan::ScanPlan,
+    table::{ReadableSplit, ScanArgs, Table},
+};
+
+use crate::{
+    arrow::{Batches, schema_capsule, stream_capsule},
+    error::Result,
+};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Plan>()?;
+    m.add_class::<Split>()?;
+    m.add_class::<Batches>()
+}
+
+/// A planned read.
+#[pyclass(frozen, module = "siltstone._core")]
+pub(crate) struct Plan {
+    table: Arc<Table>,
+    args: ScanArgs,
+    plan: ScanPlan,
+}
+
+impl Plan {
+    pub(crate) fn new(table: Arc<Table>, args: ScanArgs) -> Result<Self> {
+        let plan = table.plan(&args)?;
+        Ok(Self { table, args, plan })
+    }
+
+    fn stream(&self) -> Result<BatchStream> {
+        Ok(self.table.read(&self.args, &self.plan)?)
+    }
+}
+
+#[pymethods]
+impl Plan {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.plan.read.arrow_schema().map_err(crate::error::CoreError::from)?;
+        schema_capsule(py, &schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.plan.read.arrow_schema().map_err(crate::error::CoreError::from)?;
+        let stream = py.detach(|| self.stream())?;
+        stream_capsule(py, schema, stream, requested_schema)
+    }
+
+    /// The rows, with errors as exceptions of siltstone.
+    fn read(&self, py: Python<'_>) -> Result<Batches> {
+        py.detach(|| Ok(Batches::new(self.plan.read.arrow_schema()?, self.stream()?)))
+    }
+
+    fn count(&self, py: Python<'_>) -> Result<u64> {
+        py.detach(|| Ok(self.table.count(&self.args, &self.plan)?))
+    }
+
+    fn splits<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
+        let tokens = py.detach(|| self.table.split_tokens(&self.args, &self.plan))?;
+        Ok(tokens.iter().map(|token| PyBytes::new(py, token)).collect())
+    }
+
+    fn explain(&self) -> Result<String> {
+        Ok(self.plan.explain()?)
+    }
+}
+
+/// A split that arrived as a token.
+#[pyclass(frozen, module = "siltstone._core")]
+struct Split {
+    token: Vec<u8>,
+    split: ReadableSplit,
+}
+
+#[pymethods]
+impl Split {
+    #[new]
+    fn new(py: Python<'_>, token: Vec<u8>) -> Result<Self> {
+        let split = py.detach(|| ReadableSplit::from_token(&token))?;
+        Ok(Self { token, split })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.token)
+    }
+
+    #[getter]
+    fn rows(&self) -> Option<i64> {
+        self.split.rows()
+    }
+
+    #[getter]
+    fn bytes(&self) -> i64 {
+        self.split.split().files.iter().map(|f| f.file_size).sum()
+    }
+
+    #[getter]
+    fn files(&self) -> Vec<String> {
+        self.split.split().files.iter().map(|f| f.file_name.clone()).collect()
+    }
+
+    fn read(&self, py: Python<'_>) -> Result<Batches> {
+        py.detach(|| Ok(Batches::new(self.split.request().arrow_schema()?, self.split.read()?)))
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.split.request().arrow_schema().map_err(crate::error::CoreError::from)?;
+        let stream = py.detach(|| self.split.read()).map_err(crate::error::CoreError::from)?;
+        stream_capsule(py, schema, stream, requested_schema)
+    }
+}

@@ -1,0 +1,269 @@
+//! A table: what it is, its versions, and the start of reads and writes.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, RwLock},
+};
+
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatchReader, PySchema};
+use siltstone::{
+    operation::{commit::PartitionSpec, write::WriteOptions},
+    table::{ScanArgs, Table},
+    types::arrow_schema,
+};
+
+use crate::{
+    arrow::{input, poisoned, py_schema},
+    error::Result,
+    scan::Plan,
+    write::Writer,
+};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyTable>()
+}
+
+type Options = BTreeMap<String, String>;
+
+/// The only state that changes is the definition, when it is altered through this handle.
+#[pyclass(frozen, name = "Table", module = "siltstone._core")]
+pub(crate) struct PyTable(RwLock<Arc<Table>>);
+
+impl From<Table> for PyTable {
+    fn from(table: Table) -> Self {
+        Self(RwLock::new(Arc::new(table)))
+    }
+}
+
+impl PyTable {
+    pub(crate) fn table(&self) -> Result<Arc<Table>> {
+        Ok(Arc::clone(&*self.0.read().map_err(|_| poisoned())?))
+    }
+}
+
+#[pymethods]
+impl PyTable {
+    #[staticmethod]
+    fn open(py: Python<'_>, location: &str, options: Options, branch: &str) -> Result<Self> {
+        py.detach(|| Ok(Table::open(location, branch, options)?.into()))
+    }
+
+    #[getter]
+    fn name(&self) -> Result<String> {
+        Ok(self.table()?.context().name.clone())
+    }
+
+    #[getter]
+    fn location(&self) -> Result<String> {
+        Ok(self.table()?.context().location.clone())
+    }
+
+    #[getter]
+    fn branch(&self) -> Result<String> {
+        Ok(self.table()?.context().branch.clone())
+    }
+
+    #[getter]
+    fn schema_id(&self) -> Result<i64> {
+        Ok(self.table()?.context().schema.id)
+    }
+
+    #[getter]
+    fn primary_key(&self) -> Result<Vec<String>> {
+        Ok(self.table()?.context().schema.primary_keys.clone())
+    }
+
+    #[getter]
+    fn partition_by(&self) -> Result<Vec<String>> {
+        Ok(self.table()?.context().schema.partition_keys.clone())
+    }
+
+    #[getter]
+    fn options(&self) -> Result<Options> {
+        Ok(self.table()?.options())
+    }
+
+    #[getter]
+    fn dynamic_options(&self) -> Result<Options> {
+        Ok(self.table()?.dynamic_options().clone())
+    }
+
+    #[getter]
+    fn comment(&self) -> Result<Option<String>> {
+        Ok(self.table()?.context().schema.comment.clone())
+    }
+
+    fn arrow_schema(&self) -> Result<PySchema> {
+        Ok(py_schema(arrow_schema(&self.table()?.context().schema.fields)?))
+    }
+
+    /// The fields in Paimon's schema JSON.
+    fn fields_json(&self) -> Result<String> {
+        Ok(self.table()?.fields_json())
+    }
+
+    fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.snapshot(id)?.map(|s| s.to_json())))
+    }
+
+    fn history(&self, py: Python<'_>, limit: usize) -> Result<Vec<String>> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.history(limit)?.iter().map(siltstone::snapshot::Snapshot::to_json).collect()))
+    }
+
+    fn tag_names(&self, py: Python<'_>) -> Result<Vec<String>> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.tag_names()?))
+    }
+
+    fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.tag(name)?.to_json()))
+    }
+
+    fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.files(version)?.iter().map(ToString::to_string).collect()))
+    }
+
+    #[pyo3(signature = (*, columns, filter_sql, filter_json, version, tag, as_of, limit, row_kind, batch_size, memory_limit, threads))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+        version: Option<String>,
+        tag: Option<String>,
+        as_of: Option<i64>,
+        limit: Option<usize>,
+        row_kind: bool,
+        batch_size: Option<usize>,
+        memory_limit: Option<u64>,
+        threads: Option<usize>,
+    ) -> Result<Plan> {
+        let table = self.table()?;
+        let args = ScanArgs {
+            columns,
+            filter_sql,
+            filter_json,
+            version,
+            tag,
+            as_of,
+            limit,
+            row_kind,
+            batch_rows: batch_size,
+            memory_limit,
+            threads,
+        };
+        py.detach(|| Plan::new(table, args))
+    }
+
+    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir))]
+    fn writer(
+        &self,
+        py: Python<'_>,
+        commit_user: Option<&str>,
+        memory_limit: Option<u64>,
+        spill_dir: Option<PathBuf>,
+    ) -> Result<Writer> {
+        let table = self.table()?;
+        let options = WriteOptions { memory_limit, spill_dir, ..WriteOptions::default() };
+        py.detach(|| Ok(Writer::new(table.writer(commit_user, options)?)))
+    }
+
+    fn overwrite(
+        &self,
+        py: Python<'_>,
+        data: PyRecordBatchReader,
+        partition: PartitionSpec,
+        dynamic: Option<bool>,
+    ) -> PyResult<String> {
+        let table = self.table()?;
+        let batches = input(data)?;
+        let report: Result<String> = py.detach(|| {
+            let target = table.overwrite_target(partition, dynamic);
+            Ok(table.overwrite(batches, &target)?.to_json()?.to_string())
+        });
+        Ok(report?)
+    }
+
+    fn truncate(&self, py: Python<'_>, partitions: Option<Vec<PartitionSpec>>, dry_run: bool) -> Result<String> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.truncate(partitions.as_deref(), dry_run)?.to_json()?.to_string()))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn commit(
+        &self,
+        py: Python<'_>,
+        messages: Vec<Vec<u8>>,
+        commit_user: Option<&str>,
+        identifier: Option<i64>,
+        watermark: Option<i64>,
+        allow_empty: bool,
+        overwrite: Option<Overwrite>,
+    ) -> Result<String> {
+        let table = self.table()?;
+        py.detach(|| {
+            let committable = crate::write::committable(&messages, identifier, watermark, allow_empty)?;
+            let target = overwrite.map(|o| table.overwrite_target(o.partition, Some(o.dynamic)));
+            let report = table.commit_messages(commit_user, committable, target.as_ref())?;
+            Ok(report.to_json()?.to_string())
+        })
+    }
+
+    fn abort(&self, py: Python<'_>, messages: Vec<Vec<u8>>) -> Result<()> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.committer(None).abort(&crate::write::messages(&messages)?)?))
+    }
+
+    fn describe_messages(&self, messages: Vec<Vec<u8>>) -> Result<String> {
+        Ok(Table::describe_messages(&crate::write::messages(&messages)?).to_string())
+    }
+
+    fn plan_compaction(
+        &self,
+        py: Python<'_>,
+        full: bool,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+        partitions: Option<Vec<PartitionSpec>>,
+        idle_millis: Option<i64>,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        let table = self.table()?;
+        let args = siltstone::table::CompactArgs { full, filter_sql, filter_json, partitions, idle_millis };
+        py.detach(|| {
+            let tasks = table.plan_compaction(&args)?;
+            Ok(tasks.into_iter().map(|(text, token)| (text.to_string(), token)).collect())
+        })
+    }
+
+    fn compact_manifests(&self, py: Python<'_>) -> Result<String> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.compact_manifests()?.to_json()?.to_string()))
+    }
+
+    fn alter(&self, py: Python<'_>, changes: &str) -> Result<()> {
+        let mut table = (*self.table()?).clone();
+        py.detach(|| {
+            table.alter(changes)?;
+            *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
+            Ok(())
+        })
+    }
+}
+
+/// `{"partition": {...}}` or `{"dynamic": True}`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Overwrite {
+    #[pyo3(default)]
+    partition: PartitionSpec,
+    #[pyo3(default)]
+    dynamic: bool,
+}

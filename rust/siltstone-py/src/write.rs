@@ -1,0 +1,124 @@
+//! Writers and their messages.
+
+use std::sync::Mutex;
+
+use arrow_array::Int8Array;
+use pyo3::{prelude::*, types::PyBytes};
+use pyo3_arrow::PyRecordBatchReader;
+use siltstone::{
+    Error, ErrorKind,
+    operation::{CommitMessage, commit::Committable, write::RowKinds},
+    row::RowKind,
+    table::TableWriter,
+};
+
+use crate::{
+    arrow::{input, poisoned},
+    error::Result,
+};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Writer>()
+}
+
+/// A writer; `None` once it is closed.
+#[pyclass(frozen, module = "siltstone._core")]
+pub(crate) struct Writer(Mutex<Option<TableWriter>>);
+
+impl Writer {
+    pub(crate) fn new(writer: TableWriter) -> Self {
+        Self(Mutex::new(Some(writer)))
+    }
+
+    fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&mut TableWriter) -> Result<T> + Send) -> Result<T> {
+        py.detach(|| {
+            let mut guard = self.0.lock().map_err(|_| poisoned())?;
+            let writer = guard.as_mut().ok_or_else(|| {
+                Error::new(ErrorKind::InvalidArgument, "the writer is closed").hint("open a new one with t.writer()")
+            })?;
+            f(writer)
+        })
+    }
+}
+
+#[pymethods]
+impl Writer {
+    fn write(&self, py: Python<'_>, data: PyRecordBatchReader, kinds: Option<Kinds>) -> PyResult<()> {
+        let batches = input(data)?;
+        Ok(self.with(py, |writer| Ok(writer.write_all(batches, kinds.map(Kinds::parse).transpose()?.as_ref())?))?)
+    }
+
+    fn compact(&self, py: Python<'_>, full: bool) -> Result<()> {
+        self.with(py, |writer| Ok(writer.compact(full)?))
+    }
+
+    fn prepare_commit<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
+        let messages: Vec<Vec<u8>> = self.with(py, |writer| {
+            let messages = writer.prepare_commit()?;
+            Ok(messages.iter().map(CommitMessage::to_bytes).collect::<siltstone::Result<_>>()?)
+        })?;
+        Ok(messages.iter().map(|m| PyBytes::new(py, m)).collect())
+    }
+
+    fn commit(
+        &self,
+        py: Python<'_>,
+        identifier: Option<i64>,
+        watermark: Option<i64>,
+        allow_empty: bool,
+    ) -> Result<String> {
+        self.with(py, |writer| {
+            let committable = committable(&[], identifier, watermark, allow_empty)?;
+            Ok(writer.commit(committable)?.to_json()?.to_string())
+        })
+    }
+
+    #[getter]
+    fn commit_user(&self, py: Python<'_>) -> Result<String> {
+        self.with(py, |writer| Ok(writer.commit_user().to_owned()))
+    }
+
+    fn close(&self, py: Python<'_>) -> Result<()> {
+        py.detach(|| {
+            if let Some(writer) = self.0.lock().map_err(|_| poisoned())?.take() {
+                writer.close();
+            }
+            Ok(())
+        })
+    }
+}
+
+/// One row kind, or one per row.
+#[derive(FromPyObject)]
+enum Kinds {
+    All(String),
+    PerRow(Vec<String>),
+}
+
+impl Kinds {
+    fn parse(self) -> siltstone::Result<RowKinds> {
+        Ok(match self {
+            Self::All(text) => RowKinds::All(RowKind::parse(&text)?),
+            Self::PerRow(texts) => {
+                let bytes: siltstone::Result<Vec<i8>> =
+                    texts.iter().map(|t| RowKind::parse(t).map(RowKind::to_byte)).collect();
+                RowKinds::PerRow(Int8Array::from(bytes?))
+            }
+        })
+    }
+}
+
+/// Messages from their bytes.
+pub(crate) fn messages(bytes: &[Vec<u8>]) -> siltstone::Result<Vec<CommitMessage>> {
+    bytes.iter().map(|b| CommitMessage::from_bytes(b)).collect()
+}
+
+/// A commit of messages.
+pub(crate) fn committable(
+    bytes: &[Vec<u8>],
+    identifier: Option<i64>,
+    watermark: Option<i64>,
+    allow_empty: bool,
+) -> siltstone::Result<Committable> {
+    Ok(Committable { identifier, watermark, messages: messages(bytes)?, allow_empty, ..Committable::default() })
+}
