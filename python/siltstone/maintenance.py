@@ -40,7 +40,7 @@ class CompactionTask:
         Raises:
             CorruptFile: An input file is not what the metadata says.
         """
-        return _core.run_compaction(self.token)
+        return run_task(self.token)
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,11 @@ class Maintenance:
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
         return CommitReport.from_json(self._table.compact_manifests())
+
+
+def run_task(token: bytes) -> bytes:
+    """Run a task by its token, where it arrived; see :meth:`CompactionTask.run`."""
+    return _core.run_compaction(token)
 
 
 def _waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:

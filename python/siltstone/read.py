@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def _batches(source: _core.Batches) -> Iterator[pa.RecordBatch]:
+    """The core's batches as pyarrow's; errors come as exceptions of siltstone, which the C stream cannot carry."""
+    import pyarrow as pa
+
+    try:
+        for batch in source:
+            yield pa.record_batch(batch)
+    finally:
+        source.close()
+
+
 class Split:
     """A piece of a scan that one task reads. Picklable; holds no credentials and no open files.
 
@@ -56,9 +67,7 @@ class Split:
             CorruptFile: A file is not what the metadata says.
             FileMissing: A file is gone, for example because its snapshot expired meanwhile.
         """
-        import pyarrow as pa
-
-        yield from pa.RecordBatchReader.from_stream(self._core)
+        yield from _batches(self._core.read())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as an Arrow stream."""
@@ -101,15 +110,14 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as record batches, in the order in which they are decoded."""
-        import pyarrow as pa
-
-        yield from pa.RecordBatchReader.from_stream(self)
+        yield from _batches(self._plan().read())
 
     def to_arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_stream(self).read_all()
+        batches = self._plan().read()
+        return pa.Table.from_batches(_batches(batches), pa.schema(batches))
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas frame (extra ``pandas``)."""

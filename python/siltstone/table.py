@@ -35,7 +35,7 @@ class Table:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as location, dynamic options and branch."""
-        return _open, (self.location, self._core.dynamic_options, self._core.branch)
+        return _open, (self.location, self.dynamic_options, self.branch)
 
     def __repr__(self) -> str:
         """Name and place."""
@@ -50,6 +50,16 @@ class Table:
     def location(self) -> str:
         """The table's directory."""
         return self._core.location
+
+    @property
+    def branch(self) -> str:
+        """The branch, ``main`` when none."""
+        return self._core.branch
+
+    @property
+    def dynamic_options(self) -> dict[str, str]:
+        """Options given when the table was opened."""
+        return self._core.dynamic_options
 
     @property
     def schema(self) -> pa.Schema:
@@ -164,7 +174,7 @@ class Table:
             "memory_limit": size_bytes(memory_limit),
             "threads": threads,
         }
-        return Scan(self.location, self._core.branch, self._core.dynamic_options, request)
+        return Scan(self.location, self.branch, self.dynamic_options, request)
 
     # ---- write
 
@@ -222,6 +232,7 @@ class Table:
         commit_user: str | None = None,
         memory_limit: Size | None = None,
         spill_dir: str | None = None,
+        overwrite: bool = False,
     ) -> TableWrite:
         """A writer for several batches and commits.
 
@@ -229,8 +240,34 @@ class Table:
             commit_user: Name under which it commits; a new one when None.
             memory_limit: Memory for buffers; default the option ``write-buffer-size``.
             spill_dir: Directory for spilled runs; default the system's temporary directory.
+            overwrite: The messages of :meth:`siltstone.write.TableWrite.prepare_commit` will be committed by
+                ``commit(messages, overwrite=...)``: existing files are not looked at.
         """
-        return TableWrite(self._core, commit_user=commit_user, memory_limit=memory_limit, spill_dir=spill_dir)
+        return TableWrite(
+            self._core,
+            commit_user=commit_user,
+            memory_limit=memory_limit,
+            spill_dir=spill_dir,
+            overwrite=overwrite,
+        )
+
+    @property
+    def routing_columns(self) -> list[str]:
+        """Columns that decide which bucket a row goes to: partition and bucket keys; none where any writer may take it."""
+        return self._core.routing_columns
+
+    def routes(self, data: Any) -> pa.Array:
+        """For each row a number that is equal for rows of one (partition, bucket); for engines that cluster rows.
+
+        Args:
+            data: Rows with the :attr:`routing_columns`; others are ignored.
+
+        Returns:
+            int32, not negative. On tables without partitions it is the bucket.
+        """
+        import pyarrow as pa
+
+        return pa.array(self._core.routes(arrow_stream(data, self._core)), pa.int32())
 
     def commit(
         self,

@@ -32,11 +32,14 @@ class TableWrite:
         commit_user: str | None = None,
         memory_limit: Size | None = None,
         spill_dir: str | None = None,
+        overwrite: bool = False,
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
         limit = size_bytes(memory_limit)
-        self._core = table.writer(commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir)
+        self._core = table.writer(
+            commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir, overwrite=overwrite
+        )
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.

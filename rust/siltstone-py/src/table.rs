@@ -163,17 +163,31 @@ impl PyTable {
         py.detach(|| Plan::new(table, args))
     }
 
-    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir))]
+    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite))]
     fn writer(
         &self,
         py: Python<'_>,
         commit_user: Option<&str>,
         memory_limit: Option<u64>,
         spill_dir: Option<PathBuf>,
+        overwrite: bool,
     ) -> Result<Writer> {
         let table = self.table()?;
-        let options = WriteOptions { memory_limit, spill_dir, ..WriteOptions::default() };
+        let options =
+            WriteOptions { memory_limit, spill_dir, ignore_previous_files: overwrite, ..WriteOptions::default() };
         py.detach(|| Ok(Writer::new(table.writer(commit_user, options)?)))
+    }
+
+    #[getter]
+    fn routing_columns(&self) -> Result<Vec<String>> {
+        Ok(self.table()?.routing_columns())
+    }
+
+    fn routes(&self, py: Python<'_>, data: PyRecordBatchReader) -> PyResult<Vec<i32>> {
+        let table = self.table()?;
+        let batches = input(data)?;
+        let routes: Result<Vec<i32>> = py.detach(|| Ok(table.routes(batches)?));
+        Ok(routes?)
     }
 
     fn overwrite(

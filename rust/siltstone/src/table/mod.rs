@@ -4,6 +4,7 @@
 
 mod maintain;
 mod open;
+mod route;
 mod scan;
 mod versions;
 mod write;

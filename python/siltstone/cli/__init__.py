@@ -1,0 +1,1 @@
+"""The command line: ``siltstone ls | show | cat | count | history | files | compact | demo | version``."""

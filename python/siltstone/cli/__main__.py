@@ -1,0 +1,59 @@
+"""Entry point: runs a command and turns errors into exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from siltstone.cli import exits
+from siltstone.cli.commands import compact, demo, read, show
+from siltstone.cli.context import App
+from siltstone.cli.output import FORMATS
+from siltstone.errors import SiltstoneError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-w",
+    "--warehouse",
+    envvar="SILTSTONE_WAREHOUSE",
+    help="Root directory of the catalog, for names such as db.table ($SILTSTONE_WAREHOUSE).",
+)
+@click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to print.")
+@click.option("--no-color", is_flag=True, help="Print without colours.")
+@click.pass_context
+def cli(ctx: click.Context, warehouse: str | None, output: str, no_color: bool) -> None:
+    """Apache Paimon tables without a JVM.
+
+    A TABLE is a directory, or db.table below the warehouse; db.table$branch_b names a branch.
+    Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries.
+    """
+    ctx.obj = App(warehouse=warehouse, output=output, color=not no_color)
+
+
+for module in (show, read, compact, demo):
+    for command in module.COMMANDS:
+        cli.add_command(command)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; the process ends with its exit code."""
+    try:
+        cli.main(args=None if args is None else list(args), prog_name="siltstone", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(exits.FAILURE)
+    except click.ClickException as e:
+        e.show()
+        sys.exit(exits.USAGE)
+    except SiltstoneError as e:
+        click.echo(f"error: {e}", err=True)
+        sys.exit(exits.of(e))
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away, for example `| head`
+        sys.exit(exits.OK)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Compaction."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, pass_app, table_argument
+
+
+@click.command()
+@table_argument
+@click.option("--full", is_flag=True, help="Merge every bucket into one run.")
+@click.option("--where", help="Only partitions that satisfy this predicate.")
+@click.option("--idle", help="Only partitions not written for this long, for example 1d.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done.")
+@click.option("--commit-every", type=click.IntRange(min=1), help="Commit after this many buckets.")
+@pass_app
+def compact(
+    app: App, table: str, full: bool, where: str | None, idle: str | None, dry_run: bool, commit_every: int | None
+) -> None:
+    """Compact a table, also one that is write-only."""
+    from siltstone.report import as_dict
+
+    t = app.table(table)
+    before = t.snapshot()
+    plan = t.maintenance.plan_compaction(full=full, where=where, idle=idle)
+    if dry_run:
+        fields = ("partition", "bucket", "files", "rows", "bytes")
+        output.rows(app, [{f: getattr(task, f) for f in fields} for task in plan.tasks], list(fields))
+        return
+    report = t.maintenance.compact(plan, progress=sys.stderr.isatty(), commit_every=commit_every)
+    after = t.snapshot()
+    summary = as_dict(report)
+    summary["snapshots"] = [s.id for s in report.snapshots]
+    output.record(
+        app, {"snapshot_before": before and before.id, "snapshot_after": after and after.id, **summary}
+    )
+
+
+COMMANDS = [compact]

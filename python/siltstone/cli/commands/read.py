@@ -1,0 +1,65 @@
+"""Looking at rows: cat, count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, pass_app, table_argument
+
+if TYPE_CHECKING:
+    from siltstone import Scan
+
+
+def _query_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which rows of which version."""
+    for option in (
+        click.option("--as-of", help="The version at this time (ISO, or epoch milliseconds)."),
+        click.option("--tag", help="The version that this tag keeps."),
+        click.option("--version", help="Snapshot id or tag name."),
+        click.option("--where", help="Predicate, for example \"dt = '2026-11-20' AND amount > 10\"."),
+    ):
+        command = option(command)
+    return command
+
+
+def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, query: dict[str, Any]) -> Scan:
+    as_of = query["as_of"]
+    return app.table(table).scan(
+        columns,
+        query["where"],
+        version=query["version"],
+        tag=query["tag"],
+        as_of=int(as_of) if as_of and as_of.isdigit() else as_of,
+        limit=limit,
+    )
+
+
+@click.command()
+@table_argument
+@click.option("-s", "--select", help="Columns, separated by commas.")
+@click.option("-n", "--limit", type=int, default=100, show_default=True, help="Rows at most; 0 for all.")
+@_query_options
+@pass_app
+def cat(app: App, table: str, select: str | None, limit: int, **query: Any) -> None:
+    """Print rows."""
+    columns = [c.strip() for c in select.split(",")] if select else None
+    scan = _scan(app, table, columns, limit or None, query)
+    items = (row for batch in scan.to_batches() for row in batch.to_pylist())
+    output.rows(app, items, columns)
+
+
+@click.command()
+@table_argument
+@_query_options
+@pass_app
+def count(app: App, table: str, **query: Any) -> None:
+    """Count rows."""
+    n = _scan(app, table, None, None, query).count()
+    output.record(app, {"count": n}) if app.output == "json" else click.echo(n)
+
+
+COMMANDS = [cat, count]

@@ -1,0 +1,104 @@
+"""Looking at catalogs and tables: ls, show, history, files, version."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, pass_app, table_argument
+
+if TYPE_CHECKING:
+    from siltstone import Table
+
+
+@click.command()
+@click.argument("name", required=False)
+@pass_app
+def ls(app: App, name: str | None) -> None:
+    """List databases, or the tables of a database."""
+    catalog = app.catalog()
+    if name is None:
+        output.rows(app, [{"database": d, "tables": len(catalog.tables(d))} for d in catalog.databases()])
+    else:
+        output.rows(app, [{"table": f"{name}.{t}"} for t in catalog.tables(name)], ["table"])
+
+
+@click.command()
+@table_argument
+@pass_app
+def show(app: App, table: str) -> None:
+    """Show the definition of a table and the shape of its files."""
+    t = app.table(table)
+    latest = t.snapshot()
+    info: dict[str, Any] = {
+        "name": t.name,
+        "location": t.location,
+        "comment": t.comment,
+        "primary_key": t.primary_key,
+        "partition_by": t.partition_by,
+        "options": t.options,
+        "snapshot": latest.id if latest else None,
+        "snapshot_time": latest.time if latest else None,
+        "rows_in_files": latest.total_rows if latest else 0,
+    }
+    columns = [
+        {"name": f.name, "type": str(f.type), "nullable": f.nullable, "key": f.name in t.primary_key} for f in t.schema
+    ]
+    levels = _levels(t)
+    if app.output == "json":
+        output.record(app, {**info, "columns": columns, "levels": levels})
+        return
+    output.record(app, {k: v for k, v in info.items() if v not in (None, [], {})})
+    click.echo()
+    output.rows(app, columns)
+    if levels:
+        click.echo()
+        output.rows(app, levels)
+
+
+def _levels(t: Table) -> list[dict[str, int]]:
+    """Files, rows and bytes of each level."""
+    sums: dict[int, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
+    for f in t.files():
+        level = sums[f["level"]]
+        level[0] += 1
+        level[1] += f["rows"]
+        level[2] += f["bytes"]
+    return [{"level": n, "files": s[0], "rows": s[1], "bytes": s[2]} for n, s in sorted(sums.items())]
+
+
+@click.command()
+@table_argument
+@click.option("-n", "--limit", default=20, show_default=True, help="How many, newest first.")
+@pass_app
+def history(app: App, table: str, limit: int) -> None:
+    """List the newest snapshots."""
+    from siltstone.report import as_dict
+
+    snapshots = [as_dict(s) for s in app.table(table).history(limit)]
+    output.rows(app, snapshots, ["id", "time", "kind", "user", "identifier", "total_rows", "delta_rows"])
+
+
+@click.command()
+@table_argument
+@click.option("--version", type=int, help="Snapshot id; default the latest.")
+@pass_app
+def files(app: App, table: str, version: int | None) -> None:
+    """List the live data files."""
+    columns = ["partition", "bucket", "level", "name", "rows", "bytes", "min_key", "max_key"]
+    output.rows(app, app.table(table).files(version=version), columns)
+
+
+@click.command()
+@pass_app
+def version(app: App) -> None:
+    """Print the versions of siltstone and of the table format."""
+    import siltstone as st
+
+    output.record(app, {"siltstone": st.__version__, "writes": "Paimon 1.4", "reads": "Paimon 0.8 to 2.x"})
+
+
+COMMANDS = [ls, show, history, files, version]

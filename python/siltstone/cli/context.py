@@ -1,0 +1,42 @@
+"""What all commands share: where tables are found and how results are printed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from siltstone import Catalog, Table
+
+
+@dataclass(frozen=True)
+class App:
+    """Options of the program itself."""
+
+    warehouse: str | None
+    output: str
+    color: bool
+
+    def catalog(self) -> Catalog:
+        """The catalog of ``--warehouse``."""
+        import siltstone as st
+
+        if self.warehouse is None:
+            raise click.UsageError("give the warehouse: --warehouse DIR or $SILTSTONE_WAREHOUSE")
+        return st.connect(self.warehouse)
+
+    def table(self, name: str) -> Table:
+        """A table by directory or name."""
+        import siltstone as st
+
+        if os.sep in name or name.startswith("file:") or os.path.isdir(name):
+            path, _, branch = name.partition("$branch_")
+            return st.open_table(path, branch=branch or "main")
+        return self.catalog().table(name)
+
+
+pass_app = click.make_pass_decorator(App)
+table_argument = click.argument("table")

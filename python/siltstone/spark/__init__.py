@@ -1,0 +1,22 @@
+"""PySpark: read, write and compact Paimon tables on executors, without a jar.
+
+Works with classic Spark and with Spark Connect (4.1 and later): no SparkContext, no RDD, no py4j. The package must be
+installed where Spark's Python workers run.
+
+Example:
+    >>> from siltstone import spark as ss
+    >>> ss.enable(spark, warehouse="/data/lake")  # doctest: +SKIP
+    >>> df = ss.read(spark, "shop.orders", columns=["id", "amount"])  # doctest: +SKIP
+    >>> ss.write(df, "shop.copy", mode="append")  # doctest: +SKIP
+    >>> ss.compact(spark, "shop.orders", full=True)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from siltstone.spark.compaction import compact
+from siltstone.spark.datasource import SiltstoneSource
+from siltstone.spark.reading import read
+from siltstone.spark.session import enable
+from siltstone.spark.writing import write
+
+__all__ = ["SiltstoneSource", "compact", "enable", "read", "write"]

@@ -1,0 +1,80 @@
+"""Compaction on executors: tasks travel as descriptors, files are read and written where they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from siltstone.maintenance import CompactionTask, run_task
+from siltstone.report import CompactionReport
+from siltstone.spark.session import table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from siltstone import Expression, Table
+
+
+def compact(
+    spark: SparkSession,
+    table: str | Table,
+    *,
+    full: bool = False,
+    where: str | Expression | None = None,
+    parallelism: int | None = None,
+    commit_every: int | None = None,
+) -> CompactionReport:
+    """Compact a table on Spark's executors, as one commit.
+
+    The driver plans; each task gets a descriptor of a few hundred bytes, rewrites its bucket's files and returns a
+    commit message; the driver commits. When a task fails for good nothing is committed and the table is as before.
+
+    Args:
+        spark: The session.
+        table: Name, directory, or table.
+        full: Merge each bucket into one run.
+        where: A predicate over partition columns.
+        parallelism: Spark tasks; default one a bucket.
+        commit_every: Commit after this many buckets; None: one commit.
+
+    Raises:
+        CommitConflict: Another compaction replaced the same files; the rows are safe, the work is dropped.
+    """
+    t = table_of(spark, table)
+    plan = t.maintenance.plan_compaction(full=full, where=where)
+    done = CompactionReport()
+    step = commit_every or max(1, len(plan.tasks))
+    for at in range(0, len(plan.tasks), step):
+        messages = _run(spark, plan.tasks[at : at + step], parallelism)
+        done = t.maintenance.commit_compaction(messages, done)
+    return done
+
+
+def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int | None) -> list[bytes]:
+    """Run tasks on executors, the largest first and spread evenly."""
+    n = max(1, min(parallelism or len(tasks), len(tasks)))
+    slots = _spread([t.bytes for t in tasks], n)
+    rows = [(slot, bytearray(task.token)) for slot, task in zip(slots, tasks, strict=True)]
+    frame = spark.createDataFrame(rows, "slot int, token binary").repartitionById(n, "slot")
+    return [bytes(row.message) for row in frame.mapInArrow(_run_tasks, "message binary").collect()]
+
+
+def _spread(sizes: Sequence[int], n: int) -> list[int]:
+    """For each size a slot, each time the least loaded one (sizes come largest first)."""
+    load = [0] * n
+    slots = []
+    for size in sizes:
+        slot = min(range(n), key=load.__getitem__)
+        load[slot] += size + 1
+        slots.append(slot)
+    return slots
+
+
+def _run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        for token in batch.column("token"):
+            message = run_task(token.as_py())
+            yield pa.record_batch([pa.array([message], pa.binary())], names=["message"])

@@ -1,0 +1,214 @@
+"""The Python data source ``siltstone``: batch read and batch write.
+
+Spark runs planning and execution in short-lived Python processes and pickles everything in between: readers and
+writers hold plain values and tokens only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+
+from siltstone.errors import InvalidArgument
+from siltstone.spark.filters import to_expression
+from siltstone.spark.session import open_named
+from siltstone.spark.types import arrow_for_spark, from_spark, spark_schema, to_spark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from siltstone import Expression, Table
+
+_OWN = {"path", "warehouse", "filter", "version", "tag", "as-of", "pushdown", "overwrite.mode", "row-kind"}
+
+
+def source_class(warehouse: str | None, options: Mapping[str, str]) -> type[DataSource]:
+    """The source with a session's defaults; a class of its own, so that it is pickled with them."""
+    defaults = {"pushdown": "true", **({"warehouse": warehouse} if warehouse else {}), **options}
+    return type("SiltstoneSource", (SiltstoneSource,), {"defaults": defaults, "__module__": "__main__"})
+
+
+class SiltstoneSource(DataSource):
+    """``spark.read.format("siltstone")`` and ``df.write.format("siltstone")``.
+
+    Options: ``path`` (directory or ``db.table``), ``warehouse``, ``filter``, ``version``, ``tag``, ``as-of``,
+    ``overwrite.mode`` (full, static or dynamic; needed for mode("overwrite")), ``row-kind``; every other option is a
+    dynamic table option such as ``scan.tag-name``.
+    """
+
+    defaults: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "siltstone"
+
+    def _options(self) -> dict[str, str]:
+        return {**self.defaults, **dict(self.options)}
+
+    def _table(self) -> Table:
+        options = self._options()
+        if "path" not in options:
+            raise InvalidArgument("give the table: load('db.table') or load('/path/to/table')")
+        dynamic = {k: v for k, v in options.items() if k not in _OWN}
+        return open_named(options["path"], options.get("warehouse"), dynamic)
+
+    def schema(self) -> StructType:
+        """All columns of the version that is read."""
+        return spark_schema(self._read_schema(None))
+
+    def _query(self) -> dict[str, Any]:
+        options = self._options()
+        as_of = options.get("as-of")
+        return {
+            "filter": options.get("filter"),
+            "version": options.get("version"),
+            "tag": options.get("tag"),
+            "as_of": int(as_of) if as_of and as_of.lstrip("-").isdigit() else as_of,
+        }
+
+    def _read_schema(self, columns: list[str] | None) -> pa.Schema:
+        import pyarrow as pa
+
+        return pa.schema(self._table().scan(columns, **self._query()))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of the columns of ``schema``, by their names."""
+        columns = schema.fieldNames()
+        pushdown = self._options().get("pushdown") == "true"
+        kind = PushdownReader if pushdown else Reader
+        return kind(self._table(), columns, self._query())
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002, FBT001  # Spark's signature
+        """A writer; overwriting must be asked for by ``overwrite.mode``, because Spark does not say which kind."""
+        options = self._options()
+        mode = options.get("overwrite.mode")
+        if overwrite and mode not in ("full", "static", "dynamic"):
+            raise InvalidArgument(
+                "mode('overwrite') does not say what is replaced",
+                hint="add .option('overwrite.mode', 'full') for the whole table or 'dynamic' for the partitions in the data",
+            )
+        return Writer(self._table(), mode if overwrite else None, options.get("row-kind"))
+
+
+@dataclasses.dataclass
+class TokenPartition(InputPartition):
+    """A split as its token."""
+
+    token: bytes
+
+
+class Reader(DataSourceReader):
+    """Reads splits as Arrow batches."""
+
+    def __init__(self, table: Table, columns: list[str], query: dict[str, Any]) -> None:
+        """Keep what planning needs."""
+        self.table = table
+        self.columns = columns
+        self.query = query
+        self.pushed: Expression | None = None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One partition a split, planned once."""
+        from siltstone.predicate import Expression
+
+        query = dict(self.query)
+        given = query["filter"]
+        if self.pushed is not None and given is None:
+            query["filter"] = self.pushed
+        elif self.pushed is not None and isinstance(given, Expression):
+            query["filter"] = given & self.pushed
+        return [TokenPartition(s.to_bytes()) for s in self.table.scan(self.columns, **query).splits()]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The batches of one split, in Spark's types."""
+        from siltstone import Split
+
+        token = getattr(partition, "token", None)
+        if token is None:  # Spark reads an empty list of partitions as one empty partition
+            return
+        schema: pa.Schema | None = None
+        for batch in Split(token).read():
+            schema = schema or arrow_for_spark(batch.schema)
+            yield to_spark(batch, schema)
+
+
+class PushdownReader(Reader):
+    """A reader that takes Spark's filters; only used when the session allows it (else Spark refuses the query)."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802  # Spark's name
+        """Use what we can to skip files and rows; Spark checks all of them once more."""
+        self.pushed = to_expression(filters)
+        yield from filters
+
+
+@dataclasses.dataclass
+class Messages(WriterCommitMessage):
+    """What one task wrote."""
+
+    messages: list[bytes]
+
+
+class Writer(DataSourceArrowWriter):
+    """Writes level-0 files in tasks and commits once on the driver.
+
+    Rows are not clustered by bucket here (Spark offers no way to ask for it), so tasks never compact:
+    :func:`siltstone.spark.write` clusters first and makes fewer files.
+    """
+
+    def __init__(self, table: Table, overwrite: str | None, row_kind: str | None) -> None:
+        """Keep the table and the mode."""
+        self.table = table
+        self.overwrite = overwrite
+        self.row_kind = row_kind
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write one task's batches."""
+        options = {**self.table.dynamic_options, "write-only": "true"}
+        return Messages(write_batches(self.table, options, iterator, self.row_kind, overwrite=self.overwrite is not None))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish all tasks' files as one commit."""
+        self.table.commit(_collect(messages), overwrite=overwrite_target(self.overwrite))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Delete the files of the tasks that had finished."""
+        self.table.abort(_collect(messages))
+
+
+def overwrite_target(mode: str | None) -> dict[str, Any] | None:
+    """The ``overwrite`` argument of a commit."""
+    return {None: None, "full": {"partition": {}}, "static": {"partition": {}}, "dynamic": {"dynamic": True}}[mode]
+
+
+def write_batches(
+    table: Table,
+    options: Mapping[str, str],
+    batches: Iterator[pa.RecordBatch],
+    row_kind: str | None,
+    *,
+    overwrite: bool,
+) -> list[bytes]:
+    """Write batches inside a task and return the commit messages."""
+    import siltstone as st
+
+    target = st.open_table(table.location, branch=table.branch, options=options)
+    schema = target.schema
+    with target.writer(overwrite=overwrite) as w:
+        for batch in batches:
+            w.write(from_spark(batch, schema), row_kind)
+        return w.prepare_commit()
+
+
+def _collect(messages: Sequence[WriterCommitMessage | None]) -> list[bytes]:
+    return [b for m in messages if isinstance(m, Messages) for b in m.messages]

@@ -1,0 +1,72 @@
+"""What a session knows: the warehouse behind names, and default options."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from siltstone import Table
+
+WAREHOUSE_CONF = "spark.siltstone.warehouse"
+OPTIONS_CONF = "spark.siltstone.options"
+PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
+
+
+def enable(
+    spark: SparkSession, *, warehouse: str | None = None, options: Mapping[str, str] | None = None
+) -> None:
+    """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse.
+
+    Args:
+        spark: A session, classic or Connect, of Spark 4.1 or later.
+        warehouse: Root directory behind names such as ``shop.orders``; must be the same path on all machines.
+        options: Dynamic table options for every read and write of this session.
+    """
+    from siltstone.spark.datasource import source_class
+
+    if warehouse is not None:
+        spark.conf.set(WAREHOUSE_CONF, os.fspath(warehouse))
+    spark.conf.set(OPTIONS_CONF, json.dumps(dict(options or {})))
+    spark.conf.set(PUSHDOWN_CONF, "true")
+    spark.dataSource.register(source_class(warehouse_of(spark), options or {}))
+
+
+def warehouse_of(spark: SparkSession) -> str | None:
+    """The session's warehouse."""
+    return spark.conf.get(WAREHOUSE_CONF, None)
+
+
+def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str] | None = None) -> Table:
+    """A table by name, directory, or as it is, with the session's options.
+
+    Raises:
+        TableNotFound: There is no such table.
+        InvalidArgument: A name, but the session has no warehouse.
+    """
+    stored = spark.conf.get(OPTIONS_CONF, None)
+    merged = {**(json.loads(stored) if stored else {}), **(options or {})}
+    if not isinstance(table, str):
+        return open_named(table.location, None, merged)
+    return open_named(table, warehouse_of(spark), merged)
+
+
+def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> Table:
+    """A table by directory, or by name below a warehouse."""
+    import siltstone as st
+
+    if "/" in name or name.startswith("file:"):
+        path, _, branch = name.partition("$branch_")
+        return st.open_table(path, branch=branch or "main", options=options)
+    if warehouse is None:
+        raise InvalidArgument(
+            f"'{name}' is a name, but no warehouse is known",
+            hint="call siltstone.spark.enable(spark, warehouse=...), or give the table's directory",
+        )
+    return st.connect(warehouse).table(name, options=options)

@@ -1,0 +1,103 @@
+"""Writing with rows clustered by bucket: one writer a bucket, one commit."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument
+from siltstone.spark.datasource import overwrite_target, write_batches
+from siltstone.spark.session import table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from siltstone import CommitReport, Table
+
+_MODES = {"append": None, "upsert": None, "overwrite": "full", "overwrite-partitions": "dynamic"}
+_ROUTE = "__siltstone_route"
+
+
+def write(
+    df: DataFrame,
+    table: str | Table,
+    mode: str = "append",
+    *,
+    row_kind: str | None = None,
+    parallelism: int | None = None,
+) -> CommitReport:
+    """Write a frame as one commit.
+
+    Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
+    write the files; the driver commits once. A task that fails and is tried again leaves nothing behind in the table.
+
+    Args:
+        df: Rows; columns are matched by name, ignoring case.
+        table: Name, directory, or table.
+        mode: ``append`` or ``upsert`` add rows, ``overwrite`` replaces the table, ``overwrite-partitions`` the
+            partitions that occur in ``df``.
+        row_kind: ``"-D"`` deletes the rows' keys; None inserts or updates.
+        parallelism: Writing tasks; default one a bucket, at most ``spark.sql.shuffle.partitions``.
+
+    Raises:
+        InvalidArgument: Unknown mode, or ``upsert`` on a table without primary key.
+        CommitConflict: Another commit changed what this one relies on; nothing was committed.
+    """
+    if mode not in _MODES:
+        raise InvalidArgument(f"mode '{mode}' is not one of {', '.join(_MODES)}")
+    spark = df.sparkSession
+    t = table_of(spark, table)
+    if mode == "upsert" and not t.primary_key:
+        raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
+    overwrite = _MODES[mode]
+    clustered = _cluster(df, t, parallelism)
+    task = functools.partial(_write_task, t, row_kind, overwrite is not None)
+    collected = clustered.mapInArrow(task, "message binary").collect()
+    messages = [bytes(row.message) for row in collected]
+    return t.commit(messages, overwrite=overwrite_target(overwrite))
+
+
+def _cluster(df: DataFrame, t: Table, parallelism: int | None) -> DataFrame:
+    """The frame with each (partition, bucket) in exactly one task."""
+    keys = t.routing_columns
+    if not keys:
+        return df
+    from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
+
+    names = {c.lower(): c for c in df.columns}
+    missing = [k for k in keys if k.lower() not in names]
+    if missing:
+        raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
+    n = parallelism or _default_parallelism(df, t)
+    route = F.arrow_udf(functools.partial(_route, t, keys, n), "int")
+    routed = df.withColumn(_ROUTE, route(*[df[names[k.lower()]] for k in keys]))
+    return routed.repartitionById(n, _ROUTE).drop(_ROUTE)
+
+
+def _default_parallelism(df: DataFrame, t: Table) -> int:
+    shuffle = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    buckets = int(t.options.get("bucket", "-1"))
+    return max(1, shuffle if t.partition_by else min(shuffle, buckets))
+
+
+def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:
+    """The task of each row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from siltstone.spark.types import from_spark
+
+    batch = from_spark(pa.record_batch(list(columns), names=keys), t.schema)
+    routes = pc.cast(t.routes(batch), pa.int64())
+    return pc.cast(pc.subtract(routes, pc.multiply(pc.divide(routes, n), n)), pa.int32())
+
+
+def _write_task(
+    t: Table, row_kind: str | None, overwrite: bool, batches: Iterator[pa.RecordBatch]  # noqa: FBT001  # bound by partial
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    messages: list[Any] = write_batches(t, t.dynamic_options, batches, row_kind, overwrite=overwrite)
+    yield pa.record_batch([pa.array(messages, pa.binary())], names=["message"])
