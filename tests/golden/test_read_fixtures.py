@@ -1,0 +1,57 @@
+"""Every table that Java wrote reads as Java reads it, or is refused by name; never wrong rows."""
+
+import fixture_tables as ft
+import pytest
+import rows
+
+import siltstone as st
+
+#: What this version promises to read; the same list as for the oracle's `check_reads.py`.
+PROMISED = ft.names(
+    *"dedup_ pk_ append_* bucket_fixed bucket_key bucket_mod bucket_rescaled partition_ overwrite_ truncate_".split(),
+    *"hint_ stray_ empty_ all_rows_deleted manifest_ stats_mode_ format_parquet_".split(),
+    *"-append_row_tracking -append_unaware_avro -append_unaware_orc".split(),
+    *"-manifest_format_orc -manifest_format_parquet".split(),
+)
+
+
+def reads(name):
+    """(what, arguments of scan) for the reads that have expected rows."""
+    have = ft.expected_names(name)
+    for which in have or ["latest"]:
+        kind, _, arg = which.partition("-")
+        if which == "latest" or (which == "latest-before" and "latest" not in have):
+            yield which, {}
+        elif kind == "snapshot":
+            yield which, {"version": int(arg)}
+        elif kind == "tag":
+            yield which, {"tag": arg}
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_promised_table_reads_as_java_reads_it(name, tmp_path):
+    table = st.open_table(ft.unpack(name, tmp_path))
+    checked = 0
+    for which, version in reads(name):
+        expected = ft.expected(name, which)
+        if expected is not None:
+            assert rows.difference(expected, table.scan(**version).to_arrow()) is None, which
+            assert table.scan(**version).count() == len(expected), which
+            checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize("name", [n for n in ft.names("*") if n not in PROMISED])
+def test_any_other_table_reads_right_or_is_refused(name, tmp_path):
+    path = ft.unpack(name, tmp_path)
+    for which, version in reads(name):
+        expected = ft.expected(name, which)
+        if expected is None:
+            continue
+        try:
+            found = st.open_table(path).scan(**version).to_arrow()
+        except st.errors.UnsupportedFeature:
+            continue
+        except (st.errors.VersionError, st.errors.SiltstoneError) as e:
+            pytest.fail(f"{which}: neither rows nor UnsupportedFeature: {type(e).__name__}: {e}")
+        assert rows.difference(expected, found) is None, which
