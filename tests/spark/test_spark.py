@@ -1,0 +1,164 @@
+"""PySpark: read, write and compact without a jar."""
+
+import datetime as dt
+import decimal
+import os
+
+import pyarrow as pa
+import pytest
+
+import siltstone as st
+from siltstone import errors as e
+from siltstone import spark as ss
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    warehouse = str(tmp_path / "lake")
+    cat = st.connect(warehouse)
+    cat.create_database("db")
+    ss.enable(spark, warehouse=warehouse)
+    return cat
+
+
+@pytest.fixture
+def orders(lake):
+    t = lake.create_table(
+        "db.orders",
+        {"dt": "STRING", "id": "INT", "v": "STRING"},
+        primary_key=["dt", "id"],
+        partition_by=["dt"],
+        options={"bucket": "2", "write-only": "true"},
+    )
+    t.append([{"dt": f"d{i % 3}", "id": i, "v": str(i)} for i in range(300)])
+    return t
+
+
+def test_read_by_helper_and_by_format(spark, orders):
+    assert ss.read(spark, "db.orders").count() == 300
+    assert ss.read(spark, orders, columns=["v"], filter="id = 7").collect()[0].asDict() == {"v": "7"}
+    for name in ("db.orders", orders.location):
+        df = spark.read.format("siltstone").load(name)
+        assert df.where("dt = 'd1' and id > 290").count() == 3
+        assert df.where("v like '29%' or id in (1, 2)").count() == 12
+    old = orders.snapshot().id
+    orders.append([{"dt": "d9", "id": 1}])
+    assert spark.read.format("siltstone").option("scan.snapshot-id", old).load("db.orders").count() == 300
+    assert ss.read(spark, "db.orders", version=old).count() == 300
+    with pytest.raises(e.InvalidArgument):
+        ss.read(spark, "db.orders", columns=["nope"])
+
+
+def test_filters_work_with_push_down_off(spark, orders):
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    try:
+        df = spark.read.format("siltstone").option("pushdown", "false").load("db.orders")
+        assert df.where("id = 7").count() == 1
+    finally:
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+def test_an_empty_table_reads_as_no_rows(spark, lake):
+    lake.create_table("db.empty", {"id": "INT"}, primary_key=["id"], options={"bucket": "1"})
+    assert ss.read(spark, "db.empty").collect() == []
+
+
+def test_write_clusters_by_bucket_and_commits_once(spark, orders):
+    df = spark.range(1000).selectExpr("concat('d', id % 3) as dt", "cast(id as int) as id", "concat('n', id) as V")
+    before = orders.snapshot().id
+    report = ss.write(df, "db.orders", mode="upsert")
+    assert report.rows == 1000
+    assert orders.snapshot().id == before + 1
+    assert report.files == 6  # three partitions of two buckets: no bucket has two writers
+    assert orders.scan(filter="v = 'n7'").count() == 1
+    assert orders.scan().count() == 1000
+    ss.write(df.where("id < 10"), "db.orders", row_kind="-D")
+    assert orders.scan().count() == 990
+
+
+def test_write_modes(spark, orders):
+    one = spark.createDataFrame([("d0", 5, "x")], "dt string, id int, v string")
+    ss.write(one, "db.orders", mode="overwrite-partitions")
+    assert orders.scan().count() == 201
+    ss.write(one, "db.orders", mode="overwrite")
+    assert orders.scan().count() == 1
+    with pytest.raises(e.InvalidArgument):
+        ss.write(one, "db.orders", mode="merge")
+
+
+def test_write_through_the_format(spark, lake, orders):
+    one = spark.createDataFrame([("d0", 5, "x")], "dt string, id int, v string")
+    one.write.format("siltstone").mode("append").save("db.orders")
+    assert orders.scan(filter="v = 'x'").count() == 1
+    with pytest.raises(Exception, match="overwrite.mode"):
+        one.write.format("siltstone").mode("overwrite").save("db.orders")
+    assert orders.scan().count() == 300
+    one.write.format("siltstone").mode("overwrite").option("overwrite.mode", "dynamic").save("db.orders")
+    assert orders.scan().count() == 201
+    t = lake.create_table("db.log", {"id": "BIGINT"})
+    spark.range(100).write.format("siltstone").mode("append").save("db.log")
+    assert t.scan().count() == 100
+
+
+def test_a_failing_task_leaves_the_table_as_it_was(spark, orders):
+    bad = spark.createDataFrame([("d0", None, "x")], "dt string, id int, v string")
+    before = (orders.snapshot().id, orders.scan().count())
+    for write in (
+        lambda: ss.write(bad, "db.orders"),
+        lambda: bad.write.format("siltstone").mode("append").save("db.orders"),
+    ):
+        with pytest.raises(Exception, match="NullInKey|null"):
+            write()
+    assert (orders.snapshot().id, orders.scan().count()) == before
+
+
+def test_compaction_runs_on_executors_and_commits_once(spark, orders):
+    for i in range(3):
+        orders.append([{"dt": "d0", "id": i, "v": "new"}])
+    expected = orders.scan().to_arrow().sort_by([("dt", "ascending"), ("id", "ascending")])
+    before = orders.snapshot().id
+    report = ss.compact(spark, "db.orders", full=True)
+    assert report.tasks == 6
+    assert orders.snapshot().id == before + 1
+    assert {f["level"] for f in orders.files()} == {5}
+    assert ss.read(spark, "db.orders").toArrow().sort_by([("dt", "ascending"), ("id", "ascending")]).equals(
+        expected.cast(ss.read(spark, "db.orders").toArrow().schema)
+    )
+    assert ss.compact(spark, "db.orders", full=True).snapshots == []
+
+
+def test_a_failed_compaction_task_leaves_the_table_as_it_was(spark, orders):
+    orders.append([{"dt": "d0", "id": 1, "v": "new"}])
+    path = orders.files()[0]["path"]
+    os.rename(path, path + ".away")
+    before = orders.snapshot().id
+    with pytest.raises(Exception, match="data-"):
+        ss.compact(spark, "db.orders", full=True)
+    os.rename(path + ".away", path)
+    assert orders.snapshot().id == before
+    assert orders.scan().count() == 300
+
+
+def test_types_go_both_ways(spark, lake):
+    schema = {
+        "id": "INT", "b": "BOOLEAN", "i8": "TINYINT", "f": "FLOAT", "d": "DOUBLE", "dec": "DECIMAL(20,3)", "day": "DATE",
+        "t": "TIME(3)", "ntz": "TIMESTAMP(3)", "ltz": "TIMESTAMP_LTZ(6)", "y": "BYTES", "a": "ARRAY<INT>",
+        "m": "MAP<STRING, INT>", "r": "ROW<x INT>",
+    }  # fmt: skip
+    t = lake.create_table("db.types", schema, primary_key=["id"], options={"bucket": "1"})
+    wall = dt.datetime(2024, 5, 14, 8, 0, 0, 123000)
+    row = {
+        "id": 1, "b": True, "i8": 5, "f": 1.5, "d": 2.5, "dec": decimal.Decimal("1.250"), "day": dt.date(2024, 5, 14),
+        "t": dt.time(1, 2, 3), "ntz": wall, "ltz": wall.replace(tzinfo=dt.UTC), "y": b"\x01", "a": [1, None],
+        "m": [("k", 1)], "r": {"x": 3},
+    }  # fmt: skip
+    t.append(pa.Table.from_pylist([row], schema=t.schema))
+    df = ss.read(spark, "db.types")
+    got = df.collect()[0]
+    assert (got.ntz, got.t, got.dec, got.a, got.r.x) == (wall, 3723000, row["dec"], [1, None], 3)
+    assert dict(df.dtypes)["ntz"] == "timestamp_ntz"
+    copy = lake.create_table("db.copy", schema, primary_key=["id"], options={"bucket": "1"})
+    ss.write(df, "db.copy")
+    assert copy.scan().to_arrow().to_pylist() == t.scan().to_arrow().to_pylist()
