@@ -160,9 +160,14 @@ class Maintenance:
         return CommitReport.from_json(self._table.compact_manifests())
 
 
-def run_task(token: bytes) -> bytes:
-    """Run a task by its token, where it arrived; see :meth:`CompactionTask.run`."""
-    return _core.run_compaction(token)
+def run_task(token: bytes, threads: int | None = None) -> bytes:
+    """Run a task by its token, where it arrived; see :meth:`CompactionTask.run`.
+
+    Args:
+        token: The serialized task.
+        threads: Threads to use; None for all cores.
+    """
+    return _core.run_compaction(token, threads)
 
 
 def _waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:

@@ -76,5 +76,5 @@ def _run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     for batch in batches:
         for token in batch.column("token"):
-            message = run_task(token.as_py())
+            message = run_task(token.as_py(), threads=1)
             yield pa.record_batch([pa.array([message], pa.binary())], names=["message"])

@@ -11,7 +11,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Carries out a serialized compaction task and returns a serialized commit message.
 #[pyfunction]
-fn run_compaction<'py>(py: Python<'py>, token: &[u8]) -> Result<Bound<'py, PyBytes>> {
-    let bytes = py.detach(|| run_compaction_task(token).and_then(|m| m.to_bytes()))?;
+#[pyo3(signature = (token, threads=None))]
+fn run_compaction<'py>(py: Python<'py>, token: &[u8], threads: Option<usize>) -> Result<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| run_compaction_task(token, threads).and_then(|m| m.to_bytes()))?;
     Ok(PyBytes::new(py, &bytes))
 }

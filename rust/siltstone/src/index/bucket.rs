@@ -10,6 +10,7 @@ use arrow_array::ArrayRef;
 
 use super::hive::hive_hash;
 use crate::{
+    options::BucketFunctionType,
     error::{Error, ErrorKind, Result},
     row::{BinaryRow, Datum, datums_from_array, hash_rows},
     types::{DataType, TypeKind},
@@ -25,6 +26,16 @@ pub enum BucketFunction {
     Mod,
     /// Hive's hash
     Hive,
+}
+
+impl From<BucketFunctionType> for BucketFunction {
+    fn from(option: BucketFunctionType) -> Self {
+        match option {
+            BucketFunctionType::Default => Self::Default,
+            BucketFunctionType::Mod => Self::Mod,
+            BucketFunctionType::Hive => Self::Hive,
+        }
+    }
 }
 
 impl BucketFunction {

@@ -9,7 +9,7 @@ use crate::{
     operation::{
         CommitMessage,
         commit::PartitionSpec,
-        compact::{CompactRequest, CompactionTask, plan_compaction, run_task},
+        compact::{CompactRequest, CompactionTask, TaskResources, plan_compaction, run_task},
     },
     predicate::{CompareOp, Predicate},
     row::datum_from_text,
@@ -117,12 +117,12 @@ impl Table {
     }
 }
 
-/// Carries out one task of [`Table::plan_compaction`], wherever it arrived.
-pub fn run_compaction_task(token: &[u8]) -> Result<CommitMessage> {
+/// Carries out one task of [`Table::plan_compaction`], wherever it arrived; `threads` of `None` uses all cores.
+pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<CommitMessage> {
     let task = CompactionTask::from_bytes(token)?;
     let fs = std::sync::Arc::new(crate::fs::LocalFileIo::new());
     let table = Table::open_with(fs, &task.location, &task.branch, Some(task.schema_id), task.options.clone())?;
-    run_task(table.context(), &task)
+    run_task(table.context(), &task, &TaskResources { threads, spill_dir: None })
 }
 
 fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {

@@ -35,7 +35,7 @@ impl Table {
     fn batch_routes(&self, batch: &RecordBatch) -> Result<Vec<i32>> {
         let ctx = self.context();
         let (types, columns) = self.typed_columns(batch, &ctx.schema.bucket_keys())?;
-        let buckets = assign_buckets(ctx.options.bucket_function, &types, &columns, ctx.options.bucket)?;
+        let buckets = assign_buckets(ctx.options.bucket_function.into(), &types, &columns, ctx.options.bucket)?;
         if ctx.schema.partition_keys.is_empty() {
             return Ok(buckets);
         }

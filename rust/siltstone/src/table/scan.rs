@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
+    env::local_to_instant,
     fs::LocalFileIo,
     io::BatchStream,
     operation::{
@@ -18,8 +19,10 @@ use crate::{
         read::{ReadRequest, count, read_split, read_splits},
         scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
     },
+    options::{CoreOptions, ScanMode},
     predicate::{Predicate, parse_predicate},
-    types::DataField,
+    row::{Datum, datum_from_text},
+    types::{DataField, DataType, TypeKind},
 };
 
 const MAGIC: &[u8; 4] = b"STSP";
@@ -88,7 +91,7 @@ impl Table {
         }
         match &args.version {
             Some(text) => Ok(VersionSelector::Version(text.clone())),
-            None => VersionSelector::from_options(self.context()),
+            None => version_of_options(&self.context().options),
         }
     }
 
@@ -117,6 +120,47 @@ impl Table {
             batch_rows: args.batch_rows,
         };
         plan.splits.iter().map(|split| header.encode(split)).collect()
+    }
+}
+
+/// The version that `scan.*` options name (semantics f.5).
+fn version_of_options(options: &CoreOptions) -> Result<VersionSelector> {
+    match options.scan_mode {
+        ScanMode::Default
+        | ScanMode::LatestFull
+        | ScanMode::Full
+        | ScanMode::Latest
+        | ScanMode::FromSnapshot
+        | ScanMode::FromSnapshotFull
+        | ScanMode::FromTimestamp => {}
+        other => return Err(Error::unsupported(format!("scan.mode={other}")).with("option", "scan.mode")),
+    }
+    let timestamp = options.scan_timestamp.as_deref().map(local_time).transpose()?;
+    let given = [
+        options.scan_snapshot_id.map(VersionSelector::Snapshot),
+        options.scan_tag_name.clone().map(VersionSelector::Tag),
+        options.scan_version.clone().map(VersionSelector::Version),
+        options.scan_watermark.map(|w| VersionSelector::Version(format!("watermark-{w}"))),
+        options.scan_timestamp_millis.map(VersionSelector::Timestamp),
+        timestamp.map(VersionSelector::Timestamp),
+    ];
+    let mut given = given.into_iter().flatten();
+    let first = given.next();
+    if given.next().is_some() {
+        return Err(Error::new(ErrorKind::InvalidOption, "more than one scan.* option names a version")
+            .hint("set one of scan.snapshot-id, scan.tag-name, scan.version, scan.watermark, scan.timestamp, scan.timestamp-millis"));
+    }
+    Ok(first.unwrap_or_default())
+}
+
+/// Epoch milliseconds of a local `yyyy-MM-dd[ HH:mm:ss[.fff]]`.
+fn local_time(text: &str) -> Result<i64> {
+    match datum_from_text(text, &DataType::new(TypeKind::Timestamp(3)))? {
+        Datum::Timestamp { millis, .. } => match chrono::DateTime::from_timestamp_millis(millis) {
+            Some(wall) => Ok(local_to_instant(wall.naive_utc())),
+            None => Ok(millis),
+        },
+        _ => Err(Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a time")).with("option", "scan.timestamp")),
     }
 }
 
