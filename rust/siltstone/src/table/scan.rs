@@ -133,7 +133,7 @@ fn version_of_options(options: &CoreOptions) -> Result<VersionSelector> {
         | ScanMode::FromSnapshot
         | ScanMode::FromSnapshotFull
         | ScanMode::FromTimestamp => {}
-        other => return Err(Error::unsupported(format!("scan.mode={other}")).with("option", "scan.mode")),
+        other => return Err(Error::unsupported(format!("scan.mode={other:?}")).with("option", "scan.mode")),
     }
     let timestamp = options.scan_timestamp.as_deref().map(local_time).transpose()?;
     let given = [
