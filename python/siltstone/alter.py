@@ -8,6 +8,9 @@ from typing import Any, Self
 from siltstone import _core
 
 
+Column = str | list[str]
+
+
 class Alter:
     """A chain of changes: ``t.alter().set_option("k", "v").commit()``.
 
@@ -26,6 +29,54 @@ class Alter:
     def _add(self, kind: str, **values: Any) -> Self:
         self._changes.append({"kind": kind, **values})
         return self
+
+    def add_column(
+        self,
+        name: Column,
+        type: str,  # noqa: A002  # the API's name
+        *,
+        comment: str | None = None,
+        after: str | None = None,
+        first: bool = False,
+    ) -> Self:
+        """Add a nullable column; rows of older files read as null.
+
+        Args:
+            name: Its name; a nested one as a list, ``["r", "x"]``.
+            type: Paimon SQL type.
+            comment: Its comment.
+            after: Put it behind this column; default last.
+            first: Put it before all others.
+        """
+        return self._add("add_column", column=name, type=type, comment=comment, after=after, first=first)
+
+    def rename_column(self, name: Column, new_name: str) -> Self:
+        """Rename a column; data files stay as they are."""
+        return self._add("rename_column", column=name, new_name=new_name)
+
+    def drop_column(self, name: Column) -> Self:
+        """Drop a column; its data stays in old files and is not read any more."""
+        return self._add("drop_column", column=name)
+
+    def set_type(self, name: Column, type: str) -> Self:  # noqa: A002  # the API's name
+        """Change a column's type; older values are cast while reading."""
+        return self._add("set_type", column=name, type=type)
+
+    def set_nullable(self, name: Column, nullable: bool) -> Self:  # noqa: FBT001  # reads well: set_nullable("d", True)
+        """Allow or forbid null."""
+        return self._add("set_nullable", column=name, nullable=nullable)
+
+    def set_comment(self, name: Column, comment: str | None) -> Self:
+        """Set or (None) remove a column's comment."""
+        return self._add("set_comment", column=name, comment=comment)
+
+    def set_default(self, name: Column, value: str | None) -> Self:
+        """Set or (None) remove the value that is written for null."""
+        return self._add("set_default", column=name, default=value)
+
+    def move_column(self, name: str, *, after: str | None = None, first: bool = False) -> Self:
+        """Move a column behind another one, or before all."""
+        return self._add("move_column", column=name, after=after, first=first)
 
     def set_option(self, key: str, value: str) -> Self:
         """Set a table option.

@@ -109,10 +109,8 @@ impl Table {
 
     /// Applies changes given as JSON objects (`{"kind": "set_option", "key": ..., "value": ...}`) as one new schema.
     pub fn alter(&mut self, changes: &str) -> Result<()> {
-        let values: Vec<Value> = serde_json::from_str(changes)
-            .map_err(|e| Error::new(ErrorKind::InvalidArgument, "changes are not JSON").caused_by(e))?;
-        let changes: Result<Vec<SchemaChange>> = values.iter().map(schema_change).collect();
-        self.context().schemas.commit_changes(&changes?).map_err(|e| e.with("table", &self.context().name))?;
+        let changes = SchemaChange::list_from_json(changes)?;
+        self.context().schemas.commit_changes(&changes).map_err(|e| e.with("table", &self.context().name))?;
         self.reload()
     }
 }
@@ -127,19 +125,4 @@ pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Commi
 
 fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {
     files.iter().map(of).sum()
-}
-
-fn schema_change(value: &Value) -> Result<SchemaChange> {
-    let text = |key: &str| {
-        value.get(key).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| {
-            Error::new(ErrorKind::InvalidArgument, format!("a schema change lacks the text '{key}'"))
-                .with("change", value)
-        })
-    };
-    Ok(match text("kind")?.as_str() {
-        "set_option" => SchemaChange::SetOption { key: text("key")?, value: text("value")? },
-        "remove_option" => SchemaChange::RemoveOption { key: text("key")? },
-        "comment" => SchemaChange::SetComment { comment: text("comment").ok() },
-        other => return Err(Error::unsupported(format!("the schema change '{other}'"))),
-    })
 }
