@@ -6,7 +6,7 @@ use pyo3::{prelude::*, types::PyBytes};
 use siltstone::{
     io::BatchStream,
     operation::scan::ScanPlan,
-    table::{ReadableSplit, ScanArgs, Table},
+    table::{ReadableSplit, ScanArgs, Table, explain, result_schema},
 };
 
 use crate::{
@@ -42,7 +42,7 @@ impl Plan {
 #[pymethods]
 impl Plan {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = self.plan.read.arrow_schema().map_err(crate::error::CoreError::from)?;
+        let schema = result_schema(&self.plan.read).map_err(crate::error::CoreError::from)?;
         schema_capsule(py, &schema)
     }
 
@@ -52,14 +52,14 @@ impl Plan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let schema = self.plan.read.arrow_schema().map_err(crate::error::CoreError::from)?;
+        let schema = result_schema(&self.plan.read).map_err(crate::error::CoreError::from)?;
         let stream = py.detach(|| self.stream())?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 
     /// The rows, with errors as exceptions of siltstone.
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(self.plan.read.arrow_schema()?, self.stream()?)))
+        py.detach(|| Ok(Batches::new(result_schema(&self.plan.read)?, self.stream()?)))
     }
 
     fn count(&self, py: Python<'_>) -> Result<u64> {
@@ -72,7 +72,7 @@ impl Plan {
     }
 
     fn explain(&self) -> Result<String> {
-        Ok(self.plan.explain()?)
+        Ok(explain(&self.plan))
     }
 }
 
@@ -111,7 +111,7 @@ impl Split {
     }
 
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(self.split.request().arrow_schema()?, self.split.read()?)))
+        py.detach(|| Ok(Batches::new(result_schema(self.split.request())?, self.split.read()?)))
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -120,7 +120,7 @@ impl Split {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let schema = self.split.request().arrow_schema().map_err(crate::error::CoreError::from)?;
+        let schema = result_schema(self.split.request()).map_err(crate::error::CoreError::from)?;
         let stream = py.detach(|| self.split.read()).map_err(crate::error::CoreError::from)?;
         stream_capsule(py, schema, stream, requested_schema)
     }

@@ -6,10 +6,11 @@ use std::{
     sync::{Arc, RwLock},
 };
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyDict};
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 use siltstone::{
     operation::{commit::PartitionSpec, write::WriteOptions},
+    snapshot::Snapshot,
     table::{ScanArgs, Table},
     types::arrow_schema,
 };
@@ -106,12 +107,12 @@ impl PyTable {
 
     fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {
         let table = self.table()?;
-        py.detach(|| Ok(table.snapshot(id)?.map(|s| s.to_json())))
+        py.detach(|| Ok(table.snapshot(id)?.map(|s| s.to_json()).transpose()?))
     }
 
     fn history(&self, py: Python<'_>, limit: usize) -> Result<Vec<String>> {
         let table = self.table()?;
-        py.detach(|| Ok(table.history(limit)?.iter().map(siltstone::snapshot::Snapshot::to_json).collect()))
+        py.detach(|| Ok(table.history(limit)?.iter().map(Snapshot::to_json).collect::<siltstone::Result<_>>()?))
     }
 
     fn tag_names(&self, py: Python<'_>) -> Result<Vec<String>> {
@@ -121,7 +122,7 @@ impl PyTable {
 
     fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
         let table = self.table()?;
-        py.detach(|| Ok(table.tag(name)?.to_json()))
+        py.detach(|| Ok(table.tag(name)?.to_json()?))
     }
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
@@ -273,11 +274,18 @@ impl PyTable {
 }
 
 /// `{"partition": {...}}` or `{"dynamic": True}`.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
 struct Overwrite {
-    #[pyo3(default)]
     partition: PartitionSpec,
-    #[pyo3(default)]
     dynamic: bool,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Overwrite {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let given = object.cast::<PyDict>()?;
+        let partition = given.get_item("partition")?.map(|p| p.extract()).transpose()?;
+        let dynamic = given.get_item("dynamic")?.map(|d| d.extract()).transpose()?;
+        Ok(Self { partition: partition.unwrap_or_default(), dynamic: dynamic.unwrap_or(false) })
+    }
 }

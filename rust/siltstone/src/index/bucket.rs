@@ -10,8 +10,8 @@ use arrow_array::ArrayRef;
 
 use super::hive::hive_hash;
 use crate::{
-    options::BucketFunctionType,
     error::{Error, ErrorKind, Result},
+    options::BucketFunctionType,
     row::{BinaryRow, Datum, datums_from_array, hash_rows},
     types::{DataType, TypeKind},
 };

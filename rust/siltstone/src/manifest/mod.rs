@@ -13,8 +13,8 @@ mod schemas;
 mod store;
 
 pub use codec::{
-    Compiled, EntryHead, KeepEntry, ManifestDecoder, decode_index_manifest, decode_manifest, decode_manifest_list, decode_manifest_where,
-    encode_index_manifest, encode_manifest, encode_manifest_list,
+    Compiled, EntryHead, KeepEntry, ManifestDecoder, decode_index_manifest, decode_manifest, decode_manifest_list,
+    decode_manifest_where, encode_index_manifest, encode_manifest, encode_manifest_list,
 };
 pub use increment::{BucketId, CompactIncrement, DataIncrement};
 pub use merge::{live_entries, merge_entries};

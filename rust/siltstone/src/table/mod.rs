@@ -11,5 +11,5 @@ mod write;
 
 pub use maintain::{CompactArgs, run_compaction_task};
 pub use open::{MAIN_BRANCH, Table, local_path};
-pub use scan::{ReadableSplit, ScanArgs};
+pub use scan::{ReadableSplit, ScanArgs, explain, result_schema};
 pub use write::{CommitReport, TableWriter};

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use super::Table;
@@ -22,7 +23,7 @@ use crate::{
     options::{CoreOptions, ScanMode},
     predicate::{Predicate, parse_predicate},
     row::{Datum, datum_from_text},
-    types::{DataField, DataType, TypeKind},
+    types::{DataField, DataType, TypeKind, arrow_schema},
 };
 
 const MAGIC: &[u8; 4] = b"STSP";
@@ -123,6 +124,39 @@ impl Table {
     }
 }
 
+/// The schema of the rows that a request gives.
+pub fn result_schema(request: &ReadRequest) -> Result<SchemaRef> {
+    let rows = arrow_schema(&request.fields)?;
+    if !request.row_kind {
+        return Ok(rows);
+    }
+    let kind = Arc::new(Field::new("rowkind", Arrow::Utf8, false));
+    Ok(Arc::new(Schema::new(std::iter::once(kind).chain(rows.fields().iter().cloned()).collect::<Vec<_>>())))
+}
+
+/// A plan in words: version, files kept, splits, and which of them need merging.
+pub fn explain(plan: &ScanPlan) -> String {
+    let files: usize = plan.splits.iter().map(|s| s.files.len()).sum();
+    let bytes: i64 = plan.splits.iter().flat_map(|s| &s.files).map(|f| f.file_size).sum();
+    let raw = plan.splits.iter().filter(|s| s.raw_convertible).count();
+    let version = plan.snapshot.as_ref().map_or_else(
+        || "no snapshot yet".to_owned(),
+        |s| format!("snapshot {} ({:?}, schema {})", s.id, s.commit_kind, plan.ctx.schema.id),
+    );
+    let columns: Vec<&str> = plan.read.fields.iter().map(|f| f.name.as_str()).collect();
+    let mut lines = vec![
+        format!("table    {}", plan.ctx.name),
+        format!("version  {version}"),
+        format!("columns  {}", columns.join(", ")),
+        format!("files    {files} of {} ({bytes} bytes)", plan.files_considered),
+        format!("splits   {} ({raw} read as they are, {} merged)", plan.splits.len(), plan.splits.len() - raw),
+    ];
+    if let Some(filter) = &plan.read.filter {
+        lines.push(format!("filter   {filter:?}"));
+    }
+    lines.join("\n")
+}
+
 /// The version that `scan.*` options name (semantics f.5).
 fn version_of_options(options: &CoreOptions) -> Result<VersionSelector> {
     match options.scan_mode {
@@ -160,7 +194,10 @@ fn local_time(text: &str) -> Result<i64> {
             Some(wall) => Ok(local_to_instant(wall.naive_utc())),
             None => Ok(millis),
         },
-        _ => Err(Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a time")).with("option", "scan.timestamp")),
+        _ => {
+            Err(Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a time"))
+                .with("option", "scan.timestamp"))
+        }
     }
 }
 
