@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
-use siltstone::table::{FilesystemCatalog, NewTableArgs, Table};
+use siltstone::{
+    schema::NewTable,
+    table::{FilesystemCatalog, Table},
+};
 
 use crate::{error::Result, table::PyTable};
 
@@ -54,22 +57,22 @@ impl Catalog {
     ) -> Result<PyTable> {
         py.detach(|| {
             let mut args = match schema {
-                SchemaInput::Fields(json) => NewTableArgs::from_json(&json)?,
-                SchemaInput::Arrow(schema) => NewTableArgs::from_arrow(&schema)?,
+                SchemaInput::Fields(json) => NewTable::from_json(&json)?,
+                SchemaInput::Arrow(schema) => NewTable::from_arrow(&schema)?,
             };
             args.primary_key = primary_key;
             args.partition_by = partition_by;
             args.options = options;
             args.comment = comment;
-            let location = self.0.create(name, args, if_not_exists)?;
-            Ok(Table::open(&location, "main", Options::new())?.into())
+            let found = self.0.create_table(name, args, if_not_exists)?;
+            Ok(Table::open(&found.location, "main", Options::new())?.into())
         })
     }
 
     fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<PyTable> {
         py.detach(|| {
-            let (location, branch) = self.0.locate(name)?;
-            Ok(Table::open(&location, &branch, options)?.into())
+            let found = self.0.load_table(name)?;
+            Ok(Table::open(&found.location, &found.name.branch, options)?.into())
         })
     }
 

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arrow;
-// mod catalog;
+mod catalog;
 mod error;
 mod maintain;
 mod scan;
@@ -20,7 +20,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = pyo3_log::try_init();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("__debug_build__", cfg!(debug_assertions))?;
-    // catalog::register(m)?;
+    catalog::register(m)?;
     table::register(m)?;
     scan::register(m)?;
     write::register(m)?;

@@ -1,12 +1,13 @@
 //! From what a user asks for to `schema-0`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{TableSchema, features, validate};
 use crate::env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{check_known, parse_list};
-use crate::types::{DataField, DataType, TypeKind};
+use crate::types::{DataField, DataType, TypeKind, data_type_from_arrow, fields_from_json};
 
 /// A table to be created. Ids of the fields do not matter, they are given here.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,23 @@ pub struct NewTable {
 }
 
 impl NewTable {
+    /// A table with these columns, from fields in Paimon's schema JSON; ids are optional.
+    pub fn from_json(fields: &str) -> Result<Self> {
+        let wrong = |message: &str| Error::new(ErrorKind::IllegalSchema, message);
+        let value = serde_json::from_str(fields).map_err(|e| wrong("the columns are not JSON").caused_by(e))?;
+        Ok(Self { fields: fields_from_json(&value)?, ..Self::default() })
+    }
+
+    /// A table with the columns of an Arrow schema; a field's metadata entry `comment` becomes its comment.
+    pub fn from_arrow(schema: &arrow_schema::Schema) -> Result<Self> {
+        let field = |field: &Arc<arrow_schema::Field>| {
+            let mut column = DataField::new(0, field.name(), data_type_from_arrow(field)?);
+            column.description = field.metadata().get("comment").cloned();
+            Ok(column)
+        };
+        Ok(Self { fields: schema.fields().iter().map(field).collect::<Result<_>>()?, ..Self::default() })
+    }
+
     /// Validates and numbers: the schema with id 0, at the current time.
     pub fn into_schema(mut self) -> Result<TableSchema> {
         keys_from_options(&mut self.options, "primary-key", &mut self.primary_key)?;

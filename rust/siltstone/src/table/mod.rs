@@ -2,14 +2,18 @@
 //!
 //! Thin on purpose: arguments become requests of `operation`, answers become reports.
 
+mod catalog;
 mod maintain;
+mod name;
 mod open;
 mod route;
 mod scan;
 mod versions;
 mod write;
 
+pub use catalog::{FilesystemCatalog, FoundTable};
 pub use maintain::{CompactArgs, run_compaction_task};
+pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
 pub use scan::{ReadableSplit, ScanArgs, explain, result_schema};
 pub use write::{CommitReport, TableWriter};

@@ -1,0 +1,303 @@
+//! The filesystem catalog (semantics j.2; `FileSystemCatalog`).
+//!
+//! ```text
+//! <warehouse>/<database>.db/<table>/schema/schema-<n>
+//! ```
+//!
+//! A database is a directory that ends in `.db`, a table a directory in it with at least one schema. There is nothing
+//! else: no registry, no properties, no locks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::name::{TableName, check_database};
+use super::open::local_path;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::{FileIoRef, LocalFileIo};
+use crate::path::branch_root;
+use crate::schema::{NewTable, SchemaManager, TableSchema};
+
+const SUFFIX: &str = ".db";
+
+/// Databases and tables below a warehouse directory.
+#[derive(Clone, Debug)]
+pub struct FilesystemCatalog {
+    fs: FileIoRef,
+    warehouse: String,
+    options: BTreeMap<String, String>,
+}
+
+/// A table that was found: its name, where it is, and its latest schema.
+#[derive(Clone, Debug)]
+pub struct FoundTable {
+    /// Its name, with branch and system table if any was asked for.
+    pub name: TableName,
+    /// Root directory of the main table.
+    pub location: String,
+    /// The latest schema of the branch.
+    pub schema: Arc<TableSchema>,
+    /// All schemas of the branch.
+    pub schemas: Arc<SchemaManager>,
+}
+
+impl FilesystemCatalog {
+    /// A catalog; the warehouse is made when the first database is.
+    ///
+    /// Options: `table-default.<key>` are defaults for new tables; `metastore`, `lock.enabled`, `case-sensitive` and
+    /// `table.type` must have the values of a filesystem catalog.
+    pub fn new(fs: FileIoRef, warehouse: &str, options: BTreeMap<String, String>) -> Result<Self> {
+        let trimmed = warehouse.trim_end_matches('/');
+        if warehouse.trim().is_empty() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "the warehouse directory is empty"));
+        }
+        for (key, only) in [
+            ("metastore", "filesystem"),
+            ("lock.enabled", "false"),
+            ("case-sensitive", "true"),
+            ("table.type", "managed"),
+        ] {
+            if let Some(value) = options.get(key).filter(|value| !value.eq_ignore_ascii_case(only)) {
+                let error = Error::unsupported(format!("the catalog option '{key}' = '{value}'")).with("option", key);
+                return Err(error.hint(format!("a filesystem catalog has '{key}' = '{only}'")));
+            }
+        }
+        Ok(Self { fs, warehouse: trimmed.to_owned(), options })
+    }
+
+    /// A catalog on the local file system; `warehouse` is a path or a `file:` URI.
+    pub fn local(warehouse: &str, options: BTreeMap<String, String>) -> Result<Self> {
+        if warehouse.trim().is_empty() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "the warehouse directory is empty"));
+        }
+        Self::new(Arc::new(LocalFileIo::new()), &local_path(warehouse)?, options)
+    }
+
+    /// The root directory.
+    pub fn warehouse(&self) -> &str {
+        &self.warehouse
+    }
+
+    /// The storage.
+    pub fn fs(&self) -> &FileIoRef {
+        &self.fs
+    }
+
+    /// Names of the databases, in order.
+    pub fn databases(&self) -> Result<Vec<String>> {
+        let children = self.fs.list(&self.warehouse)?;
+        let directories = children.iter().filter(|child| child.is_dir);
+        let mut names: Vec<String> = directories
+            .filter_map(|child| last_name(&child.path).strip_suffix(SUFFIX))
+            .filter(|name| check_database(name).is_ok())
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Makes a database.
+    pub fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
+        check_database(name)?;
+        if self.has_database(name)? {
+            return if if_not_exists {
+                Ok(())
+            } else {
+                let message = format!("the database '{name}' exists already");
+                Err(Error::new(ErrorKind::DatabaseExists, message).with("database", name))
+            };
+        }
+        self.fs.create_dir(&self.database_path(name))
+    }
+
+    /// Drops a database; with `cascade` its tables too, otherwise it must have none.
+    pub fn drop_database(&self, name: &str, cascade: bool, if_exists: bool) -> Result<()> {
+        check_database(name)?;
+        if !self.has_database(name)? {
+            return if if_exists { Ok(()) } else { Err(self.no_database(name)) };
+        }
+        let path = self.database_path(name);
+        let left = self.fs.list(&path)?;
+        if !cascade && left.iter().any(|child| !last_name(&child.path).starts_with('.')) {
+            let tables = left.len();
+            let message = format!("the database '{name}' is not empty ({tables} tables or other files)");
+            let hint = "drop its tables first, or drop the database with cascade";
+            return Err(Error::new(ErrorKind::InvalidArgument, message).with("database", name).hint(hint));
+        }
+        self.fs.delete_dir(&path)
+    }
+
+    /// Names of the tables of a database, in order.
+    pub fn tables(&self, database: &str) -> Result<Vec<String>> {
+        check_database(database)?;
+        self.need_database(database)?;
+        self.table_names(database)
+    }
+
+    /// Where a table of this name is or would be.
+    pub fn table_path(&self, name: &TableName) -> String {
+        format!("{}/{}", self.database_path(&name.database), name.table)
+    }
+
+    /// Creates a table `db.table`.
+    pub fn create_table(&self, name: &str, mut table: NewTable, if_not_exists: bool) -> Result<FoundTable> {
+        let name = TableName::parse_plain(name)?;
+        self.need_database(&name.database)?;
+        let location = self.table_path(&name);
+        let schemas = self.schemas(&location, "main");
+        if let Some(schema) = schemas.latest()? {
+            return if if_not_exists {
+                Ok(FoundTable { name, location, schema, schemas })
+            } else {
+                Err(table_exists(&name))
+            };
+        }
+        for (key, value) in &self.options {
+            if let Some(key) = key.strip_prefix("table-default.") {
+                table.options.entry(key.to_owned()).or_insert_with(|| value.clone());
+            }
+        }
+        let schema = table.into_schema().map_err(|e| e.with("table", &name))?;
+        match schemas.create(schema) {
+            Ok(schema) => Ok(FoundTable { name, location, schema, schemas }),
+            // another writer was faster
+            Err(e) if e.kind() == ErrorKind::TableExists && if_not_exists => self.load(name),
+            Err(e) if e.kind() == ErrorKind::TableExists => Err(table_exists(&name)),
+            Err(e) => Err(e.with("table", &name)),
+        }
+    }
+
+    /// Finds `db.table`, `db.table$branch_b` or `db.table$system`.
+    pub fn load_table(&self, name: &str) -> Result<FoundTable> {
+        self.load(TableName::parse(name)?)
+    }
+
+    fn load(&self, name: TableName) -> Result<FoundTable> {
+        self.need_database(&name.database)?;
+        let location = self.table_path(&name);
+        match find(&self.fs, &location, name.clone())? {
+            Some(found) => Ok(found),
+            None if name.branch != "main" && self.has_table(&name)? => Err(no_branch(&name)),
+            None => Err(self.no_table(&name)),
+        }
+    }
+
+    /// Drops a table with all its files.
+    pub fn drop_table(&self, name: &str, if_exists: bool) -> Result<()> {
+        let name = TableName::parse_plain(name)?;
+        match self.has_database(&name.database)? && self.has_table(&name)? {
+            true => self.fs.delete_dir(&self.table_path(&name)),
+            false if if_exists => Ok(()),
+            false if !self.has_database(&name.database)? => Err(self.no_database(&name.database)),
+            false => Err(self.no_table(&name)),
+        }
+    }
+
+    /// Renames a table, also into another database.
+    pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (TableName::parse_plain(from)?, TableName::parse_plain(to)?);
+        if !self.has_database(&from.database)? {
+            return Err(self.no_database(&from.database));
+        }
+        if !self.has_table(&from)? {
+            return Err(self.no_table(&from));
+        }
+        self.need_database(&to.database)?;
+        let target = self.table_path(&to);
+        if self.fs.exists(&target)? {
+            return Err(table_exists(&to).with("file", target));
+        }
+        self.fs.rename_dir(&self.table_path(&from), &target)
+    }
+
+    fn database_path(&self, name: &str) -> String {
+        format!("{}/{name}{SUFFIX}", self.warehouse)
+    }
+
+    fn has_database(&self, name: &str) -> Result<bool> {
+        Ok(self.fs.status(&self.database_path(name))?.is_some_and(|status| status.is_dir))
+    }
+
+    fn need_database(&self, name: &str) -> Result<()> {
+        if self.has_database(name)? { Ok(()) } else { Err(self.no_database(name)) }
+    }
+
+    fn has_table(&self, name: &TableName) -> Result<bool> {
+        Ok(!self.schemas(&self.table_path(name), "main").ids()?.is_empty())
+    }
+
+    fn table_names(&self, database: &str) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for child in self.fs.list(&self.database_path(database))? {
+            let name = last_name(&child.path);
+            let usable = child.is_dir && TableName::parse_plain(&format!("{database}.{name}")).is_ok();
+            if usable && !self.schemas(&child.path, "main").ids()?.is_empty() {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn schemas(&self, location: &str, branch: &str) -> Arc<SchemaManager> {
+        Arc::new(SchemaManager::new(self.fs.clone(), &branch_root(location, branch)))
+    }
+
+    fn no_database(&self, name: &str) -> Error {
+        let error = Error::new(ErrorKind::DatabaseNotFound, format!("the database '{name}' does not exist"));
+        let names = self.databases().unwrap_or_default();
+        let hint = near(name, &names).map(|near| format!("did you mean '{near}'?"));
+        error.with("database", name).hint(hint.unwrap_or_else(|| match names.is_empty() {
+            true => format!("there is no database in '{}' yet", self.warehouse),
+            false => format!("databases: {}", first_few(&names)),
+        }))
+    }
+
+    fn no_table(&self, name: &TableName) -> Error {
+        let error = Error::new(ErrorKind::TableNotFound, format!("the table '{}' does not exist", name.plain()));
+        let names = self.table_names(&name.database).unwrap_or_default();
+        let hint = near(&name.table, &names).map(|near| format!("did you mean '{}.{near}'?", name.database));
+        error.with("table", name.plain()).hint(hint.unwrap_or_else(|| match names.is_empty() {
+            true => format!("the database '{}' has no tables", name.database),
+            false => format!("tables of '{}': {}", name.database, first_few(&names)),
+        }))
+    }
+}
+
+/// The table at `location`; `None` when there is no schema.
+fn find(fs: &FileIoRef, location: &str, name: TableName) -> Result<Option<FoundTable>> {
+    let location = location.trim_end_matches('/').to_owned();
+    let schemas = Arc::new(SchemaManager::new(fs.clone(), &branch_root(&location, &name.branch)));
+    let latest = schemas.latest().map_err(|e| e.with("table", &name))?;
+    Ok(latest.map(|schema| FoundTable { name, location, schema, schemas }))
+}
+
+fn no_branch(name: &TableName) -> Error {
+    let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
+    Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch)
+}
+
+fn table_exists(name: &TableName) -> Error {
+    Error::new(ErrorKind::TableExists, format!("the table '{}' exists already", name.plain()))
+        .with("table", name.plain())
+        .hint("choose another name, or ask for it only if it does not exist")
+}
+
+fn last_name(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+fn near<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
+    let lower = name.to_lowercase();
+    let scored = names.iter().map(|other| (strsim::jaro_winkler(&lower, &other.to_lowercase()), other));
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.8).map(|(_, other)| other)
+}
+
+fn first_few(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+    let more = if names.len() > shown.len() { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

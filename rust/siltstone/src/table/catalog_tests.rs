@@ -1,0 +1,120 @@
+//! The catalog over an in-memory store.
+
+use super::*;
+use crate::fs::FaultFileIo;
+use crate::types::{DataField, parse_type};
+
+fn catalog_with(options: &[(&str, &str)]) -> (Arc<FaultFileIo>, FilesystemCatalog) {
+    let fs = Arc::new(FaultFileIo::new());
+    let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    (fs.clone(), FilesystemCatalog::new(fs, "/lake/", options).unwrap())
+}
+
+fn catalog() -> FilesystemCatalog {
+    let (_, catalog) = catalog_with(&[]);
+    catalog.create_database("shop", false).unwrap();
+    catalog
+}
+
+fn orders() -> NewTable {
+    let field = |name: &str, t: &str| DataField::new(0, name, parse_type(t).unwrap());
+    NewTable { fields: vec![field("id", "BIGINT"), field("v", "STRING")], ..NewTable::default() }
+}
+
+fn kind<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
+    result.unwrap_err().kind()
+}
+
+#[test]
+fn databases_are_made_listed_and_dropped() {
+    let (_, catalog) = catalog_with(&[]);
+    assert!(catalog.databases().unwrap().is_empty());
+    catalog.create_database("b", false).unwrap();
+    catalog.create_database("a", false).unwrap();
+    catalog.create_database("a", true).unwrap();
+    assert_eq!(kind(catalog.create_database("a", false)), ErrorKind::DatabaseExists);
+    assert_eq!(catalog.databases().unwrap(), ["a", "b"]);
+    catalog.drop_database("a", false, false).unwrap();
+    catalog.drop_database("a", false, true).unwrap();
+    assert_eq!(kind(catalog.drop_database("a", false, false)), ErrorKind::DatabaseNotFound);
+    assert_eq!(catalog.databases().unwrap(), ["b"]);
+}
+
+#[test]
+fn a_database_with_tables_is_dropped_only_with_cascade() {
+    let catalog = catalog();
+    catalog.create_table("shop.orders", orders(), false).unwrap();
+    assert_eq!(kind(catalog.drop_database("shop", false, false)), ErrorKind::InvalidArgument);
+    catalog.drop_database("shop", true, false).unwrap();
+    assert!(catalog.databases().unwrap().is_empty());
+}
+
+#[test]
+fn tables_are_created_loaded_renamed_and_dropped() {
+    let catalog = catalog();
+    let created = catalog.create_table("shop.orders", orders(), false).unwrap();
+    assert_eq!(created.location, "/lake/shop.db/orders");
+    assert_eq!(catalog.load_table("shop.orders").unwrap().schema, created.schema);
+    assert_eq!(kind(catalog.create_table("shop.orders", orders(), false)), ErrorKind::TableExists);
+    catalog.create_table("shop.orders", orders(), true).unwrap();
+    catalog.create_table("shop.items", orders(), false).unwrap();
+    assert_eq!(kind(catalog.rename_table("shop.orders", "shop.items")), ErrorKind::TableExists);
+    catalog.rename_table("shop.orders", "shop.sales").unwrap();
+    assert_eq!(catalog.tables("shop").unwrap(), ["items", "sales"]);
+    catalog.drop_table("shop.items", false).unwrap();
+    catalog.drop_table("shop.items", true).unwrap();
+    assert_eq!(kind(catalog.drop_table("shop.items", false)), ErrorKind::TableNotFound);
+    assert_eq!(catalog.tables("shop").unwrap(), ["sales"]);
+}
+
+#[test]
+fn what_is_missing_gets_a_near_name_as_a_hint() {
+    let catalog = catalog();
+    catalog.create_table("shop.orders", orders(), false).unwrap();
+    let error = catalog.load_table("shop.order").unwrap_err();
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::TableNotFound, Some("did you mean 'shop.orders'?")));
+    let error = catalog.load_table("shopp.orders").unwrap_err();
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::DatabaseNotFound, Some("did you mean 'shop'?")));
+    assert_eq!(kind(catalog.load_table("shop.orders$branch_b")), ErrorKind::BranchNotFound);
+    assert_eq!(kind(catalog.tables("nope")), ErrorKind::DatabaseNotFound);
+    assert_eq!(kind(catalog.create_table("nope.t", orders(), false)), ErrorKind::DatabaseNotFound);
+    assert_eq!(kind(catalog.rename_table("shop.orders", "nope.t")), ErrorKind::DatabaseNotFound);
+}
+
+#[test]
+fn directories_without_a_schema_are_no_tables() {
+    let (fs, catalog) = catalog_with(&[]);
+    catalog.create_database("shop", false).unwrap();
+    fs.put("/lake/shop.db/junk/file", b"x");
+    fs.put("/lake/shop.db/half/schema/.schema-0.1.tmp", b"x");
+    fs.put("/lake/other/orders/schema/schema-0", b"x");
+    assert!(catalog.tables("shop").unwrap().is_empty());
+    assert_eq!(catalog.databases().unwrap(), ["shop"]);
+    assert_eq!(kind(catalog.load_table("shop.half")), ErrorKind::TableNotFound);
+}
+
+#[test]
+fn a_failed_creation_leaves_nothing() {
+    let catalog = catalog();
+    let bad = NewTable { primary_key: vec!["nope".into()], ..orders() };
+    let error = catalog.create_table("shop.orders", bad, false).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("table")), (ErrorKind::IllegalSchema, Some("shop.orders")));
+    assert!(!catalog.fs().exists("/lake/shop.db/orders").unwrap());
+}
+
+#[test]
+fn defaults_of_the_catalog_are_stored_in_new_tables() {
+    let (_, catalog) = catalog_with(&[("table-default.file.compression", "lz4"), ("table-default.write-only", "true")]);
+    catalog.create_database("shop", false).unwrap();
+    let table = NewTable { options: BTreeMap::from([("write-only".into(), "false".into())]), ..orders() };
+    let options = catalog.create_table("shop.t", table, false).unwrap().schema.options.clone();
+    assert_eq!((options["file.compression"].as_str(), options["write-only"].as_str()), ("lz4", "false"));
+}
+
+#[test]
+fn catalogs_of_other_kinds_are_refused() {
+    let fs: FileIoRef = Arc::new(FaultFileIo::new());
+    let options = BTreeMap::from([("metastore".to_owned(), "hive".to_owned())]);
+    assert_eq!(kind(FilesystemCatalog::new(fs.clone(), "/lake", options)), ErrorKind::UnsupportedFeature);
+    assert_eq!(kind(FilesystemCatalog::new(fs, " ", BTreeMap::new())), ErrorKind::InvalidArgument);
+}
