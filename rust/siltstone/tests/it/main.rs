@@ -10,4 +10,6 @@
 mod fixtures;
 mod layers;
 mod metadata;
+mod mutated_bytes;
 mod vectors;
+mod watched_memory;

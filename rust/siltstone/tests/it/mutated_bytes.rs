@@ -1,0 +1,389 @@
+//! Bytes that are not what the format says: every decoder of the crate gives a value or an error, never a panic, and
+//! does not take more memory than broken bytes of this size could be worth.
+//!
+//! Seeds are files and rows that Java wrote; a case changes one in a few places. `PROPTEST_CASES` asks for more.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
+use siltstone::{
+    ErrorKind, Result,
+    codec::from_hex,
+    format::parquet::{ParquetFile, ParquetRead},
+    fs::InputFile,
+    manifest::{
+        BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
+        decode_index_manifest, decode_manifest, decode_manifest_list,
+    },
+    operation::{CommitMessage, CompactionTask, Split, TaskUnit},
+    options::CoreOptions,
+    path::unescape,
+    predicate::{Predicate, parse_predicate},
+    row::{BinaryRow, array_from_datums, compare_serialized, datum_from_text, datum_to_text, parse_decimal},
+    schema::TableSchema,
+    snapshot::Snapshot,
+    stats::{SimpleStats, StatsMode, decode_stats_for},
+    types::{DataField, DataType, TypeKind, fields_from_json, parse_type},
+};
+
+use crate::{fixtures::fixture, vectors::vectors, watched_memory::peak_of};
+
+/// What a decoder may hold for a seed of some kilobytes.
+const MEMORY_LIMIT: usize = 96 << 20;
+const CASES: u32 = 256;
+
+/// One change of some bytes.
+#[derive(Clone, Debug)]
+enum Change {
+    Flip(Index, u8),
+    /// a 32-bit number, in either byte order
+    Number(Index, i32, bool),
+    Cut(Index),
+    Remove(Index, u8),
+    Insert(Index, Vec<u8>),
+    Copy(Index, Index, u8),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let number = prop_oneof![Just(-1), Just(0), Just(1), Just(i32::MAX), Just(i32::MIN), Just(1 << 28), any::<i32>()];
+    prop_oneof![
+        4 => (any::<Index>(), 0u8..8).prop_map(|(at, bit)| Change::Flip(at, bit)),
+        4 => (any::<Index>(), number, any::<bool>()).prop_map(|(at, n, big)| Change::Number(at, n, big)),
+        1 => any::<Index>().prop_map(Change::Cut),
+        1 => (any::<Index>(), any::<u8>()).prop_map(|(at, n)| Change::Remove(at, n)),
+        1 => (any::<Index>(), vec(any::<u8>(), 1..9)).prop_map(|(at, bytes)| Change::Insert(at, bytes)),
+        1 => (any::<Index>(), any::<Index>(), 1u8..32).prop_map(|(from, to, n)| Change::Copy(from, to, n)),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, change: &Change) {
+    if bytes.is_empty() {
+        return;
+    }
+    let len = bytes.len();
+    match change {
+        Change::Flip(at, bit) => bytes[at.index(len)] ^= 1 << bit,
+        Change::Number(at, number, big_endian) => {
+            let number = if *big_endian { number.to_be_bytes() } else { number.to_le_bytes() };
+            bytes.iter_mut().skip(at.index(len)).zip(number).for_each(|(to, from)| *to = from);
+        }
+        Change::Cut(at) => bytes.truncate(at.index(len)),
+        Change::Remove(at, n) => {
+            let at = at.index(len);
+            bytes.drain(at..len.min(at + usize::from(*n)));
+        }
+        Change::Insert(at, more) => {
+            let at = at.index(len);
+            bytes.splice(at..at, more.iter().copied());
+        }
+        Change::Copy(from, to, n) => {
+            let from = from.index(len);
+            let part = bytes[from..len.min(from + usize::from(*n))].to_vec();
+            let to = to.index(len);
+            let end = len.min(to + part.len());
+            bytes.splice(to..end, part);
+        }
+    }
+}
+
+/// Feeds the seeds, changed seeds and random bytes to a decoder, and watches its memory.
+fn torture(seeds: &[Vec<u8>], decode: impl Fn(&[u8])) {
+    feed(seeds, |bytes| {
+        let peak = peak_of(|| decode(bytes));
+        assert!(peak < MEMORY_LIMIT, "{peak} bytes of memory for {} bytes of input", bytes.len());
+    });
+}
+
+fn feed(seeds: &[Vec<u8>], check: impl Fn(&[u8])) {
+    assert!(!seeds.is_empty());
+    seeds.iter().for_each(|seed| check(seed));
+    let default = ProptestConfig::default();
+    // the environment may ask for more
+    let cases = if default.cases == 256 { CASES } else { default.cases };
+    let config = ProptestConfig { cases, failure_persistence: None, ..default };
+    let changed = (any::<Index>(), vec(change(), 1..5)).prop_map(|(seed, changes)| {
+        let mut bytes = seeds[seed.index(seeds.len())].clone();
+        changes.iter().for_each(|change| apply(&mut bytes, change));
+        bytes
+    });
+    let bytes = prop_oneof![9 => changed, 1 => vec(any::<u8>(), 0..200)];
+    TestRunner::new(config)
+        .run(&bytes, |bytes| {
+            check(&bytes);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The error a decoder gave, if any, is one about bytes, and says something.
+fn judge<T>(result: Result<T>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error) => {
+            assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
+            assert!(!error.message().is_empty());
+            None
+        }
+    }
+}
+
+/// Seeds of text: the decoder gets text even when the bytes are not.
+fn torture_text(seeds: &[&str], decode: impl Fn(&str)) {
+    let seeds: Vec<Vec<u8>> = seeds.iter().map(|s| s.as_bytes().to_vec()).collect();
+    torture(&seeds, |bytes| decode(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn binary_rows() {
+    let mut groups: Vec<(Vec<DataType>, Vec<Vec<u8>>)> = Vec::new();
+    for vector in vectors("hash.jsonl") {
+        let types: Vec<DataType> =
+            vector["types"].as_array().unwrap().iter().map(|t| DataType::from_json(t).unwrap()).collect();
+        let bytes = from_hex(vector["serialized_hex"].as_str().unwrap()).unwrap();
+        match groups.iter_mut().find(|(known, _)| *known == types) {
+            Some((_, seeds)) => seeds.push(bytes),
+            None => groups.push((types, vec![bytes])),
+        }
+    }
+    let interesting = groups.iter().filter(|(types, _)| types.len() > 1 || types[0].is_nested());
+    for (types, seeds) in interesting {
+        torture(seeds, |bytes| {
+            judge(compare_serialized(bytes, &seeds[0], types));
+            let values = judge(BinaryRow::from_serialized(bytes)).and_then(|row| judge(row.datums(types)));
+            for (value, t) in values.iter().flatten().zip(types) {
+                let _ = datum_to_text(value, t);
+                judge(array_from_datums(std::slice::from_ref(value), t));
+            }
+        });
+    }
+}
+
+#[test]
+fn column_statistics() {
+    for vector in vectors("stats.jsonl") {
+        let fields = vector["fields"].as_array().unwrap();
+        let names: Vec<&str> = fields.iter().map(|f| f["name"].as_str().unwrap()).collect();
+        let types: Vec<DataType> = fields.iter().map(|f| DataType::from_json(&f["type"]).unwrap()).collect();
+        if types.len() == 1 {
+            continue;
+        }
+        let bytes = |side: &str| from_hex(vector["value_stats"][side].as_str().unwrap()).unwrap();
+        let (min, max) = (bytes("min_hex"), bytes("max_hex"));
+        torture(&[min], |bytes| {
+            let stats = SimpleStats { min_values: bytes.to_vec(), max_values: max.clone(), null_counts: vec![Some(1)] };
+            let decoded = judge(decode_stats_for(&stats, None, &names, &types));
+            for column in decoded.into_iter().flatten() {
+                let _ = StatsMode::Truncate(3).apply_mode(column);
+            }
+        });
+    }
+}
+
+#[test]
+fn types_and_literals() {
+    let types = ["DECIMAL(10, 2) NOT NULL", "TIMESTAMP(3) WITH LOCAL TIME ZONE", "VARCHAR(20)", "INT ARRAY", "BYTES"];
+    torture_text(&types, |text| {
+        judge(parse_type(text));
+    });
+    let json = r#"[{"id":0,"name":"a","type":{"type":"MAP","key":"INT NOT NULL","value":{"type":"ROW","fields":
+        [{"id":1,"name":"x","type":"DECIMAL(38, 18)","description":"d","defaultValue":"1"}]}}}]"#;
+    torture_text(&[json], |text| {
+        if let Ok(json) = serde_json::from_str(text) {
+            judge(fields_from_json(&json));
+        }
+    });
+    let kinds = [
+        TypeKind::Boolean,
+        TypeKind::Int,
+        TypeKind::Double,
+        TypeKind::Decimal { precision: 38, scale: 18 },
+        TypeKind::Date,
+        TypeKind::Time(3),
+        TypeKind::Timestamp(9),
+        TypeKind::LocalZonedTimestamp(6),
+    ];
+    let texts = ["2024-02-29 01:02:03.456789+05:30", "-12345.678901e-3", "23:59:59.999", "true", "1970-1-1T0:0"];
+    torture_text(&texts, |text| {
+        let _ = parse_decimal(text);
+        for kind in &kinds {
+            judge(datum_from_text(text, &DataType::new(kind.clone())));
+        }
+    });
+}
+
+#[test]
+fn predicates_options_and_paths() {
+    let fields = [
+        DataField::new(0, "a", DataType::new(TypeKind::Int)),
+        DataField::new(1, "b c", DataType::new(TypeKind::VarChar(20))),
+        DataField::new(2, "d", DataType::new(TypeKind::Timestamp(6))),
+    ];
+    let predicates = ["a > 5 AND (`b c` LIKE 'x%' OR NOT d = '2024-01-01') AND a IN (1, 2.5, NULL)", "a IS NOT NULL"];
+    torture_text(&predicates, |text| {
+        judge(parse_predicate(text, &fields));
+        if let Ok(json) = serde_json::from_str(text) {
+            judge(Predicate::from_json(&json, &fields));
+        }
+        let _ = unescape(text);
+    });
+    let options = [r#"{"write-buffer-size":"256 mb","bucket":"4","snapshot.time-retained":"1 h","fields.a.stats-mode":
+        "truncate(16)","metadata.stats-mode.per.level":"0:none,1:full","num-levels":"3"}"#];
+    torture_text(&options, |text| {
+        if let Ok(options) = serde_json::from_str(text) {
+            judge(CoreOptions::parse(&options));
+        }
+    });
+}
+
+/// The files of some tables whose path contains `part`.
+fn seeds(tables: &[&str], part: &str) -> Vec<Vec<u8>> {
+    let all = tables.iter().flat_map(|name| fixture(name).files);
+    all.filter(|(path, _)| path.contains(part)).map(|(_, bytes)| bytes).collect()
+}
+
+const TABLES: &[&str] = &["types_all_pk_parquet", "partition_types", "evolve_nested", "dv_pk", "bucket_dynamic"];
+
+#[test]
+fn schemas() {
+    torture(&seeds(TABLES, "schema/schema-"), |bytes| {
+        if let Some(schema) = judge(TableSchema::from_json("schema-0", bytes)) {
+            judge(schema.to_json());
+        }
+    });
+}
+
+#[test]
+fn snapshots() {
+    torture(&seeds(TABLES, "snapshot/snapshot-"), |bytes| {
+        judge(Snapshot::from_json("snapshot-1", bytes));
+    });
+}
+
+#[test]
+fn manifests() {
+    torture(&seeds(TABLES, "manifest/manifest-list-"), |bytes| {
+        judge(decode_manifest_list("manifest-list-0", bytes));
+    });
+    torture(&manifest_seeds(), |bytes| {
+        judge(decode_manifest("manifest-0", bytes));
+    });
+    torture(&seeds(TABLES, "manifest/index-manifest-"), |bytes| {
+        judge(decode_index_manifest("index-manifest-0", bytes));
+    });
+}
+
+fn manifest_seeds() -> Vec<Vec<u8>> {
+    let mut all = seeds(TABLES, "manifest/manifest-");
+    all.retain(|bytes| decode_manifest("manifest-0", bytes).is_ok_and(|entries| !entries.is_empty()));
+    all
+}
+
+/// Files of Java's manifests, in every list of a message.
+fn message() -> CommitMessage {
+    let entries: Vec<ManifestEntry> =
+        manifest_seeds().iter().flat_map(|bytes| decode_manifest("manifest-0", bytes).unwrap()).collect();
+    let index_files: Vec<IndexManifestEntry> = seeds(TABLES, "manifest/index-manifest-")
+        .iter()
+        .flat_map(|bytes| decode_index_manifest("index-manifest-0", bytes).unwrap())
+        .collect();
+    let mut files = entries.iter().map(|entry| entry.file.clone());
+    let mut some = || files.by_ref().take(2).collect::<Vec<_>>();
+    let bucket = BucketId { partition: entries[0].partition.clone(), bucket: entries[0].bucket };
+    let data = DataIncrement {
+        new_files: some(),
+        deleted_files: some(),
+        changelog_files: vec![],
+        index_files: index_files.into_iter().take(2).collect(),
+    };
+    let compact = CompactIncrement { compact_before: some(), compact_after: some(), ..CompactIncrement::default() };
+    CommitMessage { bucket, total_buckets: 3, data, compact }
+}
+
+#[test]
+fn commit_messages() {
+    torture(&[message().to_bytes().unwrap()], |bytes| {
+        judge(CommitMessage::from_bytes(bytes));
+    });
+}
+
+#[test]
+fn splits() {
+    let message = message();
+    let vector = DeletionVectorRange { data_file_name: "f".into(), offset: 1, length: 30, cardinality: Some(2) };
+    let split = Split {
+        snapshot_id: 7,
+        bucket: message.bucket,
+        total_buckets: 3,
+        bucket_path: "/t/bucket-0".into(),
+        files: message.data.new_files,
+        deletion_files: Some(vec![None, Some(("/t/index/index-0".into(), vector))]),
+        raw_convertible: true,
+        is_streaming: false,
+    };
+    torture(&[split.to_bytes().unwrap()], |bytes| {
+        judge(Split::from_bytes(bytes));
+    });
+}
+
+#[test]
+fn compaction_tasks() {
+    let message = message();
+    let inputs = message.data.new_files.iter().map(|f| f.file_name.clone()).collect();
+    let task = CompactionTask {
+        location: "/t".into(),
+        branch: "main".into(),
+        schema_id: 0,
+        options: [("a".to_owned(), "b".to_owned())].into(),
+        snapshot_id: 3,
+        bucket: message.bucket,
+        total_buckets: 1,
+        unit: TaskUnit::Tree { output_level: 5, inputs, file_rewrite: false },
+        files: message.data.new_files,
+    };
+    torture(&[task.to_bytes().unwrap()], |bytes| {
+        if let Some(task) = judge(CompactionTask::from_bytes(bytes)) {
+            let _ = task.input_bytes();
+        }
+    });
+}
+
+struct Memory(Bytes);
+
+impl InputFile for Memory {
+    fn path(&self) -> &str {
+        "broken.parquet"
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
+        let end = start.checked_add(length).filter(|end| *end <= self.0.len() as u64);
+        let end = end.ok_or_else(|| siltstone::Error::new(ErrorKind::CorruptFile, "the file is shorter"))?;
+        Ok(self.0.slice(start as usize..end as usize))
+    }
+}
+
+/// Without the limit on memory: the parquet crate reserves what a page header claims (at most 2 GiB, 4 GiB for
+/// Snappy) before it looks at the page.
+#[test]
+fn parquet_files() {
+    for table in ["types_all_append_parquet", "types_nested_append_parquet", "types_all_pk_parquet"] {
+        let schema: serde_json::Value = serde_json::from_slice(&seeds(&[table], "schema/schema-0")[0]).unwrap();
+        let fields = fields_from_json(&schema["fields"]).unwrap();
+        feed(&seeds(&[table], ".parquet"), |bytes| {
+            let Some(file) = judge(ParquetFile::open(Arc::new(Memory(Bytes::copy_from_slice(bytes))), None)) else {
+                return;
+            };
+            let read =
+                ParquetRead { columns: fields.clone(), prune: None, row_test: None, position: true, batch_rows: 1000 };
+            for rows in judge(file.read(read)).into_iter().flatten().take(50) {
+                if judge(rows).is_none() {
+                    break;
+                }
+            }
+        });
+    }
+}
