@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use crate::golden::vectors;
 use arrow_array::ArrayRef;
 use serde_json::Value;
 use siltstone::{
@@ -15,6 +14,13 @@ use siltstone::{
     stats::{ColumnStats, SimpleStats, StatsMode, decode_stats_for, dense, encode_stats},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
+
+/// The lines of a file of vectors.
+pub(crate) fn vectors(name: &str) -> Vec<Value> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/vectors"));
+    let text = fs::read_to_string(folder.join(name)).expect("golden vectors");
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+}
 
 #[test]
 fn rows_hashes_and_buckets_are_those_of_java() {
