@@ -1,8 +1,8 @@
 //! A predicate over single values (partitions) and over bounds (statistics).
 //!
 //! Bounds may be wider than the values: truncated text has a prefix as its minimum and a raised prefix as its
-//! maximum. A null bound is unknown. Floats have no upper bound here, because writers leave NaN, which is the
-//! greatest, out of statistics.
+//! maximum. A null bound is unknown. Many writers leave NaN, the greatest float, out of statistics: then the column has
+//! no maximum for the purposes of this module, and whoever makes the bounds leaves it null.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::row::Datum;
 pub struct ColumnBounds {
     /// no value is below
     pub min: Datum,
-    /// no value is above
+    /// no value is above, NaN included
     pub max: Datum,
     /// number of nulls; `None` = unknown
     pub null_count: Option<i64>,
@@ -59,12 +59,12 @@ impl ColumnBounds {
         let low = compare_values(&min, value);
         let high = compare_values(&max, value);
         match op {
-            CompareOp::Eq => low.is_none_or(Ordering::is_le) && (is_nan(value) || high.is_none_or(Ordering::is_ge)),
-            CompareOp::NotEq => is_float(value) || !(low == Some(Ordering::Equal) && high == Some(Ordering::Equal)),
+            CompareOp::Eq => low.is_none_or(Ordering::is_le) && high.is_none_or(Ordering::is_ge),
+            CompareOp::NotEq => !(low == Some(Ordering::Equal) && high == Some(Ordering::Equal)),
             CompareOp::Lt => low.is_none_or(Ordering::is_lt),
             CompareOp::LtEq => low.is_none_or(Ordering::is_le),
-            CompareOp::Gt => is_float(value) || high.is_none_or(Ordering::is_gt),
-            CompareOp::GtEq => is_float(value) || high.is_none_or(Ordering::is_ge),
+            CompareOp::Gt => high.is_none_or(Ordering::is_gt),
+            CompareOp::GtEq => high.is_none_or(Ordering::is_ge),
         }
     }
 
@@ -99,10 +99,6 @@ fn raised(max: &Datum) -> Datum {
         },
         other => other.clone(),
     }
-}
-
-fn is_float(value: &Datum) -> bool {
-    matches!(value, Datum::Float(_) | Datum::Double(_))
 }
 
 fn is_nan(value: &Datum) -> bool {

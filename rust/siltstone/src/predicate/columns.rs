@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// The field of this name; when `fold` and no name is equal, the only one that differs in case alone.
-pub(super) fn resolve<'a>(fields: &'a [DataField], name: &str, fold: bool) -> Result<&'a DataField> {
+pub fn resolve<'a>(fields: &'a [DataField], name: &str, fold: bool) -> Result<&'a DataField> {
     if let Some(field) = fields.iter().find(|f| f.name == name) {
         return Ok(field);
     }

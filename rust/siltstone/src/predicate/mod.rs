@@ -18,6 +18,7 @@ mod parse;
 mod tree;
 
 pub use bounds::{ColumnBounds, compare_values, matches_datums, may_match};
+pub use columns::resolve as resolve_column;
 pub use evaluate::evaluate;
 pub use parse::parse_predicate;
 pub use tree::{CompareOp, Predicate};

@@ -1,8 +1,70 @@
 //! Counting rows, from metadata where that is exact.
 
-use crate::{error::Result, operation::scan::ScanPlan};
+use super::{ReadRequest, read_splits};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    operation::{
+        Split,
+        scan::{
+            ScanPlan,
+            sections::{Section, sections_of},
+        },
+    },
+};
 
-/// Number of rows of the plan's result.
-pub fn count(_plan: &ScanPlan, _threads: usize) -> Result<u64> {
-    Err(crate::Error::new(crate::ErrorKind::Internal, "not yet"))
+/// Number of rows of the plan's result. Without a condition, files that share no keys are counted by their metadata
+/// (a retract row is a row less) and only the others are read, by their key columns.
+pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
+    let mut known = 0_u64;
+    let mut to_read: Vec<Split> = Vec::new();
+    for split in &plan.splits {
+        if plan.read.filter.is_some() || split.is_streaming {
+            to_read.push(split.clone());
+            continue;
+        }
+        let (counted, rest) = count_split(plan, split)?;
+        known = known.saturating_add(counted);
+        to_read.extend(rest);
+    }
+    let limit = plan.read.limit.map_or(u64::MAX, |l| u64::try_from(l).unwrap_or(u64::MAX));
+    if known >= limit || to_read.is_empty() {
+        return Ok(known.min(limit));
+    }
+    let request = ReadRequest { fields: Vec::new(), row_kind: false, limit: None, ..plan.read.clone() };
+    for batch in read_splits(&plan.ctx, &to_read, &request, threads)? {
+        known = known.saturating_add(u64::try_from(batch?.num_rows()).unwrap_or(u64::MAX));
+        if known >= limit {
+            break;
+        }
+    }
+    Ok(known.min(limit))
+}
+
+/// Rows that metadata counts, and what is left to read.
+fn count_split(plan: &ScanPlan, split: &Split) -> Result<(u64, Option<Split>)> {
+    let has_key = !plan.ctx.schema.primary_keys.is_empty();
+    if !has_key || (split.raw_convertible && split.files.iter().all(|f| f.delete_row_count.is_some())) {
+        let rows = split.files.iter().map(|f| f.row_count.saturating_sub(f.delete_row_count.unwrap_or(0))).sum();
+        return Ok((positive(split, rows)?, None));
+    }
+    let (mut rows, mut files) = (0_i64, Vec::new());
+    for section in sections_of(&plan.ctx, &split.files)? {
+        if section.needs_no_merge() && section.files().all(|f| f.delete_row_count.is_some()) {
+            let counted: i64 =
+                section.files().map(|f| f.row_count.saturating_sub(f.delete_row_count.unwrap_or(0))).sum();
+            rows = rows.saturating_add(counted);
+        } else {
+            files.extend(Section::files(&section).cloned());
+        }
+    }
+    let rest = (!files.is_empty()).then(|| Split { files, ..split.clone() });
+    Ok((positive(split, rows)?, rest))
+}
+
+fn positive(split: &Split, rows: i64) -> Result<u64> {
+    u64::try_from(rows).map_err(|_| {
+        let file = split.files.first().map_or("", |f| f.file_name.as_str());
+        Error::new(ErrorKind::CorruptFile, "the metadata of data files counts a negative number of rows")
+            .with("file", file)
+    })
 }

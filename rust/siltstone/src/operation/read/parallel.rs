@@ -1,19 +1,161 @@
 //! Several splits at a time.
+//!
+//! Workers take splits in order and put batches into a short queue per split; the consumer empties the queues in split
+//! order. The split it waits for always has a worker, so full queues of later splits cannot block it.
 
-use super::ReadRequest;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use arrow_array::RecordBatch;
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::{ReadRequest, read_split, split::Limited};
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
     operation::Split,
 };
 
+/// Batches that wait in the queue of one split.
+const QUEUE: usize = 2;
+
 /// The rows of all splits, in split order, read by `threads` threads ahead of the consumer; what is read ahead is
 /// bounded. Dropping the stream stops the threads.
-pub fn read_splits(
-    _ctx: &TableContext,
-    _splits: &[Split],
-    _request: &ReadRequest,
-    _threads: usize,
-) -> Result<BatchStream> {
-    Err(crate::Error::new(crate::ErrorKind::Internal, "not yet"))
+pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Result<BatchStream> {
+    let threads = threads.min(splits.len());
+    let rows: BatchStream = if threads <= 1 {
+        in_turn(ctx, splits, request)
+    } else {
+        Box::new(Parallel::new(ctx, splits, request, threads))
+    };
+    Ok(match request.limit {
+        Some(left) => Box::new(Limited { rows, left }),
+        None => rows,
+    })
+}
+
+fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {
+    let (ctx, request) = (ctx.clone(), request.clone());
+    Box::new(splits.to_vec().into_iter().flat_map(move |split| opened(&ctx, &split, &request)))
+}
+
+fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> BatchStream {
+    read_split(ctx, split, request).unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+}
+
+/// What a worker says about its split.
+enum Message {
+    Rows(Result<RecordBatch>),
+    End,
+}
+
+struct Work {
+    ctx: TableContext,
+    splits: Vec<Split>,
+    request: ReadRequest,
+    queues: Vec<Sender<Message>>,
+    next: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+/// Starts its threads with the first batch asked for.
+struct Parallel {
+    waiting: Option<(Arc<Work>, usize)>,
+    stop: Arc<Work>,
+    queues: std::vec::IntoIter<Receiver<Message>>,
+    current: Option<Receiver<Message>>,
+}
+
+impl Parallel {
+    fn new(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Self {
+        let (senders, receivers): (Vec<_>, Vec<_>) = splits.iter().map(|_| bounded(QUEUE)).unzip();
+        let work = Arc::new(Work {
+            ctx: ctx.clone(),
+            splits: splits.to_vec(),
+            request: request.clone(),
+            queues: senders,
+            next: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        });
+        Self { waiting: Some((Arc::clone(&work), threads)), stop: work, queues: receivers.into_iter(), current: None }
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let Some((work, threads)) = self.waiting.take() else {
+            return Ok(());
+        };
+        for number in 0..threads {
+            let work = Arc::clone(&work);
+            let started = thread::Builder::new().name(format!("siltstone-read-{number}")).spawn(move || work.run());
+            if let (Err(e), 0) = (started, number) {
+                return Err(Error::new(ErrorKind::Internal, "a reading thread cannot be started").caused_by(e));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Work {
+    fn run(&self) {
+        while !self.stopped.load(Ordering::Relaxed) {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let (Some(split), Some(queue)) = (self.splits.get(at), self.queues.get(at)) else {
+                return;
+            };
+            let read = catch_unwind(AssertUnwindSafe(|| self.read(split, queue)));
+            if read.is_err() {
+                let panicked =
+                    Error::new(ErrorKind::Internal, "a reading thread failed").with("bucket", split.bucket.bucket);
+                let _ = queue.send(Message::Rows(Err(panicked)));
+            }
+            if queue.send(Message::End).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn read(&self, split: &Split, queue: &Sender<Message>) {
+        for batch in opened(&self.ctx, split, &self.request) {
+            let failed = batch.is_err();
+            if self.stopped.load(Ordering::Relaxed) || queue.send(Message::Rows(batch)).is_err() || failed {
+                return;
+            }
+        }
+    }
+}
+
+impl Iterator for Parallel {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(e) = self.start() {
+            return Some(Err(e));
+        }
+        loop {
+            let queue = match self.current.take() {
+                Some(queue) => queue,
+                None => self.queues.next()?,
+            };
+            match queue.recv() {
+                Ok(Message::End) => {}
+                Ok(Message::Rows(rows)) => {
+                    self.current = Some(queue);
+                    return Some(rows);
+                }
+                Err(_) => return Some(Err(Error::new(ErrorKind::Internal, "a reading thread ended early"))),
+            }
+        }
+    }
+}
+
+impl Drop for Parallel {
+    fn drop(&mut self) {
+        self.stop.stopped.store(true, Ordering::Relaxed);
+    }
 }

@@ -1,12 +1,27 @@
 //! One split as a stream of batches.
 
+use std::{collections::HashSet, sync::Arc};
+
+use arrow_array::{
+    BooleanArray, Int8Array, RecordBatch, RecordBatchOptions, StringArray, cast::AsArray, types::Int8Type,
+};
+use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
+
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::{BatchStream, TableContext},
-    operation::Split,
-    predicate::Predicate,
-    types::DataField,
+    io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
+    merge_tree::{MergeReadOptions, read_merged},
+    operation::{
+        Split,
+        scan::sections::{Section, sections_of},
+    },
+    predicate::{Predicate, evaluate},
+    row::RowKind,
+    types::{DataField, arrow_schema},
 };
+
+/// Name of the column that [`ReadRequest::row_kind`] adds.
+pub const ROW_KIND_COLUMN: &str = "rowkind";
 
 /// How splits are read.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +38,202 @@ pub struct ReadRequest {
     pub batch_rows: Option<usize>,
 }
 
+impl ReadRequest {
+    /// The Arrow schema of the result.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        let schema = arrow_schema(&self.fields)?;
+        if !self.row_kind {
+            return Ok(schema);
+        }
+        let kind = Arc::new(Field::new(ROW_KIND_COLUMN, Arrow::Utf8, false));
+        let fields: Vec<_> = std::iter::once(kind).chain(schema.fields().iter().cloned()).collect();
+        Ok(Arc::new(Schema::new(fields)))
+    }
+
+    fn batch_rows(&self) -> usize {
+        self.batch_rows.unwrap_or(FileReadSpec::DEFAULT_BATCH_ROWS).max(1)
+    }
+}
+
 /// The rows of a split that satisfy the request.
-pub fn read_split(_ctx: &TableContext, _split: &Split, _request: &ReadRequest) -> Result<BatchStream> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    if split.deletion_files.iter().flatten().any(Option::is_some) {
+        return Err(Error::unsupported("a split with deletion vectors").with("table", &ctx.name));
+    }
+    let has_key = !ctx.schema.primary_keys.is_empty();
+    let merging = has_key && !split.is_streaming && !split.raw_convertible && {
+        let sections = sections_of(ctx, &split.files)?;
+        !sections.iter().all(Section::needs_no_merge)
+    };
+    let rows = if merging { merged(ctx, split, request)? } else { one_after_another(ctx, split, request, has_key)? };
+    Ok(match request.limit {
+        Some(limit) => Box::new(Limited { rows, left: limit }),
+        None => rows,
+    })
+}
+
+/// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
+fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<BatchStream> {
+    let keep_retracts = split.is_streaming && request.row_kind;
+    let finish = Finish {
+        schema: request.arrow_schema()?,
+        filter: None,
+        width: request.fields.len(),
+        row_kind: request.row_kind,
+    };
+    let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
+    let files = split.files.clone().into_iter();
+    let batches = files.flat_map(move |file| -> BatchStream {
+        let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
+        let spec = FileReadSpec {
+            fields: request.fields.clone(),
+            system: has_key && (retracts || request.row_kind),
+            position: false,
+            filter: request.filter.clone(),
+            exact_filter: request.filter.is_some(),
+            batch_rows: request.batch_rows(),
+        };
+        let kinds = spec.system.then(|| spec.fields.len() + 1);
+        let finish = finish.clone();
+        match read_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
+            Ok(rows) => Box::new(rows.map(move |batch| {
+                let batch = batch?;
+                finish.apply(&batch, kinds, retracts)
+            })),
+            Err(e) => Box::new(std::iter::once(Err(e))),
+        }
+    });
+    Ok(skip_empty(Box::new(batches)))
+}
+
+/// Overlapping files: rows of one key are merged, then filtered and projected.
+fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    let layout = layout(ctx, request)?;
+    let keys = ctx.schema.trimmed_primary_keys();
+    let key_filter = request.filter.as_ref().map(|f| f.relaxed(&|c| keys.contains(&c)));
+    let options = MergeReadOptions {
+        key_filter: key_filter.filter(|f| !f.is_always_true()),
+        value_filter: request.filter.clone(),
+        drop_deletes: true,
+        batch_rows: request.batch_rows(),
+        ..MergeReadOptions::default()
+    };
+    let kinds = layout.kind_index();
+    let rows = read_merged(ctx, &split.bucket.partition, split.bucket.bucket, &split.files, &layout, options)?;
+    let finish = Finish {
+        schema: request.arrow_schema()?,
+        filter: request.filter.clone(),
+        width: request.fields.len(),
+        row_kind: request.row_kind,
+    };
+    Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false)))))
+}
+
+/// The result's columns first, then what merging and filtering need besides.
+fn layout(ctx: &TableContext, request: &ReadRequest) -> Result<KvLayout> {
+    let mut fields = request.fields.clone();
+    let mut names: HashSet<String> = fields.iter().map(|f| f.name.clone()).collect();
+    let keys: Vec<String> = ctx.schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
+    let filtered = request.filter.iter().flat_map(|f| f.columns()).map(str::to_owned);
+    let needed = keys.iter().cloned().chain(ctx.options.sequence_fields.iter().cloned()).chain(filtered);
+    for name in needed {
+        if names.insert(name.clone()) {
+            fields.push(ctx.schema.field(&name).cloned().ok_or_else(|| missing(ctx, &name))?);
+        }
+    }
+    let positions = |names: &[String]| -> Result<Vec<usize>> {
+        let position = |name: &String| fields.iter().position(|f| f.name == *name).ok_or_else(|| missing(ctx, name));
+        names.iter().map(position).collect()
+    };
+    let (key, sequence) = (positions(&keys)?, positions(&ctx.options.sequence_fields)?);
+    Ok(KvLayout { fields, key, sequence, sequence_descending: ctx.options.sequence_descending() })
+}
+
+fn missing(ctx: &TableContext, column: &str) -> Error {
+    Error::new(ErrorKind::IllegalSchema, format!("the table has no column '{column}', which its key or options name"))
+        .with("table", &ctx.name)
+        .with("column", column)
+}
+
+/// From what was read to what was asked.
+#[derive(Clone)]
+struct Finish {
+    schema: SchemaRef,
+    filter: Option<Predicate>,
+    /// The result's columns are the first ones of a batch.
+    width: usize,
+    row_kind: bool,
+}
+
+impl Finish {
+    /// `kinds`: position of `_VALUE_KIND`. Drops retracts when told, and rows that fail the filter.
+    fn apply(&self, batch: &RecordBatch, kinds: Option<usize>, drop_retracts: bool) -> Result<RecordBatch> {
+        let kinds = kinds.and_then(|i| batch.columns().get(i)).map(|c| c.as_primitive_opt::<Int8Type>());
+        let kinds = match kinds {
+            Some(None) => return Err(Error::new(ErrorKind::Internal, "_VALUE_KIND is not an Int8 column")),
+            Some(Some(kinds)) => Some(kinds.clone()),
+            None => None,
+        };
+        let mut mask: Option<BooleanArray> = None;
+        if let (true, Some(kinds)) = (drop_retracts, &kinds) {
+            mask = Some(kinds.iter().map(|k| Some(matches!(k, Some(0 | 2)))).collect());
+        }
+        if let Some(filter) = &self.filter {
+            let kept = evaluate(filter, batch)?;
+            mask = Some(match mask {
+                Some(mask) => arrow_arith::boolean::and_kleene(&mask, &kept)?,
+                None => kept,
+            });
+        }
+        let mut columns: Vec<_> = batch.columns().iter().take(self.width).cloned().collect();
+        if self.row_kind {
+            columns.insert(0, Arc::new(kind_texts(kinds.as_ref(), batch.num_rows())?));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let result = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
+        match mask {
+            Some(mask) if mask.true_count() < mask.len() => {
+                Ok(arrow_select::filter::filter_record_batch(&result, &mask)?)
+            }
+            _ => Ok(result),
+        }
+    }
+}
+
+fn kind_texts(kinds: Option<&Int8Array>, rows: usize) -> Result<StringArray> {
+    let Some(kinds) = kinds else {
+        return Ok(StringArray::from(vec![RowKind::Insert.as_str(); rows]));
+    };
+    let texts: Result<Vec<&str>> = kinds.values().iter().map(|k| RowKind::from_byte(*k).map(RowKind::as_str)).collect();
+    Ok(StringArray::from(texts?))
+}
+
+fn skip_empty(rows: BatchStream) -> BatchStream {
+    Box::new(rows.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0)))
+}
+
+/// Stops after so many rows.
+pub(super) struct Limited {
+    pub(super) rows: BatchStream,
+    pub(super) left: usize,
+}
+
+impl Iterator for Limited {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let batch = match self.rows.next()? {
+            Ok(batch) => batch,
+            Err(e) => {
+                self.left = 0;
+                return Some(Err(e));
+            }
+        };
+        let taken = batch.num_rows().min(self.left);
+        self.left -= taken;
+        Some(Ok(if taken < batch.num_rows() { batch.slice(0, taken) } else { batch }))
+    }
 }

@@ -1,13 +1,23 @@
 //! The files that are alive at a snapshot.
+//!
+//! Manifests are dropped by the bounds of their partitions, buckets and levels before they are read; entries by their
+//! head before they are decoded. A DELETE entry has the partition, bucket and level of its ADD, so either both are
+//! read or none.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError},
+};
 
+use super::{bounds::may_hide_nan, buckets::BucketSelector};
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::Result,
     io::TableContext,
-    manifest::ManifestEntry,
-    predicate::Predicate,
+    manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
+    predicate::{ColumnBounds, Predicate, matches_datums, may_match},
+    row::{BinaryRow, Datum},
     snapshot::Snapshot,
+    stats::StatsReader,
 };
 
 /// Which entries are wanted; the default wants all of them.
@@ -21,9 +31,114 @@ pub struct EntryFilter {
     pub bucket: Option<i32>,
     /// Only levels from this one on.
     pub min_level: Option<i32>,
+    /// Only buckets that rows satisfying this condition can be in.
+    pub bucket_predicate: Option<Predicate>,
 }
 
 /// Every ADD entry of the snapshot that no DELETE cancels and that the filter wants, in manifest order.
-pub fn live_entries(_ctx: &TableContext, _snapshot: &Snapshot, _filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let heads = HeadFilter::new(ctx, filter)?;
+    let mut manifests = store.read_list(&snapshot.base_manifest_list)?;
+    manifests.extend(store.read_list(&snapshot.delta_manifest_list)?);
+    manifests.retain(|m| heads.wants_manifest(m));
+    let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
+    let mut live = manifest::live_entries(entries)?;
+    if let Some(level) = filter.min_level {
+        live.retain(|e| e.file.level >= level);
+    }
+    Ok(live)
+}
+
+/// The partition as values, in the order of the partition keys.
+pub(super) fn partition_values(ctx: &TableContext, partition: &[u8]) -> Result<Vec<Datum>> {
+    BinaryRow::from_serialized(partition)?.datums(ctx.paths.partition_types())
+}
+
+/// The filter, prepared for many entries.
+struct HeadFilter<'a> {
+    ctx: &'a TableContext,
+    filter: &'a EntryFilter,
+    predicate: Option<Predicate>,
+    selector: Option<BucketSelector>,
+    /// Verdicts on partitions seen so far: there are few partitions and many entries.
+    known: Mutex<HashMap<Vec<u8>, bool>>,
+}
+
+impl<'a> HeadFilter<'a> {
+    fn new(ctx: &'a TableContext, filter: &'a EntryFilter) -> Result<Self> {
+        let names = ctx.paths.partition_names();
+        let predicate = filter.partition_predicate.as_ref().map(|p| p.relaxed(&|c| names.iter().any(|n| n == c)));
+        let selector = match &filter.bucket_predicate {
+            Some(predicate) => BucketSelector::new(ctx, predicate)?,
+            None => None,
+        };
+        Ok(Self {
+            ctx,
+            filter,
+            predicate: predicate.filter(|p| !p.is_always_true()),
+            selector,
+            known: Mutex::new(HashMap::new()),
+        })
+    }
+
+    fn wants_manifest(&self, manifest: &ManifestFileMeta) -> bool {
+        if let (Some(bucket), Some(min), Some(max)) = (self.filter.bucket, manifest.min_bucket, manifest.max_bucket) {
+            if bucket < min || bucket > max {
+                return false;
+            }
+        }
+        if let (Some(level), Some(max)) = (self.filter.min_level, manifest.max_level) {
+            if max < level {
+                return false;
+            }
+        }
+        self.may_hold_partition(manifest)
+    }
+
+    /// By the bounds of the manifest's partitions; unreadable bounds exclude nothing.
+    fn may_hold_partition(&self, manifest: &ManifestFileMeta) -> bool {
+        let Some(predicate) = &self.predicate else {
+            return true;
+        };
+        let Ok(reader) = StatsReader::new(&manifest.partition_stats) else {
+            return true;
+        };
+        let (names, types) = (self.ctx.paths.partition_names(), self.ctx.paths.partition_types());
+        let bounds = |column: &str| {
+            let at = names.iter().position(|n| n == column)?;
+            let data_type = types.get(at)?;
+            let stats = reader.column(at, data_type).ok()?;
+            let max = if may_hide_nan(data_type) { Datum::Null } else { stats.max };
+            Some(ColumnBounds { min: stats.min, max, null_count: stats.null_count })
+        };
+        may_match(predicate, &bounds, manifest.num_added_files.saturating_add(manifest.num_deleted_files))
+    }
+
+    fn wants(&self, head: EntryHead<'_>) -> bool {
+        self.filter.bucket.is_none_or(|bucket| bucket == head.bucket)
+            && self.filter.partitions.as_ref().is_none_or(|set| set.contains(head.partition))
+            && self.wants_partition(head.partition)
+            && self.selector.as_ref().is_none_or(|s| s.may_hold(head.bucket, head.total_buckets))
+    }
+
+    fn wants_partition(&self, partition: &[u8]) -> bool {
+        let Some(predicate) = &self.predicate else {
+            return true;
+        };
+        if let Some(verdict) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(partition) {
+            return *verdict;
+        }
+        let names = self.ctx.paths.partition_names();
+        let verdict = match partition_values(self.ctx, partition) {
+            // an unreadable partition stays, and fails where its rows are read
+            Err(_) => true,
+            Ok(values) => {
+                let value = |column: &str| values.get(names.iter().position(|n| n == column)?).cloned();
+                matches_datums(predicate, &value) == Some(true)
+            }
+        };
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(partition.to_vec(), verdict);
+        verdict
+    }
 }

@@ -4,11 +4,20 @@
 //!
 //! ```text
 //! version -> snapshot -> manifests -> live entries -> files that may match -> splits
-//!            (version)    (entries, pruned by partition, bucket, level)  (prune)    (split)
+//! (version)             (entries, buckets: by         (prune, bounds, sections) (split)
+//!                        partition, bucket, level)
 //! ```
 
+mod bounds;
+mod buckets;
 mod entries;
+mod prune;
 mod request;
+pub(crate) mod sections;
+mod split;
+mod supported;
+mod version;
 
 pub use entries::{EntryFilter, live_entries};
-pub use request::{ScanPlan, ScanRequest, VersionSelector, plan, travel};
+pub use request::{ScanPlan, ScanRequest, VersionSelector, plan};
+pub use version::travel;

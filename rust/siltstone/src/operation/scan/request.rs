@@ -1,17 +1,28 @@
 //! What a scan is asked and what it answers.
 
+use super::{
+    entries::{EntryFilter, live_entries},
+    prune::buckets_of_interest,
+    sections::{Section, sections_of},
+    split::Splitter,
+    supported::{check_deletion_vectors, check_files},
+    version::travel,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    merge_tree::merge_function,
     operation::{Split, read::ReadRequest},
-    predicate::Predicate,
+    options::MergeEngine,
+    predicate::{Predicate, resolve_column},
     snapshot::Snapshot,
+    types::DataField,
 };
 
 /// Which version of the table is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum VersionSelector {
-    /// The latest snapshot, under the table's current schema.
+    /// The latest snapshot, under the table's current schema; the table's `scan.*` options may say otherwise.
     #[default]
     Latest,
     /// A snapshot id.
@@ -56,13 +67,120 @@ pub struct ScanPlan {
     pub files_considered: usize,
 }
 
-/// The snapshot that the selector names (`None`: the table is empty and `Latest` was asked), and the table under the
-/// schema that rows of that version have: the snapshot's own for every selector but `Latest`.
-pub fn travel(_ctx: &TableContext, _version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+impl ScanPlan {
+    /// Files of all splits.
+    pub fn files(&self) -> usize {
+        self.splits.iter().map(|s| s.files.len()).sum()
+    }
 }
 
 /// Chooses snapshot, files and splits.
-pub fn plan(_ctx: &TableContext, _request: &ScanRequest) -> Result<ScanPlan> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
+    let (ctx, snapshot) = travel(ctx, &request.version)?;
+    let filter = request.filter.clone().unwrap_or(Predicate::Constant(true)).without_not();
+    for column in filter.columns() {
+        resolve_column(&ctx.schema.fields, column, false)?;
+    }
+    let partition_keys = &ctx.schema.partition_keys;
+    let (on_partition, residual) = filter.clone().split(&|c| partition_keys.iter().any(|k| k == c));
+    let read = ReadRequest {
+        fields: projection(&ctx.schema.fields, request.columns.as_deref())?,
+        filter: (!residual.is_always_true()).then(|| residual.clone()),
+        limit: request.limit,
+        row_kind: request.row_kind,
+        batch_rows: request.batch_rows,
+    };
+    let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
+    let Some(at) = snapshot.clone().filter(|_| !nothing) else {
+        return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read, files_considered: 0 });
+    };
+    let skip_level_0 = skips_level_0(&ctx, &at)?;
+    let wanted = EntryFilter {
+        partition_predicate: Some(filter.clone()),
+        bucket: ctx.options.scan_bucket,
+        min_level: skip_level_0.then_some(1),
+        bucket_predicate: Some(filter),
+        partitions: None,
+    };
+    let mut entries = live_entries(&ctx, &at, &wanted)?;
+    // a postponed bucket holds rows that no reader shows before they are moved to real buckets
+    entries.retain(|e| e.bucket >= 0);
+    let files_considered = entries.len();
+    check_files(&ctx, &entries)?;
+    check_deletion_vectors(&ctx, &at, &entries)?;
+    let mut splitter = Splitter::new(&ctx, at.id);
+    splitter.disjoint_levels = skip_level_0;
+    let mut splits = Vec::new();
+    for bucket in buckets_of_interest(&ctx, entries, &residual, skip_level_0)? {
+        splits.extend(splitter.splits(bucket)?);
+    }
+    check_mergeable(&ctx, &splits)?;
+    if let (Some(limit), None) = (request.limit, &read.filter) {
+        splits = limited(splits, limit);
+    }
+    Ok(ScanPlan { ctx, snapshot, splits, read, files_considered })
+}
+
+/// The columns of the result.
+fn projection(fields: &[DataField], columns: Option<&[String]>) -> Result<Vec<DataField>> {
+    let Some(columns) = columns else {
+        return Ok(fields.to_vec());
+    };
+    let mut found: Vec<DataField> = Vec::with_capacity(columns.len());
+    for name in columns {
+        let field = resolve_column(fields, name, false)?;
+        if found.iter().any(|f| f.id == field.id) {
+            return Err(Error::new(ErrorKind::InvalidArgument, format!("the column '{name}' is asked for twice"))
+                .with("column", name));
+        }
+        found.push(field.clone());
+    }
+    Ok(found)
+}
+
+/// Tables whose rows count from level 1 on, where no two files share a key: first-row, and deletion vectors when the
+/// snapshot was written with them.
+fn skips_level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<bool> {
+    if ctx.schema.primary_keys.is_empty() {
+        return Ok(false);
+    }
+    if ctx.options.merge_engine == MergeEngine::FirstRow {
+        return Ok(true);
+    }
+    let merge_on_read =
+        ctx.options.get("deletion-vectors.merge-on-read").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+    if !ctx.options.deletion_vectors_enabled || merge_on_read {
+        return Ok(false);
+    }
+    let written = ctx.schemas.get(snapshot.schema_id)?;
+    let enabled = written.options.get("deletion-vectors.enabled");
+    Ok(enabled.is_some_and(|v| v.eq_ignore_ascii_case("true")))
+}
+
+/// Splits that must be merged need an engine that siltstone has.
+fn check_mergeable(ctx: &TableContext, splits: &[Split]) -> Result<()> {
+    let Err(unsupported) = merge_function::for_table(ctx) else {
+        return Ok(());
+    };
+    for split in splits.iter().filter(|s| !s.raw_convertible) {
+        if !sections_of(ctx, &split.files)?.iter().all(Section::needs_no_merge) {
+            return Err(unsupported);
+        }
+    }
+    Ok(())
+}
+
+/// The first splits that surely have `limit` rows; all of them when that cannot be known.
+fn limited(splits: Vec<Split>, limit: usize) -> Vec<Split> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = 0_i64;
+    let mut enough = Vec::new();
+    for split in splits.iter().filter(|s| s.raw_convertible) {
+        rows = rows.saturating_add(split.files.iter().map(|f| f.row_count).sum());
+        enough.push(split.clone());
+        if rows >= limit {
+            return enough;
+        }
+    }
+    splits
 }

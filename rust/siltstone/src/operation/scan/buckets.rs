@@ -1,0 +1,88 @@
+//! Which buckets rows can be in, from the values that a condition allows for the bucket key.
+//!
+//! `id = 7`, `id IN (1, 2) AND k = 'x'`: every column of the bucket key must be limited to few values. The number of
+//! buckets is each entry's own (`_TOTAL_BUCKETS`), because a table may have been rescaled.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{
+    error::Result,
+    index::{BucketFunction, bucket_of},
+    io::TableContext,
+    predicate::{CompareOp, Predicate},
+    row::Datum,
+    types::{DataType, TypeKind},
+};
+
+/// More combinations than this are not worth hashing.
+const MAX_KEYS: usize = 1000;
+
+/// The keys that a condition allows.
+pub(super) struct BucketSelector {
+    function: BucketFunction,
+    types: Vec<DataType>,
+    keys: Vec<Vec<Datum>>,
+    /// Buckets by number of buckets; `None` = cannot be computed.
+    by_total: Mutex<HashMap<i32, Option<HashSet<i32>>>>,
+}
+
+impl BucketSelector {
+    /// `None`: the condition does not limit the bucket, or the table does not assign buckets by a function.
+    pub(super) fn new(ctx: &TableContext, predicate: &Predicate) -> Result<Option<Self>> {
+        if ctx.options.bucket <= 0 {
+            return Ok(None);
+        }
+        let function = BucketFunction::parse(ctx.options.bucket_function.as_str())?;
+        let parts = predicate.clone().without_not().conjuncts();
+        let mut types = Vec::new();
+        let mut keys: Vec<Vec<Datum>> = vec![Vec::new()];
+        for name in ctx.schema.bucket_keys() {
+            let Some(field) = ctx.schema.field(&name) else {
+                return Ok(None);
+            };
+            let Some(values) = parts.iter().find_map(|p| allowed_values(p, &name)) else {
+                return Ok(None);
+            };
+            if values.len().saturating_mul(keys.len()) > MAX_KEYS {
+                return Ok(None);
+            }
+            keys = keys.iter().flat_map(|key| values.iter().map(|v| [key.as_slice(), &[v.clone()]].concat())).collect();
+            types.push(DataType::new(field.data_type.kind.clone()));
+        }
+        let hashable = !types.is_empty() && !types.iter().any(|t| matches!(t.kind, TypeKind::Float | TypeKind::Double));
+        Ok(hashable.then(|| Self { function, types, keys, by_total: Mutex::new(HashMap::new()) }))
+    }
+
+    /// Whether a row with one of the keys can be in this bucket of so many.
+    pub(super) fn may_hold(&self, bucket: i32, total_buckets: i32) -> bool {
+        if total_buckets <= 0 || bucket < 0 {
+            return true;
+        }
+        let mut known = self.by_total.lock().unwrap_or_else(PoisonError::into_inner);
+        let buckets = known.entry(total_buckets).or_insert_with(|| self.buckets(total_buckets));
+        buckets.as_ref().is_none_or(|set| set.contains(&bucket))
+    }
+
+    fn buckets(&self, total: i32) -> Option<HashSet<i32>> {
+        self.keys.iter().map(|key| bucket_of(self.function, &self.types, key, total).ok()).collect()
+    }
+}
+
+/// The values that a part of the condition leaves for the column, when it lists them.
+fn allowed_values(part: &Predicate, column: &str) -> Option<Vec<Datum>> {
+    match part {
+        Predicate::Compare { column: c, op: CompareOp::Eq, value } if c == column => Some(vec![value.clone()]),
+        Predicate::In { column: c, values, negated: false } if c == column => {
+            Some(values.iter().filter(|v| !v.is_null()).cloned().collect())
+        }
+        Predicate::Or(parts) => {
+            let lists: Option<Vec<Vec<Datum>>> = parts.iter().map(|p| allowed_values(p, column)).collect();
+            Some(lists?.concat())
+        }
+        Predicate::And(parts) => parts.iter().find_map(|p| allowed_values(p, column)),
+        _ => None,
+    }
+}

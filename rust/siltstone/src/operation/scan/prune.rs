@@ -1,0 +1,95 @@
+//! Leaving out files by their statistics, as far as merging allows it (semantics f.2).
+//!
+//! A file whose rows cannot satisfy a condition on the *key* may always go: its keys are of no interest. By *other*
+//! columns a file may go only when no other file has its keys, because without it an older row of the same key would
+//! come back. Otherwise the files that share keys go together or stay together, and go only under an engine that
+//! returns rows as they were written.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::{
+    bounds::FileTester,
+    sections::{Section, sections_of},
+    split::BucketFiles,
+};
+use crate::{
+    error::Result,
+    io::TableContext,
+    manifest::{BucketId, ManifestEntry},
+    options::MergeEngine,
+    predicate::Predicate,
+};
+
+/// Groups entries by bucket, without those that hold no row of interest. `disjoint_levels`: no two files share keys.
+pub(super) fn buckets_of_interest(
+    ctx: &TableContext,
+    entries: Vec<ManifestEntry>,
+    condition: &Predicate,
+    disjoint_levels: bool,
+) -> Result<Vec<BucketFiles>> {
+    let tester = FileTester::new(ctx);
+    let keys = ctx.schema.trimmed_primary_keys();
+    let merged = !keys.is_empty() && !disjoint_levels;
+    let key_condition = condition.relaxed(&|c| keys.contains(&c));
+    let kept = retain(entries, |entry| {
+        Ok((key_condition.is_always_true() || tester.may_match_key(entry, &key_condition)?)
+            && (merged || condition.is_always_true() || tester.may_match_value(entry, condition)?))
+    })?;
+    let mut buckets: BTreeMap<BucketId, Vec<ManifestEntry>> = BTreeMap::new();
+    for entry in kept {
+        let id = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
+        buckets.entry(id).or_default().push(entry);
+    }
+    let by_value = merged && !condition.is_always_true();
+    let pruned = buckets.into_iter().map(|(id, entries)| {
+        let total_buckets = entries.first().map_or(-1, |e| e.total_buckets);
+        let entries = if by_value { prune_sections(ctx, &tester, entries, condition)? } else { entries };
+        Ok(BucketFiles { id, total_buckets, files: entries.into_iter().map(|e| e.file).collect() })
+    });
+    let pruned: Vec<BucketFiles> = pruned.collect::<Result<_>>()?;
+    Ok(pruned.into_iter().filter(|b| !b.files.is_empty()).collect())
+}
+
+fn retain(
+    entries: Vec<ManifestEntry>,
+    keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync,
+) -> Result<Vec<ManifestEntry>> {
+    let verdicts: Vec<bool> = entries.par_iter().map(|e| keep(e)).collect::<Result<_>>()?;
+    Ok(entries.into_iter().zip(verdicts).filter_map(|(entry, kept)| kept.then_some(entry)).collect())
+}
+
+fn prune_sections(
+    ctx: &TableContext,
+    tester: &FileTester<'_>,
+    entries: Vec<ManifestEntry>,
+    condition: &Predicate,
+) -> Result<Vec<ManifestEntry>> {
+    let mut matching = Vec::new();
+    for entry in &entries {
+        if tester.may_match_value(entry, condition)? {
+            matching.push(entry.file.file_name.clone());
+        }
+    }
+    if matching.len() == entries.len() {
+        return Ok(entries);
+    }
+    let rows_as_written = matches!(ctx.options.merge_engine, MergeEngine::Deduplicate | MergeEngine::FirstRow);
+    let files: Vec<_> = entries.iter().map(|e| e.file.clone()).collect();
+    let mut kept: Vec<String> = Vec::new();
+    for section in sections_of(ctx, &files)? {
+        kept.extend(kept_of(&section, &matching, rows_as_written));
+    }
+    Ok(entries.into_iter().filter(|e| kept.contains(&e.file.file_name)).collect())
+}
+
+/// Names of the section's files that must be read.
+fn kept_of(section: &Section, matching: &[String], rows_as_written: bool) -> Vec<String> {
+    let names = section.files().map(|f| f.file_name.clone());
+    if section.needs_no_merge() {
+        return names.filter(|n| matching.contains(n)).collect();
+    }
+    let names: Vec<String> = names.collect();
+    if rows_as_written && !names.iter().any(|n| matching.contains(n)) { Vec::new() } else { names }
+}

@@ -1,0 +1,230 @@
+//! Which snapshot a query reads (semantics f.5, batch).
+
+use std::sync::Arc;
+
+use super::VersionSelector;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    options::{ChangelogProducer, ScanMode},
+    snapshot::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotManager, TagManager},
+};
+
+/// The snapshot that the selector names (`None`: the table is empty and `Latest` was asked), and the table under the
+/// schema that rows of that version have: the snapshot's own for every selector but `Latest`.
+///
+/// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today.
+pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
+    let versions = Versions::new(ctx);
+    let selected = match version {
+        VersionSelector::Latest => Target::of_options(ctx)?,
+        VersionSelector::Snapshot(id) => Target::Id(*id),
+        VersionSelector::Tag(name) => Target::Tag(name.clone()),
+        VersionSelector::Timestamp(millis) => Target::Time(*millis),
+        VersionSelector::Version(text) => Target::Version(text.clone()),
+    };
+    if selected == Target::Latest {
+        return Ok((ctx.clone(), versions.snapshots.latest()?));
+    }
+    let snapshot = versions.resolve(ctx, &selected)?;
+    let Some(snapshot) = snapshot else {
+        return Ok((ctx.clone(), None));
+    };
+    if matches!(selected, Target::LastCompacted) || snapshot.schema_id == ctx.schema.id {
+        return Ok((ctx.clone(), Some(snapshot)));
+    }
+    let mut schema = (*ctx.schemas.get(snapshot.schema_id)?).clone();
+    schema.options.clone_from(&ctx.schema.options);
+    Ok((TableContext { schema: Arc::new(schema), ..ctx.clone() }, Some(snapshot)))
+}
+
+/// A selector with the table's options taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    Latest,
+    LastCompacted,
+    Id(i64),
+    Tag(String),
+    Time(i64),
+    Watermark(i64),
+    Version(String),
+}
+
+impl Target {
+    fn of_options(ctx: &TableContext) -> Result<Self> {
+        let options = &ctx.options;
+        let mut named: Vec<(&str, Self)> = Vec::new();
+        if let Some(id) = options.scan_snapshot_id {
+            named.push(("scan.snapshot-id", Self::Id(id)));
+        }
+        if let Some(tag) = &options.scan_tag_name {
+            named.push(("scan.tag-name", Self::Tag(tag.clone())));
+        }
+        if let Some(version) = &options.scan_version {
+            named.push(("scan.version", Self::Version(version.clone())));
+        }
+        if let Some(watermark) = options.scan_watermark {
+            named.push(("scan.watermark", Self::Watermark(watermark)));
+        }
+        if let Some(millis) = options.scan_timestamp_millis {
+            named.push(("scan.timestamp-millis", Self::Time(millis)));
+        }
+        if let Some(text) = &options.scan_timestamp {
+            named.push(("scan.timestamp", Self::Time(local_millis(text)?)));
+        }
+        if named.len() > 1 {
+            let keys: Vec<&str> = named.iter().map(|(key, _)| *key).collect();
+            return Err(Error::new(
+                ErrorKind::InvalidOption,
+                format!("only one of {} can be set, they name different versions", keys.join(", ")),
+            ));
+        }
+        let named = named.pop().map(|(_, target)| target);
+        match options.scan_mode {
+            ScanMode::Default | ScanMode::FromSnapshot | ScanMode::FromSnapshotFull | ScanMode::FromTimestamp => {
+                match (named, options.scan_mode) {
+                    (Some(target), _) => Ok(target),
+                    (None, ScanMode::Default) => Ok(Self::Latest),
+                    (None, mode) => Err(Error::new(
+                        ErrorKind::InvalidOption,
+                        format!("scan.mode = {} needs an option that names the snapshot or the time", mode.as_str()),
+                    )
+                    .with("option", "scan.mode")),
+                }
+            }
+            ScanMode::LatestFull | ScanMode::Full | ScanMode::Latest => Ok(Self::Latest),
+            ScanMode::CompactedFull => Ok(Self::LastCompacted),
+            other => Err(Error::unsupported(format!("scan.mode = {}", other.as_str())).with("option", "scan.mode")),
+        }
+    }
+}
+
+/// `2024-05-01 12:30:00` in the zone of this machine, as Java reads it.
+fn local_millis(text: &str) -> Result<i64> {
+    let text = text.trim();
+    let with_time = |format: &str| chrono::NaiveDateTime::parse_from_str(text, format).ok();
+    let parsed = with_time("%Y-%m-%d %H:%M:%S%.f")
+        .or_else(|| with_time("%Y-%m-%dT%H:%M:%S%.f"))
+        .or_else(|| with_time("%Y-%m-%d %H:%M"))
+        .or_else(|| chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0));
+    let local = parsed.and_then(|naive| naive.and_local_timezone(chrono::Local).earliest());
+    local.map(|t| t.timestamp_millis()).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a time"))
+            .with("option", "scan.timestamp")
+            .hint("write it as 2024-05-01 12:30:00, in the local time zone")
+    })
+}
+
+/// Snapshots and tags of the table's branch.
+struct Versions {
+    snapshots: SnapshotManager,
+    tags: TagManager,
+}
+
+impl Versions {
+    fn new(ctx: &TableContext) -> Self {
+        let root = ctx.paths.branch_root(&ctx.branch);
+        Self { snapshots: SnapshotManager::new(ctx.fs.clone(), &root), tags: TagManager::new(ctx.fs.clone(), &root) }
+    }
+
+    fn resolve(&self, ctx: &TableContext, target: &Target) -> Result<Option<Snapshot>> {
+        match target {
+            Target::Latest => self.snapshots.latest(),
+            Target::LastCompacted => self.last_compacted(ctx),
+            Target::Id(id) => self.by_id(*id).map(Some),
+            Target::Tag(name) => self.tags.get(name).map(Some),
+            Target::Time(millis) => self.at_or_before(*millis).map(Some),
+            Target::Watermark(watermark) => self.from_watermark(*watermark).map(Some),
+            Target::Version(text) => self.by_version(text).map(Some),
+        }
+    }
+
+    /// A snapshot, or when it has expired a tag that keeps it.
+    fn by_id(&self, id: i64) -> Result<Snapshot> {
+        match self.snapshots.get(id) {
+            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
+                let kept = self.tags.list()?.into_iter().find(|(_, snapshot)| snapshot.id == id);
+                kept.map(|(_, snapshot)| snapshot).ok_or(e)
+            }
+            other => other,
+        }
+    }
+
+    /// The newest snapshot at or before a time; when those have expired, the newest such tag.
+    fn at_or_before(&self, millis: i64) -> Result<Snapshot> {
+        if let Some(snapshot) = self.snapshots.at_or_before(millis)? {
+            return Ok(snapshot);
+        }
+        let tags = self.tags.list()?.into_iter().map(|(_, snapshot)| snapshot);
+        if let Some(tagged) = tags.filter(|s| s.time_millis <= millis).max_by_key(|s| (s.time_millis, s.id)) {
+            return Ok(tagged);
+        }
+        let error =
+            Error::new(ErrorKind::SnapshotNotFound, format!("there is no snapshot at or before {}", utc(millis)));
+        Err(match self.snapshots.earliest_id()? {
+            Some(id) => {
+                let earliest = self.snapshots.get(id)?;
+                error.hint(format!("the earliest snapshot is {id}, committed at {}", utc(earliest.time_millis)))
+            }
+            None => error.hint("the table has no snapshot yet"),
+        })
+    }
+
+    /// The first snapshot whose watermark is at or after `watermark`.
+    fn from_watermark(&self, watermark: i64) -> Result<Snapshot> {
+        let mut highest = None;
+        for id in self.snapshots.ids()? {
+            let snapshot = self.snapshots.get(id)?;
+            match snapshot.watermark.filter(|w| *w != i64::MIN) {
+                Some(found) if found >= watermark => return Ok(snapshot),
+                found => highest = highest.max(found),
+            }
+        }
+        Err(Error::new(ErrorKind::SnapshotNotFound, format!("no snapshot has a watermark of {watermark} or later"))
+            .hint(
+                highest.map_or("no snapshot has a watermark".to_owned(), |h| format!("the highest watermark is {h}")),
+            ))
+    }
+
+    /// A tag, else `watermark-N`, else a snapshot id.
+    fn by_version(&self, text: &str) -> Result<Snapshot> {
+        match self.tags.get(text) {
+            Err(e) if e.kind() == ErrorKind::TagNotFound => {}
+            other => return other,
+        }
+        if let Some(watermark) = text.strip_prefix("watermark-").and_then(|w| w.parse().ok()) {
+            return self.from_watermark(watermark);
+        }
+        if let (true, Ok(id)) = (text.bytes().all(|b| b.is_ascii_digit()), text.parse()) {
+            return self.by_id(id);
+        }
+        let names = self.tags.names()?;
+        let error = Error::new(ErrorKind::TagNotFound, format!("'{text}' is neither a tag nor a snapshot id"));
+        Err(if names.is_empty() {
+            error.hint("the table has no tags; a version is a tag, a snapshot id, or watermark-N")
+        } else {
+            error.hint(format!("the tags are {}", names.join(", ")))
+        })
+    }
+
+    /// The newest snapshot that a (full) compaction made; the latest when there is none.
+    fn last_compacted(&self, ctx: &TableContext) -> Result<Option<Snapshot>> {
+        let every = ctx.options.full_compaction_delta_commits;
+        let full_only = every.is_some() || ctx.options.changelog_producer == ChangelogProducer::FullCompaction;
+        let every = i64::from(every.unwrap_or(1).max(1));
+        for id in self.snapshots.ids()?.into_iter().rev() {
+            let snapshot = self.snapshots.get(id)?;
+            let identifier = snapshot.commit_identifier;
+            let full = identifier == BATCH_COMMIT_IDENTIFIER || identifier % every == 0;
+            if snapshot.commit_kind == CommitKind::Compact && (full || !full_only) {
+                return Ok(Some(snapshot));
+            }
+        }
+        self.snapshots.latest()
+    }
+}
+
+fn utc(millis: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(millis)
+        .map_or_else(|| format!("{millis} ms"), |t| t.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
+}
