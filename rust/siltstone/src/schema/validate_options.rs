@@ -203,10 +203,13 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
     for (key, mode) in modes {
         StatsMode::parse(mode).map_err(|e| e.with("option", key))?;
     }
-    let compressions = std::iter::once(("file.compression", &options.file_compression))
-        .chain(options.file_compression_per_level.values().map(|name| ("file.compression.per.level", name)));
-    for (key, name) in compressions {
-        one_of(key, name, COMPRESSIONS)?;
+    if options.file_format == "parquet" {
+        one_of("file.compression", &options.file_compression, COMPRESSIONS)?;
+    }
+    for (level, name) in &options.file_compression_per_level {
+        if options.format_of_level(*level) == "parquet" {
+            one_of("file.compression.per.level", name, COMPRESSIONS)?;
+        }
     }
     one_of("manifest.compression", &options.manifest_compression, MANIFEST_COMPRESSIONS)?;
     for (key, prefix) in

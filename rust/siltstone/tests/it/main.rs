@@ -11,5 +11,6 @@ mod fixtures;
 mod layers;
 mod metadata;
 mod mutated_bytes;
+mod schemas;
 mod vectors;
 mod watched_memory;
