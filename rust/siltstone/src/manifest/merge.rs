@@ -77,3 +77,77 @@ fn added_twice(entry: &ManifestEntry) -> Error {
         .with("level", entry.file.level)
         .hint("two commits may have overwritten each other; check who else commits to this table")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{manifest::DataFileMeta, stats::SimpleStats};
+
+    fn entry(kind: EntryKind, name: &str, level: i32) -> ManifestEntry {
+        let file = DataFileMeta {
+            file_name: name.to_owned(),
+            file_size: 1,
+            row_count: 1,
+            min_key: vec![0; 12],
+            max_key: vec![0; 12],
+            key_stats: SimpleStats::empty(),
+            value_stats: SimpleStats::empty(),
+            min_sequence_number: 0,
+            max_sequence_number: 0,
+            schema_id: 0,
+            level,
+            extra_files: vec!["a.index".to_owned()],
+            creation_time: None,
+            delete_row_count: Some(0),
+            embedded_file_index: None,
+            file_source: None,
+            value_stats_cols: None,
+            external_path: None,
+            first_row_id: None,
+            write_cols: None,
+        };
+        ManifestEntry { kind, partition: vec![0; 12], bucket: 0, total_buckets: 1, file }
+    }
+
+    fn add(name: &str, level: i32) -> ManifestEntry {
+        entry(EntryKind::Add, name, level)
+    }
+
+    fn delete(name: &str, level: i32) -> ManifestEntry {
+        entry(EntryKind::Delete, name, level)
+    }
+
+    #[test]
+    fn a_delete_cancels_the_add_before_it_and_the_order_stays() {
+        let merged = merge_entries([add("a", 0), add("b", 0), add("c", 0), delete("b", 0)]).expect("merged");
+        assert_eq!(merged, [add("a", 0), add("c", 0)]);
+    }
+
+    #[test]
+    fn an_upgrade_moves_a_file_to_another_level() {
+        let merged = merge_entries([add("a", 0), delete("a", 0), add("a", 5)]).expect("merged");
+        assert_eq!(merged, [add("a", 5)]);
+    }
+
+    #[test]
+    fn a_delete_without_its_add_is_kept_for_earlier_manifests() {
+        let merged = merge_entries([delete("a", 0), add("b", 0)]).expect("merged");
+        assert_eq!(merged, [delete("a", 0), add("b", 0)]);
+        assert_eq!(live_entries([delete("a", 0), add("b", 0)]).expect("live"), [add("b", 0)]);
+    }
+
+    #[test]
+    fn a_delete_that_differs_in_level_or_index_cancels_nothing() {
+        let mut other = delete("a", 0);
+        other.file.embedded_file_index = Some(vec![1]);
+        for wrong in [delete("a", 1), other] {
+            assert_eq!(live_entries([add("a", 0), wrong]).expect("live"), [add("a", 0)]);
+        }
+    }
+
+    #[test]
+    fn adding_a_file_twice_is_corrupt_metadata() {
+        let e = merge_entries([add("a", 0), add("a", 0)]).expect_err("twice");
+        assert_eq!((e.kind(), e.context_value("file")), (ErrorKind::CorruptFile, Some("a")));
+    }
+}

@@ -23,3 +23,8 @@ pub use model::{
     ManifestEntry, ManifestFileMeta,
 };
 pub use store::ManifestStore;
+
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
