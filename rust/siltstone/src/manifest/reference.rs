@@ -1,6 +1,6 @@
 //! The reference decoder and writer: `apache-avro`'s value trees. Slow, independent, for tests only.
 
-use apache_avro::{Reader, Schema, Writer, types::Value};
+use apache_avro::{Reader, Schema, Writer, types::Value, writer::datum::GenericDatumWriter};
 
 use super::{
     DataFileMeta, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
@@ -58,8 +58,7 @@ fn unwrapped(value: &Value) -> Option<&Value> {
 fn long(value: &Value) -> i64 {
     match value {
         Value::Int(v) => i64::from(*v),
-        Value::Long(v) => *v,
-        Value::TimestampMillis(v) => *v,
+        Value::Long(v) | Value::TimestampMillis(v) => *v,
         other => panic!("not a number: {other:?}"),
     }
 }
@@ -128,7 +127,8 @@ fn entry(record: &Value) -> ManifestEntry {
             creation_time: field(f, "_CREATION_TIME").map(long),
             delete_row_count: field(f, "_DELETE_ROW_COUNT").map(long),
             embedded_file_index: field(f, "_EMBEDDED_FILE_INDEX").map(bytes),
-            file_source: field(f, "_FILE_SOURCE").map(|v| if int(v) == 0 { FileSource::Append } else { FileSource::Compact }),
+            file_source: field(f, "_FILE_SOURCE")
+                .map(|v| if int(v) == 0 { FileSource::Append } else { FileSource::Compact }),
             value_stats_cols: field(f, "_VALUE_STATS_COLS").map(strings),
             external_path: field(f, "_EXTERNAL_PATH").map(string),
             first_row_id: field(f, "_FIRST_ROW_ID").map(long),
@@ -199,5 +199,6 @@ pub(super) fn rewrite(ours: &[u8], layout: &str) -> Vec<u8> {
 pub(super) fn datum(layout: &str, ours: &[u8]) -> Vec<u8> {
     let schema = Schema::parse_str(layout).expect("a schema");
     let values = records("ours", ours).expect("our own file").into_iter();
-    values.flat_map(|value| apache_avro::to_avro_datum(&schema, value).expect("written")).collect()
+    let writer = GenericDatumWriter::builder(&schema).build().expect("a writer");
+    values.flat_map(|value| writer.write_value_to_vec(value).expect("written")).collect()
 }

@@ -13,8 +13,7 @@ use crate::{
     stats::SimpleStats,
 };
 
-const CODECS: [Compression; 4] =
-    [Compression::Zstd(1), Compression::Snappy, Compression::Deflate, Compression::None];
+const CODECS: [Compression; 4] = [Compression::Zstd(1), Compression::Snappy, Compression::Deflate, Compression::None];
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..40)

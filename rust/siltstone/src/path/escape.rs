@@ -22,16 +22,9 @@ pub fn unescape(text: &str) -> String {
     while let Some(at) = rest.find('%') {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
-        match hex_code(from) {
-            Some(c) => {
-                out.push(c);
-                rest = from.get(3..).unwrap_or_default();
-            }
-            None => {
-                out.push('%');
-                rest = from.get(1..).unwrap_or_default();
-            }
-        }
+        let (c, used) = hex_code(from).map_or(('%', 1), |c| (c, 3));
+        out.push(c);
+        rest = from.get(used..).unwrap_or_default();
     }
     out.push_str(rest);
     out

@@ -9,3 +9,6 @@ mod names;
 pub use escape::{escape, unescape};
 pub use factory::{PathFactory, branch_root};
 pub use names::{FileNames, MetaNames, file_extension, format_of};
+
+#[cfg(test)]
+mod tests;

@@ -121,12 +121,9 @@ fn compression_extension(compression: &str) -> Option<String> {
 /// The format that a data file's name tells: its extension, a compression's extension skipped.
 pub fn format_of(file_name: &str) -> Option<&str> {
     let (stem, last) = file_name.rsplit_once('.')?;
-    if matches!(last, "gz" | "bz2" | "deflate" | "snappy" | "lz4" | "zst") {
-        if let Some((_, inner)) = stem.rsplit_once('.') {
-            return Some(inner);
-        }
-    }
-    Some(last)
+    let compressed = matches!(last, "gz" | "bz2" | "deflate" | "snappy" | "lz4" | "zst");
+    let inner = stem.rsplit_once('.').map(|(_, inner)| inner);
+    Some(inner.filter(|_| compressed).unwrap_or(last))
 }
 
 #[cfg(test)]

@@ -217,15 +217,14 @@ mod tests {
 
     #[test]
     fn schemas_that_would_explode_are_refused() {
-        let mut fields =
-            String::from(r#"{"name":"a0","type":{"type":"record","name":"r0","fields":[{"name":"x","type":"int"}]}}"#);
+        let first = r#"{"name":"a0","type":{"type":"record","name":"r0","fields":[{"name":"x","type":"int"}]}}"#;
+        let mut fields = vec![first.to_owned()];
         for i in 1..40 {
             let inner: Vec<String> = (0..10).map(|k| format!(r#"{{"name":"f{k}","type":"r{}"}}"#, i - 1)).collect();
-            fields += &format!(
-                r#",{{"name":"a{i}","type":{{"type":"record","name":"r{i}","fields":[{}]}}}}"#,
-                inner.join(",")
-            );
+            let inner = inner.join(",");
+            fields.push(format!(r#"{{"name":"a{i}","type":{{"type":"record","name":"r{i}","fields":[{inner}]}}}}"#));
         }
+        let fields = fields.join(",");
         assert!(parse(&format!(r#"{{"type":"record","name":"t","fields":[{fields}]}}"#)).is_err());
         assert!(parse(&format!("{}\"int\"{}", "[".repeat(100), "]".repeat(100))).is_err());
         assert!(parse(r#"{"type":"array","items":"null"}"#).is_err());

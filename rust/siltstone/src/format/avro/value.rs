@@ -190,7 +190,9 @@ impl Encoder {
     pub fn array<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         if !items.is_empty() {
             self.length(items.len());
-            items.iter().for_each(|item| write(self, item));
+            for item in items {
+                write(self, item);
+            }
         }
         self.long(0);
     }
