@@ -13,6 +13,7 @@ const MB: u64 = 1 << 20;
 
 /// Every option that siltstone acts on, with Paimon's defaults filled in. `raw` keeps all of them as text.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "one field per option, and many options are flags")]
 pub struct CoreOptions {
     /// All options as they stand in the schema (and, over them, the dynamic ones).
     pub raw: BTreeMap<String, String>,

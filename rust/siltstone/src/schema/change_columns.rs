@@ -81,7 +81,7 @@ fn rename(new: &mut TableSchema, path: &[String], new_name: &str) -> Result<()> 
     if fields.iter().any(|f| f.name == new_name) {
         return Err(forbidden(format!("the column '{new_name}' exists already")).with("column", new_name));
     }
-    field_at(new, path)?.name = new_name.to_owned();
+    new_name.clone_into(&mut field_at(new, path)?.name);
     if let [name] = path {
         for key in new.primary_keys.iter_mut().filter(|key| *key == name) {
             new_name.clone_into(key);

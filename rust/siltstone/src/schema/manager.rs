@@ -177,4 +177,24 @@ mod tests {
         assert!(!manager.get(0).unwrap().options.contains_key("write-only"));
         assert_eq!(manager.latest().unwrap().unwrap(), new);
     }
+
+    #[test]
+    fn changes_of_several_writers_are_all_kept() {
+        let (fs, manager) = manager();
+        manager.create(first()).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let fs = fs.clone();
+                scope.spawn(move || {
+                    let own = SchemaManager::new(fs, "/t");
+                    for n in 0..5 {
+                        let change = SchemaChange::SetOption { key: format!("my.{writer}.{n}"), value: "x".into() };
+                        own.commit_changes(&[change]).unwrap();
+                    }
+                });
+            }
+        });
+        let last = manager.latest().unwrap().unwrap();
+        assert_eq!((last.id, last.options.keys().filter(|key| key.starts_with("my.")).count()), (20, 20));
+    }
 }

@@ -246,9 +246,12 @@ impl FilesystemCatalog {
         let error = Error::new(ErrorKind::DatabaseNotFound, format!("the database '{name}' does not exist"));
         let names = self.databases().unwrap_or_default();
         let hint = near(name, &names).map(|near| format!("did you mean '{near}'?"));
-        error.with("database", name).hint(hint.unwrap_or_else(|| match names.is_empty() {
-            true => format!("there is no database in '{}' yet", self.warehouse),
-            false => format!("databases: {}", first_few(&names)),
+        error.with("database", name).hint(hint.unwrap_or_else(|| {
+            if names.is_empty() {
+                format!("there is no database in '{}' yet", self.warehouse)
+            } else {
+                format!("databases: {}", first_few(&names))
+            }
         }))
     }
 
@@ -256,9 +259,12 @@ impl FilesystemCatalog {
         let error = Error::new(ErrorKind::TableNotFound, format!("the table '{}' does not exist", name.plain()));
         let names = self.table_names(&name.database).unwrap_or_default();
         let hint = near(&name.table, &names).map(|near| format!("did you mean '{}.{near}'?", name.database));
-        error.with("table", name.plain()).hint(hint.unwrap_or_else(|| match names.is_empty() {
-            true => format!("the database '{}' has no tables", name.database),
-            false => format!("tables of '{}': {}", name.database, first_few(&names)),
+        error.with("table", name.plain()).hint(hint.unwrap_or_else(|| {
+            if names.is_empty() {
+                format!("the database '{}' has no tables", name.database)
+            } else {
+                format!("tables of '{}': {}", name.database, first_few(&names))
+            }
         }))
     }
 }
