@@ -11,7 +11,12 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE / "support"))
 
 settings.register_profile(
-    "ci", max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=True
+    "ci",
+    max_examples=20,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
 )
 settings.register_profile("slow", max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

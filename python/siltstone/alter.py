@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from siltstone import _core
 
-
 Column = str | list[str]
 
 

@@ -21,9 +21,7 @@ class SiltstoneError(Exception):
 
     code = "error"
 
-    def __init__(
-        self, message: str = "", *, hint: str | None = None, context: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, message: str = "", *, hint: str | None = None, context: Mapping[str, str] | None = None) -> None:
         """Make an error that says ``message``."""
         super().__init__(message)
         self.message = message
@@ -47,9 +45,7 @@ class SiltstoneError(Exception):
         return self.context.get("table")
 
 
-def _rebuild(
-    cls: type[SiltstoneError], message: str, hint: str | None, context: Mapping[str, str]
-) -> SiltstoneError:
+def _rebuild(cls: type[SiltstoneError], message: str, hint: str | None, context: Mapping[str, str]) -> SiltstoneError:
     return cls(message, hint=hint, context=context)
 
 

@@ -13,6 +13,8 @@ from siltstone.predicate import Expression, split_filter
 from siltstone.report import CommitReport, CompactionReport
 from siltstone.write import commit_messages
 
+Token = bytes
+
 
 @dataclass(frozen=True)
 class CompactionTask:
@@ -32,9 +34,9 @@ class CompactionTask:
     files: int
     bytes: int
     rows: int
-    token: bytes = field(repr=False)
+    token: Token = field(repr=False)
 
-    def run(self) -> bytes:
+    def run(self) -> Token:
         """Rewrite the files and return a serialized commit message; nothing is committed.
 
         Raises:
@@ -54,7 +56,7 @@ class CompactionPlan:
     tasks: list[CompactionTask]
 
     @classmethod
-    def from_json(cls, items: Sequence[tuple[str, bytes]]) -> CompactionPlan:
+    def from_json(cls, items: Sequence[tuple[str, Token]]) -> CompactionPlan:
         """Read the core's descriptions and tokens."""
         return cls([CompactionTask(**json.loads(text), token=token) for text, token in items])
 
@@ -98,9 +100,7 @@ class Maintenance:
         """
         sql, tree = split_filter(where)
         wait = None if idle is None else duration_millis(idle)
-        return CompactionPlan.from_json(
-            self._table.plan_compaction(full, sql, tree, partition_list(partitions), wait)
-        )
+        return CompactionPlan.from_json(self._table.plan_compaction(full, sql, tree, partition_list(partitions), wait))
 
     def compact(
         self,
@@ -140,9 +140,7 @@ class Maintenance:
                 done = self.commit_compaction(messages, done)
         return done
 
-    def commit_compaction(
-        self, messages: Iterable[bytes], done: CompactionReport | None = None
-    ) -> CompactionReport:
+    def commit_compaction(self, messages: Iterable[bytes], done: CompactionReport | None = None) -> CompactionReport:
         """Commit what compaction tasks returned, and add it to a report.
 
         Args:
@@ -189,7 +187,8 @@ class _progress:  # noqa: N801  # a context manager used as a function
     """A rich progress bar on stderr when it is a terminal, else nothing."""
 
     def __init__(self, plan: CompactionPlan, *, enabled: bool) -> None:
-        self._plan, self._enabled, self._bar = plan, enabled, None
+        self._plan, self._enabled = plan, enabled
+        self._bar: Any = None
 
     def __enter__(self) -> Any:
         if not self._enabled:

@@ -121,7 +121,8 @@ class Scan:
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas frame (extra ``pandas``)."""
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a polars frame (extra ``polars``)."""

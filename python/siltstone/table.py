@@ -115,7 +115,7 @@ class Table:
 
     # ---- read
 
-    def scan(
+    def scan(  # noqa: PLR0913  # one argument for each part of a query
         self,
         columns: Sequence[str] | None = None,
         filter: str | Expression | None = None,  # noqa: A002  # the API's name
@@ -253,7 +253,7 @@ class Table:
 
     @property
     def routing_columns(self) -> list[str]:
-        """Columns that decide which bucket a row goes to: partition and bucket keys; none where any writer may take it."""
+        """Columns that decide a row's bucket: partition and bucket keys; none where any writer may take it."""
         return self._core.routing_columns
 
     def routes(self, data: Any) -> pa.Array:
@@ -304,9 +304,7 @@ class Table:
         commit_every: int | None = None,
     ) -> CompactionReport:
         """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
-        return self.maintenance.compact(
-            plan, full=full, where=where, progress=progress, commit_every=commit_every
-        )
+        return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
 
     def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.

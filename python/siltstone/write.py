@@ -37,9 +37,7 @@ class TableWrite:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
         limit = size_bytes(memory_limit)
-        self._core = table.writer(
-            commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir, overwrite=overwrite
-        )
+        self._core = table.writer(commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir, overwrite=overwrite)
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.

@@ -7,7 +7,6 @@ import pkgutil
 import re
 
 import pytest
-
 import siltstone as st
 
 PROJECT = pathlib.Path(__file__).parents[2]
@@ -58,7 +57,7 @@ def test_readme_python_blocks_run_in_order(tmp_path, monkeypatch):
 def test_readme_spark_blocks_run(tmp_path, monkeypatch, spark):
     monkeypatch.chdir(tmp_path)
     space = {"spark": spark}
-    found = [b for b in blocks("python")]
+    found = blocks("python")
     assert any("spark" in b for b in found)
     for block in found:
         exec(compile(block, "README.md", "exec"), space)

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 import siltstone as st
 from siltstone.cli.__main__ import main
 
@@ -13,7 +12,10 @@ def lake(tmp_path):
     cat = st.connect(tmp_path / "lake")
     cat.create_database("shop")
     t = cat.create_table(
-        "shop.orders", {"id": "BIGINT", "item": "STRING"}, primary_key=["id"], options={"bucket": "1", "write-only": "true"}
+        "shop.orders",
+        {"id": "BIGINT", "item": "STRING"},
+        primary_key=["id"],
+        options={"bucket": "1", "write-only": "true"},
     )
     t.append([{"id": i, "item": f"i{i}"} for i in range(5)])
     t.append([{"id": 9, "item": None}])
@@ -50,7 +52,10 @@ def test_ls_show_history_files(run):
 
 def test_cat_and_count(run, lake):
     assert run("cat", "shop.orders", "--where", "id = 9")[1] == [{"id": 9, "item": None}]
-    assert run("cat", "shop.orders", "-s", "item", "-n", "2", "--where", "id < 2")[1] == [{"item": "i0"}, {"item": "i1"}]
+    assert run("cat", "shop.orders", "-s", "item", "-n", "2", "--where", "id < 2")[1] == [
+        {"item": "i0"},
+        {"item": "i1"},
+    ]
     assert run("count", "shop.orders")[1] == [{"count": 6}]
     assert run("count", f"{lake}/shop.db/orders", "--version", "1")[1] == [{"count": 5}]
     text = run("cat", "shop.orders", output="table")[1]

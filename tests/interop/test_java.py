@@ -7,8 +7,6 @@ import java_oracle
 import pyarrow as pa
 import pytest
 
-import siltstone as st
-
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(900)]
 
 PROMISED = [
@@ -51,7 +49,11 @@ def test_java_compacts_our_table_and_we_compact_javas(make, oracle):
     ours = sorted(map(str, t.scan().to_arrow().to_pylist()))
     oracle.call("compact", t.location, "--full")
     assert sorted(map(str, t.scan().to_arrow().to_pylist())) == ours
-    oracle.call("apply", t.location, '{"op": "write", "rows": [["+I", 1, "java", "1.000", null], ["-D", 2, null, null, null]]}')
+    oracle.call(
+        "apply",
+        t.location,
+        '{"op": "write", "rows": [["+I", 1, "java", "1.000", null], ["-D", 2, null, null, null]]}',
+    )
     t.compact(full=True)
     rows = {r["id"]: r["s"] for r in t.scan().to_arrow().to_pylist()}
     assert rows[1] == "java" and 2 not in rows

@@ -6,7 +6,6 @@ import os
 
 import pyarrow as pa
 import pytest
-
 import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
@@ -123,8 +122,11 @@ def test_compaction_runs_on_executors_and_commits_once(spark, orders):
     assert report.tasks == 6
     assert orders.snapshot().id == before + 1
     assert {f["level"] for f in orders.files()} == {5}
-    assert ss.read(spark, "db.orders").toArrow().sort_by([("dt", "ascending"), ("id", "ascending")]).equals(
-        expected.cast(ss.read(spark, "db.orders").toArrow().schema)
+    assert (
+        ss.read(spark, "db.orders")
+        .toArrow()
+        .sort_by([("dt", "ascending"), ("id", "ascending")])
+        .equals(expected.cast(ss.read(spark, "db.orders").toArrow().schema))
     )
     assert ss.compact(spark, "db.orders", full=True).snapshots == []
 

@@ -6,7 +6,6 @@ import random
 import shutil
 
 import pytest
-
 import siltstone as st
 from siltstone import errors as e
 
@@ -85,7 +84,7 @@ def test_a_flipped_bit_gives_an_error_or_a_value_and_never_a_crash(t, kind):
 
 
 def test_swapped_files_are_noticed(t):
-    manifests = [f for f in files(t, "manifest/manifest-*")]
+    manifests = files(t, "manifest/manifest-*")
     lists = [f for f in manifests if "list" in f]
     plain = [f for f in manifests if "list" not in f]
     shutil.copy(plain[-1], lists[-1])
@@ -112,7 +111,12 @@ def test_hints_may_lie(t, latest, earliest):
 
 
 def test_stray_files_are_not_ours(t):
-    for name in ("snapshot/.snapshot-9.tmp", "snapshot/snapshot-2abc.tmp", "schema/.schema-5.tmp", "schema/notes.txt"):
+    for name in (
+        "snapshot/.snapshot-9.tmp",
+        "snapshot/snapshot-2abc.tmp",
+        "schema/.schema-5.tmp",
+        "schema/notes.txt",
+    ):
         with open(os.path.join(t.location, name), "w") as f:
             f.write("junk")
     os.makedirs(os.path.join(t.location, "bucket-77"))

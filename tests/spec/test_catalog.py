@@ -4,7 +4,6 @@ import pickle
 
 import pyarrow as pa
 import pytest
-
 import siltstone as st
 from siltstone import errors as e
 
@@ -116,7 +115,11 @@ def test_a_schema_may_be_arrow_or_json(make):
         ({"schema": {}}, e.IllegalSchema, ""),
         ({"options": {"bucket": "1", "bucket-key": "v"}}, e.SiltstoneError, "bucket-key"),
         ({"options": {"bucket": "1", "sequence.field": "nope"}}, e.SiltstoneError, "nope"),
-        ({"options": {"bucket": "1", "merge-engine": "first-row", "sequence.field": "v"}}, e.SiltstoneError, ""),
+        (
+            {"options": {"bucket": "1", "merge-engine": "first-row", "sequence.field": "v"}},
+            e.SiltstoneError,
+            "",
+        ),
         ({"options": {"bucket": "1", "row-tracking.enabled": "true"}}, e.SiltstoneError, "row-tracking"),
         ({"options": {"bucket": "1", "file.format": "exel"}}, e.SiltstoneError, "file.format"),
     ],
@@ -137,7 +140,7 @@ def test_create_table_refuses_names_that_are_no_names(cat, name):
 
 
 def test_foreign_option_keys_pass_through(make):
-    t = make(PK["schema"], PK["primary_key"], bucket=1, **{"owner__team": "lake"})
+    t = make(PK["schema"], PK["primary_key"], bucket=1, owner__team="lake")
     assert t.options["owner.team"] == "lake"
 
 

@@ -4,7 +4,6 @@ import os
 import threading
 
 import pytest
-
 import siltstone as st
 from siltstone import errors as e
 

@@ -7,7 +7,6 @@ import pickle
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-
 import siltstone as st
 from siltstone import errors as e
 
@@ -33,7 +32,7 @@ def test_row_kinds_one_per_row_and_the_rowkind_field(make):
     t.append(data)
     t.append(data, row_kind=["-D", "+U", "-U", "+I"])
     assert [r[0] for r in rows(t)] == [1, 3]
-    t = make({"id": "INT", "op": "STRING"}, ["id"], bucket=1, **{"rowkind__field": "op"})
+    t = make({"id": "INT", "op": "STRING"}, ["id"], bucket=1, rowkind__field="op")
     t.append([{"id": 1, "op": "+I"}, {"id": 2, "op": "+I"}, {"id": 1, "op": "-D"}], row_kind="+I")
     assert [r[0] for r in rows(t)] == [2]
     with pytest.raises(e.InvalidRowKind):
@@ -42,14 +41,14 @@ def test_row_kinds_one_per_row_and_the_rowkind_field(make):
 
 
 def test_sequence_field_decides_and_ignore_delete_ignores(make):
-    t = make({"id": "INT", "v": "STRING", "ts": "INT"}, ["id"], bucket=1, **{"sequence__field": "ts"})
+    t = make({"id": "INT", "v": "STRING", "ts": "INT"}, ["id"], bucket=1, sequence__field="ts")
     t.append([{"id": 1, "v": "new", "ts": 9}])
     t.append([{"id": 1, "v": "late", "ts": 3}])
     t.append([{"id": 1, "v": "null", "ts": None}])
     assert rows(t) == [(1, "new", 9)]
     t.compact(full=True)
     assert rows(t) == [(1, "new", 9)]
-    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, **{"ignore_delete": "true"})
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, ignore_delete="true")
     t.append([{"id": 1, "v": "a"}])
     t.append([{"id": 1, "v": "a"}], row_kind="-D")
     assert rows(t) == [(1, "a")]
@@ -122,7 +121,10 @@ def test_partitions_are_pruned_and_rows_are_filtered(make):
     t = make({"dt": "STRING", "id": "INT", "v": "DOUBLE"}, ["dt", "id"], ["dt"], bucket=2)
     t.append([{"dt": f"d{d}", "id": i, "v": float(i)} for d in range(3) for i in range(100)])
     assert t.scan(filter="dt = 'd1' AND v >= 97.5").count() == 2
-    assert rows(t, columns=["id"], filter=(st.col("dt") == "d2") & st.col("id").is_in([1, 5, 1000])) == [(1,), (5,)]
+    assert rows(t, columns=["id"], filter=(st.col("dt") == "d2") & st.col("id").is_in([1, 5, 1000])) == [
+        (1,),
+        (5,),
+    ]
     assert t.scan(filter="dt IN ('d0','d9') AND NOT (id < 99)").count() == 1
     assert t.scan(filter="id BETWEEN 10 AND 19 OR dt LIKE 'd2%'").count() == 10 * 2 + 100
     assert t.scan(["v"], limit=7).to_arrow().num_rows == 7
@@ -174,7 +176,7 @@ def test_row_kind_column_comes_first(make):
 
 
 def test_spilling_does_not_change_the_result(make, tmp_path):
-    t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=2, **{"write_buffer_size": "64kb"})
+    t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=2, write_buffer_size="64kb")
     n = 60_000
     data = pa.table({"id": pa.array([(i * 7919) % n for i in range(n)] * 2), "v": [str(i) for i in range(2 * n)]})
     with t.writer(memory_limit="256kb", spill_dir=str(tmp_path)) as w:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from siltstone import _core
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.table import Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
 

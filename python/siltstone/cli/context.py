@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ class App:
         """A table by directory or name."""
         import siltstone as st
 
-        if os.sep in name or name.startswith("file:") or os.path.isdir(name):
+        if os.sep in name or name.startswith("file:") or pathlib.Path(name).is_dir():
             path, _, branch = name.partition("$branch_")
             return st.open_table(path, branch=branch or "main")
         return self.catalog().table(name)

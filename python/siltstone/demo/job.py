@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +47,7 @@ class Story:
         return round(time.perf_counter() - self.started, 1)
 
 
-def run(
-    *, keep: str | None = None, rows_a_month: int | None = None, output: str = "table", color: bool = True
-) -> bool:
+def run(*, keep: str | None = None, rows_a_month: int | None = None, output: str = "table", color: bool = True) -> bool:
     """Run the demo in a temporary warehouse.
 
     Args:
@@ -143,10 +141,11 @@ def _check(story: Story, spark: SparkSession, t: Table, expected: pa.Table) -> i
     from siltstone import spark as ss
 
     wrong = 0
-    for reader, rows in (
-        ("Spark", lambda: ss.read(spark, NAME).toArrow()),
-        ("Python", lambda: t.scan().to_arrow()),
-    ):
+    readers: dict[str, Callable[[], pa.Table]] = {
+        "Spark": lambda: ss.read(spark, NAME).toArrow(),
+        "Python": lambda: t.scan().to_arrow(),
+    }
+    for reader, rows in readers.items():
         with story.step(f"read back by {reader}, compared row for row") as line:
             found = rows()
             bad = data.differences(expected, found)
@@ -181,7 +180,12 @@ def _tell(story: Story, wrong: int, *, output: str, color: bool) -> None:
     for s in story.steps:
         rows = f"{s['rows']:,}" if "rows" in s else ""
         grid.add_row(
-            s["step"], rows, s.get("before", ""), s.get("after", ""), str(s.get("wrong", "")), str(s["seconds"])
+            s["step"],
+            rows,
+            s.get("before", ""),
+            s.get("after", ""),
+            str(s.get("wrong", "")),
+            str(s["seconds"]),
         )
     console = Console(no_color=not color)
     console.print(grid)

@@ -96,7 +96,7 @@ class SiltstoneSource(DataSource):
         if overwrite and mode not in ("full", "static", "dynamic"):
             raise InvalidArgument(
                 "mode('overwrite') does not say what is replaced",
-                hint="add .option('overwrite.mode', 'full') for the whole table or 'dynamic' for the partitions in the data",
+                hint="add .option('overwrite.mode', 'full') for everything, 'dynamic' for the partitions in the data",
             )
         return Writer(self._table(), mode if overwrite else None, options.get("row-kind"))
 
@@ -175,7 +175,9 @@ class Writer(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's batches."""
         options = {**self.table.dynamic_options, "write-only": "true"}
-        return Messages(write_batches(self.table, options, iterator, self.row_kind, overwrite=self.overwrite is not None))
+        return Messages(
+            write_batches(self.table, options, iterator, self.row_kind, overwrite=self.overwrite is not None)
+        )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish all tasks' files as one commit."""

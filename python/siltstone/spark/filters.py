@@ -24,11 +24,11 @@ def to_expression(filters: Sequence[Any]) -> Expression | None:
     return functools.reduce(operator.and_, known) if known else None
 
 
-def _one(f: Any) -> Expression | None:
+def _one(f: Any) -> Expression | None:  # noqa: PLR0911  # one line for each kind
     kind = type(f).__name__
     if kind == "Not":
         return None if (inner := _one(f.child)) is None else ~inner
-    path = getattr(f, "attribute", ())
+    path: tuple[str, ...] = getattr(f, "attribute", ())
     if len(path) != 1:
         return None
     column = col(path[0])

@@ -47,7 +47,9 @@ def read(
     import pyarrow as pa
 
     if between is not None:
-        raise UnsupportedFeature("reading the changes between two versions is not supported by this version of siltstone")
+        raise UnsupportedFeature(
+            "reading the changes between two versions is not supported by this version of siltstone"
+        )
     t = table_of(spark, table)
     time = None if as_of is None else millis(as_of)
     scan = t.scan(columns, filter, version=version, tag=tag, as_of=time)

@@ -19,9 +19,7 @@ OPTIONS_CONF = "spark.siltstone.options"
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 
 
-def enable(
-    spark: SparkSession, *, warehouse: str | None = None, options: Mapping[str, str] | None = None
-) -> None:
+def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mapping[str, str] | None = None) -> None:
     """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse.
 
     Args:
@@ -40,7 +38,8 @@ def enable(
 
 def warehouse_of(spark: SparkSession) -> str | None:
     """The session's warehouse."""
-    return spark.conf.get(WAREHOUSE_CONF, None)
+    warehouse: str | None = spark.conf.get(WAREHOUSE_CONF, None)
+    return warehouse
 
 
 def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str] | None = None) -> Table:

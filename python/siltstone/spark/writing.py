@@ -71,7 +71,9 @@ def _cluster(df: DataFrame, t: Table, parallelism: int | None) -> DataFrame:
     if missing:
         raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
     n = parallelism or _default_parallelism(df, t)
-    route = F.arrow_udf(functools.partial(_route, t, keys, n), "int")
+    route = F.arrow_udf(  # type: ignore[attr-defined,unused-ignore]  # Spark lists it in no stub
+        functools.partial(_route, t, keys, n), "int"
+    )
     routed = df.withColumn(_ROUTE, route(*[df[names[k.lower()]] for k in keys]))
     return routed.repartitionById(n, _ROUTE).drop(_ROUTE)
 
@@ -95,7 +97,10 @@ def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:
 
 
 def _write_task(
-    t: Table, row_kind: str | None, overwrite: bool, batches: Iterator[pa.RecordBatch]  # noqa: FBT001  # bound by partial
+    t: Table,
+    row_kind: str | None,
+    overwrite: bool,  # noqa: FBT001  # bound by partial
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 

@@ -19,7 +19,13 @@ from siltstone.cli.context import App, pass_app, table_argument
 @click.option("--commit-every", type=click.IntRange(min=1), help="Commit after this many buckets.")
 @pass_app
 def compact(
-    app: App, table: str, full: bool, where: str | None, idle: str | None, dry_run: bool, commit_every: int | None
+    app: App,
+    table: str,
+    full: bool,
+    where: str | None,
+    idle: str | None,
+    dry_run: bool,
+    commit_every: int | None,
 ) -> None:
     """Compact a table, also one that is write-only."""
     from siltstone.report import as_dict
@@ -35,9 +41,7 @@ def compact(
     after = t.snapshot()
     summary = as_dict(report)
     summary["snapshots"] = [s.id for s in report.snapshots]
-    output.record(
-        app, {"snapshot_before": before and before.id, "snapshot_after": after and after.id, **summary}
-    )
+    output.record(app, {"snapshot_before": before and before.id, "snapshot_after": after and after.id, **summary})
 
 
 COMMANDS = [compact]

@@ -44,7 +44,7 @@ def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, qu
 @click.option("-n", "--limit", type=int, default=100, show_default=True, help="Rows at most; 0 for all.")
 @_query_options
 @pass_app
-def cat(app: App, table: str, select: str | None, limit: int, **query: Any) -> None:
+def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -> None:
     """Print rows."""
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = _scan(app, table, columns, limit or None, query)
@@ -56,10 +56,13 @@ def cat(app: App, table: str, select: str | None, limit: int, **query: Any) -> N
 @table_argument
 @_query_options
 @pass_app
-def count(app: App, table: str, **query: Any) -> None:
+def count(app: App, /, table: str, **query: Any) -> None:
     """Count rows."""
     n = _scan(app, table, None, None, query).count()
-    output.record(app, {"count": n}) if app.output == "json" else click.echo(n)
+    if app.output == "json":
+        output.record(app, {"count": n})
+    else:
+        click.echo(n)
 
 
 COMMANDS = [cat, count]
