@@ -34,6 +34,7 @@ pub struct CompactArgs {
 impl Table {
     /// What a compaction would do: a description and a token for each task.
     pub fn plan_compaction(&self, args: &CompactArgs) -> Result<Vec<(Value, Vec<u8>)>> {
+        self.check_writable()?;
         let fields = &self.context().schema.fields;
         let mut parts = Vec::new();
         parts.extend(filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?);

@@ -6,9 +6,9 @@ use crate::{
     Error, ErrorKind, Result,
     fs::{FileIoRef, LocalFileIo},
     io::TableContext,
-    options::CoreOptions,
+    options::{CoreOptions, check_known},
     path::{PathFactory, branch_root},
-    schema::{SchemaManager, TableSchema},
+    schema::{SchemaManager, TableSchema, check_writable},
     types::DataField,
 };
 
@@ -71,6 +71,11 @@ impl Table {
         serde_json::Value::from(fields).to_string()
     }
 
+    /// An error when the table needs something for writing that is not implemented.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        check_writable(&self.ctx.schema).map_err(|e| e.with("table", &self.ctx.name))
+    }
+
     /// Reads the definition again, after a change of the schema.
     pub fn reload(&mut self) -> Result<()> {
         let fresh = Self::open_with(
@@ -99,6 +104,7 @@ fn context(
     schemas: Arc<SchemaManager>,
     dynamic: &BTreeMap<String, String>,
 ) -> Result<TableContext> {
+    check_known(dynamic).map_err(|e| e.with("table", &name))?;
     let mut all = schema.options.clone();
     all.extend(dynamic.clone());
     let options = Arc::new(CoreOptions::parse(&all).map_err(|e| e.with("table", &name))?);

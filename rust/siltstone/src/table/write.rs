@@ -83,6 +83,7 @@ pub struct TableWriter {
 impl Table {
     /// A writer; `commit_user` of `None` is a new user.
     pub fn writer(&self, commit_user: Option<&str>, mut options: WriteOptions) -> Result<TableWriter> {
+        self.check_writable()?;
         let commit = self.committer(commit_user);
         commit.commit_user().clone_into(&mut options.commit_user);
         Ok(TableWriter { write: TableWrite::new(self.context(), options)?, commit })
@@ -124,6 +125,7 @@ impl Table {
         committable: Committable,
         overwrite: Option<&OverwriteTarget>,
     ) -> Result<CommitReport> {
+        self.check_writable()?;
         let commit = self.committer(commit_user);
         let messages = committable.messages.clone();
         let outcome = match overwrite {
@@ -153,6 +155,7 @@ impl Table {
 
     /// Removes all rows, or those of some partitions.
     pub fn truncate(&self, partitions: Option<&[PartitionSpec]>, dry_run: bool) -> Result<CommitReport> {
+        self.check_writable()?;
         let commit = self.committer(None);
         let mut report = CommitReport::default();
         for entry in commit.plan_truncate(partitions)? {
