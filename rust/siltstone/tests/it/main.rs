@@ -12,5 +12,6 @@ mod layers;
 mod metadata;
 mod mutated_bytes;
 mod schemas;
+mod table_rows;
 mod vectors;
 mod watched_memory;
