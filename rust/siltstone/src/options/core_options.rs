@@ -11,351 +11,252 @@ use crate::error::{Error, Result};
 
 const MB: u64 = 1 << 20;
 
-/// Every option that siltstone acts on, with Paimon's defaults filled in. `raw` keeps all of them as text.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "one field per option, and many options are flags")]
-pub struct CoreOptions {
-    /// All options as they stand in the schema (and, over them, the dynamic ones).
-    pub raw: BTreeMap<String, String>,
+/// Declares each option once: its documentation, its type, and how it is read.
+macro_rules! core_options {
+    ($lookup:ident; $($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)+) => {
+        /// Every option that siltstone acts on, with Paimon's defaults filled in. `raw` keeps all of them as text.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(clippy::struct_excessive_bools, reason = "one field per option, and many options are flags")]
+        pub struct CoreOptions {
+            /// All options as they stand in the schema (and, over them, the dynamic ones).
+            pub raw: BTreeMap<String, String>,
+            $($(#[$doc])* pub $name: $type,)+
+        }
 
+        impl CoreOptions {
+            /// Parses options; a value that is not of its option's form is an `InvalidOption` that names the key.
+            pub fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
+                let $lookup = Lookup(options);
+                Ok(Self { raw: options.clone(), $($name: $value,)+ })
+            }
+        }
+    };
+}
+
+core_options! {
+    o;
     // buckets and layout
     /// `bucket`: -2 postpone, -1 dynamic or unaware, else the number of buckets.
-    pub bucket: i32,
+    bucket: i32 = o.int("bucket", -1)?;
     /// `bucket-key`, empty when not set (then it is the trimmed primary key).
-    pub bucket_keys: Vec<String>,
+    bucket_keys: Vec<String> = o.list("bucket-key");
     /// `bucket-function.type`
-    pub bucket_function: BucketFunctionType,
+    bucket_function: BucketFunctionType =
+        o.parsed("bucket-function.type", BucketFunctionType::Default, BucketFunctionType::parse)?;
     /// `bucket-append-ordered`
-    pub bucket_append_ordered: bool,
+    bucket_append_ordered: bool = o.bool("bucket-append-ordered", true)?;
     /// `branch`
-    pub branch: String,
+    branch: String = o.text("branch", "main");
     /// `partition.default-name`
-    pub partition_default_name: String,
+    partition_default_name: String = o.text("partition.default-name", "__DEFAULT_PARTITION__");
     /// `partition.legacy-name`
-    pub partition_legacy_name: bool,
+    partition_legacy_name: bool = o.bool("partition.legacy-name", true)?;
     /// `data-file.path-directory`
-    pub data_file_path_directory: Option<String>,
+    data_file_path_directory: Option<String> = o.optional("data-file.path-directory");
     /// `index-file-in-data-file-dir`
-    pub index_file_in_data_file_dir: bool,
+    index_file_in_data_file_dir: bool = o.bool("index-file-in-data-file-dir", false)?;
     /// `data-file.thin-mode`
-    pub thin_mode: bool,
+    thin_mode: bool = o.bool("data-file.thin-mode", false)?;
 
     // data files
     /// `data-file.prefix`
-    pub data_file_prefix: String,
+    data_file_prefix: String = o.text("data-file.prefix", "data-");
     /// `changelog-file.prefix`
-    pub changelog_file_prefix: String,
+    changelog_file_prefix: String = o.text("changelog-file.prefix", "changelog-");
     /// `file.format`, lower case
-    pub file_format: String,
+    file_format: String = o.text("file.format", "parquet").to_ascii_lowercase();
     /// `file.format.per.level`, lower case
-    pub file_format_per_level: BTreeMap<i32, String>,
+    file_format_per_level: BTreeMap<i32, String> = lower(o.levels("file.format.per.level")?);
     /// `file.compression`
-    pub file_compression: String,
+    file_compression: String = o.text("file.compression", "zstd");
     /// `file.compression.per.level`
-    pub file_compression_per_level: BTreeMap<i32, String>,
+    file_compression_per_level: BTreeMap<i32, String> = o.levels("file.compression.per.level")?;
     /// `file.compression.zstd-level`
-    pub zstd_level: i32,
+    zstd_level: i32 = o.int("file.compression.zstd-level", 1)?;
     /// `file.block-size`: Parquet row group size
-    pub file_block_size: Option<u64>,
+    file_block_size: Option<u64> = o.maybe("file.block-size", parse_size)?;
     /// `file.suffix.include.compression`
-    pub file_suffix_include_compression: bool,
+    file_suffix_include_compression: bool = o.bool("file.suffix.include.compression", false)?;
     /// `changelog-file.format`
-    pub changelog_file_format: Option<String>,
+    changelog_file_format: Option<String> = o.optional("changelog-file.format").map(|f| f.to_ascii_lowercase());
     /// `changelog-file.compression`
-    pub changelog_file_compression: Option<String>,
+    changelog_file_compression: Option<String> = o.optional("changelog-file.compression");
     /// `target-file-size`; the default depends on the table, see [`CoreOptions::target_file_size`].
-    pub target_file_size: Option<u64>,
+    target_file_size: Option<u64> = o.maybe("target-file-size", parse_size)?;
     /// `target-file-row-num`
-    pub target_file_row_num: u64,
+    target_file_row_num: u64 = o.long("target-file-row-num", u64::MAX)?;
     /// `parquet.*` with their full names
-    pub parquet: BTreeMap<String, String>,
+    parquet: BTreeMap<String, String> = o.with_prefix("parquet.");
     /// `write.batch-size` (alias `orc.write.batch-size`)
-    pub write_batch_size: usize,
+    write_batch_size: usize = o.at_least("write.batch-size", 1024, 1)?;
     /// `read.batch-size`
-    pub read_batch_size: usize,
+    read_batch_size: usize = o.at_least("read.batch-size", 1024, 1)?;
 
     // statistics
     /// `metadata.stats-mode`
-    pub stats_mode: String,
+    stats_mode: String = o.text("metadata.stats-mode", "truncate(16)");
     /// `metadata.stats-mode.per.level`
-    pub stats_mode_per_level: BTreeMap<i32, String>,
+    stats_mode_per_level: BTreeMap<i32, String> = o.levels("metadata.stats-mode.per.level")?;
     /// `changelog-file.stats-mode`
-    pub changelog_stats_mode: Option<String>,
+    changelog_stats_mode: Option<String> = o.optional("changelog-file.stats-mode");
     /// `metadata.stats-dense-store`
-    pub stats_dense_store: bool,
+    stats_dense_store: bool = o.bool("metadata.stats-dense-store", true)?;
     /// `metadata.stats-keep-first-n-columns`; -1 keeps all
-    pub stats_keep_first_n_columns: i32,
+    stats_keep_first_n_columns: i32 = o.int("metadata.stats-keep-first-n-columns", -1)?;
     /// `fields.<column>.stats-mode`
-    pub field_stats_mode: BTreeMap<String, String>,
+    field_stats_mode: BTreeMap<String, String> = o.per_field("stats-mode");
 
     // manifests
     /// `manifest.format` (up to 1.4), lower case
-    pub manifest_format: String,
+    manifest_format: String = o.text("manifest.format", "avro").to_ascii_lowercase();
     /// `manifest.compression`
-    pub manifest_compression: String,
+    manifest_compression: String = o.text("manifest.compression", "zstd");
     /// `manifest.target-file-size`
-    pub manifest_target_file_size: u64,
+    manifest_target_file_size: u64 = o.size("manifest.target-file-size", 8 * MB)?;
     /// `manifest.full-compaction-threshold-size`
-    pub manifest_full_compaction_threshold_size: u64,
+    manifest_full_compaction_threshold_size: u64 = o.size("manifest.full-compaction-threshold-size", 16 * MB)?;
     /// `manifest.merge-min-count`
-    pub manifest_merge_min_count: usize,
+    manifest_merge_min_count: usize = o.at_least("manifest.merge-min-count", 30, 0)?;
     /// `manifest.delete-file-drop-stats`
-    pub manifest_delete_file_drop_stats: bool,
+    manifest_delete_file_drop_stats: bool = o.bool("manifest.delete-file-drop-stats", false)?;
 
     // merging
     /// `merge-engine`
-    pub merge_engine: MergeEngine,
+    merge_engine: MergeEngine = o.parsed("merge-engine", MergeEngine::Deduplicate, MergeEngine::parse)?;
     /// `sequence.field`
-    pub sequence_fields: Vec<String>,
+    sequence_fields: Vec<String> = o.list("sequence.field");
     /// `sequence.field.sort-order`
-    pub sequence_order: SortOrder,
+    sequence_order: SortOrder = o.parsed("sequence.field.sort-order", SortOrder::Ascending, SortOrder::parse)?;
     /// `ignore-delete` and its aliases
-    pub ignore_delete: bool,
+    ignore_delete: bool = o.bool("ignore-delete", false)?;
     /// `ignore-update-before`
-    pub ignore_update_before: bool,
+    ignore_update_before: bool = o.bool("ignore-update-before", false)?;
     /// `rowkind.field`
-    pub rowkind_field: Option<String>,
+    rowkind_field: Option<String> = o.optional("rowkind.field");
     /// `changelog-producer`
-    pub changelog_producer: ChangelogProducer,
+    changelog_producer: ChangelogProducer =
+        o.parsed("changelog-producer", ChangelogProducer::None, ChangelogProducer::parse)?;
     /// `deletion-vectors.enabled`
-    pub deletion_vectors_enabled: bool,
+    deletion_vectors_enabled: bool = o.bool("deletion-vectors.enabled", false)?;
     /// `force-lookup`
-    pub force_lookup: bool,
+    force_lookup: bool = o.bool("force-lookup", false)?;
 
     // write buffer
     /// `write-buffer-size`
-    pub write_buffer_size: u64,
+    write_buffer_size: u64 = o.size("write-buffer-size", 256 * MB)?;
     /// `write-buffer-spillable`
-    pub write_buffer_spillable: bool,
+    write_buffer_spillable: bool = o.bool("write-buffer-spillable", true)?;
     /// `write-buffer-spill.max-disk-size`
-    pub write_buffer_spill_max_disk_size: u64,
+    write_buffer_spill_max_disk_size: u64 = o.size("write-buffer-spill.max-disk-size", u64::MAX)?;
     /// `sort-spill-threshold`
-    pub sort_spill_threshold: Option<usize>,
+    sort_spill_threshold: Option<usize> = o.maybe("sort-spill-threshold", |t| integer(t, 1))?;
     /// `sort-spill-buffer-size`
-    pub sort_spill_buffer_size: u64,
+    sort_spill_buffer_size: u64 = o.size("sort-spill-buffer-size", 64 * MB)?;
     /// `spill-compression`
-    pub spill_compression: String,
+    spill_compression: String = o.text("spill-compression", "zstd");
     /// `spill-compression.zstd-level`
-    pub spill_compression_zstd_level: i32,
+    spill_compression_zstd_level: i32 = o.int("spill-compression.zstd-level", 1)?;
     /// `write-max-writers-to-spill`
-    pub write_max_writers_to_spill: usize,
+    write_max_writers_to_spill: usize = o.at_least("write-max-writers-to-spill", 10, 0)?;
     /// `local-sort.max-num-file-handles`
-    pub local_sort_max_file_handles: usize,
+    local_sort_max_file_handles: usize = o.at_least("local-sort.max-num-file-handles", 128, 2)?;
 
     // compaction
     /// `write-only` (alias `write.compaction-skip`)
-    pub write_only: bool,
+    write_only: bool = o.bool("write-only", false)?;
     /// `num-sorted-run.compaction-trigger`
-    pub num_sorted_run_compaction_trigger: usize,
+    num_sorted_run_compaction_trigger: usize = o.trigger()?;
     /// `num-sorted-run.stop-trigger`, default trigger + 3
-    pub num_sorted_run_stop_trigger: usize,
+    num_sorted_run_stop_trigger: usize =
+        o.at_least("num-sorted-run.stop-trigger", o.trigger()? + 3, 1)?.max(o.trigger()?);
     /// `num-levels`, default trigger + 1
-    pub num_levels: i32,
+    num_levels: i32 = o.int("num-levels", i32::try_from(o.trigger()? + 1).unwrap_or(i32::MAX))?;
     /// `compaction.max-size-amplification-percent`
-    pub compaction_max_size_amplification_percent: u64,
+    compaction_max_size_amplification_percent: u64 = o.long("compaction.max-size-amplification-percent", 200)?;
     /// `compaction.size-ratio`
-    pub compaction_size_ratio: u64,
+    compaction_size_ratio: u64 = o.long("compaction.size-ratio", 1)?;
     /// `compaction.small-file-ratio`
-    pub compaction_small_file_ratio: f64,
+    compaction_small_file_ratio: f64 = o.double("compaction.small-file-ratio", 0.7)?;
     /// `compaction.optimization-interval`
-    pub compaction_optimization_interval: Option<Duration>,
+    compaction_optimization_interval: Option<Duration> = o.maybe("compaction.optimization-interval", parse_duration)?;
     /// `compaction.total-size-threshold`
-    pub compaction_total_size_threshold: Option<u64>,
+    compaction_total_size_threshold: Option<u64> = o.maybe("compaction.total-size-threshold", parse_size)?;
     /// `compaction.incremental-size-threshold`
-    pub compaction_incremental_size_threshold: Option<u64>,
+    compaction_incremental_size_threshold: Option<u64> =
+        o.maybe("compaction.incremental-size-threshold", parse_size)?;
     /// `compaction.offpeak.start.hour`; -1 is off
-    pub compaction_offpeak_start_hour: i32,
+    compaction_offpeak_start_hour: i32 = o.int("compaction.offpeak.start.hour", -1)?;
     /// `compaction.offpeak.end.hour`; -1 is off
-    pub compaction_offpeak_end_hour: i32,
+    compaction_offpeak_end_hour: i32 = o.int("compaction.offpeak.end.hour", -1)?;
     /// `compaction.offpeak-ratio`
-    pub compaction_offpeak_ratio: u64,
+    compaction_offpeak_ratio: u64 = o.long("compaction.offpeak-ratio", 0)?;
     /// `compaction.force-up-level-0`
-    pub compaction_force_up_level_0: bool,
+    compaction_force_up_level_0: bool = o.bool("compaction.force-up-level-0", false)?;
     /// `compaction.force-rewrite-all-files`
-    pub compaction_force_rewrite_all_files: bool,
+    compaction_force_rewrite_all_files: bool = o.bool("compaction.force-rewrite-all-files", false)?;
     /// `compaction.min.file-num`
-    pub compaction_min_file_num: usize,
+    compaction_min_file_num: usize = o.at_least("compaction.min.file-num", 5, 1)?;
     /// `compaction.max.file-num` (up to 1.0; fixed-bucket append)
-    pub compaction_max_file_num: Option<usize>,
+    compaction_max_file_num: Option<usize> = o.maybe("compaction.max.file-num", |t| integer(t, 1))?;
     /// `compaction.file-num-limit`
-    pub compaction_file_num_limit: usize,
+    compaction_file_num_limit: usize = o.at_least("compaction.file-num-limit", 100_000, 1)?;
     /// `compaction.delete-ratio-threshold`
-    pub compaction_delete_ratio_threshold: f64,
+    compaction_delete_ratio_threshold: f64 = o.double("compaction.delete-ratio-threshold", 0.2)?;
     /// `full-compaction.delta-commits`
-    pub full_compaction_delta_commits: Option<u32>,
+    full_compaction_delta_commits: Option<u32> = o.maybe("full-compaction.delta-commits", |t| integer(t, 1))?;
     /// `overwrite-upgrade`
-    pub overwrite_upgrade: bool,
+    overwrite_upgrade: bool = o.bool("overwrite-upgrade", true)?;
 
     // commit
     /// `commit.user-prefix`
-    pub commit_user_prefix: Option<String>,
+    commit_user_prefix: Option<String> = o.optional("commit.user-prefix");
     /// `commit.max-retries`
-    pub commit_max_retries: u32,
+    commit_max_retries: u32 = o.at_least("commit.max-retries", 10, 0)?;
     /// `commit.timeout`
-    pub commit_timeout: Option<Duration>,
+    commit_timeout: Option<Duration> = o.maybe("commit.timeout", parse_duration)?;
     /// `commit.min-retry-wait`
-    pub commit_min_retry_wait: Duration,
+    commit_min_retry_wait: Duration = o.duration("commit.min-retry-wait", Duration::from_millis(10))?;
     /// `commit.max-retry-wait`
-    pub commit_max_retry_wait: Duration,
+    commit_max_retry_wait: Duration = o.duration("commit.max-retry-wait", Duration::from_secs(10))?;
     /// `commit.force-create-snapshot`
-    pub commit_force_create_snapshot: bool,
+    commit_force_create_snapshot: bool = o.bool("commit.force-create-snapshot", false)?;
     /// `commit.force-compact`
-    pub commit_force_compact: bool,
+    commit_force_compact: bool = o.bool("commit.force-compact", false)?;
     /// `commit.discard-duplicate-files`
-    pub commit_discard_duplicate_files: bool,
+    commit_discard_duplicate_files: bool = o.bool("commit.discard-duplicate-files", false)?;
     /// `snapshot.ignore-empty-commit`
-    pub snapshot_ignore_empty_commit: Option<bool>,
+    snapshot_ignore_empty_commit: Option<bool> = o.maybe("snapshot.ignore-empty-commit", parse_bool)?;
     /// `dynamic-partition-overwrite`
-    pub dynamic_partition_overwrite: bool,
+    dynamic_partition_overwrite: bool = o.bool("dynamic-partition-overwrite", true)?;
     /// `siltstone.sync`: whether files are made durable before a snapshot is published (default true)
-    pub sync: bool,
+    sync: bool = o.bool("siltstone.sync", true)?;
 
     // reading
     /// `source.split.target-size`
-    pub source_split_target_size: u64,
+    source_split_target_size: u64 = o.size("source.split.target-size", 128 * MB)?;
     /// `source.split.open-file-cost`
-    pub source_split_open_file_cost: u64,
+    source_split_open_file_cost: u64 = o.size("source.split.open-file-cost", 4 * MB)?;
     /// `scan.mode`
-    pub scan_mode: ScanMode,
+    scan_mode: ScanMode = o.parsed("scan.mode", ScanMode::Default, ScanMode::parse)?;
     /// `scan.snapshot-id`
-    pub scan_snapshot_id: Option<i64>,
+    scan_snapshot_id: Option<i64> = o.maybe("scan.snapshot-id", |t| integer(t, i64::MIN))?;
     /// `scan.tag-name`
-    pub scan_tag_name: Option<String>,
+    scan_tag_name: Option<String> = o.optional("scan.tag-name");
     /// `scan.version`
-    pub scan_version: Option<String>,
+    scan_version: Option<String> = o.optional("scan.version");
     /// `scan.timestamp-millis`
-    pub scan_timestamp_millis: Option<i64>,
+    scan_timestamp_millis: Option<i64> = o.maybe("scan.timestamp-millis", |t| integer(t, i64::MIN))?;
     /// `scan.timestamp`
-    pub scan_timestamp: Option<String>,
+    scan_timestamp: Option<String> = o.optional("scan.timestamp");
     /// `scan.watermark`
-    pub scan_watermark: Option<i64>,
+    scan_watermark: Option<i64> = o.maybe("scan.watermark", |t| integer(t, i64::MIN))?;
     /// `scan.bucket`: read this bucket only
-    pub scan_bucket: Option<i32>,
+    scan_bucket: Option<i32> = o.maybe("scan.bucket", |t| integer(t, 0))?;
     /// `file-index.read.enabled`
-    pub file_index_read_enabled: bool,
+    file_index_read_enabled: bool = o.bool("file-index.read.enabled", true)?;
 }
 
 impl CoreOptions {
-    /// Parses options; a value that is not of its option's form is an `InvalidOption` that names the key.
-    #[allow(clippy::too_many_lines, reason = "one line per option")]
-    pub fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
-        let o = Lookup(options);
-        let trigger = o.at_least("num-sorted-run.compaction-trigger", 5, 1)?;
-        Ok(Self {
-            bucket: o.int("bucket", -1)?,
-            bucket_keys: o.list("bucket-key"),
-            bucket_function: o.parsed(
-                "bucket-function.type",
-                BucketFunctionType::Default,
-                BucketFunctionType::parse,
-            )?,
-            bucket_append_ordered: o.bool("bucket-append-ordered", true)?,
-            branch: o.text("branch", "main"),
-            partition_default_name: o.text("partition.default-name", "__DEFAULT_PARTITION__"),
-            partition_legacy_name: o.bool("partition.legacy-name", true)?,
-            data_file_path_directory: o.optional("data-file.path-directory"),
-            index_file_in_data_file_dir: o.bool("index-file-in-data-file-dir", false)?,
-            thin_mode: o.bool("data-file.thin-mode", false)?,
-            data_file_prefix: o.text("data-file.prefix", "data-"),
-            changelog_file_prefix: o.text("changelog-file.prefix", "changelog-"),
-            file_format: o.text("file.format", "parquet").to_ascii_lowercase(),
-            file_format_per_level: lower(o.levels("file.format.per.level")?),
-            file_compression: o.text("file.compression", "zstd"),
-            file_compression_per_level: o.levels("file.compression.per.level")?,
-            zstd_level: o.int("file.compression.zstd-level", 1)?,
-            file_block_size: o.maybe("file.block-size", parse_size)?,
-            file_suffix_include_compression: o.bool("file.suffix.include.compression", false)?,
-            changelog_file_format: o.optional("changelog-file.format").map(|f| f.to_ascii_lowercase()),
-            changelog_file_compression: o.optional("changelog-file.compression"),
-            target_file_size: o.maybe("target-file-size", parse_size)?,
-            target_file_row_num: o.long("target-file-row-num", u64::MAX)?,
-            parquet: o.with_prefix("parquet."),
-            write_batch_size: o.at_least("write.batch-size", 1024, 1)?,
-            read_batch_size: o.at_least("read.batch-size", 1024, 1)?,
-
-            stats_mode: o.text("metadata.stats-mode", "truncate(16)"),
-            stats_mode_per_level: o.levels("metadata.stats-mode.per.level")?,
-            changelog_stats_mode: o.optional("changelog-file.stats-mode"),
-            stats_dense_store: o.bool("metadata.stats-dense-store", true)?,
-            stats_keep_first_n_columns: o.int("metadata.stats-keep-first-n-columns", -1)?,
-            field_stats_mode: o.per_field("stats-mode"),
-
-            manifest_format: o.text("manifest.format", "avro").to_ascii_lowercase(),
-            manifest_compression: o.text("manifest.compression", "zstd"),
-            manifest_target_file_size: o.size("manifest.target-file-size", 8 * MB)?,
-            manifest_full_compaction_threshold_size: o.size("manifest.full-compaction-threshold-size", 16 * MB)?,
-            manifest_merge_min_count: o.at_least("manifest.merge-min-count", 30, 0)?,
-            manifest_delete_file_drop_stats: o.bool("manifest.delete-file-drop-stats", false)?,
-
-            merge_engine: o.parsed("merge-engine", MergeEngine::Deduplicate, MergeEngine::parse)?,
-            sequence_fields: o.list("sequence.field"),
-            sequence_order: o.parsed("sequence.field.sort-order", SortOrder::Ascending, SortOrder::parse)?,
-            ignore_delete: o.bool("ignore-delete", false)?,
-            ignore_update_before: o.bool("ignore-update-before", false)?,
-            rowkind_field: o.optional("rowkind.field"),
-            changelog_producer: o.parsed("changelog-producer", ChangelogProducer::None, ChangelogProducer::parse)?,
-            deletion_vectors_enabled: o.bool("deletion-vectors.enabled", false)?,
-            force_lookup: o.bool("force-lookup", false)?,
-
-            write_buffer_size: o.size("write-buffer-size", 256 * MB)?,
-            write_buffer_spillable: o.bool("write-buffer-spillable", true)?,
-            write_buffer_spill_max_disk_size: o.size("write-buffer-spill.max-disk-size", u64::MAX)?,
-            sort_spill_threshold: o.maybe("sort-spill-threshold", |t| integer(t, 1))?,
-            sort_spill_buffer_size: o.size("sort-spill-buffer-size", 64 * MB)?,
-            spill_compression: o.text("spill-compression", "zstd"),
-            spill_compression_zstd_level: o.int("spill-compression.zstd-level", 1)?,
-            write_max_writers_to_spill: o.at_least("write-max-writers-to-spill", 10, 0)?,
-            local_sort_max_file_handles: o.at_least("local-sort.max-num-file-handles", 128, 2)?,
-
-            write_only: o.bool("write-only", false)?,
-            num_sorted_run_compaction_trigger: trigger,
-            num_sorted_run_stop_trigger: o.at_least("num-sorted-run.stop-trigger", trigger + 3, 1)?.max(trigger),
-            num_levels: o.int("num-levels", i32::try_from(trigger + 1).unwrap_or(i32::MAX))?,
-            compaction_max_size_amplification_percent: o.long("compaction.max-size-amplification-percent", 200)?,
-            compaction_size_ratio: o.long("compaction.size-ratio", 1)?,
-            compaction_small_file_ratio: o.double("compaction.small-file-ratio", 0.7)?,
-            compaction_optimization_interval: o.maybe("compaction.optimization-interval", parse_duration)?,
-            compaction_total_size_threshold: o.maybe("compaction.total-size-threshold", parse_size)?,
-            compaction_incremental_size_threshold: o.maybe("compaction.incremental-size-threshold", parse_size)?,
-            compaction_offpeak_start_hour: o.int("compaction.offpeak.start.hour", -1)?,
-            compaction_offpeak_end_hour: o.int("compaction.offpeak.end.hour", -1)?,
-            compaction_offpeak_ratio: o.long("compaction.offpeak-ratio", 0)?,
-            compaction_force_up_level_0: o.bool("compaction.force-up-level-0", false)?,
-            compaction_force_rewrite_all_files: o.bool("compaction.force-rewrite-all-files", false)?,
-            compaction_min_file_num: o.at_least("compaction.min.file-num", 5, 1)?,
-            compaction_max_file_num: o.maybe("compaction.max.file-num", |t| integer(t, 1))?,
-            compaction_file_num_limit: o.at_least("compaction.file-num-limit", 100_000, 1)?,
-            compaction_delete_ratio_threshold: o.double("compaction.delete-ratio-threshold", 0.2)?,
-            full_compaction_delta_commits: o.maybe("full-compaction.delta-commits", |t| integer(t, 1))?,
-            overwrite_upgrade: o.bool("overwrite-upgrade", true)?,
-
-            commit_user_prefix: o.optional("commit.user-prefix"),
-            commit_max_retries: o.at_least("commit.max-retries", 10, 0)?,
-            commit_timeout: o.maybe("commit.timeout", parse_duration)?,
-            commit_min_retry_wait: o.duration("commit.min-retry-wait", Duration::from_millis(10))?,
-            commit_max_retry_wait: o.duration("commit.max-retry-wait", Duration::from_secs(10))?,
-            commit_force_create_snapshot: o.bool("commit.force-create-snapshot", false)?,
-            commit_force_compact: o.bool("commit.force-compact", false)?,
-            commit_discard_duplicate_files: o.bool("commit.discard-duplicate-files", false)?,
-            snapshot_ignore_empty_commit: o.maybe("snapshot.ignore-empty-commit", parse_bool)?,
-            dynamic_partition_overwrite: o.bool("dynamic-partition-overwrite", true)?,
-            sync: o.bool("siltstone.sync", true)?,
-
-            source_split_target_size: o.size("source.split.target-size", 128 * MB)?,
-            source_split_open_file_cost: o.size("source.split.open-file-cost", 4 * MB)?,
-            scan_mode: o.parsed("scan.mode", ScanMode::Default, ScanMode::parse)?,
-            scan_snapshot_id: o.maybe("scan.snapshot-id", |t| integer(t, i64::MIN))?,
-            scan_tag_name: o.optional("scan.tag-name"),
-            scan_version: o.optional("scan.version"),
-            scan_timestamp_millis: o.maybe("scan.timestamp-millis", |t| integer(t, i64::MIN))?,
-            scan_timestamp: o.optional("scan.timestamp"),
-            scan_watermark: o.maybe("scan.watermark", |t| integer(t, i64::MIN))?,
-            scan_bucket: o.maybe("scan.bucket", |t| integer(t, 0))?,
-            file_index_read_enabled: o.bool("file-index.read.enabled", true)?,
-            raw: options.clone(),
-        })
-    }
-
     /// The same options with others set over them.
     pub fn with(&self, dynamic: &BTreeMap<String, String>) -> Result<Self> {
         let mut merged = self.raw.clone();
@@ -460,6 +361,11 @@ impl<'a> Lookup<'a> {
 
     fn duration(&self, key: &str, default: Duration) -> Result<Duration> {
         self.parsed(key, default, parse_duration)
+    }
+
+    /// `num-sorted-run.compaction-trigger`, on which other defaults depend.
+    fn trigger(&self) -> Result<usize> {
+        self.at_least("num-sorted-run.compaction-trigger", 5, 1)
     }
 
     fn levels(&self, key: &str) -> Result<BTreeMap<i32, String>> {

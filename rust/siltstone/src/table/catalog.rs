@@ -30,7 +30,7 @@ pub struct FilesystemCatalog {
 /// A table that was found: its name, where it is, and its latest schema.
 #[derive(Clone, Debug)]
 pub struct FoundTable {
-    /// Its name, with branch and system table if any was asked for.
+    /// Its name, with the branch if one was asked for.
     pub name: TableName,
     /// Root directory of the main table.
     pub location: String,
@@ -166,9 +166,16 @@ impl FilesystemCatalog {
         }
     }
 
-    /// Finds `db.table`, `db.table$branch_b` or `db.table$system`.
+    /// Finds `db.table` or `db.table$branch_b`.
     pub fn load_table(&self, name: &str) -> Result<FoundTable> {
-        self.load(TableName::parse(name)?)
+        let name = TableName::parse(name)?;
+        match &name.system {
+            Some(system) => {
+                let error = Error::unsupported(format!("the system table '${system}'")).with("table", &name);
+                Err(error.hint(format!("open the table itself: '{}'", name.plain())))
+            }
+            None => self.load(name),
+        }
     }
 
     fn load(&self, name: TableName) -> Result<FoundTable> {
