@@ -59,7 +59,14 @@ impl ManifestStore {
     /// Entries of one manifest whose head passes `keep`.
     pub fn read_where(&self, manifest: &ManifestFileMeta, keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
         let path = self.paths.manifest(&manifest.file_name);
-        Compiled.manifest(&path, &self.fs.read(&path)?, keep)
+        let bytes = self.fs.read(&path)?;
+        // a file cut off between two blocks would decode to fewer entries, and nobody would notice
+        match usize::try_from(manifest.file_size) {
+            Ok(size) if bytes.len() < size => {
+                Err(Error::corrupt(path, bytes.len() as u64, format!("{size} bytes"), format!("{} bytes", bytes.len())))
+            }
+            _ => Compiled.manifest(&path, &bytes, keep),
+        }
     }
 
     /// Entries of several manifests, one manifest after another, read in parallel.

@@ -374,6 +374,12 @@ fn manifests_roll_over_at_their_target_size_and_lose_nothing() {
     assert_eq!(store.read_list(&list).unwrap(), written);
     assert_eq!(store.read_all(&written, &|head| head.bucket == 7).unwrap(), entries[7..8]);
     assert!(store.write(&[]).unwrap().is_empty());
+
+    let path = paths.manifest(&written[0].file_name);
+    let whole = fs.read(&path).unwrap();
+    let last = ContainerReader::open("m", &whole).unwrap().blocks.last().unwrap().offset;
+    io.put(&path, &whole[..usize::try_from(last).unwrap() - 5]);
+    assert_eq!(store.read(&written[0]).expect_err("cut off").kind(), ErrorKind::CorruptFile);
 }
 
 fn is_manifest(name: &str) -> bool {
