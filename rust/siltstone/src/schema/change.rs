@@ -123,6 +123,21 @@ pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: 
     Ok(new)
 }
 
+/// Checks options that are laid over the stored ones for one operation: known, well formed, and not fixed otherwise.
+pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, String>) -> Result<()> {
+    check_known(dynamic)?;
+    for (key, value) in dynamic.iter().filter(|(key, _)| *key != "branch") {
+        if schema.options.get(key) == Some(value) || says_what_is(schema, key, value) {
+            continue;
+        }
+        check_changeable(schema, key, Some(value), true).map_err(|e| {
+            let message = format!("'{key}' cannot be set for one operation: it is fixed in the table");
+            Error::new(ErrorKind::InvalidOption, message).with("option", key).caused_by(e)
+        })?;
+    }
+    Ok(())
+}
+
 /// An `IllegalSchemaChange` error.
 pub(super) fn forbidden(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::IllegalSchemaChange, message)
@@ -306,5 +321,22 @@ mod tests {
         let new = apply(&schema(&[]), &[SchemaChange::SetComment { comment: Some("c".into()) }], true).unwrap();
         assert_eq!(new.comment.as_deref(), Some("c"));
         assert_eq!(apply(&new, &[SchemaChange::SetComment { comment: None }], true).unwrap().comment, None);
+    }
+
+    #[test]
+    fn options_of_one_operation_cannot_override_what_is_fixed() {
+        let check = |key: &str, value: &str| {
+            check_dynamic_options(&schema(&[]), &BTreeMap::from([(key.to_owned(), value.to_owned())]))
+        };
+        for (key, value) in
+            [("write-only", "true"), ("scan.snapshot-id", "3"), ("branch", "b"), ("type", "TABLE"), ("my.key", "x")]
+        {
+            check(key, value).unwrap();
+        }
+        for (key, value) in
+            [("merge-engine", "first-row"), ("bucket-key", "v"), ("bucket", "-1"), ("path", "/x"), ("primary-key", "v")]
+        {
+            assert_eq!(check(key, value).unwrap_err().kind(), ErrorKind::InvalidOption, "{key}");
+        }
     }
 }

@@ -13,7 +13,7 @@ mod new_table;
 mod validate;
 mod validate_options;
 
-pub use change::{ColumnPosition, SchemaChange};
+pub use change::{ColumnPosition, SchemaChange, check_dynamic_options};
 pub use features::{check_readable, check_writable};
 pub use manager::SchemaManager;
 pub use model::TableSchema;

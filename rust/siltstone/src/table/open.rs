@@ -6,9 +6,9 @@ use crate::{
     Error, ErrorKind, Result,
     fs::{FileIoRef, LocalFileIo},
     io::TableContext,
-    options::{CoreOptions, check_known},
+    options::CoreOptions,
     path::{PathFactory, branch_root},
-    schema::{SchemaManager, TableSchema, check_writable},
+    schema::{SchemaManager, TableSchema, check_dynamic_options, check_writable},
     types::DataField,
 };
 
@@ -104,7 +104,7 @@ fn context(
     schemas: Arc<SchemaManager>,
     dynamic: &BTreeMap<String, String>,
 ) -> Result<TableContext> {
-    check_known(dynamic).map_err(|e| e.with("table", &name))?;
+    check_dynamic_options(&schema, dynamic).map_err(|e| e.with("table", &name))?;
     let mut all = schema.options.clone();
     all.extend(dynamic.clone());
     let options = Arc::new(CoreOptions::parse(&all).map_err(|e| e.with("table", &name))?);
