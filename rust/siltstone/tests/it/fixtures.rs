@@ -11,22 +11,22 @@ use serde_json::Value;
 use siltstone::fs::FaultFileIo;
 
 /// One golden table.
-pub struct Fixture {
-    pub name: String,
+pub(crate) struct Fixture {
+    pub(crate) name: String,
     /// Relative path (`snapshot/snapshot-1`) to content.
-    pub files: BTreeMap<String, Vec<u8>>,
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
     folder: PathBuf,
 }
 
 /// Where [`Fixture::io`] puts the table.
-pub const ROOT: &str = "/golden/table";
+pub(crate) const ROOT: &str = "/golden/table";
 
 fn folder() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/fixtures")).to_path_buf()
 }
 
 /// All golden tables, by name.
-pub fn all() -> Vec<Fixture> {
+pub(crate) fn all() -> Vec<Fixture> {
     let mut names: Vec<String> = fs::read_dir(folder())
         .expect("golden fixtures")
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -36,7 +36,7 @@ pub fn all() -> Vec<Fixture> {
 }
 
 /// One golden table.
-pub fn fixture(name: &str) -> Fixture {
+pub(crate) fn fixture(name: &str) -> Fixture {
     let folder = folder().join(name);
     let archive = gunzip(&folder.join("table.tar.gz"));
     let files = untar(&archive).into_iter();
@@ -46,7 +46,7 @@ pub fn fixture(name: &str) -> Fixture {
 
 impl Fixture {
     /// Lines of `expected/meta.jsonl`: snapshots, manifest lists, manifests and index manifests as Java decodes them.
-    pub fn meta(&self) -> Vec<Value> {
+    pub(crate) fn meta(&self) -> Vec<Value> {
         let path = self.folder.join("expected/meta.jsonl.gz");
         if !path.exists() {
             return Vec::new();
@@ -56,19 +56,19 @@ impl Fixture {
     }
 
     /// The Paimon release that wrote it.
-    pub fn writer(&self) -> String {
+    pub(crate) fn writer(&self) -> String {
         let about = fs::read(self.folder.join("expected/about.json")).unwrap_or_default();
         let about: Value = serde_json::from_slice(&about).unwrap_or_default();
         about["writer"].as_str().unwrap_or_default().to_owned()
     }
 
     /// A file of the manifest directory.
-    pub fn manifest(&self, name: &str) -> Option<&[u8]> {
+    pub(crate) fn manifest(&self, name: &str) -> Option<&[u8]> {
         self.files.get(&format!("manifest/{name}")).map(Vec::as_slice)
     }
 
     /// The table in memory, below [`ROOT`].
-    pub fn io(&self) -> FaultFileIo {
+    pub(crate) fn io(&self) -> FaultFileIo {
         let io = FaultFileIo::new();
         self.files.iter().for_each(|(path, data)| io.put(&format!("{ROOT}/{path}"), data));
         io

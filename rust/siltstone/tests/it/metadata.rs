@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use siltstone::{
     ErrorKind,
     format::avro::{Compression, ContainerReader},
-    fs::{FaultFileIo, FileIo as _, FileIoRef},
+    fs::{FaultFileIo, FileIoRef},
     manifest::{
         DataFileMeta, EntryKind, FileSource, IndexManifestEntry, ManifestEntry, ManifestFileMeta, ManifestStore,
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
@@ -174,7 +174,9 @@ fn without_sync(file: &[u8]) -> Vec<u8> {
     let (_, sync) = file.split_at(file.len() - 16);
     let mut out = file.to_vec();
     let places: Vec<usize> = file.windows(16).enumerate().filter(|(_, w)| *w == sync).map(|(at, _)| at).collect();
-    places.iter().for_each(|&at| out[at..at + 16].fill(0));
+    for at in places {
+        out[at..at + 16].fill(0);
+    }
     out
 }
 
