@@ -1,1 +1,55 @@
-//! placeholder
+//! Values of one type as values of another, as schema evolution needs them.
+//!
+//! Source: format chapter 11.4; `DataTypeCasts`, `CastExecutors`. Casts that Java allows in a schema change but cannot
+//! carry out on values, or that we do not carry out exactly, are `UnsupportedFeature`: never a guessed value.
+
+mod evolve;
+mod number;
+mod rule;
+mod text;
+mod time;
+mod value;
+
+pub use evolve::{evolve, evolved_source, same_values};
+pub use rule::{CastRule, cast_rule};
+
+use arrow_array::ArrayRef;
+
+use crate::{
+    error::{Error, Result},
+    row::{Datum, array_from_datums, datums_from_array},
+    types::{DataType, TypeKind},
+};
+
+/// Casts each value of an array of atomic type `from` to `to`.
+pub fn cast_array(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef> {
+    if from.kind == to.kind {
+        return Ok(ArrayRef::clone(array));
+    }
+    if let Some(cast) = number::cast_numbers(array, &from.kind, &to.kind)? {
+        return Ok(cast);
+    }
+    let cast = value::value_cast(&from.kind, &to.kind).ok_or_else(|| unsupported(&from.kind, &to.kind))?;
+    let values = datums_from_array(array.as_ref(), from)?;
+    let values = values.into_iter().map(|v| if v.is_null() { Ok(v) } else { cast(v, &from.kind, &to.kind) });
+    array_from_datums(&values.collect::<Result<Vec<_>>>()?, to)
+}
+
+/// Casts one value: partition values, bounds of statistics. Null stays null.
+pub fn cast_datum(value: Datum, from: &DataType, to: &DataType) -> Result<Datum> {
+    if value.is_null() || from.kind == to.kind {
+        return Ok(value);
+    }
+    let array = array_from_datums(&[value], from)?;
+    let array = cast_array(&array, from, to)?;
+    crate::row::datum_from_array(array.as_ref(), 0, to)
+}
+
+fn unsupported(from: &TypeKind, to: &TypeKind) -> Error {
+    let text = |kind: &TypeKind| DataType::new(kind.clone()).to_string();
+    Error::unsupported(format!("reading a column of {} that became {}", text(from), text(to)))
+        .hint("read with the older schema (time travel), or leave the column out")
+}
+
+#[cfg(test)]
+mod tests;

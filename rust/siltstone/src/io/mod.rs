@@ -3,6 +3,7 @@
 //! Source: format chapters 7 and 11.1; `org.apache.paimon.io`.
 
 mod context;
+mod file_columns;
 mod read;
 mod rolling;
 mod spec;

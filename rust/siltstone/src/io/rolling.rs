@@ -1,39 +1,262 @@
 //! Writing rows of one bucket into files of the target size.
+//!
+//! Source: `RollingFileWriter`, `KeyValueDataFileWriter`, `RowDataFileWriter`.
 
-use arrow_array::RecordBatch;
+use std::{ops::RangeInclusive, sync::Arc};
 
-use super::{FileWriteSpec, TableContext};
-use crate::{Error, ErrorKind, Result, manifest::DataFileMeta};
+use arrow_array::{
+    RecordBatch,
+    cast::AsArray,
+    types::{Int8Type, Int64Type},
+};
+
+use super::{FileWriteSpec, TableContext, file_columns::FileColumns};
+use crate::{
+    env,
+    error::{Error, ErrorKind, Result},
+    format::parquet::{ParquetFileWriter, ParquetWriteOptions},
+    manifest::DataFileMeta,
+    path::FileNames,
+    row::{BinaryRow, RowKind, datum_from_array},
+};
+
+/// Java looks at the size of a file every so many rows.
+const CHECK_ROWS: usize = 1000;
 
 /// Writes rows of one bucket, in their order, into as many data files as the target size asks for.
-pub struct RollingWriter {}
+pub struct RollingWriter {
+    ctx: TableContext,
+    spec: FileWriteSpec,
+    columns: Arc<FileColumns>,
+    encoding: ParquetWriteOptions,
+    format: String,
+    compression: String,
+    names: FileNames,
+    directory: String,
+    target_size: u64,
+    target_rows: i64,
+    next_sequence: i64,
+    open: Option<OpenFile>,
+    finished: Vec<DataFileMeta>,
+    /// Every file created, for `abort`.
+    created: Vec<String>,
+    rows: i64,
+}
+
+/// The file that rows go to, and what its meta will say.
+struct OpenFile {
+    name: String,
+    path: String,
+    writer: ParquetFileWriter,
+    min_key: Vec<u8>,
+    max_key: Vec<u8>,
+    sequence: RangeInclusive<i64>,
+    deletes: i64,
+}
 
 impl RollingWriter {
     /// A writer that creates its first file with its first row.
-    pub fn new(_ctx: &TableContext, _partition: &[u8], _bucket: i32, _spec: FileWriteSpec) -> Result<Self> {
-        Ok(Self {})
+    pub fn new(ctx: &TableContext, partition: &[u8], bucket: i32, spec: FileWriteSpec) -> Result<Self> {
+        let options = &ctx.options;
+        let format = match &options.changelog_file_format {
+            Some(format) if spec.changelog => format.clone(),
+            _ => options.format_of_level(spec.level).to_owned(),
+        };
+        if format != "parquet" {
+            return Err(Error::unsupported(format!("writing data files in the format '{format}'"))
+                .with("table", &ctx.name)
+                .with("option", "file.format")
+                .hint("set the table option 'file.format' to 'parquet'; the files that exist stay as they are"));
+        }
+        let compression = match &options.changelog_file_compression {
+            Some(compression) if spec.changelog => compression.clone(),
+            _ => options.compression_of_level(spec.level).to_owned(),
+        };
+        let encoding =
+            ParquetWriteOptions::new(&compression, options.zstd_level, options.file_block_size, &options.parquet)?
+                .with_threads(2);
+        let suffix = options.file_suffix_include_compression;
+        Ok(Self {
+            columns: Arc::new(FileColumns::new(ctx, &spec).map_err(|e| e.with("table", &ctx.name))?),
+            encoding,
+            format,
+            compression,
+            names: FileNames::new(&options.data_file_prefix, &options.changelog_file_prefix, suffix),
+            directory: ctx.paths.bucket_dir(partition, bucket)?,
+            target_size: options.target_file_size(!ctx.schema.primary_keys.is_empty()).max(1),
+            target_rows: i64::try_from(options.target_file_row_num).unwrap_or(i64::MAX).max(1),
+            next_sequence: spec.first_sequence,
+            ctx: ctx.clone(),
+            spec,
+            open: None,
+            finished: Vec::new(),
+            created: Vec::new(),
+            rows: 0,
+        })
     }
 
     /// Appends rows; key-value rows must come in key order.
-    pub fn write(&mut self, _batch: &RecordBatch) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    ///
+    /// A batch has all table columns in their order; for key-value files `_SEQUENCE_NUMBER` and `_VALUE_KIND` behind.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut start = 0;
+        while start < batch.num_rows() {
+            let left = batch.num_rows() - start;
+            let average = batch.get_array_memory_size().div_ceil(batch.num_rows());
+            let count = self.rows_to_check(average).min(left);
+            let part = batch.slice(start, count);
+            self.write_part(&part).map_err(|e| e.with("table", &self.ctx.name))?;
+            start += count;
+        }
+        Ok(())
+    }
+
+    /// Rows that can be written before the size of the file has to be looked at again.
+    fn rows_to_check(&self, batch_average: usize) -> usize {
+        let (size, rows) = self.open.as_ref().map_or((0, 0), |f| (f.writer.size(), f.writer.rows()));
+        let average = match u64::try_from(rows) {
+            Ok(rows) if rows > 0 => (size / rows).max(1),
+            _ => u64::try_from(batch_average).unwrap_or(1).max(1),
+        };
+        let by_size = usize::try_from(self.target_size.saturating_sub(size) / average).unwrap_or(usize::MAX);
+        let by_rows = usize::try_from(self.target_rows.saturating_sub(rows).max(1)).unwrap_or(usize::MAX);
+        by_size.max(CHECK_ROWS).min(by_rows)
+    }
+
+    fn write_part(&mut self, batch: &RecordBatch) -> Result<()> {
+        let rows = i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
+        let columns = Arc::clone(&self.columns);
+        let arranged = columns.arrange(batch)?;
+        let (sequence, deletes) = if self.spec.key_value {
+            (sequence_bounds(batch)?, deletes(batch)?)
+        } else {
+            (self.next_sequence..=self.next_sequence + rows - 1, 0)
+        };
+        if self.open.is_none() {
+            let first_key = key(&columns, batch, 0)?;
+            self.open = Some(self.create(first_key, sequence.clone())?);
+        }
+        let Some(file) = &mut self.open else {
+            return Err(Error::new(ErrorKind::Internal, "no file is open"));
+        };
+        file.writer.write(&arranged)?;
+        file.max_key = key(&columns, batch, batch.num_rows() - 1)?;
+        file.sequence = *file.sequence.start().min(sequence.start())..=*file.sequence.end().max(sequence.end());
+        file.deletes += deletes;
+        self.rows += rows;
+        self.next_sequence += rows;
+        if file.writer.size() >= self.target_size || file.writer.rows() >= self.target_rows {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, min_key: Vec<u8>, sequence: RangeInclusive<i64>) -> Result<OpenFile> {
+        let name = if self.spec.changelog {
+            self.names.next_changelog_file(&self.format, &self.compression)
+        } else {
+            self.names.next_data_file(&self.format, &self.compression)
+        };
+        let path = format!("{}/{name}", self.directory);
+        let out = self.ctx.fs.create(&path)?;
+        self.created.push(path.clone());
+        let writer = ParquetFileWriter::new(&path, out, &self.columns.fields, &self.encoding)?;
+        Ok(OpenFile { name, path, writer, min_key, max_key: Vec::new(), sequence, deletes: 0 })
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(OpenFile { name, path, writer, min_key, max_key, sequence, deletes }) = self.open.take() else {
+            return Ok(());
+        };
+        let written = writer.finish(self.ctx.options.sync)?;
+        let file_size = i64::try_from(written.size)
+            .map_err(|e| Error::new(ErrorKind::Internal, "a file is too large").with("file", &path).caused_by(e))?;
+        let (key_stats, value_stats, value_stats_cols) =
+            self.columns.stats(written.bounds).map_err(|e| e.with("file", &path))?;
+        self.finished.push(DataFileMeta {
+            file_name: name,
+            file_size,
+            row_count: written.rows,
+            min_key,
+            max_key,
+            key_stats,
+            value_stats,
+            min_sequence_number: *sequence.start(),
+            max_sequence_number: *sequence.end(),
+            schema_id: self.ctx.schema.id,
+            level: self.spec.level,
+            extra_files: Vec::new(),
+            creation_time: Some(env::local_millis()),
+            delete_row_count: Some(deletes),
+            embedded_file_index: None,
+            file_source: Some(self.spec.source),
+            value_stats_cols,
+            external_path: None,
+            first_row_id: None,
+            write_cols: None,
+        });
+        Ok(())
     }
 
     /// Rows written so far, over all files.
     pub fn rows(&self) -> i64 {
-        0
+        self.rows
     }
 
     /// Memory that the encoders hold.
     pub fn memory_used(&self) -> usize {
-        0
+        self.open.as_ref().map_or(0, |f| f.writer.memory_used())
     }
 
     /// Closes the last file; the metas in the order of writing. No rows, no file.
-    pub fn finish(self) -> Result<Vec<DataFileMeta>> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn finish(mut self) -> Result<Vec<DataFileMeta>> {
+        match self.close() {
+            Ok(()) => Ok(self.finished),
+            Err(e) => {
+                let e = e.with("table", &self.ctx.name);
+                self.abort();
+                Err(e)
+            }
+        }
     }
 
     /// Deletes every file written so far; errors are logged, not returned.
-    pub fn abort(self) {}
+    pub fn abort(mut self) {
+        self.open = None;
+        for path in &self.created {
+            if let Err(e) = self.ctx.fs.delete(path) {
+                tracing::warn!("cannot delete the unfinished data file {path}: {e}");
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for RollingWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RollingWriter").field("directory", &self.directory).field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+/// The serialized key of a row; of no columns in append tables.
+fn key(columns: &FileColumns, batch: &RecordBatch, row: usize) -> Result<Vec<u8>> {
+    let values = columns.key_sources.iter().zip(&columns.key_types).map(|(column, t)| {
+        let array = batch.columns().get(*column).ok_or_else(|| Error::new(ErrorKind::Internal, "no key column"))?;
+        datum_from_array(array.as_ref(), row, t)
+    });
+    let values = values.collect::<Result<Vec<_>>>()?;
+    Ok(BinaryRow::from_datums(&columns.key_types, &values)?.to_serialized())
+}
+
+fn sequence_bounds(batch: &RecordBatch) -> Result<RangeInclusive<i64>> {
+    let column = batch.columns().iter().rev().nth(1).and_then(|c| c.as_primitive_opt::<Int64Type>());
+    let bounds = column.and_then(|c| Some(arrow_arith::aggregate::min(c)?..=arrow_arith::aggregate::max(c)?));
+    bounds.ok_or_else(|| Error::new(ErrorKind::Internal, "a key-value batch without sequence numbers"))
+}
+
+fn deletes(batch: &RecordBatch) -> Result<i64> {
+    let kinds = batch.columns().last().and_then(|c| c.as_primitive_opt::<Int8Type>());
+    let kinds = kinds.ok_or_else(|| Error::new(ErrorKind::Internal, "a key-value batch without row kinds"))?;
+    let retract = [RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte()];
+    let count = kinds.values().iter().filter(|k| retract.contains(k)).count();
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -1,0 +1,113 @@
+//! The value semantics that Java showed (format chapter 11.4).
+
+use super::*;
+use crate::{
+    error::ErrorKind,
+    types::{DataField, MAX_LENGTH},
+};
+
+fn cast(value: Datum, from: TypeKind, to: TypeKind) -> Result<Datum> {
+    cast_datum(value, &DataType::new(from), &DataType::new(to))
+}
+
+fn decimal(precision: u8, scale: u8) -> TypeKind {
+    TypeKind::Decimal { precision, scale }
+}
+
+fn text(s: &str) -> Datum {
+    Datum::String(s.to_owned())
+}
+
+const STRING: TypeKind = TypeKind::VarChar(MAX_LENGTH);
+
+#[test]
+fn integers_wrap_and_floats_saturate() {
+    assert_eq!(cast(Datum::Int(300), TypeKind::Int, TypeKind::TinyInt).unwrap(), Datum::TinyInt(44));
+    assert_eq!(cast(Datum::BigInt(4_294_967_297), TypeKind::BigInt, TypeKind::Int).unwrap(), Datum::Int(1));
+    assert_eq!(cast(Datum::Double(1e20), TypeKind::Double, TypeKind::Int).unwrap(), Datum::Int(i32::MAX));
+    assert_eq!(cast(Datum::Double(-1.9), TypeKind::Double, TypeKind::Int).unwrap(), Datum::Int(-1));
+    assert_eq!(cast(Datum::Double(1e20), TypeKind::Double, TypeKind::TinyInt).unwrap(), Datum::TinyInt(-1));
+    assert_eq!(cast(Datum::Double(f64::NAN), TypeKind::Double, TypeKind::BigInt).unwrap(), Datum::BigInt(0));
+}
+
+#[test]
+fn decimals_are_cut_to_integers_rounded_to_decimals_and_null_on_overflow() {
+    assert_eq!(cast(Datum::Decimal(199), decimal(5, 2), TypeKind::Int).unwrap(), Datum::Int(1));
+    assert_eq!(cast(Datum::Decimal(12_345), decimal(5, 2), decimal(3, 1)).unwrap(), Datum::Null);
+    assert_eq!(cast(Datum::Decimal(1245), decimal(5, 2), decimal(5, 1)).unwrap(), Datum::Decimal(125));
+    assert_eq!(cast(Datum::Int(1000), TypeKind::Int, decimal(3, 0)).unwrap(), Datum::Null);
+    assert_eq!(cast(Datum::Double(0.1), TypeKind::Double, decimal(10, 3)).unwrap(), Datum::Decimal(100));
+    assert_eq!(cast(Datum::Decimal(150), decimal(5, 2), TypeKind::Double).unwrap(), Datum::Double(1.5));
+    assert_eq!(cast(Datum::Boolean(true), TypeKind::Boolean, decimal(3, 1)).unwrap(), Datum::Decimal(10));
+}
+
+#[test]
+fn texts_that_are_no_numbers_fail() {
+    assert_eq!(cast(text("12.9"), STRING, TypeKind::Int).unwrap(), Datum::Int(12));
+    assert_eq!(cast(text("+7"), STRING, TypeKind::TinyInt).unwrap(), Datum::TinyInt(7));
+    for bad in [" 1", "1 ", "", "-", "x", "1e3", "99999999999"] {
+        assert_eq!(cast(text(bad), STRING, TypeKind::Int).unwrap_err().kind(), ErrorKind::SchemaMismatch, "'{bad}'");
+    }
+    assert_eq!(cast(text(" 1.5 "), STRING, TypeKind::Double).unwrap(), Datum::Double(1.5));
+    assert_eq!(cast(text("1e400"), STRING, TypeKind::Double).unwrap(), Datum::Double(f64::INFINITY));
+    assert!(cast(text("inf"), STRING, TypeKind::Double).is_err());
+    assert_eq!(cast(text("YES"), STRING, TypeKind::Boolean).unwrap(), Datum::Boolean(true));
+    assert_eq!(cast(text("1.005"), STRING, decimal(5, 2)).unwrap(), Datum::Decimal(101));
+}
+
+#[test]
+fn texts_are_cut_and_char_is_filled_up() {
+    assert_eq!(cast(text("żółw"), STRING, TypeKind::VarChar(2)).unwrap(), text("żó"));
+    assert_eq!(cast(text("ab"), STRING, TypeKind::Char(4)).unwrap(), text("ab  "));
+    assert_eq!(cast(text("abcdef"), STRING, TypeKind::Char(4)).unwrap(), text("abcd"));
+    assert_eq!(cast(Datum::Int(12_345), TypeKind::Int, TypeKind::VarChar(3)).unwrap(), text("123"));
+    assert_eq!(cast(text("ab"), STRING, TypeKind::Binary(3)).unwrap(), Datum::Bytes(vec![97, 98, 0]));
+}
+
+#[test]
+fn values_are_printed_as_java_prints_them() {
+    assert_eq!(cast(Datum::Double(1e7), TypeKind::Double, STRING).unwrap(), text("1.0E7"));
+    assert_eq!(cast(Datum::Date(0), TypeKind::Date, STRING).unwrap(), text("1970-01-01"));
+    assert_eq!(cast(Datum::Decimal(-5), decimal(5, 2), STRING).unwrap(), text("-0.05"));
+}
+
+#[test]
+fn numbers_and_timestamps_meet_in_seconds() {
+    let at = |millis, nanos_of_milli| Datum::Timestamp { millis, nanos_of_milli };
+    assert_eq!(cast(Datum::BigInt(5), TypeKind::BigInt, TypeKind::Timestamp(3)).unwrap(), at(5000, 0));
+    assert_eq!(cast(at(5999, 0), TypeKind::Timestamp(3), TypeKind::BigInt).unwrap(), Datum::BigInt(5));
+    assert_eq!(cast(at(-1, 0), TypeKind::Timestamp(3), TypeKind::Date).unwrap(), Datum::Date(-1));
+    assert_eq!(cast(at(5999, 123_456), TypeKind::Timestamp(9), TypeKind::Timestamp(0)).unwrap(), at(5000, 0));
+    assert_eq!(cast(at(5999, 123_456), TypeKind::Timestamp(9), TypeKind::Timestamp(6)).unwrap(), at(5999, 123_000));
+    assert_eq!(cast(Datum::Date(1), TypeKind::Date, TypeKind::Timestamp(3)).unwrap(), at(86_400_000, 0));
+}
+
+#[test]
+fn what_java_cannot_cast_is_unsupported() {
+    let e = cast(Datum::Date(1), TypeKind::Date, TypeKind::Int).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::UnsupportedFeature);
+    let stamp = Datum::Timestamp { millis: 0, nanos_of_milli: 0 };
+    let e = cast(stamp, TypeKind::Timestamp(3), TypeKind::Double).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::UnsupportedFeature);
+}
+
+#[test]
+fn nested_fields_are_matched_by_id() {
+    let field = |id, name: &str, kind| DataField::new(id, name, DataType::new(kind));
+    let old = DataType::new(TypeKind::Row(vec![
+        field(1, "x", TypeKind::Int),
+        field(2, "gone", STRING),
+        field(3, "y", TypeKind::Array(Box::new(DataType::new(TypeKind::Int)))),
+    ]));
+    let new = DataType::new(TypeKind::Row(vec![
+        field(4, "new", STRING),
+        field(3, "renamed", TypeKind::Array(Box::new(DataType::new(TypeKind::BigInt)))),
+        field(1, "x", STRING),
+    ]));
+    let source = evolved_source(&old, &new);
+    let TypeKind::Row(fields) = &source.kind else { panic!("a row") };
+    assert_eq!(fields.iter().map(|f| f.id).collect::<Vec<_>>(), [1, 3]);
+    let array = arrow_array::new_null_array(&crate::types::arrow_type(&source).unwrap(), 2);
+    let evolved = evolve(&array, &source, &new).unwrap();
+    assert_eq!(evolved.data_type(), &crate::types::arrow_type(&new).unwrap());
+}

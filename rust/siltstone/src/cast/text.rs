@@ -1,0 +1,116 @@
+//! Values to and from text, by the rules of Java's casts (which are stricter than those of literals).
+
+use super::{time, value::fit_decimal};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    row::{Datum, datum_from_text, datum_to_text, parse_decimal, truncate_timestamp},
+    types::{DataType, TypeKind},
+};
+
+/// CHAR(n) is cut or filled up with blanks to n characters, VARCHAR(n) cut.
+pub(super) fn fit(text: String, to: &TypeKind) -> Datum {
+    let (TypeKind::Char(n) | TypeKind::VarChar(n)) = to else {
+        return Datum::String(text);
+    };
+    let n = usize::try_from(*n).unwrap_or(usize::MAX);
+    // a text of at most n bytes has at most n characters
+    if text.len() > n && let Some((end, _)) = text.char_indices().nth(n) {
+        return Datum::String(text.get(..end).unwrap_or_default().to_owned());
+    }
+    let missing = n.saturating_sub(text.chars().count());
+    Datum::String(if matches!(to, TypeKind::Char(_)) { text + &" ".repeat(missing) } else { text })
+}
+
+pub(super) fn of(value: &Datum, from: &TypeKind) -> String {
+    datum_to_text(value, &DataType::new(from.clone()))
+}
+
+pub(super) fn from_bytes(value: Datum) -> Result<Datum> {
+    let Datum::Bytes(bytes) = value else {
+        return Err(super::value::wrong_value(&value));
+    };
+    String::from_utf8(bytes).map(Datum::String).map_err(|e| {
+        Error::new(ErrorKind::SchemaMismatch, "a binary value that became a text is not UTF-8").caused_by(e)
+    })
+}
+
+/// A text that is no value of the type fails the read, as in Java.
+pub(super) fn parse(text: &str, to: &TypeKind) -> Result<Datum> {
+    let no_value = || {
+        let t = DataType::new(to.clone());
+        Error::new(ErrorKind::SchemaMismatch, format!("the text '{text}' is not a value of {t}, which its column became"))
+            .hint("read with the older schema (time travel), or change the column back")
+    };
+    parse_value(text, to).ok_or_else(no_value)
+}
+
+fn parse_value(text: &str, to: &TypeKind) -> Option<Datum> {
+    Some(match to {
+        TypeKind::TinyInt => Datum::TinyInt(i8::try_from(whole(text)?).ok()?),
+        TypeKind::SmallInt => Datum::SmallInt(i16::try_from(whole(text)?).ok()?),
+        TypeKind::Int => Datum::Int(i32::try_from(whole(text)?).ok()?),
+        TypeKind::BigInt => Datum::BigInt(whole(text)?),
+        TypeKind::Float => Datum::Float(real(text)?.parse().ok()?),
+        TypeKind::Double => Datum::Double(real(text)?.parse().ok()?),
+        TypeKind::Decimal { precision, scale } => {
+            let (unscaled, old) = parse_decimal(text)?;
+            fit_decimal(unscaled, old, *precision, *scale)
+        }
+        TypeKind::Boolean => match text.to_ascii_lowercase().as_str() {
+            "t" | "true" | "y" | "yes" | "1" => Datum::Boolean(true),
+            "f" | "false" | "n" | "no" | "0" => Datum::Boolean(false),
+            _ => return None,
+        },
+        TypeKind::Date if digits(text) => Datum::Date(i32::try_from(whole(text)?).ok()?),
+        TypeKind::Time(_) if digits(text) => Datum::Time(i32::try_from(whole(text)?).ok()?),
+        TypeKind::Timestamp(p) if digits(text) => epoch(whole(text)?, *p)?,
+        TypeKind::LocalZonedTimestamp(p) => {
+            let local = datum_from_text(text, &DataType::new(TypeKind::Timestamp(*p))).ok()?;
+            time::local_to_instant(&local)?
+        }
+        _ => datum_from_text(text, &DataType::new(to.clone())).ok()?,
+    })
+}
+
+/// Digits with a sign, and digits after a point that do not count.
+fn whole(text: &str) -> Option<i64> {
+    let (number, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    if matches!(text, "" | "-" | "+") {
+        return None;
+    }
+    let only_digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if !only_digits(unsigned) || !only_digits(fraction) {
+        return None;
+    }
+    if unsigned.is_empty() { Some(0) } else { number.parse().ok() }
+}
+
+/// What Java's `parseDouble` takes, in the form that Rust's parser takes: blanks around and a type suffix are fine,
+/// `NaN` and `Infinity` are spelled so, hexadecimal is not supported.
+fn real(text: &str) -> Option<String> {
+    let text = text.trim_matches(|c: char| c <= ' ');
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if matches!(unsigned, "NaN" | "Infinity") {
+        return Some(text.to_owned());
+    }
+    let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
+    let known = number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
+    known.then(|| number.to_owned())
+}
+
+fn digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A number as a timestamp in the unit of its precision; Java knows four of them.
+fn epoch(v: i64, precision: u8) -> Option<Datum> {
+    let (millis, nanos) = match precision {
+        0 => (v.checked_mul(1000)?, 0),
+        3 => (v, 0),
+        6 => (v.div_euclid(1000), v.rem_euclid(1000) * 1000),
+        9 => (v.div_euclid(1_000_000), v.rem_euclid(1_000_000)),
+        _ => return None,
+    };
+    Some(truncate_timestamp(millis, i32::try_from(nanos).ok()?, precision))
+}

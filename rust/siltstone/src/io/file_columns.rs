@@ -1,0 +1,139 @@
+//! The columns of the data files that a table writes (format chapter 7.1) and how their statistics are kept (5.6).
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use super::{FileWriteSpec, TableContext};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    predicate::ColumnBounds,
+    stats::{ColumnStats, SimpleStats, StatsMode, StatsModeRules, dense, encode_stats, stats_modes},
+    types::{DataField, DataType, arrow_schema, special},
+};
+
+/// Columns of a file and where a written batch has them.
+#[derive(Debug)]
+pub(crate) struct FileColumns {
+    /// In the order of the file.
+    pub(crate) fields: Vec<DataField>,
+    schema: SchemaRef,
+    /// Position in the batch of each column of the file.
+    sources: Vec<usize>,
+    /// Columns that a batch has.
+    batch_width: usize,
+    /// Positions in the file of the key columns that `_KEY_STATS` describes.
+    keys: Vec<usize>,
+    /// Positions in the batch of the key's values.
+    pub(crate) key_sources: Vec<usize>,
+    pub(crate) key_types: Vec<DataType>,
+    /// Position in the file of the first table column.
+    first_value: usize,
+    modes: Vec<StatsMode>,
+    dense: bool,
+}
+
+impl FileColumns {
+    pub(crate) fn new(ctx: &TableContext, spec: &FileWriteSpec) -> Result<Self> {
+        let table = &ctx.schema.fields;
+        let thin = ctx.options.thin_mode;
+        let key_names = if spec.key_value { ctx.schema.trimmed_primary_keys() } else { Vec::new() };
+        let key_sources: Vec<usize> =
+            key_names.iter().filter_map(|k| table.iter().position(|f| f.name == *k)).collect();
+        let key_fields: Vec<&DataField> = key_sources.iter().filter_map(|i| table.get(*i)).collect();
+        let (mut fields, mut sources) = (Vec::new(), Vec::new());
+        if spec.key_value {
+            if !thin {
+                fields.extend(key_fields.iter().map(|f| special::key_field(f)));
+                sources.extend(&key_sources);
+            }
+            fields.extend([special::sequence_number(), special::value_kind()]);
+            sources.extend([table.len(), table.len() + 1]);
+        }
+        let first_value = fields.len();
+        fields.extend(table.iter().cloned());
+        sources.extend(0..table.len());
+        let keys = if thin { key_sources.iter().map(|i| first_value + i).collect() } else { (0..key_sources.len()).collect() };
+        let thin_keys: &[&str] = if thin { &key_names } else { &[] };
+        let modes = modes(ctx, spec, &fields, first_value, thin_keys)?;
+        Ok(Self {
+            schema: arrow_schema(&fields)?,
+            sources,
+            batch_width: table.len() + if spec.key_value { 2 } else { 0 },
+            keys,
+            key_types: key_fields.iter().map(|f| f.data_type.clone()).collect(),
+            key_sources,
+            first_value,
+            modes,
+            dense: ctx.options.stats_dense_store,
+            fields,
+        })
+    }
+
+    /// A written batch as the file's columns.
+    pub(crate) fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if batch.num_columns() != self.batch_width {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                format!("a batch of {} columns where {} are written", batch.num_columns(), self.batch_width),
+            ));
+        }
+        let columns: Vec<ArrayRef> =
+            self.sources.iter().filter_map(|i| batch.columns().get(*i)).map(Arc::clone).collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(|e| {
+            Error::new(ErrorKind::SchemaMismatch, "rows do not fit the table's columns").caused_by(e)
+        })
+    }
+
+    /// `_KEY_STATS`, `_VALUE_STATS` and `_VALUE_STATS_COLS` from the bounds of the file's columns.
+    pub(crate) fn stats(
+        &self,
+        bounds: Vec<Option<ColumnBounds>>,
+    ) -> Result<(SimpleStats, SimpleStats, Option<Vec<String>>)> {
+        let all: Vec<ColumnStats> = bounds
+            .into_iter()
+            .zip(&self.modes)
+            .map(|(bounds, mode)| match bounds {
+                Some(ColumnBounds { min, max, null_count }) => mode.apply_mode(ColumnStats { min, max, null_count }),
+                None => ColumnStats::unknown(),
+            })
+            .collect();
+        let key_stats: Vec<ColumnStats> = self.keys.iter().filter_map(|i| all.get(*i)).cloned().collect();
+        let key_stats =
+            if self.keys.is_empty() { SimpleStats::empty() } else { encode_stats(&self.key_types, &key_stats)? };
+        let values = self.fields.get(self.first_value..).unwrap_or_default();
+        let value_stats = all.get(self.first_value..).unwrap_or_default();
+        let types: Vec<DataType> = values.iter().map(|f| f.data_type.clone()).collect();
+        if self.dense {
+            let names: Vec<&str> = values.iter().map(|f| f.name.as_str()).collect();
+            let (stats, kept) = dense(&names, &types, value_stats)?;
+            return Ok((key_stats, stats, kept));
+        }
+        Ok((key_stats, encode_stats(&types, value_stats)?, None))
+    }
+}
+
+fn modes(
+    ctx: &TableContext,
+    spec: &FileWriteSpec,
+    fields: &[DataField],
+    first_value: usize,
+    thin_keys: &[&str],
+) -> Result<Vec<StatsMode>> {
+    let options = &ctx.options;
+    let default = match &options.changelog_stats_mode {
+        Some(mode) if spec.changelog => mode,
+        _ => options.stats_mode_of_level(spec.level),
+    };
+    let per_column = options.field_stats_mode.iter().map(|(c, mode)| Ok((c.clone(), StatsMode::parse(mode)?)));
+    let rules = StatsModeRules {
+        default: StatsMode::parse(default)?,
+        per_column: per_column.collect::<Result<_>>()?,
+        keep_first_n: options.stats_keep_first_n_columns,
+        system_columns: true,
+    };
+    let names: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
+    let system: Vec<&str> = names.iter().take(first_value).chain(thin_keys).copied().collect();
+    Ok(stats_modes(&rules, &names, &|name| system.contains(&name)))
+}
