@@ -10,7 +10,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     predicate::ColumnBounds,
     stats::{ColumnStats, SimpleStats, StatsMode, StatsModeRules, dense, encode_stats, stats_modes},
-    types::{DataField, DataType, arrow_schema, special},
+    types::{DataField, DataType, TypeKind, arrow_schema, special},
 };
 
 /// Columns of a file and where a written batch has them.
@@ -94,7 +94,12 @@ impl FileColumns {
         let all: Vec<ColumnStats> = bounds
             .into_iter()
             .zip(&self.modes)
-            .map(|(bounds, mode)| match bounds {
+            .zip(&self.fields)
+            .map(|((bounds, mode), field)| match bounds {
+                // Java takes no bounds of bytes out of Parquet files
+                Some(ColumnBounds { null_count, .. }) if is_bytes(field) => {
+                    mode.apply_mode(ColumnStats { null_count, ..ColumnStats::unknown() })
+                }
                 Some(ColumnBounds { min, max, null_count }) => mode.apply_mode(ColumnStats { min, max, null_count }),
                 None => ColumnStats::unknown(),
             })
@@ -112,6 +117,10 @@ impl FileColumns {
         }
         Ok((key_stats, encode_stats(&types, value_stats)?, None))
     }
+}
+
+fn is_bytes(field: &DataField) -> bool {
+    matches!(field.data_type.kind, TypeKind::Binary(_) | TypeKind::VarBinary(_))
 }
 
 fn modes(

@@ -4,6 +4,7 @@
 
 mod context;
 mod file_columns;
+mod mapping;
 mod read;
 mod rolling;
 mod spec;

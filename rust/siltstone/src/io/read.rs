@@ -1,16 +1,230 @@
 //! Reading one data file under its own schema.
+//!
+//! Source: `FormatReaderMapping`, `DataFileRecordReader`, `KeyValueFileReaderFactory`.
 
-use super::{BatchStream, FileReadSpec, TableContext};
-use crate::{Error, ErrorKind, Result, manifest::DataFileMeta};
+use std::{
+    iter,
+    sync::{Arc, OnceLock},
+};
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
+
+use super::{
+    BatchStream, FileReadSpec, TableContext,
+    mapping::{Mapping, prune},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    format::parquet::{ParquetFile, ParquetRead, RowTest, Rows},
+    manifest::DataFileMeta,
+    path::format_of,
+    predicate::{Predicate, evaluate},
+    types::{DataField, arrow_schema, special},
+};
 
 /// Reads a data file of a bucket: columns found under the file's own schema, mapped by field id, cast
 /// to the wanted types, null where the file has no such column.
+///
+/// The batches have the wanted fields, then `_SEQUENCE_NUMBER` and `_VALUE_KIND` when asked for, then `_POSITION`
+/// when asked for. Empty batches do not come.
 pub fn read_data_file(
-    _ctx: &TableContext,
-    _partition: &[u8],
-    _bucket: i32,
-    _file: &DataFileMeta,
-    _spec: &FileReadSpec,
+    ctx: &TableContext,
+    partition: &[u8],
+    bucket: i32,
+    file: &DataFileMeta,
+    spec: &FileReadSpec,
 ) -> Result<BatchStream> {
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+    check_format(&file.file_name).map_err(|e| e.with("table", &ctx.name))?;
+    let path = ctx.paths.data_file(partition, bucket, file)?;
+    let named = |e: Error| if e.context_value("file").is_some() { e } else { e.with("file", &path) };
+    let file_fields = file_fields(ctx, file, spec.system).map_err(named)?;
+    let reading = Reading::new(ctx, &file_fields, spec)?;
+    let Some(row_test) = reading.row_test(spec, &file_fields)? else {
+        return Ok(Box::new(iter::empty()));
+    };
+    let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, &path))?;
+    let opened = ParquetFile::open(ctx.fs.open(&path)?, Some(size))?;
+    if opened.rows() != file.row_count {
+        return Err(Error::corrupt(&path, 0, format!("{} rows as the manifest says", file.row_count), opened.rows())
+            .with("table", &ctx.name));
+    }
+    let filter_fields = reading.filter_fields.as_deref().unwrap_or_default();
+    let request = ParquetRead {
+        columns: reading.mapping.columns.clone(),
+        prune: spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields)),
+        row_test: row_test.test,
+        position: spec.position,
+        batch_rows: spec.batch_rows.max(1),
+    };
+    let rows = opened.read(request)?;
+    let batches = rows.map(move |rows| {
+        let batch = rows.and_then(|rows| reading.batch(&rows));
+        batch.map_err(|e| if e.context_value("file").is_some() { e } else { e.with("file", &path) })
+    });
+    Ok(Box::new(batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0))))
+}
+
+/// Formats other than Parquet come later; a file is named, never skipped.
+fn check_format(name: &str) -> Result<()> {
+    match format_of(name) {
+        Some("parquet") => Ok(()),
+        Some(format) => Err(Error::unsupported(format!("reading data files in the format '{format}'")).with("file", name)),
+        None => Err(Error::unsupported("a data file whose name does not tell its format").with("file", name)),
+    }
+}
+
+fn broken_size(file: &DataFileMeta, path: &str) -> Error {
+    Error::new(ErrorKind::CorruptFile, format!("the manifest gives the data file {} bytes", file.file_size))
+        .with("file", path)
+}
+
+/// The fields that the file was written with.
+fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<Vec<DataField>> {
+    let schema = if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
+    let mut fields = match &file.write_cols {
+        None => schema.fields.clone(),
+        Some(written) => schema.fields.iter().filter(|f| written.contains(&f.name)).cloned().collect(),
+    };
+    if system {
+        fields.extend([special::sequence_number(), special::value_kind()]);
+    }
+    Ok(fields)
+}
+
+/// Everything that turns decoded rows into batches.
+struct Reading {
+    mapping: Mapping,
+    schema: SchemaRef,
+    position: bool,
+    /// Fields of the filter when there is one.
+    filter_fields: Option<Vec<DataField>>,
+    /// Rows are dropped after decoding.
+    post_filter: Option<PostFilter>,
+}
+
+/// A filter over the columns that are read anyway.
+struct PostFilter {
+    predicate: Predicate,
+    schema: SchemaRef,
+}
+
+/// Whether rows are dropped while decoding.
+struct Decoding {
+    test: Option<RowTest>,
+}
+
+impl Reading {
+    fn new(ctx: &TableContext, file_fields: &[DataField], spec: &FileReadSpec) -> Result<Self> {
+        let mut wanted = spec.fields.clone();
+        if spec.system {
+            wanted.extend([special::sequence_number(), special::value_kind()]);
+        }
+        let schema = arrow_schema(&wanted)?;
+        let filter_fields = match &spec.filter {
+            Some(filter) => Some(filter_fields(ctx, spec, filter)?),
+            None => None,
+        };
+        let covered = filter_fields.as_ref().is_some_and(|fields| {
+            fields.len() == spec.fields.len() && fields.iter().all(|f| spec.fields.contains(f))
+        });
+        let post_filter = match &spec.filter {
+            Some(filter) if spec.exact_filter && covered => {
+                Some(PostFilter { predicate: filter.clone(), schema: Arc::clone(&schema) })
+            }
+            _ => None,
+        };
+        let schema = if spec.position { with_position(&schema) } else { schema };
+        Ok(Self {
+            mapping: Mapping::new(file_fields, &wanted),
+            schema,
+            position: spec.position,
+            filter_fields,
+            post_filter,
+        })
+    }
+
+    /// The test of rows while decoding; `None` when no row can pass.
+    fn row_test(&self, spec: &FileReadSpec, file_fields: &[DataField]) -> Result<Option<Decoding>> {
+        let (Some(filter), Some(fields)) = (&spec.filter, &self.filter_fields) else {
+            return Ok(Some(Decoding { test: None }));
+        };
+        if !spec.exact_filter || self.post_filter.is_some() {
+            return Ok(Some(Decoding { test: None }));
+        }
+        let mapping = Mapping::new(file_fields, fields);
+        let test = FilterRows { predicate: filter.clone(), schema: arrow_schema(fields)?, mapping };
+        if test.mapping.is_constant() {
+            // every row has the same values: nulls
+            let passes = test.apply(&Rows { count: 1, columns: Vec::new(), positions: None })?;
+            let passes = passes.is_valid(0) && passes.value(0);
+            return Ok(passes.then_some(Decoding { test: None }));
+        }
+        let columns = test.mapping.columns.clone();
+        Ok(Some(Decoding { test: Some(RowTest { columns, test: Arc::new(move |rows| test.apply(rows)) }) }))
+    }
+
+    fn batch(&self, rows: &Rows) -> Result<RecordBatch> {
+        let mut columns = self.mapping.apply(&rows.columns, rows.count)?;
+        let mask = match &self.post_filter {
+            Some(filter) => Some(evaluate(&filter.predicate, &batch_of(&filter.schema, columns.clone(), rows.count)?)?),
+            None => None,
+        };
+        if self.position {
+            let positions = rows.positions.clone();
+            let positions = positions.ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"))?;
+            columns.push(Arc::new(positions));
+        }
+        let batch = batch_of(&self.schema, columns, rows.count)?;
+        match mask {
+            Some(mask) => Ok(arrow_select::filter::filter_record_batch(&batch, &mask)?),
+            None => Ok(batch),
+        }
+    }
+}
+
+/// A filter over columns of its own.
+struct FilterRows {
+    predicate: Predicate,
+    schema: SchemaRef,
+    mapping: Mapping,
+}
+
+impl FilterRows {
+    fn apply(&self, rows: &Rows) -> Result<BooleanArray> {
+        let columns = self.mapping.apply(&rows.columns, rows.count)?;
+        evaluate(&self.predicate, &batch_of(&self.schema, columns, rows.count)?)
+    }
+}
+
+/// The table fields that a filter needs: as wanted, else as the operation's schema has them.
+fn filter_fields(ctx: &TableContext, spec: &FileReadSpec, filter: &Predicate) -> Result<Vec<DataField>> {
+    let names = filter.columns();
+    let fields = names.iter().map(|name| {
+        let field = spec.fields.iter().find(|f| f.name == *name).or_else(|| ctx.schema.field(name));
+        field.cloned().ok_or_else(|| {
+            Error::new(ErrorKind::InvalidArgument, "the filter names a column that the table does not have")
+                .with("column", name)
+        })
+    });
+    fields.collect()
+}
+
+fn with_position(schema: &Schema) -> SchemaRef {
+    /// Built once per process: every batch with positions ends with this field.
+    static POSITION: OnceLock<Arc<Field>> = OnceLock::new();
+    let position = POSITION.get_or_init(|| Arc::new(Field::new(special::POSITION, Arrow::Int64, false)));
+    let fields: Vec<Arc<Field>> = schema.fields().iter().chain([position]).map(Arc::clone).collect();
+    Arc::new(Schema::new(fields))
+}
+
+fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let null_column = schema.fields().iter().zip(&columns).find(|(f, c)| !f.is_nullable() && c.null_count() > 0);
+    if let Some((field, _)) = null_column {
+        return Err(Error::new(ErrorKind::CorruptFile, "a column that is NOT NULL has null values in a data file")
+            .with("column", field.name())
+            .hint("if the column was made NOT NULL after these rows were written, make it nullable again"));
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }

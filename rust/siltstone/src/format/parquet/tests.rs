@@ -336,12 +336,14 @@ fn columns_that_the_file_lacks_are_null() {
 }
 
 #[test]
-fn a_nan_leaves_no_bounds() {
+fn a_nan_is_the_upper_bound_and_leaves_none_in_the_footer() {
     let fields = [field(0, "v", TypeKind::Double)];
     let array: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN]));
     let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![array]).unwrap();
     let (bytes, written) = write(&fields, &[batch], &options(&[]));
-    assert!(written.bounds[0].clone().unwrap().max.is_null());
+    let bounds = written.bounds[0].clone().unwrap();
+    assert_eq!(bounds.min, Datum::Double(1.0));
+    assert!(matches!(bounds.max, Datum::Double(v) if v.is_nan()));
     let reader = SerializedFileReader::new(bytes).unwrap();
     assert!(reader.metadata().row_group(0).column(0).statistics().is_some_and(|s| s.max_bytes_opt().is_none()));
 }

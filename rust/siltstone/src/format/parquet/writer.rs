@@ -28,7 +28,13 @@ use super::{
     options::ParquetWriteOptions,
     schema::{Int96As, schema_with},
 };
-use crate::{error::Result, fs::OutputFile, predicate::ColumnBounds, types::DataField};
+use crate::{
+    error::Result,
+    fs::OutputFile,
+    predicate::ColumnBounds,
+    row::Datum,
+    types::{DataField, TypeKind},
+};
 
 /// What is known of a finished file.
 #[derive(Clone, Debug)]
@@ -56,8 +62,8 @@ pub struct ParquetFileWriter {
     file: SerializedFileWriter<Box<dyn OutputFile>>,
     encoder: Option<Encoder>,
     group_rows: usize,
-    /// Whether a FLOAT or DOUBLE column has a NaN in this row group.
-    nan: Vec<bool>,
+    /// Least and greatest value of each FLOAT and DOUBLE column in this row group: the encoder leaves NaN out.
+    floats: Vec<Option<FloatRange>>,
     rows: i64,
     bounds: Vec<Option<ColumnBounds>>,
 }
@@ -88,7 +94,7 @@ impl ParquetFileWriter {
             file,
             encoder: None,
             group_rows: 0,
-            nan: vec![false; fields.len()],
+            floats: vec![None; fields.len()],
             rows: 0,
             bounds: vec![None; fields.len()],
         })
@@ -100,8 +106,8 @@ impl ParquetFileWriter {
             return Ok(());
         }
         let columns = self.encodable.columns(batch).map_err(|e| e.with("file", &self.path))?;
-        for (nan, column) in self.nan.iter_mut().zip(&columns) {
-            *nan = *nan || has_nan(column);
+        for (range, column) in self.floats.iter_mut().zip(&columns) {
+            *range = FloatRange::both(range.take(), float_range(column));
         }
         if self.group_rows == 0 {
             self.begin_row_group(&columns)?;
@@ -177,14 +183,15 @@ impl ParquetFileWriter {
         self.append(chunks).map_err(|e| writing(&self.path, e))?;
         self.rows += i64::try_from(self.group_rows).unwrap_or(0);
         self.group_rows = 0;
-        self.nan.fill(false);
+        self.floats.fill(None);
         Ok(())
     }
 
     /// INT96 columns get their true type, and columns with NaN lose bounds that leave the NaN out.
     fn adjust(&self, chunks: &mut [ArrowColumnChunk]) -> std::result::Result<(), ParquetError> {
         for (leaf, (chunk, descriptor)) in chunks.iter_mut().zip(&self.leaves).enumerate() {
-            let has_nan = self.first_leaf.iter().zip(&self.nan).any(|(first, nan)| *first == leaf && *nan);
+            let mut ranges = self.first_leaf.iter().zip(&self.floats);
+            let has_nan = ranges.any(|(first, r)| *first == leaf && r.is_some_and(|r| r.max.is_nan()));
             let int96 = descriptor.physical_type() == Physical::INT96;
             if !has_nan && !int96 {
                 continue;
@@ -213,7 +220,10 @@ impl ParquetFileWriter {
             let (Some(statistics), Some(slot)) = (statistics, self.bounds.get_mut(c)) else {
                 continue;
             };
-            let new = bounds::from_statistics(statistics, &field.data_type);
+            let mut new = bounds::from_statistics(statistics, &field.data_type);
+            if let Some(Some(range)) = self.floats.get(c) {
+                (new.min, new.max) = range.datums(&field.data_type.kind);
+            }
             *slot = Some(match slot.take() {
                 Some(old) => bounds::merge((old, self.rows), (new, group_rows)),
                 None => new,
@@ -255,18 +265,50 @@ fn with_type(
     builder.build()
 }
 
-fn has_nan(column: &ArrayRef) -> bool {
-    match column.data_type() {
-        Arrow::Float32 => {
-            let values = column.as_primitive::<Float32Type>();
-            values.values().iter().any(|v| v.is_nan()) && values.iter().flatten().any(f32::is_nan)
+/// Bounds in Java's order: -0.0 below 0.0, NaN above everything.
+#[derive(Clone, Copy, Debug)]
+struct FloatRange {
+    min: f64,
+    max: f64,
+}
+
+impl FloatRange {
+    fn both(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(Self { min: least(a.min, b.min), max: greatest(a.max, b.max) }),
+            (a, b) => a.or(b),
         }
-        Arrow::Float64 => {
-            let values = column.as_primitive::<Float64Type>();
-            values.values().iter().any(|v| v.is_nan()) && values.iter().flatten().any(f64::is_nan)
-        }
-        _ => false,
     }
+
+    #[allow(clippy::cast_possible_truncation, reason = "a FLOAT that was widened")]
+    fn datums(self, kind: &TypeKind) -> (Datum, Datum) {
+        match kind {
+            TypeKind::Float => (Datum::Float(self.min as f32), Datum::Float(self.max as f32)),
+            _ => (Datum::Double(self.min), Datum::Double(self.max)),
+        }
+    }
+}
+
+fn least(a: f64, b: f64) -> f64 {
+    if b.is_nan() || a.total_cmp(&b).is_lt() { a } else { b }
+}
+
+fn greatest(a: f64, b: f64) -> f64 {
+    if b.is_nan() || (!a.is_nan() && a.total_cmp(&b).is_lt()) { b } else { a }
+}
+
+fn float_range(column: &ArrayRef) -> Option<FloatRange> {
+    match column.data_type() {
+        Arrow::Float32 => range_of(column.as_primitive::<Float32Type>().iter().flatten().map(f64::from)),
+        Arrow::Float64 => range_of(column.as_primitive::<Float64Type>().iter().flatten()),
+        _ => None,
+    }
+}
+
+fn range_of(mut values: impl Iterator<Item = f64>) -> Option<FloatRange> {
+    let first = values.next()?;
+    let start = FloatRange { min: first, max: first };
+    Some(values.fold(start, |r, v| FloatRange { min: least(v, r.min), max: greatest(v, r.max) }))
 }
 
 impl std::fmt::Debug for ParquetFileWriter {
