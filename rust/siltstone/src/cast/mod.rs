@@ -26,7 +26,7 @@ pub fn cast_array(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<Ar
     if from.kind == to.kind {
         return Ok(ArrayRef::clone(array));
     }
-    if let Some(cast) = number::cast_numbers(array, &from.kind, &to.kind)? {
+    if let Some(cast) = number::cast_numbers(array, &from.kind, &to.kind) {
         return Ok(cast);
     }
     let cast = value::value_cast(&from.kind, &to.kind).ok_or_else(|| unsupported(&from.kind, &to.kind))?;

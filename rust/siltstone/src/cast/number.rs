@@ -14,7 +14,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType as Arrow;
 
-use crate::{error::Result, types::TypeKind};
+use crate::types::TypeKind;
 
 /// A number on its way from one primitive type to another.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ impl Number {
 }
 
 /// The cast array when both types are primitive numbers.
-pub(super) fn cast_numbers(array: &ArrayRef, from: &TypeKind, to: &TypeKind) -> Result<Option<ArrayRef>> {
+pub(super) fn cast_numbers(array: &ArrayRef, from: &TypeKind, to: &TypeKind) -> Option<ArrayRef> {
     let primitive = |kind: &TypeKind| {
         matches!(
             kind,
@@ -73,9 +73,9 @@ pub(super) fn cast_numbers(array: &ArrayRef, from: &TypeKind, to: &TypeKind) -> 
         )
     };
     if !primitive(from) || !primitive(to) {
-        return Ok(None);
+        return None;
     }
-    Ok(match array.data_type() {
+    match array.data_type() {
         Arrow::Int8 => from_numbers(array.as_primitive::<Int8Type>(), to, |v| Number::Whole(i64::from(v))),
         Arrow::Int16 => from_numbers(array.as_primitive::<Int16Type>(), to, |v| Number::Whole(i64::from(v))),
         Arrow::Int32 => from_numbers(array.as_primitive::<Int32Type>(), to, |v| Number::Whole(i64::from(v))),
@@ -83,7 +83,7 @@ pub(super) fn cast_numbers(array: &ArrayRef, from: &TypeKind, to: &TypeKind) -> 
         Arrow::Float32 => from_numbers(array.as_primitive::<Float32Type>(), to, Number::Single),
         Arrow::Float64 => from_numbers(array.as_primitive::<Float64Type>(), to, Number::Real),
         _ => None,
-    })
+    }
 }
 
 fn from_numbers<T: ArrowPrimitiveType>(

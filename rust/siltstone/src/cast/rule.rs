@@ -102,8 +102,7 @@ fn explicit(from: Family, to: Family) -> bool {
         F::TinyInt | F::SmallInt | F::Int | F::BigInt | F::Float | F::Double | F::Decimal => {
             number || text || timestamp || from == F::Boolean
         }
-        F::Date => timestamp || text,
-        F::Time => timestamp || text,
+        F::Date | F::Time => timestamp || text,
         F::Timestamp | F::LocalZoned => timestamp || text || number || matches!(from, F::Date | F::Time),
         F::Constructed | F::Other => false,
     }

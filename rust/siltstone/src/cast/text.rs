@@ -14,7 +14,9 @@ pub(super) fn fit(text: String, to: &TypeKind) -> Datum {
     };
     let n = usize::try_from(*n).unwrap_or(usize::MAX);
     // a text of at most n bytes has at most n characters
-    if text.len() > n && let Some((end, _)) = text.char_indices().nth(n) {
+    if text.len() > n
+        && let Some((end, _)) = text.char_indices().nth(n)
+    {
         return Datum::String(text.get(..end).unwrap_or_default().to_owned());
     }
     let missing = n.saturating_sub(text.chars().count());
@@ -38,8 +40,11 @@ pub(super) fn from_bytes(value: Datum) -> Result<Datum> {
 pub(super) fn parse(text: &str, to: &TypeKind) -> Result<Datum> {
     let no_value = || {
         let t = DataType::new(to.clone());
-        Error::new(ErrorKind::SchemaMismatch, format!("the text '{text}' is not a value of {t}, which its column became"))
-            .hint("read with the older schema (time travel), or change the column back")
+        Error::new(
+            ErrorKind::SchemaMismatch,
+            format!("the text '{text}' is not a value of {t}, which its column became"),
+        )
+        .hint("read with the older schema (time travel), or change the column back")
     };
     parse_value(text, to).ok_or_else(no_value)
 }

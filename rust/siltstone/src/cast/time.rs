@@ -107,7 +107,8 @@ pub(super) fn local_to_instant(value: &Datum) -> Option<Datum> {
 
 /// Digits beyond the target's precision are cut.
 fn timestamp_to_timestamp(value: Datum, from: &TypeKind, to: &TypeKind) -> Result<Datum> {
-    let (local, zoned) = (|k: &TypeKind| matches!(k, TypeKind::Timestamp(_)), |k: &TypeKind| !matches!(k, TypeKind::Timestamp(_)));
+    let (local, zoned) =
+        (|k: &TypeKind| matches!(k, TypeKind::Timestamp(_)), |k: &TypeKind| !matches!(k, TypeKind::Timestamp(_)));
     let value = if local(from) && zoned(to) {
         local_to_instant(&value).ok_or_else(out_of_range)?
     } else if zoned(from) && local(to) {

@@ -18,8 +18,10 @@ pub(super) fn value_cast(from: &TypeKind, to: &TypeKind) -> Option<ValueCast> {
     use TypeKind as K;
     Some(match (from, to) {
         (K::Char(_) | K::VarChar(_), K::Char(_) | K::VarChar(_)) => |v, _, to| Ok(text::fit(string(v)?, to)),
-        (K::TinyInt | K::SmallInt | K::Int | K::BigInt | K::Float | K::Double | K::Boolean, K::Char(_) | K::VarChar(_))
-        | (K::Decimal { .. }, K::Char(_) | K::VarChar(_)) => |v, from, to| Ok(text::fit(text::of(&v, from), to)),
+        (
+            K::TinyInt | K::SmallInt | K::Int | K::BigInt | K::Float | K::Double | K::Boolean | K::Decimal { .. },
+            K::Char(_) | K::VarChar(_),
+        ) => |v, from, to| Ok(text::fit(text::of(&v, from), to)),
         (K::Date | K::Time(_) | K::Timestamp(_) | K::LocalZonedTimestamp(_), K::VarChar(MAX_LENGTH)) => {
             |v, from, to| Ok(text::fit(text::of(&time::shown(v, from), from), to))
         }
@@ -54,10 +56,7 @@ pub(super) fn value_cast(from: &TypeKind, to: &TypeKind) -> Option<ValueCast> {
         (K::Float | K::Double, K::Decimal { .. }) => |v, _, to| real_to_decimal(&v, to),
         (K::Decimal { .. }, K::Decimal { .. }) => decimal_to_decimal,
         (K::Decimal { .. }, K::TinyInt | K::SmallInt | K::Int | K::BigInt | K::Float | K::Double) => decimal_to_number,
-        (K::Timestamp(_) | K::LocalZonedTimestamp(_), _)
-        | (_, K::Timestamp(_) | K::LocalZonedTimestamp(_))
-        | (K::Date | K::Time(_), _) => return time::value_cast(from, to),
-        _ => return None,
+        _ => return time::value_cast(from, to),
     })
 }
 

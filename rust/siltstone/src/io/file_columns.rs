@@ -54,7 +54,8 @@ impl FileColumns {
         let first_value = fields.len();
         fields.extend(table.iter().cloned());
         sources.extend(0..table.len());
-        let keys = if thin { key_sources.iter().map(|i| first_value + i).collect() } else { (0..key_sources.len()).collect() };
+        let keys =
+            if thin { key_sources.iter().map(|i| first_value + i).collect() } else { (0..key_sources.len()).collect() };
         let thin_keys: &[&str] = if thin { &key_names } else { &[] };
         let modes = modes(ctx, spec, &fields, first_value, thin_keys)?;
         Ok(Self {
@@ -81,9 +82,8 @@ impl FileColumns {
         }
         let columns: Vec<ArrayRef> =
             self.sources.iter().filter_map(|i| batch.columns().get(*i)).map(Arc::clone).collect();
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(|e| {
-            Error::new(ErrorKind::SchemaMismatch, "rows do not fit the table's columns").caused_by(e)
-        })
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|e| Error::new(ErrorKind::SchemaMismatch, "rows do not fit the table's columns").caused_by(e))
     }
 
     /// `_KEY_STATS`, `_VALUE_STATS` and `_VALUE_STATS_COLS` from the bounds of the file's columns.

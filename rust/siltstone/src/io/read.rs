@@ -69,7 +69,9 @@ pub fn read_data_file(
 fn check_format(name: &str) -> Result<()> {
     match format_of(name) {
         Some("parquet") => Ok(()),
-        Some(format) => Err(Error::unsupported(format!("reading data files in the format '{format}'")).with("file", name)),
+        Some(format) => {
+            Err(Error::unsupported(format!("reading data files in the format '{format}'")).with("file", name))
+        }
         None => Err(Error::unsupported("a data file whose name does not tell its format").with("file", name)),
     }
 }
@@ -81,7 +83,8 @@ fn broken_size(file: &DataFileMeta, path: &str) -> Error {
 
 /// The fields that the file was written with.
 fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<Vec<DataField>> {
-    let schema = if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
+    let schema =
+        if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
     let mut fields = match &file.write_cols {
         None => schema.fields.clone(),
         Some(written) => schema.fields.iter().filter(|f| written.contains(&f.name)).cloned().collect(),
@@ -125,9 +128,9 @@ impl Reading {
             Some(filter) => Some(filter_fields(ctx, spec, filter)?),
             None => None,
         };
-        let covered = filter_fields.as_ref().is_some_and(|fields| {
-            fields.len() == spec.fields.len() && fields.iter().all(|f| spec.fields.contains(f))
-        });
+        let covered = filter_fields
+            .as_ref()
+            .is_some_and(|fields| fields.len() == spec.fields.len() && fields.iter().all(|f| spec.fields.contains(f)));
         let post_filter = match &spec.filter {
             Some(filter) if spec.exact_filter && covered => {
                 Some(PostFilter { predicate: filter.clone(), schema: Arc::clone(&schema) })

@@ -233,7 +233,10 @@ impl RollingWriter {
 
 impl std::fmt::Debug for RollingWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RollingWriter").field("directory", &self.directory).field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("RollingWriter")
+            .field("directory", &self.directory)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
     }
 }
 

@@ -62,9 +62,10 @@ impl Table {
 
     /// Entries that add a Parquet file that is there.
     fn parquet_files(&self) -> Vec<ManifestEntry> {
-        let manifests = self.fixture.files.iter().filter(|(path, _)| {
-            path.strip_prefix("manifest/manifest-").is_some_and(|name| !name.starts_with("list"))
-        });
+        let manifests =
+            self.fixture.files.iter().filter(|(path, _)| {
+                path.strip_prefix("manifest/manifest-").is_some_and(|name| !name.starts_with("list"))
+            });
         let entries = manifests.flat_map(|(path, bytes)| decode_manifest(path, bytes).unwrap_or_default());
         let mut entries: Vec<ManifestEntry> = entries
             .filter(|e| e.kind == EntryKind::Add && e.file.file_name.ends_with(".parquet"))
@@ -104,7 +105,8 @@ fn every_file_reads_under_its_own_schema_within_its_bounds() {
             let batches = batches.unwrap_or_else(|e| panic!("{what}: {e}"));
             let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
             assert_eq!(rows, usize::try_from(entry.file.row_count).unwrap(), "{what}");
-            let positions = batches.iter().flat_map(|b| b.columns().last().unwrap().as_primitive::<Int64Type>().values());
+            let positions =
+                batches.iter().flat_map(|b| b.columns().last().unwrap().as_primitive::<Int64Type>().values());
             assert!(positions.copied().eq(0..entry.file.row_count), "{what}");
             within_bounds(&what, schema, &entry.file, &batches);
             files += 1;
@@ -173,7 +175,9 @@ fn described(file: &DataFileMeta) -> DataFileMeta {
 #[test]
 fn files_written_again_have_the_metadata_that_java_wrote() {
     let mut files = 0;
-    for table in Table::all().iter().filter(|t| t.fixture.writer().contains("1.4.2")) {
+    // row tracking numbers rows by snapshot, which we refuse to write
+    let ours = |t: &&Table| t.fixture.writer().contains("1.4.2") && t.fixture.name != "append_row_tracking";
+    for table in Table::all().iter().filter(ours) {
         for entry in table.parquet_files() {
             let what = format!("{} {}", table.fixture.name, entry.file.file_name);
             let schema = table.schema(entry.file.schema_id);
@@ -212,17 +216,20 @@ fn a_filter_gives_the_same_rows_whether_its_column_is_wanted_or_not() {
     let entry = &table.parquet_files()[0];
     let schema = table.schema(entry.file.schema_id);
     let ctx = table.context(schema);
-    let number = schema.fields.iter().position(|f| is_whole(f)).unwrap();
+    let number = schema.fields.iter().position(is_whole).unwrap();
     let all = read(&ctx, entry, &everything(schema)).unwrap();
     let values = ids(&all, number);
-    let middle = { let mut v = values.clone(); v.sort_unstable(); v[v.len() / 2] };
+    let middle = {
+        let mut v = values.clone();
+        v.sort_unstable();
+        v[v.len() / 2]
+    };
     let expected: Vec<i64> = (0..).zip(&values).filter(|(_, v)| **v >= middle).map(|(row, _)| row).collect();
     let literal = match schema.fields[number].data_type.kind {
         siltstone::types::TypeKind::Int => Datum::Int(i32::try_from(middle).unwrap()),
         _ => Datum::BigInt(middle),
     };
-    let filter =
-        Predicate::Compare { column: schema.fields[number].name.clone(), op: CompareOp::GtEq, value: literal };
+    let filter = Predicate::Compare { column: schema.fields[number].name.clone(), op: CompareOp::GtEq, value: literal };
     let others: Vec<DataField> = schema.fields.iter().filter(|f| f.id != schema.fields[number].id).cloned().collect();
     for fields in [schema.fields.clone(), vec![schema.fields[number].clone()], others, Vec::new()] {
         let spec = FileReadSpec {

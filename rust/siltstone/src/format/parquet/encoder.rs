@@ -107,6 +107,20 @@ struct Helper {
     thread: JoinHandle<()>,
 }
 
+/// Helpers of all writers of this process: more than cores would only cost memory.
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes one of the process's helpers; `false` when all are taken.
+fn take_helper() -> bool {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let more = |taken: usize| (cores > 1 && taken < cores).then_some(taken + 1);
+    HELPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+}
+
+fn return_helper() {
+    HELPERS.fetch_sub(1, Ordering::Relaxed);
+}
+
 /// Encodes row groups.
 pub(crate) struct Encoder {
     path: String,
@@ -137,8 +151,8 @@ impl Encoder {
     }
 
     /// Takes rows in: one array per column.
-    pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
-        self.rows += columns.first().map_or(0, |c| c.len());
+    pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) {
+        self.rows += columns.first().map_or(0, Array::len);
         let mut columns = columns.into_iter();
         for (lane, width) in self.lanes.iter().zip(&self.widths) {
             lock(&lane.queue).push_back(columns.by_ref().take(*width).collect());
@@ -158,7 +172,7 @@ impl Encoder {
     }
 
     /// Works beside the helper until few enough slices wait.
-    fn help_until(&self, limit: usize) -> Result<()> {
+    fn help_until(&self, limit: usize) {
         while self.lanes.iter().map(Lane::waiting).sum::<usize>() > limit {
             let progressed = self.lanes.iter().any(Lane::try_step);
             if !progressed && let Some(lane) = self.lanes.iter().max_by_key(|l| l.waiting()) {
@@ -166,7 +180,6 @@ impl Encoder {
                 lane.step(&mut encoding);
             }
         }
-        Ok(())
     }
 
     /// Expected size of the row group so far.
@@ -208,12 +221,16 @@ impl Drop for Encoder {
         if let Some(Helper { wake, thread }) = self.helper.take() {
             drop(wake);
             let _ = thread.join();
+            return_helper();
         }
     }
 }
 
 /// A thread that encodes whenever something waits. Without it (no thread to be had) the caller does all.
 fn start(lanes: &Arc<Vec<Lane>>) -> Option<Helper> {
+    if !take_helper() {
+        return None;
+    }
     let (wake, wakened): (Sender<()>, Receiver<()>) = unbounded();
     let lanes = Arc::clone(lanes);
     let work = move || {
@@ -221,8 +238,14 @@ fn start(lanes: &Arc<Vec<Lane>>) -> Option<Helper> {
             lanes.iter().any(Lane::try_step);
         }
     };
-    let thread = std::thread::Builder::new().name("siltstone-encode".to_owned()).spawn(work).ok()?;
-    Some(Helper { wake, thread })
+    let thread = std::thread::Builder::new().name("siltstone-encode".to_owned()).spawn(work);
+    match thread {
+        Ok(thread) => Some(Helper { wake, thread }),
+        Err(_) => {
+            return_helper();
+            None
+        }
+    }
 }
 
 /// Numbers of neighbouring columns per lane, of about equal weight.

@@ -28,7 +28,7 @@ mod writer;
 
 pub use options::ParquetWriteOptions;
 pub use prune::{Prune, PruneColumn};
-pub use reader::{ParquetBatches, ParquetFile, ParquetRead, RowTest, Rows};
+pub use reader::{ParquetBatches, ParquetFile, ParquetRead, RowTest, Rows, TestRows};
 pub use schema::parquet_schema;
 pub use writer::{ParquetFileWriter, WrittenFile};
 

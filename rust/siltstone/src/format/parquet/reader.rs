@@ -39,13 +39,16 @@ use crate::{
 
 type Decoded<T> = std::result::Result<T, ParquetError>;
 
+/// Says of each row whether it stays.
+pub type TestRows = Arc<dyn Fn(&Rows) -> Result<BooleanArray> + Send + Sync>;
+
 /// A condition on rows: its columns, which come in this order, and the test.
 #[derive(Clone)]
 pub struct RowTest {
     /// Columns as the file has them.
     pub columns: Vec<DataField>,
     /// Which rows stay; null drops a row.
-    pub test: Arc<dyn Fn(&Rows) -> Result<BooleanArray> + Send + Sync>,
+    pub test: TestRows,
 }
 
 /// What to read of a file.
@@ -340,7 +343,10 @@ impl Iterator for ParquetBatches {
 
 impl std::fmt::Debug for ParquetFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParquetFile").field("path", &self.chunks.path()).field("rows", &self.rows()).finish()
+        f.debug_struct("ParquetFile")
+            .field("path", &self.chunks.path())
+            .field("rows", &self.rows())
+            .finish_non_exhaustive()
     }
 }
 

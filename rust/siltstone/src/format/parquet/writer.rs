@@ -114,7 +114,7 @@ impl ParquetFileWriter {
         }
         self.group_rows += batch.num_rows();
         if let Some(encoder) = &mut self.encoder {
-            encoder.write(columns)?;
+            encoder.write(columns);
             if u64::try_from(encoder.encoded_bytes()).unwrap_or(u64::MAX) >= self.options.block_size {
                 self.end_row_group()?;
             }
