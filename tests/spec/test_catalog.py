@@ -21,7 +21,7 @@ def test_databases_and_tables_come_and_go(tmp_path):
     assert cat.tables("shop") == ["orders"]
     cat.rename_table("shop.orders", "shop.old")
     assert cat.tables("shop") == ["old"]
-    with pytest.raises(e.CatalogError):
+    with pytest.raises(e.SiltstoneError, match="not empty"):
         cat.drop_database("shop")
     cat.drop_table("shop.old")
     cat.drop_table("shop.old", if_exists=True)
