@@ -13,6 +13,7 @@ mod layers;
 mod metadata;
 mod mutated_bytes;
 mod schemas;
+mod sizes;
 mod table_rows;
 mod vectors;
 mod watched_memory;
