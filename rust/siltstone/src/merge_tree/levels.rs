@@ -1,9 +1,150 @@
-//! The files of one bucket, level by level (semantics a.1).
+//! The files of one bucket, level by level (semantics a.1; `Levels`).
 
-use crate::manifest::DataFileMeta;
+use std::cmp::Reverse;
+
+use super::{LevelSortedRun, SortedRun, interval::compare_keys};
+use crate::{
+    Result,
+    manifest::DataFileMeta,
+    row::{BinaryRow, Datum},
+    types::DataType,
+};
 
 /// Level 0 files, newest first, and one run for each level above.
 #[derive(Clone, Debug)]
 pub struct Levels {
+    key_types: Vec<DataType>,
     level0: Vec<DataFileMeta>,
+    /// `upper[n]` is level `n + 1`
+    upper: Vec<SortedRun>,
+}
+
+impl Levels {
+    /// The tree of some live files with at least `num_levels` levels (never fewer than 2).
+    pub fn new(files: &[DataFileMeta], num_levels: i32, key_types: Vec<DataType>) -> Result<Self> {
+        let highest = files.iter().map(|f| f.level).max().unwrap_or(0);
+        let levels = num_levels.max(highest.saturating_add(1)).max(2);
+        let upper = vec![SortedRun::default(); usize::try_from(levels - 1).unwrap_or(1)];
+        let mut tree = Self { key_types, level0: Vec::new(), upper };
+        tree.add(files)?;
+        Ok(tree)
+    }
+
+    /// The level that only full compactions write.
+    pub fn max_level(&self) -> i32 {
+        i32::try_from(self.upper.len()).unwrap_or(i32::MAX)
+    }
+
+    /// The highest level with a file; 0 when none has.
+    pub fn highest_non_empty(&self) -> i32 {
+        let at = self.upper.iter().rposition(|run| !run.files.is_empty());
+        at.map_or(0, |at| i32::try_from(at + 1).unwrap_or(i32::MAX))
+    }
+
+    /// Every level 0 file counts as a run, and every level above that has files.
+    pub fn number_of_sorted_runs(&self) -> usize {
+        self.level0.len() + self.upper.iter().filter(|run| !run.files.is_empty()).count()
+    }
+
+    /// Runs as compaction sees them: level 0 newest first, then the levels above.
+    pub fn runs(&self) -> Vec<LevelSortedRun> {
+        let zero = self.level0.iter().map(|f| LevelSortedRun { level: 0, run: SortedRun::single(f.clone()) });
+        let above = self.upper.iter().zip(1..).filter(|(run, _)| !run.files.is_empty());
+        zero.chain(above.map(|(run, level)| LevelSortedRun { level, run: run.clone() })).collect()
+    }
+
+    /// All files.
+    pub fn files(&self) -> Vec<DataFileMeta> {
+        let above = self.upper.iter().flat_map(|run| &run.files);
+        self.level0.iter().chain(above).cloned().collect()
+    }
+
+    /// Adds a file that was flushed.
+    pub fn add_level0(&mut self, file: DataFileMeta) {
+        self.level0.push(file);
+        self.sort_level0();
+    }
+
+    /// Replaces the inputs of a compaction by its outputs. An upgraded file is both, at different levels.
+    pub fn update(&mut self, before: &[DataFileMeta], after: &[DataFileMeta]) -> Result<()> {
+        let gone = |f: &DataFileMeta| before.iter().any(|b| b.level == f.level && b.file_name == f.file_name);
+        self.level0.retain(|f| !gone(f));
+        for run in &mut self.upper {
+            run.files.retain(|f| !gone(f));
+        }
+        self.add(after)
+    }
+
+    fn add(&mut self, files: &[DataFileMeta]) -> Result<()> {
+        for file in files {
+            let level = usize::try_from(file.level).unwrap_or(0);
+            match level.checked_sub(1).and_then(|at| self.upper.get_mut(at)) {
+                Some(run) => run.files.push(file.clone()),
+                None => self.level0.push(file.clone()),
+            }
+        }
+        self.sort_level0();
+        for run in &mut self.upper {
+            sort_run(run, &self.key_types)?;
+        }
+        Ok(())
+    }
+
+    /// Newest first: larger largest sequence number, then smaller smallest one, then older, then by name.
+    fn sort_level0(&mut self) {
+        self.level0.sort_by(|a, b| {
+            let order = |f: &DataFileMeta| (Reverse(f.max_sequence_number), f.min_sequence_number, f.creation_time);
+            order(a).cmp(&order(b)).then_with(|| a.file_name.cmp(&b.file_name))
+        });
+    }
+}
+
+fn sort_run(run: &mut SortedRun, types: &[DataType]) -> Result<()> {
+    let mut keyed = Vec::with_capacity(run.files.len());
+    for file in std::mem::take(&mut run.files) {
+        let key: Vec<Datum> = BinaryRow::from_serialized(&file.min_key)
+            .and_then(|row| row.datums(types))
+            .map_err(|e| e.with("file", &file.file_name))?;
+        keyed.push((key, file));
+    }
+    keyed.sort_by(|(a, _), (b, _)| compare_keys(a, b));
+    run.files = keyed.into_iter().map(|(_, file)| file).collect();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{merge_tree::testing::file, types::TypeKind};
+
+    fn levels(files: &[DataFileMeta]) -> Levels {
+        Levels::new(files, 4, vec![DataType::not_null(TypeKind::Int)]).unwrap()
+    }
+
+    #[test]
+    fn runs_are_level_zero_newest_first_then_upwards() {
+        let mut old = file("old", 0, 1, 1, 2);
+        old.max_sequence_number = 3;
+        let mut new = file("new", 0, 1, 1, 2);
+        new.max_sequence_number = 9;
+        let tree = levels(&[old, file("b", 2, 1, 5, 6), file("a", 2, 1, 1, 2), new]);
+        let names: Vec<Vec<String>> =
+            tree.runs().into_iter().map(|r| r.run.files.into_iter().map(|f| f.file_name).collect()).collect();
+        assert_eq!(names, [vec!["new"], vec!["old"], vec!["a", "b"]]);
+        assert_eq!((tree.number_of_sorted_runs(), tree.highest_non_empty(), tree.max_level()), (3, 2, 3));
+    }
+
+    #[test]
+    fn an_upgrade_moves_a_file_between_levels() {
+        let before = file("f", 0, 1, 1, 2);
+        let mut tree = levels(std::slice::from_ref(&before));
+        let after = DataFileMeta { level: 3, ..before.clone() };
+        tree.update(&[before], &[after]).unwrap();
+        assert_eq!((tree.files().len(), tree.highest_non_empty()), (1, 3));
+    }
+
+    #[test]
+    fn a_tree_has_as_many_levels_as_its_files_need() {
+        assert_eq!(levels(&[file("f", 7, 1, 1, 2)]).max_level(), 7);
+    }
 }

@@ -16,10 +16,12 @@ mod buffer;
 pub mod compact;
 mod interval;
 mod levels;
-mod merge;
+pub(crate) mod merge;
 pub mod merge_function;
 mod read;
 mod sorted_run;
+#[cfg(test)]
+mod testing;
 mod writer;
 
 pub use buffer::{WriteBuffer, WriteBufferOptions};

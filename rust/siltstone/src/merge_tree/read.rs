@@ -1,12 +1,21 @@
 //! Reading the files of a bucket merged: sections one after another.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+
+use super::{
+    SortedRun, interval_partition,
+    merge::{MergeOptions, SpillOptions, merge, read_ahead, row_kinds},
+    merge_function::{MergeFunction, for_table},
+};
 use crate::{
-    Error, ErrorKind, Result,
-    io::{BatchStream, KvLayout, TableContext},
+    Result,
+    io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
     manifest::DataFileMeta,
     predicate::Predicate,
+    types::DataType,
 };
 
 /// How to read merged rows.
@@ -43,6 +52,106 @@ pub fn read_merged(
     layout: &KvLayout,
     options: MergeReadOptions,
 ) -> Result<BatchStream> {
-    let _ = (ctx, partition, bucket, files, layout, options);
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+    let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+    let sections = interval_partition(files, &key_types)?;
+    let reader = SectionReader {
+        ctx: ctx.clone(),
+        partition: partition.to_vec(),
+        bucket,
+        layout: layout.clone(),
+        function: for_table(ctx)?,
+        options,
+    };
+    Ok(reader.read(sections))
+}
+
+/// Opens sections when their turn comes.
+pub(super) struct SectionReader {
+    pub(super) ctx: TableContext,
+    pub(super) partition: Vec<u8>,
+    pub(super) bucket: i32,
+    pub(super) layout: KvLayout,
+    pub(super) function: Arc<dyn MergeFunction>,
+    pub(super) options: MergeReadOptions,
+}
+
+impl SectionReader {
+    /// All sections, one after another.
+    pub(super) fn read(self, sections: Vec<Vec<SortedRun>>) -> BatchStream {
+        let reader = Arc::new(self);
+        Box::new(sections.into_iter().flat_map(move |section| opened(SectionReader::section(&reader, section))))
+    }
+
+    fn section(reader: &Arc<Self>, section: Vec<SortedRun>) -> Result<BatchStream> {
+        let single = section.len() == 1;
+        let filter = if single { reader.single_filter() } else { reader.options.key_filter.clone() };
+        let mut runs: Vec<BatchStream> =
+            section.into_iter().map(|run| Self::run(reader, run, filter.clone())).collect();
+        if single && let Some(run) = runs.pop() {
+            let run = if reader.options.threads > 0 { read_ahead(run, 2) } else { run };
+            return Ok(if reader.options.drop_deletes { reader.without_retracts(run) } else { run });
+        }
+        merge(runs, &reader.layout, Arc::clone(&reader.function), reader.merge_options())
+    }
+
+    /// Both conditions: nothing is merged, so a row that does not satisfy them hides nothing.
+    fn single_filter(&self) -> Option<Predicate> {
+        match (&self.options.key_filter, &self.options.value_filter) {
+            (Some(key), Some(value)) => Some(Predicate::And(vec![key.clone(), value.clone()])),
+            (key, value) => key.clone().or_else(|| value.clone()),
+        }
+    }
+
+    /// The files of a run, one after another.
+    fn run(reader: &Arc<Self>, run: SortedRun, filter: Option<Predicate>) -> BatchStream {
+        let reader = Arc::clone(reader);
+        Box::new(run.files.into_iter().flat_map(move |file| opened(reader.file(&file, filter.clone()))))
+    }
+
+    fn file(&self, file: &DataFileMeta, filter: Option<Predicate>) -> Result<BatchStream> {
+        let spec = FileReadSpec {
+            system: true,
+            filter,
+            batch_rows: self.options.batch_rows,
+            ..FileReadSpec::new(self.layout.fields.clone())
+        };
+        read_data_file(&self.ctx, &self.partition, self.bucket, file, &spec)
+    }
+
+    fn merge_options(&self) -> MergeOptions {
+        let o = &self.ctx.options;
+        let max_fan_in = o.sort_spill_threshold.unwrap_or(o.num_sorted_run_stop_trigger + 1).max(2);
+        let spill = self.options.spill_dir.clone().map(|dir| SpillOptions {
+            dir,
+            compress: o.spill_compression != "none",
+            max_fan_in,
+        });
+        MergeOptions {
+            batch_rows: self.options.batch_rows,
+            drop_deletes: self.options.drop_deletes,
+            unique_inputs: true,
+            threads: self.options.threads,
+            spill,
+        }
+    }
+
+    fn without_retracts(&self, stream: BatchStream) -> BatchStream {
+        let kind = self.layout.kind_index();
+        Box::new(stream.map(move |batch| drop_retracts(batch?, kind)))
+    }
+}
+
+/// A stream that could not be opened is one error.
+fn opened(stream: Result<BatchStream>) -> BatchStream {
+    stream.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+}
+
+/// The rows of kind +I and +U.
+fn drop_retracts(batch: RecordBatch, kind: usize) -> Result<RecordBatch> {
+    let kinds = row_kinds(&batch, kind)?;
+    if kinds.values().iter().fold(0, |all, k| all | k) & 1 == 0 {
+        return Ok(batch);
+    }
+    let keep: BooleanArray = kinds.values().iter().map(|k| Some(k & 1 == 0)).collect();
+    Ok(filter_record_batch(&batch, &keep)?)
 }

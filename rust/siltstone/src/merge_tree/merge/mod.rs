@@ -1,23 +1,37 @@
-//! The k-way merge: sorted batch streams in, one sorted and merged batch stream out.
+//! The k-way merge: sorted batch streams in, one sorted and merged batch stream out, in bounded memory.
+//!
+//! [`kernel`] is the loop, [`key`] says how keys are compared, [`slot`] how equal keys are ordered, [`assembler`]
+//! applies the engine and builds batches, [`ahead`] puts decoding on other threads, [`spill`] keeps the number of open
+//! inputs small.
 
-use std::{path::PathBuf, sync::Arc};
+pub(crate) mod ahead;
+pub(crate) mod assembler;
+mod kernel;
+pub(crate) mod key;
+pub(crate) mod slot;
+pub(crate) mod spill;
+#[cfg(test)]
+mod tests;
+mod tree;
 
-use super::merge_function::MergeFunction;
+use std::sync::Arc;
+
+use arrow_array::{Array, Int8Array, RecordBatch, cast::AsArray, types::Int8Type};
+
+pub use ahead::read_ahead;
+pub use spill::SpillOptions;
+
+use self::{
+    ahead::Decoders,
+    kernel::Kernel,
+    key::{KeyShape, with_codec},
+    spill::SpilledRun,
+};
+use super::merge_function::{Choice, Computed, Groups, MergeFunction};
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, KvLayout},
 };
-
-/// Where sorted runs go when they do not fit in memory or are too many to be open at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpillOptions {
-    /// A local folder; it is created when needed, and files in it are deleted after use.
-    pub dir: PathBuf,
-    /// Compress spilled batches with zstd.
-    pub compress: bool,
-    /// Runs that one merge reads at once.
-    pub max_fan_in: usize,
-}
 
 /// How to merge.
 #[derive(Clone, Debug)]
@@ -40,19 +54,87 @@ impl Default for MergeOptions {
     }
 }
 
-/// Merges streams of key-value batches, each sorted by key, into one; runs on the thread that pulls.
+/// Merges streams of key-value batches, each sorted by key (and equal keys in merge order), into one. The work
+/// happens on the thread that pulls; see [`read_ahead`].
 pub fn merge(
+    mut inputs: Vec<BatchStream>,
+    layout: &KvLayout,
+    function: Arc<dyn MergeFunction>,
+    mut options: MergeOptions,
+) -> Result<BatchStream> {
+    if let Some(spill) = options.spill.take() {
+        limit_inputs(&mut inputs, layout, &function, &mut options, &spill)?;
+    }
+    let decoders = Decoders::new(options.threads.min(inputs.len()));
+    let inputs = inputs.into_iter().map(|stream| decoders.attach(stream)).collect();
+    merge_inputs(inputs, layout, function, &options)
+}
+
+fn merge_inputs(
     inputs: Vec<BatchStream>,
     layout: &KvLayout,
     function: Arc<dyn MergeFunction>,
-    options: MergeOptions,
+    options: &MergeOptions,
 ) -> Result<BatchStream> {
-    let _ = (inputs, layout, function, options);
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+    let shape = KeyShape::of(layout)?;
+    Ok(with_codec!(shape, layout, |codec| Box::new(Kernel::new(codec, inputs, layout, function, options)?)))
 }
 
-/// Runs a stream on a thread of its own, at most `depth` batches ahead of the reader.
-pub fn read_ahead(stream: BatchStream, depth: usize) -> BatchStream {
-    let _ = depth;
-    stream
+/// Merges the last inputs into spilled runs until at most `max_fan_in` are left. An engine that is not associative
+/// gets its records unmerged, only sorted.
+fn limit_inputs(
+    inputs: &mut Vec<BatchStream>,
+    layout: &KvLayout,
+    function: &Arc<dyn MergeFunction>,
+    options: &mut MergeOptions,
+    spill: &SpillOptions,
+) -> Result<()> {
+    let limit = spill.max_fan_in.max(2);
+    let schema = layout.arrow_schema()?;
+    let mut spilled = Vec::new();
+    while inputs.len() + spilled.len() > limit {
+        // runs read from disk are not merged again while others are left
+        let excess = inputs.len() + spilled.len() - limit + 1;
+        let take = excess.clamp(2, limit).min(inputs.len());
+        let part = inputs.split_off(inputs.len() - take);
+        if part.is_empty() {
+            break;
+        }
+        let step = MergeOptions { drop_deletes: false, spill: None, batch_rows: 4096, ..options.clone() };
+        let merged = merge_inputs(part, layout, intermediate(function), &step)?;
+        let run = SpilledRun::write(read_ahead(merged, 2), &schema, spill)?;
+        spilled.push(run.read()?);
+    }
+    if !spilled.is_empty() {
+        options.unique_inputs = options.unique_inputs && function.associative();
+    }
+    inputs.append(&mut spilled);
+    Ok(())
+}
+
+/// The engine of a merge whose result is merged again.
+pub(crate) fn intermediate(function: &Arc<dyn MergeFunction>) -> Arc<dyn MergeFunction> {
+    if function.associative() { Arc::clone(function) } else { Arc::new(KeepAll) }
+}
+
+/// Sorts without merging.
+#[derive(Debug)]
+struct KeepAll;
+
+impl MergeFunction for KeepAll {
+    fn choice(&self) -> Choice {
+        Choice::All
+    }
+
+    fn merge(&self, _groups: &Groups<'_>) -> Result<Computed> {
+        Err(Error::new(ErrorKind::Internal, "sorting computes nothing"))
+    }
+}
+
+/// The row kinds of a key-value batch.
+pub(crate) fn row_kinds(batch: &RecordBatch, column: usize) -> Result<&Int8Array> {
+    let array = key::column(batch, column)?;
+    array.as_primitive_opt::<Int8Type>().filter(|kinds| kinds.null_count() == 0).ok_or_else(|| {
+        Error::new(ErrorKind::Internal, "the column _VALUE_KIND of a key-value batch is not a TINYINT NOT NULL")
+    })
 }

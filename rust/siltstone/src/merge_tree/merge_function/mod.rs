@@ -13,7 +13,7 @@ use arrow_array::{BooleanArray, RecordBatch};
 
 pub use deduplicate::Deduplicate;
 
-use crate::{Error, ErrorKind, Result, io::TableContext};
+use crate::{Error, ErrorKind, Result, io::TableContext, options::MergeEngine};
 
 /// How the result of a group comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,11 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
     /// Whether merging some runs first and their result with the rest gives the same rows as merging all at
     /// once. Then spilled runs are merged before they are stored.
     fn associative(&self) -> bool {
-        !matches!(self.choice(), Choice::Computed)
+        // passing over retracts is not: the reducer rule lets a lone one through
+        matches!(
+            self.choice(),
+            Choice::Last { ignore_retracts: false } | Choice::First { ignore_retracts: false } | Choice::All
+        )
     }
 
     /// Computes the rows of groups; only called when [`MergeFunction::choice`] says [`Choice::Computed`].
@@ -100,12 +104,10 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
 
 /// The engine of a table, by option `merge-engine`.
 pub fn for_table(ctx: &TableContext) -> Result<Arc<dyn MergeFunction>> {
-    let options = &ctx.schema.options;
-    let engine = options.get("merge-engine").map_or("deduplicate", String::as_str);
-    if engine != "deduplicate" {
-        return Err(Error::unsupported(format!("merge-engine={engine}"))
+    match ctx.options.merge_engine {
+        MergeEngine::Deduplicate => Ok(Arc::new(Deduplicate::new(ctx.options.ignore_delete))),
+        other => Err(Error::unsupported(format!("merge-engine={}", other.as_str()))
             .with("table", &ctx.name)
-            .with("option", "merge-engine"));
+            .with("option", "merge-engine")),
     }
-    Ok(Arc::new(Deduplicate::new(false)))
 }

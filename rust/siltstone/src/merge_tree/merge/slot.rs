@@ -1,0 +1,87 @@
+//! One batch under merge, and the order of records with equal keys.
+#![allow(clippy::indexing_slicing, reason = "row numbers come from the merge loop and are below the batch's length")]
+
+use std::cmp::Ordering;
+
+use arrow_array::{
+    Array, RecordBatch,
+    cast::AsArray,
+    types::{Int8Type, Int64Type},
+};
+use arrow_buffer::ScalarBuffer;
+use arrow_row::Rows;
+
+use super::key::{RowColumns, column};
+use crate::{Error, ErrorKind, Result, io::KvLayout};
+
+/// A batch with its system columns at hand.
+pub(crate) struct Slot {
+    /// the batch
+    pub(crate) batch: RecordBatch,
+    /// which input it came from
+    pub(crate) input: usize,
+    sequence: ScalarBuffer<i64>,
+    kinds: ScalarBuffer<i8>,
+    user: Option<Rows>,
+    /// whether any row is -U or -D
+    pub(crate) has_retracts: bool,
+}
+
+impl Slot {
+    /// Whether a row is -U or -D.
+    #[inline]
+    pub(crate) fn is_retract(&self, row: usize) -> bool {
+        self.has_retracts && is_retract(self.kinds[row])
+    }
+}
+
+/// Row kinds 1 (-U) and 3 (-D).
+#[inline]
+pub(crate) fn is_retract(kind: i8) -> bool {
+    kind & 1 == 1
+}
+
+/// Makes slots, and orders records with equal keys: user sequence fields, sequence number, retract before add.
+pub(crate) struct SlotFactory {
+    sequence: usize,
+    kind: usize,
+    user: Option<RowColumns>,
+}
+
+impl SlotFactory {
+    pub(crate) fn new(layout: &KvLayout) -> Result<Self> {
+        let user = match layout.sequence.as_slice() {
+            [] => None,
+            columns => Some(RowColumns::new(layout, columns, layout.sequence_descending)?),
+        };
+        Ok(Self { sequence: layout.sequence_index(), kind: layout.kind_index(), user })
+    }
+
+    pub(crate) fn slot(&self, batch: RecordBatch, input: usize) -> Result<Slot> {
+        let sequence =
+            column(&batch, self.sequence)?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("_SEQUENCE_NUMBER"))?;
+        let kinds = column(&batch, self.kind)?.as_primitive_opt::<Int8Type>().ok_or_else(|| wrong("_VALUE_KIND"))?;
+        if sequence.null_count() > 0 || kinds.null_count() > 0 {
+            return Err(Error::new(ErrorKind::CorruptFile, "a system column of a key-value batch holds null"));
+        }
+        let (sequence, kinds) = (sequence.values().clone(), kinds.values().clone());
+        let has_retracts = kinds.iter().fold(0, |all, kind| all | kind) & 1 == 1;
+        let user = self.user.as_ref().map(|user| user.encode(&batch)).transpose()?;
+        Ok(Slot { batch, input, sequence, kinds, user, has_retracts })
+    }
+}
+
+/// The order of two records with equal keys; the input number last, so that no two records are equal.
+pub(crate) fn tie_order(a: &Slot, i: usize, b: &Slot, j: usize) -> Ordering {
+    let user = match (&a.user, &b.user) {
+        (Some(a), Some(b)) => a.row(i).cmp(&b.row(j)),
+        _ => Ordering::Equal,
+    };
+    user.then_with(|| a.sequence[i].cmp(&b.sequence[j]))
+        .then_with(|| is_retract(b.kinds[j]).cmp(&is_retract(a.kinds[i])))
+        .then_with(|| a.input.cmp(&b.input))
+}
+
+fn wrong(name: &str) -> Error {
+    Error::new(ErrorKind::Internal, format!("the column {name} of a key-value batch is missing or has a wrong type"))
+}
