@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray, types::Int64Type};
+use arrow_array::{Array, Int64Array, RecordBatch, StringArray, cast::AsArray, types::Int64Type};
 use siltstone::{
     ErrorKind, Result,
-    fs::FileIoRef,
+    fs::{FaultFileIo, FileIoRef},
     io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, read_data_file},
     manifest::{DataFileMeta, EntryKind, FileSource, ManifestEntry, decode_manifest},
     options::CoreOptions,
@@ -15,7 +15,7 @@ use siltstone::{
     row::{Datum, datums_from_array},
     schema::{SchemaManager, TableSchema},
     stats::decode_stats_for,
-    types::{DataField, DataType},
+    types::{DataField, DataType, TypeKind},
 };
 
 use crate::fixtures::{Fixture, ROOT, all, fixture};
@@ -226,7 +226,7 @@ fn a_filter_gives_the_same_rows_whether_its_column_is_wanted_or_not() {
     };
     let expected: Vec<i64> = (0..).zip(&values).filter(|(_, v)| **v >= middle).map(|(row, _)| row).collect();
     let literal = match schema.fields[number].data_type.kind {
-        siltstone::types::TypeKind::Int => Datum::Int(i32::try_from(middle).unwrap()),
+        TypeKind::Int => Datum::Int(i32::try_from(middle).unwrap()),
         _ => Datum::BigInt(middle),
     };
     let filter = Predicate::Compare { column: schema.fields[number].name.clone(), op: CompareOp::GtEq, value: literal };
@@ -246,7 +246,7 @@ fn a_filter_gives_the_same_rows_whether_its_column_is_wanted_or_not() {
 }
 
 fn is_whole(field: &DataField) -> bool {
-    matches!(field.data_type.kind, siltstone::types::TypeKind::Int | siltstone::types::TypeKind::BigInt)
+    matches!(field.data_type.kind, TypeKind::Int | TypeKind::BigInt)
 }
 
 #[test]
@@ -271,4 +271,103 @@ fn missing_short_and_foreign_files_are_named() {
     let orc = changed(&|f| f.file_name = "data-none-0.orc".to_owned());
     assert_eq!(orc.kind(), ErrorKind::UnsupportedFeature);
     assert_eq!(orc.context_value("file"), Some("data-none-0.orc"));
+}
+
+fn new_table(options: &[(&str, &str)]) -> TableContext {
+    let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let field = |id, name: &str, kind| DataField::new(id, name, DataType::not_null(kind));
+    let schema = TableSchema {
+        id: 0,
+        fields: vec![field(0, "id", TypeKind::BigInt), field(1, "name", TypeKind::VarChar(100))],
+        highest_field_id: 1,
+        partition_keys: Vec::new(),
+        primary_keys: Vec::new(),
+        options,
+        comment: None,
+        time_millis: 0,
+    };
+    let io: FileIoRef = Arc::new(FaultFileIo::new());
+    let options = CoreOptions::parse(&schema.options).unwrap();
+    TableContext {
+        fs: Arc::clone(&io),
+        name: "t".to_owned(),
+        location: ROOT.to_owned(),
+        branch: "main".to_owned(),
+        paths: Arc::new(PathFactory::new(ROOT, &schema, &options)),
+        schema: Arc::new(schema),
+        options: Arc::new(options),
+        schemas: Arc::new(SchemaManager::new(io, ROOT)),
+    }
+}
+
+fn rows(ctx: &TableContext, ids: std::ops::Range<i64>) -> RecordBatch {
+    let names = StringArray::from_iter_values(ids.clone().map(|i| format!("name {}", i.wrapping_mul(7_919) % 100_003)));
+    let schema = siltstone::types::arrow_schema(&ctx.schema.fields).unwrap();
+    RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from_iter_values(ids)), Arc::new(names)]).unwrap()
+}
+
+const UNPARTITIONED: [u8; 12] = [0; 12];
+
+fn append(ctx: &TableContext, batches: &[RecordBatch]) -> Vec<DataFileMeta> {
+    let spec = FileWriteSpec::append(10, FileSource::Append);
+    let mut writer = RollingWriter::new(ctx, &UNPARTITIONED, 0, spec).unwrap();
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.finish().unwrap()
+}
+
+#[test]
+fn files_roll_over_near_their_target_size_and_sequences_go_on() {
+    let ctx = new_table(&[("target-file-size", "100 kb"), ("parquet.page.size", "8192")]);
+    let batches: Vec<RecordBatch> = (0..10).map(|i| rows(&ctx, i * 8192..(i + 1) * 8192)).collect();
+    let files = append(&ctx, &batches);
+    assert!(files.len() > 2, "{}", files.len());
+    let mut next = 10;
+    for file in &files {
+        assert_eq!(file.min_sequence_number, next);
+        assert_eq!(file.max_sequence_number, next + file.row_count - 1);
+        next += file.row_count;
+        assert!(file.file_size < 200_000, "{}", file.file_size);
+    }
+    assert_eq!(next, 10 + 81_920);
+    let sizes: Vec<i64> = files.iter().rev().skip(1).map(|f| f.file_size).collect();
+    assert!(sizes.iter().all(|size| *size > 60_000), "{sizes:?}");
+}
+
+#[test]
+fn files_roll_over_at_their_number_of_rows() {
+    let ctx = new_table(&[("target-file-row-num", "3000")]);
+    let files = append(&ctx, &[rows(&ctx, 0..10_000)]);
+    assert_eq!(files.iter().map(|f| f.row_count).collect::<Vec<_>>(), [3000, 3000, 3000, 1000]);
+}
+
+#[test]
+fn rows_on_several_threads_come_back_in_order() {
+    let ctx = new_table(&[("parquet.block.size", "300000")]);
+    let batches: Vec<RecordBatch> = (0..30).map(|i| rows(&ctx, i * 8192..(i + 1) * 8192)).collect();
+    let file = append(&ctx, &batches).remove(0);
+    let spec = FileReadSpec { position: true, ..FileReadSpec::new(ctx.schema.fields.clone()) };
+    let read: Vec<RecordBatch> =
+        read_data_file(&ctx, &UNPARTITIONED, 0, &file, &spec).unwrap().collect::<Result<_>>().unwrap();
+    assert_eq!(ids(&read, 0), ids(&read, 2));
+    assert_eq!(ids(&read, 0).len(), 30 * 8192);
+}
+
+#[test]
+fn an_aborted_writer_leaves_no_file_and_one_without_rows_makes_none() {
+    let ctx = new_table(&[("target-file-row-num", "3000")]);
+    let directory = ctx.paths.bucket_dir(&UNPARTITIONED, 0).unwrap();
+    assert!(append(&ctx, &[rows(&ctx, 0..0)]).is_empty());
+    let mut writer = RollingWriter::new(&ctx, &UNPARTITIONED, 0, FileWriteSpec::append(0, FileSource::Append)).unwrap();
+    writer.write(&rows(&ctx, 0..10_000)).unwrap();
+    assert_eq!(ctx.fs.list(&directory).unwrap().len(), 4);
+    writer.abort();
+    assert!(ctx.fs.list(&directory).unwrap().is_empty());
+}
+
+#[test]
+fn other_formats_are_refused_by_name_before_a_file_exists() {
+    let ctx = new_table(&[("file.format", "orc")]);
+    let writer = RollingWriter::new(&ctx, &UNPARTITIONED, 0, FileWriteSpec::append(0, FileSource::Append));
+    let e = writer.unwrap_err();
+    assert_eq!((e.kind(), e.context_value("option")), (ErrorKind::UnsupportedFeature, Some("file.format")));
 }

@@ -165,7 +165,7 @@ impl Encoder {
                 for _ in self.lanes.iter() {
                     let _ = helper.wake.send(());
                 }
-                self.help_until(WAITING * self.lanes.len())
+                self.help_until(WAITING * self.lanes.len());
             }
             None => self.help_until(0),
         }
@@ -239,13 +239,10 @@ fn start(lanes: &Arc<Vec<Lane>>) -> Option<Helper> {
         }
     };
     let thread = std::thread::Builder::new().name("siltstone-encode".to_owned()).spawn(work);
-    match thread {
-        Ok(thread) => Some(Helper { wake, thread }),
-        Err(_) => {
-            return_helper();
-            None
-        }
+    if thread.is_err() {
+        return_helper();
     }
+    Some(Helper { wake, thread: thread.ok()? })
 }
 
 /// Numbers of neighbouring columns per lane, of about equal weight.
