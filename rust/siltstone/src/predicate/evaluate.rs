@@ -79,8 +79,8 @@ fn compare(array: &ArrayRef, op: CompareOp, value: &Datum) -> Result<BooleanArra
     let array = &plain_floats(array);
     let literal = match literal(value, array.data_type()) {
         Some(Fit::Value(literal)) => Scalar::new(literal),
-        Some(Fit::Above) => return constant(array, op.holds(std::cmp::Ordering::Less)),
-        Some(Fit::Below) => return constant(array, op.holds(std::cmp::Ordering::Greater)),
+        Some(Fit::Above) => return Ok(constant(array, op.holds(std::cmp::Ordering::Less))),
+        Some(Fit::Below) => return Ok(constant(array, op.holds(std::cmp::Ordering::Greater))),
         None => return Err(not_comparable(Some(array), value)),
     };
     Ok(match op {
@@ -94,10 +94,10 @@ fn compare(array: &ArrayRef, op: CompareOp, value: &Datum) -> Result<BooleanArra
 }
 
 /// `value` for every row that is not null.
-fn constant(array: &ArrayRef, value: bool) -> Result<BooleanArray> {
+fn constant(array: &ArrayRef, value: bool) -> BooleanArray {
     let values = BooleanArray::from(vec![value; array.len()]);
     let (bits, _) = values.into_parts();
-    Ok(BooleanArray::new(bits, array.logical_nulls()))
+    BooleanArray::new(bits, array.logical_nulls())
 }
 
 /// Floats with one zero and one NaN, so that Arrow's total order is the order of predicates.
@@ -180,15 +180,14 @@ fn from_integer(value: i64, data_type: &Arrow) -> Option<ArrayRef> {
 
 /// Null rows, and misses when a null is among the values, are unknown.
 fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
-    let found = match set_lookup(array, values) {
-        Some(found) => found,
-        None => {
-            let mut found = constant(array, false)?;
-            for value in values.iter().filter(|v| !v.is_null()) {
-                found = or_kleene(&found, &compare(array, CompareOp::Eq, value)?)?;
-            }
-            found
+    let found = if let Some(found) = set_lookup(array, values) {
+        found
+    } else {
+        let mut found = constant(array, false);
+        for value in values.iter().filter(|v| !v.is_null()) {
+            found = or_kleene(&found, &compare(array, CompareOp::Eq, value)?)?;
         }
+        found
     };
     if values.iter().any(Datum::is_null) {
         let unknown: BooleanArray = vec![None; array.len()].into_iter().collect();

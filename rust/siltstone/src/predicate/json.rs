@@ -67,15 +67,13 @@ fn read(json: &Value, fields: &[DataField], negate: bool, depth: usize) -> Resul
         "and" | "or" => {
             let args = array(json, "args")?.iter();
             let parts: Vec<Predicate> = args.map(|a| read(a, fields, negate, depth + 1)).collect::<Result<_>>()?;
-            Ok(if (op == "and") != negate { Predicate::all(parts) } else { Predicate::any(parts) })
+            let all = (op == "and") != negate;
+            Ok(if all { Predicate::all(parts) } else { Predicate::any(parts) })
         }
         "not" => read(member(json, "arg")?, fields, !negate, depth + 1),
         "sql" => {
             let parsed = parse_predicate(text(json, "text")?, fields)?;
-            if !negate {
-                return Ok(parsed);
-            }
-            parse_predicate(&format!("NOT ({})", text(json, "text")?), fields)
+            if negate { parse_predicate(&format!("NOT ({})", text(json, "text")?), fields) } else { Ok(parsed) }
         }
         "true" | "false" => Ok(Predicate::Constant((op == "true") != negate)),
         other => Err(invalid(format!("'{other}' is not an operation of an expression"))),

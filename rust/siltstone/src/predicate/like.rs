@@ -68,7 +68,6 @@ impl Pattern {
                     at += 1;
                     rest = here.clone();
                     back = Some((at, here));
-                    continue;
                 }
                 (Some(Step::One), Some(_)) => at += 1,
                 (Some(Step::Char(c)), Some(found)) if *c == found => at += 1,

@@ -32,7 +32,7 @@ pub fn parse_predicate(text: &str, fields: &[DataField]) -> Result<Predicate> {
     };
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize().map_err(|e| refuse(&e))?;
-    if tokens.iter().filter(|t| is_operator(t)).count() > MAX_OPERATORS {
+    if operators(&tokens) > MAX_OPERATORS {
         return Err(invalid(format!("the condition has more than {MAX_OPERATORS} operators"))
             .hint("put many values of one column into IN (...)"));
     }
@@ -45,7 +45,24 @@ pub fn parse_predicate(text: &str, fields: &[DataField]) -> Result<Predicate> {
     Reader { fields }.condition(&expr, false).map_err(|e| e.with("condition", shorten(text)))
 }
 
-/// What makes the tree deeper, as far as the parser does not limit it itself.
+/// What makes the tree deeper, as far as the parser does not limit it itself: a sign before a number does not.
+fn operators(tokens: &[Token]) -> usize {
+    let (mut found, mut after_value) = (0, false);
+    for token in tokens.iter().filter(|t| !matches!(t, Token::Whitespace(_))) {
+        let sign = matches!(token, Token::Minus | Token::Plus) && !after_value;
+        found += usize::from(is_operator(token) && !sign);
+        after_value = matches!(
+            token,
+            Token::Number(..)
+                | Token::SingleQuotedString(_)
+                | Token::HexStringLiteral(_)
+                | Token::Word(_)
+                | Token::RParen
+        );
+    }
+    found
+}
+
 fn is_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => {
@@ -55,12 +72,10 @@ fn is_operator(token: &Token) -> bool {
         Token::Number(..)
         | Token::SingleQuotedString(_)
         | Token::HexStringLiteral(_)
-        | Token::Whitespace(_)
         | Token::Comma
         | Token::LParen
         | Token::RParen
         | Token::EOF => false,
-        Token::Minus | Token::Plus => false,
         _ => true,
     }
 }
@@ -95,10 +110,11 @@ impl<'a> Reader<'a> {
                 let all = (*op == BinaryOperator::And) != negate;
                 Ok(if all { Predicate::all(parts) } else { Predicate::any(parts) })
             }
-            Expr::BinaryOp { left, op: BinaryOperator::Spaceship, right } => self.distinct(left, right, !negate),
+            Expr::BinaryOp { left, op: BinaryOperator::Spaceship, right } | Expr::IsNotDistinctFrom(left, right) => {
+                self.distinct(left, right, !negate)
+            }
             Expr::BinaryOp { left, op, right } => self.comparison(left, compare_op(op)?, right, negate),
             Expr::IsDistinctFrom(left, right) => self.distinct(left, right, negate),
-            Expr::IsNotDistinctFrom(left, right) => self.distinct(left, right, !negate),
             Expr::IsNull(inner) | Expr::IsUnknown(inner) => Ok(null_test(self.column(inner)?, !negate)),
             Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => Ok(null_test(self.column(inner)?, negate)),
             Expr::IsTrue(inner) => self.is_boolean(inner, true, negate),
@@ -164,9 +180,10 @@ impl<'a> Reader<'a> {
 
     /// `left IS DISTINCT FROM right`, or when `same` the opposite; never unknown.
     fn distinct(&self, left: &Expr, right: &Expr, same: bool) -> Result<Predicate> {
-        let (field, value) = match (self.side(left)?, self.side(right)?) {
-            (Side::Column(field), Side::Literal(value)) | (Side::Literal(value), Side::Column(field)) => (field, value),
-            _ => return Err(unsupported_form("IS DISTINCT FROM without exactly one column")),
+        let ((Side::Column(field), Side::Literal(value)) | (Side::Literal(value), Side::Column(field))) =
+            (self.side(left)?, self.side(right)?)
+        else {
+            return Err(unsupported_form("IS DISTINCT FROM without exactly one column"));
         };
         if value == Literal::Null {
             return Ok(null_test(field, same));
@@ -306,7 +323,7 @@ pub(super) fn hex(text: &str) -> Result<Vec<u8>> {
     let refuse =
         || invalid(format!("'{}' is not hexadecimal", shorten(text))).hint("write two digits per byte: X'0a1b'");
     let digits: Vec<char> = text.chars().collect();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err(refuse());
     }
     let byte = |pair: &[char]| {

@@ -62,6 +62,27 @@ impl Fixture {
         about["writer"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// Lines of an expectation: `latest`, `snapshot-3`, `tag-x`.
+    pub fn expected(&self, which: &str) -> Option<Vec<Value>> {
+        let plain = self.folder.join(format!("expected/{which}.jsonl"));
+        let packed = self.folder.join(format!("expected/{which}.jsonl.gz"));
+        let text = if plain.exists() { fs::read(&plain).expect("readable") } else { gunzip_if_there(&packed)? };
+        let text = String::from_utf8(text).expect("UTF-8");
+        Some(text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect())
+    }
+
+    /// Names of the expectations that begin with `prefix`.
+    pub fn expectations(&self, prefix: &str) -> Vec<String> {
+        let files = fs::read_dir(self.folder.join("expected")).expect("expectations");
+        let names = files.map(|f| f.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names
+            .filter_map(|n| Some(n.strip_suffix(".gz").unwrap_or(&n).strip_suffix(".jsonl")?.to_owned()))
+            .filter(|n| n.starts_with(prefix))
+            .collect();
+        names.sort();
+        names
+    }
+
     /// A file of the manifest directory.
     pub(crate) fn manifest(&self, name: &str) -> Option<&[u8]> {
         self.files.get(&format!("manifest/{name}")).map(Vec::as_slice)
@@ -73,6 +94,10 @@ impl Fixture {
         self.files.iter().for_each(|(path, data)| io.put(&format!("{ROOT}/{path}"), data));
         io
     }
+}
+
+fn gunzip_if_there(path: &Path) -> Option<Vec<u8>> {
+    path.exists().then(|| gunzip(path))
 }
 
 fn gunzip(path: &Path) -> Vec<u8> {

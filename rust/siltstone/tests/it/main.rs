@@ -12,6 +12,8 @@ mod fixtures;
 mod layers;
 mod metadata;
 mod mutated_bytes;
+mod reads;
+mod rows;
 mod schemas;
 mod sizes;
 mod table_rows;

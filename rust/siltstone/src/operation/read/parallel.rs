@@ -41,8 +41,8 @@ pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, 
 }
 
 fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {
-    let (ctx, request) = (ctx.clone(), request.clone());
-    Box::new(splits.to_vec().into_iter().flat_map(move |split| opened(&ctx, &split, &request)))
+    let (ctx, splits, request) = (ctx.clone(), splits.to_vec(), request.clone());
+    Box::new(splits.into_iter().flat_map(move |split| opened(&ctx, &split, &request)))
 }
 
 fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> BatchStream {

@@ -143,3 +143,32 @@ impl Cast {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cast;
+    use crate::{
+        row::Datum,
+        types::{DataType, TypeKind},
+    };
+
+    fn cast(from: TypeKind, to: TypeKind) -> Option<Cast> {
+        Cast::between(&DataType::new(from), &DataType::not_null(to))
+    }
+
+    #[test]
+    fn bounds_follow_widening_casts_only() {
+        use TypeKind::{BigInt, Decimal, Double, Float, Int, Timestamp, TinyInt, VarChar};
+        let wide = cast(TinyInt, BigInt).expect("widens");
+        assert_eq!(wide.apply(Datum::TinyInt(-3)), Datum::BigInt(-3));
+        assert_eq!(wide.apply(Datum::Null), Datum::Null);
+        assert_eq!(cast(Float, Double).expect("widens").apply(Datum::Float(0.5)), Datum::Double(0.5));
+        assert_eq!(cast(Int, Int).expect("same").apply(Datum::Int(1)), Datum::Int(1));
+        assert!(cast(VarChar(5), VarChar(9)).is_some());
+        assert!(cast(VarChar(9), VarChar(5)).is_none(), "cut texts keep no order");
+        assert!(cast(BigInt, Int).is_none());
+        assert!(cast(Int, VarChar(9)).is_none());
+        assert!(cast(Timestamp(6), Timestamp(3)).is_none());
+        assert!(cast(Decimal { precision: 5, scale: 2 }, Decimal { precision: 5, scale: 1 }).is_none());
+    }
+}

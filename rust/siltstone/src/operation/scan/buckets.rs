@@ -49,7 +49,10 @@ impl BucketSelector {
             if values.len().saturating_mul(keys.len()) > MAX_KEYS {
                 return Ok(None);
             }
-            keys = keys.iter().flat_map(|key| values.iter().map(|v| [key.as_slice(), &[v.clone()]].concat())).collect();
+            keys = keys
+                .iter()
+                .flat_map(|key| values.iter().map(|v| [key.as_slice(), std::slice::from_ref(v)].concat()))
+                .collect();
             types.push(DataType::new(field.data_type.kind.clone()));
         }
         let hashable = !types.is_empty() && !types.iter().any(|t| matches!(t.kind, TypeKind::Float | TypeKind::Double));
@@ -84,5 +87,33 @@ fn allowed_values(part: &Predicate, column: &str) -> Option<Vec<Datum>> {
         }
         Predicate::And(parts) => parts.iter().find_map(|p| allowed_values(p, column)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allowed_values;
+    use crate::{
+        predicate::parse_predicate,
+        row::Datum,
+        types::{DataField, DataType, TypeKind},
+    };
+
+    fn allowed(text: &str) -> Option<Vec<i32>> {
+        let fields = ["a", "b"].iter().zip(0..).map(|(n, i)| DataField::new(i, *n, DataType::new(TypeKind::Int)));
+        let predicate = parse_predicate(text, &fields.collect::<Vec<_>>()).expect(text);
+        let values = predicate.conjuncts().iter().find_map(|p| allowed_values(p, "a"))?;
+        values.into_iter().map(|v| if let Datum::Int(v) = v { Some(v) } else { None }).collect()
+    }
+
+    #[test]
+    fn only_conditions_that_list_the_values_limit_the_bucket() {
+        assert_eq!(allowed("a = 1"), Some(vec![1]));
+        assert_eq!(allowed("b > 2 AND a IN (1, 2)"), Some(vec![1, 2]));
+        assert_eq!(allowed("a = 1 OR a = 3"), Some(vec![1, 3]));
+        assert_eq!(allowed("(a = 1 AND b = 2) OR a = 3"), Some(vec![1, 3]));
+        for text in ["a > 1", "a <> 1", "a NOT IN (1, 2)", "a = 1 OR b = 2", "a IS NULL", "b = 1"] {
+            assert_eq!(allowed(text), None, "{text}");
+        }
     }
 }

@@ -83,17 +83,11 @@ impl<'a> HeadFilter<'a> {
     }
 
     fn wants_manifest(&self, manifest: &ManifestFileMeta) -> bool {
-        if let (Some(bucket), Some(min), Some(max)) = (self.filter.bucket, manifest.min_bucket, manifest.max_bucket) {
-            if bucket < min || bucket > max {
-                return false;
-            }
-        }
-        if let (Some(level), Some(max)) = (self.filter.min_level, manifest.max_level) {
-            if max < level {
-                return false;
-            }
-        }
-        self.may_hold_partition(manifest)
+        let bucket = self.filter.bucket.is_none_or(|bucket| {
+            manifest.min_bucket.is_none_or(|min| min <= bucket) && manifest.max_bucket.is_none_or(|max| bucket <= max)
+        });
+        let level = self.filter.min_level.is_none_or(|level| manifest.max_level.is_none_or(|max| max >= level));
+        bucket && level && self.may_hold_partition(manifest)
     }
 
     /// By the bounds of the manifest's partitions; unreadable bounds exclude nothing.

@@ -54,9 +54,9 @@ pub(super) fn buckets_of_interest(
 
 fn retain(
     entries: Vec<ManifestEntry>,
-    keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync,
+    keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync + Send,
 ) -> Result<Vec<ManifestEntry>> {
-    let verdicts: Vec<bool> = entries.par_iter().map(|e| keep(e)).collect::<Result<_>>()?;
+    let verdicts: Vec<bool> = entries.par_iter().map(keep).collect::<Result<_>>()?;
     Ok(entries.into_iter().zip(verdicts).filter_map(|(entry, kept)| kept.then_some(entry)).collect())
 }
 

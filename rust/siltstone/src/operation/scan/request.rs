@@ -5,7 +5,7 @@ use super::{
     prune::buckets_of_interest,
     sections::{Section, sections_of},
     split::Splitter,
-    supported::{check_deletion_vectors, check_files},
+    supported::{check_deletion_vectors, check_files, check_options, drop_postponed},
     version::travel,
 };
 use crate::{
@@ -77,6 +77,7 @@ impl ScanPlan {
 /// Chooses snapshot, files and splits.
 pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     let (ctx, snapshot) = travel(ctx, &request.version)?;
+    check_options(&ctx)?;
     let filter = request.filter.clone().unwrap_or(Predicate::Constant(true)).without_not();
     for column in filter.columns() {
         resolve_column(&ctx.schema.fields, column, false)?;
@@ -103,8 +104,7 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
         partitions: None,
     };
     let mut entries = live_entries(&ctx, &at, &wanted)?;
-    // a postponed bucket holds rows that no reader shows before they are moved to real buckets
-    entries.retain(|e| e.bucket >= 0);
+    drop_postponed(&ctx, &mut entries);
     let files_considered = entries.len();
     check_files(&ctx, &entries)?;
     check_deletion_vectors(&ctx, &at, &entries)?;

@@ -7,11 +7,32 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestStore},
     path::format_of,
+    schema::check_readable,
     snapshot::Snapshot,
 };
 
 /// Type of the index entries that hold deletion vectors.
 const DELETION_VECTORS: &str = "DELETION_VECTORS";
+
+/// Refuses tables by their options, except where the files decide: a merge engine matters only when something has to be
+/// merged, deletion vectors only when there are some, postponed buckets only for the rows in them.
+pub(super) fn check_options(ctx: &TableContext) -> Result<()> {
+    let mut schema = (*ctx.schema).clone();
+    schema.options.clone_from(&ctx.options.raw);
+    for decided_by_files in ["merge-engine", "deletion-vectors.enabled", "bucket"] {
+        schema.options.remove(decided_by_files);
+    }
+    check_readable(&schema).map_err(|e| e.with("table", &ctx.name))
+}
+
+/// A postponed bucket holds rows that no reader shows before a compaction moves them to real buckets.
+pub(super) fn drop_postponed(ctx: &TableContext, entries: &mut Vec<ManifestEntry>) {
+    let postponed: i64 = entries.iter().filter(|e| e.bucket < 0).map(|e| e.file.row_count).sum();
+    if postponed > 0 {
+        tracing::warn!(table = %ctx.name, rows = postponed, "rows in postponed buckets are not read before they are compacted");
+        entries.retain(|e| e.bucket >= 0);
+    }
+}
 
 /// Refuses data files that only a later version of siltstone can read.
 pub(super) fn check_files(ctx: &TableContext, entries: &[ManifestEntry]) -> Result<()> {

@@ -134,7 +134,7 @@ impl Versions {
             Target::Id(id) => self.by_id(*id).map(Some),
             Target::Tag(name) => self.tags.get(name).map(Some),
             Target::Time(millis) => self.at_or_before(*millis).map(Some),
-            Target::Watermark(watermark) => self.from_watermark(*watermark).map(Some),
+            Target::Watermark(watermark) => self.at_watermark(*watermark).map(Some),
             Target::Version(text) => self.by_version(text).map(Some),
         }
     }
@@ -171,7 +171,7 @@ impl Versions {
     }
 
     /// The first snapshot whose watermark is at or after `watermark`.
-    fn from_watermark(&self, watermark: i64) -> Result<Snapshot> {
+    fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
         let mut highest = None;
         for id in self.snapshots.ids()? {
             let snapshot = self.snapshots.get(id)?;
@@ -193,7 +193,7 @@ impl Versions {
             other => return other,
         }
         if let Some(watermark) = text.strip_prefix("watermark-").and_then(|w| w.parse().ok()) {
-            return self.from_watermark(watermark);
+            return self.at_watermark(watermark);
         }
         if let (true, Ok(id)) = (text.bytes().all(|b| b.is_ascii_digit()), text.parse()) {
             return self.by_id(id);
