@@ -37,7 +37,7 @@ const MAY_BE_REFUSED: &[&str] = &[
     "manifest_format_",
     "types_variant",
     "append_row_tracking",
-    "_dv",
+    "_dv", "rollback_to_tag",
     "_partial_partitioned",
     "branch_",
     "postpone_bucket",

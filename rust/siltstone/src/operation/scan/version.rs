@@ -6,14 +6,15 @@ use super::VersionSelector;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    options::{ChangelogProducer, ScanMode},
+    options::{ChangelogProducer, CoreOptions, ScanMode},
     snapshot::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotManager, TagManager},
 };
 
 /// The snapshot that the selector names (`None`: the table is empty and `Latest` was asked), and the table under the
 /// schema that rows of that version have: the snapshot's own for every selector but `Latest`.
 ///
-/// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today.
+/// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today, except those that
+/// name columns.
 pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
     let versions = Versions::new(ctx);
     let selected = match version {
@@ -33,9 +34,25 @@ pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableCon
     if matches!(selected, Target::LastCompacted) || snapshot.schema_id == ctx.schema.id {
         return Ok((ctx.clone(), Some(snapshot)));
     }
-    let mut schema = (*ctx.schemas.get(snapshot.schema_id)?).clone();
-    schema.options.clone_from(&ctx.schema.options);
-    Ok((TableContext { schema: Arc::new(schema), ..ctx.clone() }, Some(snapshot)))
+    Ok((under_schema(ctx, snapshot.schema_id)?, Some(snapshot)))
+}
+
+/// The table with an older schema: its columns, and today's options except those that name columns.
+fn under_schema(ctx: &TableContext, schema_id: i64) -> Result<TableContext> {
+    let mut schema = (*ctx.schemas.get(schema_id)?).clone();
+    let own = std::mem::replace(&mut schema.options, ctx.schema.options.clone());
+    let mut raw = ctx.options.raw.clone();
+    for options in [&mut schema.options, &mut raw] {
+        options.retain(|key, _| !names_columns(key));
+        options.extend(own.iter().filter(|(key, _)| names_columns(key)).map(|(k, v)| (k.clone(), v.clone())));
+    }
+    let options = Arc::new(CoreOptions::parse(&raw)?);
+    Ok(TableContext { schema: Arc::new(schema), options, ..ctx.clone() })
+}
+
+/// A rename of a column changes these options with it, so each schema has them in its own words.
+fn names_columns(key: &str) -> bool {
+    matches!(key, "bucket-key" | "sequence.field" | "rowkind.field") || key.starts_with("fields.")
 }
 
 /// A selector with the table's options taken in.
