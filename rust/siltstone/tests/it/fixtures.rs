@@ -63,7 +63,7 @@ impl Fixture {
     }
 
     /// Lines of an expectation: `latest`, `snapshot-3`, `tag-x`.
-    pub fn expected(&self, which: &str) -> Option<Vec<Value>> {
+    pub(crate) fn expected(&self, which: &str) -> Option<Vec<Value>> {
         let plain = self.folder.join(format!("expected/{which}.jsonl"));
         let packed = self.folder.join(format!("expected/{which}.jsonl.gz"));
         let text = if plain.exists() { fs::read(&plain).expect("readable") } else { gunzip_if_there(&packed)? };
@@ -72,7 +72,7 @@ impl Fixture {
     }
 
     /// Names of the expectations that begin with `prefix`.
-    pub fn expectations(&self, prefix: &str) -> Vec<String> {
+    pub(crate) fn expectations(&self, prefix: &str) -> Vec<String> {
         let files = fs::read_dir(self.folder.join("expected")).expect("expectations");
         let names = files.map(|f| f.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> = names

@@ -1,11 +1,12 @@
 //! Rows as text, one form for what Java printed and for what we read.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types};
+use arrow_schema::DataType as ArrowType;
 use serde_json::Value;
 use siltstone::types::{DataField, DataType, TypeKind};
 
 /// The rows of batches, sorted.
-pub fn of_batches(batches: &[RecordBatch], fields: &[DataField]) -> Vec<String> {
+pub(crate) fn of_batches(batches: &[RecordBatch], fields: &[DataField]) -> Vec<String> {
     let mut rows: Vec<String> =
         batches.iter().flat_map(|b| (0..b.num_rows()).map(|r| of_row(b.columns(), r, fields))).collect();
     rows.sort();
@@ -22,7 +23,7 @@ fn of_row(columns: &[ArrayRef], row: usize, fields: &[DataField]) -> String {
 }
 
 /// The rows of an expectation, sorted.
-pub fn of_json(rows: &[Value], fields: &[DataField]) -> Vec<String> {
+pub(crate) fn of_json(rows: &[Value], fields: &[DataField]) -> Vec<String> {
     let mut rows: Vec<String> = rows.iter().map(|r| of_object(r, fields)).collect();
     rows.sort();
     rows
@@ -109,10 +110,16 @@ fn of_value(array: &dyn Array, row: usize, t: &DataType) -> String {
         TypeKind::Map(k, v) => of_map(array, row, k, v),
         TypeKind::Multiset(e) => of_map(array, row, e, &DataType::not_null(TypeKind::Int)),
         TypeKind::Row(fields) => format!("{{{}}}", of_row(array.as_struct().columns(), row, fields)),
-        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) | TypeKind::Time(_) => {
-            let text = arrow_cast::display::array_value_to_string(array, row).expect("a time");
-            trimmed(text.trim_end_matches('Z'))
+        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => {
+            let unit = match array.data_type() {
+                ArrowType::Timestamp(unit, _) => *unit,
+                other => panic!("{other} is no timestamp"),
+            };
+            let plain =
+                arrow_cast::cast(&array.slice(row, 1), &ArrowType::Timestamp(unit, None)).expect("without a zone");
+            trimmed(&arrow_cast::display::array_value_to_string(&plain, 0).expect("a time"))
         }
+        TypeKind::Time(_) => trimmed(&arrow_cast::display::array_value_to_string(array, row).expect("a time")),
         _ => arrow_cast::display::array_value_to_string(array, row).expect("a value"),
     }
 }

@@ -95,7 +95,8 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     let Some(at) = snapshot.clone().filter(|_| !nothing) else {
         return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read, files_considered: 0 });
     };
-    let skip_level_0 = skips_level_0(&ctx, &at)?;
+    let level_0 = level_0(&ctx, &at)?;
+    let skip_level_0 = level_0 == Level0::Skip;
     let wanted = EntryFilter {
         partition_predicate: Some(filter.clone()),
         bucket: ctx.options.scan_bucket,
@@ -105,6 +106,9 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     };
     let mut entries = live_entries(&ctx, &at, &wanted)?;
     drop_postponed(&ctx, &mut entries);
+    if level_0 == Level0::Refuse && entries.iter().any(|e| e.file.level == 0) {
+        return Err(switched_on_later(&ctx, &at));
+    }
     let files_considered = entries.len();
     check_files(&ctx, &entries)?;
     check_deletion_vectors(&ctx, &at, &entries)?;
@@ -138,23 +142,40 @@ fn projection(fields: &[DataField], columns: Option<&[String]>) -> Result<Vec<Da
     Ok(found)
 }
 
-/// Tables whose rows count from level 1 on, where no two files share a key: first-row, and deletion vectors when the
-/// snapshot was written with them.
-fn skips_level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<bool> {
+/// What becomes of level 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level0 {
+    /// Its files are read like the others.
+    Read,
+    /// Rows count from level 1 on, where no two files share a key: first-row, and deletion vectors.
+    Skip,
+    /// Deletion vectors were switched on after the snapshot: its level 0 was meant to be read and would now be
+    /// skipped, so there must be none.
+    Refuse,
+}
+
+fn level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<Level0> {
     if ctx.schema.primary_keys.is_empty() {
-        return Ok(false);
+        return Ok(Level0::Read);
     }
     if ctx.options.merge_engine == MergeEngine::FirstRow {
-        return Ok(true);
+        return Ok(Level0::Skip);
     }
-    let merge_on_read =
-        ctx.options.get("deletion-vectors.merge-on-read").is_some_and(|v| v.eq_ignore_ascii_case("true"));
-    if !ctx.options.deletion_vectors_enabled || merge_on_read {
-        return Ok(false);
+    let is_true = |text: Option<&str>| text.is_some_and(|v| v.eq_ignore_ascii_case("true"));
+    if !ctx.options.deletion_vectors_enabled || is_true(ctx.options.get("deletion-vectors.merge-on-read")) {
+        return Ok(Level0::Read);
     }
     let written = ctx.schemas.get(snapshot.schema_id)?;
-    let enabled = written.options.get("deletion-vectors.enabled");
-    Ok(enabled.is_some_and(|v| v.eq_ignore_ascii_case("true")))
+    let enabled = is_true(written.options.get("deletion-vectors.enabled").map(String::as_str));
+    Ok(if enabled { Level0::Skip } else { Level0::Refuse })
+}
+
+fn switched_on_later(ctx: &TableContext, snapshot: &Snapshot) -> Error {
+    Error::unsupported("a snapshot from before 'deletion-vectors.enabled' was switched on")
+        .with("table", &ctx.name)
+        .with("snapshot", snapshot.id)
+        .with("option", "deletion-vectors.enabled")
+        .hint("set 'deletion-vectors.enabled' = 'false' for this read to see the snapshot as it was")
 }
 
 /// Splits that must be merged need an engine that siltstone has.
