@@ -2,13 +2,15 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+BENCH_VENV ?= .venv-bench
 JOBS   ?= 2
 # One compiled profile for every test run; `release` only for wheels and benchmark numbers.
 CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
+PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-rust test-python check lint types fix bench bench-inputs wheel clean
+.PHONY: help setup dev demo test test-rust test-python check lint types fix bench wheel clean
 
 help:
 	@echo "make demo    run the main job on real flights: write, compact on Spark executors, check every row"
@@ -64,15 +66,28 @@ fix: setup
 	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/taplo fmt Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml rust-toolchain.toml rustfmt.toml
 
-bench: setup
-	$(BIN)/python -m pip install --quiet --group bench
-	$(BIN)/maturin develop --quiet --locked --release
-	@rm -f $(VENV)/.built
-	$(BIN)/python benches/suite/run.py
+# What the suite compares with pins an old pyarrow, hence a virtual environment of its own.
+$(BENCH_VENV)/.tools: benches/suite/requirements.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(BENCH_VENV)/bin/python -m pip install --quiet "maturin>=1.16,<2" -r benches/suite/requirements.txt
+	@touch $@
+
+$(BENCH_VENV)/.built: $(BENCH_VENV)/.tools $(RUST_SOURCES) $(PYTHON_SOURCES)
+	rm -rf target/bench/wheel
+	$(BENCH_VENV)/bin/maturin build --quiet --locked --release --out target/bench/wheel
+	$(BENCH_VENV)/bin/python -m pip install --quiet --force-reinstall --no-deps target/bench/wheel/*.whl
+	$(BENCH_VENV)/bin/python -m pip install --quiet target/bench/wheel/*.whl
+	@touch $@
+
+bench: $(BENCH_VENV)/.built
+	$(BENCH_VENV)/bin/python benches/python/import_time.py
+	$(BENCH_VENV)/bin/python benches/python/planning.py
+	$(BENCH_VENV)/bin/python benches/suite/run.py $(BENCH_ARGS)
 
 wheel: setup
 	$(BIN)/maturin build --locked --release --strip --out dist
 	@ls -l dist
 
 clean:
-	rm -rf $(VENV) target dist
+	rm -rf $(VENV) $(BENCH_VENV) target dist

@@ -1,0 +1,147 @@
+"""One object per engine in the comparison: `round(scenario, place)` gives the measurements of one pass."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import IO, Any, Self
+
+HERE = pathlib.Path(__file__).parent
+MIB = 1 << 20
+
+
+class Unavailable(Exception):
+    """This engine cannot take part here; the text says why."""
+
+
+class Worker:
+    """A process that answers one line of JSON with lines of JSON."""
+
+    def __init__(self, command: list[str], env: dict[str, str] | None = None, log: IO[str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=env
+        )
+
+    def send(self, request: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+
+    def line(self) -> dict:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
+            raise Unavailable(f"the process ended with status {self.process.wait()}; see the log")
+        return json.loads(line)
+
+    def close(self) -> None:
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def bytes_below(place: pathlib.Path) -> float:
+    """Size of all data files below a folder, in MB; old versions included."""
+    return sum(p.stat().st_size for p in place.rglob("data-*")) / MIB
+
+
+class PythonEngine:
+    """An engine of engines.py."""
+
+    def __init__(self, name: str, inputs: pathlib.Path, log: IO[str]) -> None:
+        self.name, self.inputs = name, inputs
+        self.worker = Worker([sys.executable, str(HERE / "engines.py"), name], log=log)
+        hello = self.ask(do="hello")
+        self.version, self.can = hello["version"], set(hello["phases"])
+        self.note = f"pyarrow {hello['pyarrow']}"
+
+    def ask(self, **request: Any) -> dict:
+        self.worker.send(request)
+        reply = self.worker.line()
+        if "error" in reply:
+            raise Unavailable(reply["error"])
+        return reply
+
+    def round(self, scenario: dict, place: pathlib.Path) -> dict[str, dict]:
+        """One pass over all phases on a fresh table."""
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        inputs = [str(self.inputs / f) for f in scenario["phases"][0]["inputs"]]
+        self.ask(do="create", dir=str(place), scenario=scenario, inputs=inputs)
+        keyed = bool(scenario["primary_keys"])
+        found: dict[str, dict] = {}
+        compacted = True
+        written = 0
+        for phase in scenario["phases"]:
+            op = phase["op"]
+            if op not in self.can:
+                compacted = False
+                continue
+            if op == "read" and not compacted:
+                continue  # a read of compacted files needs an engine that compacts
+            if op == "write":
+                parts = [self.ask(do="write", dir=str(place), input=i, keyed=keyed) for i in inputs]
+                found[phase["name"]] = total = add_up(parts)
+                written = int(total["rows"])
+            else:
+                found[phase["name"]] = self.ask(do=op, dir=str(place))
+                if op == "compact":
+                    found[phase["name"]]["rows"] = written
+            found[phase["name"]]["disk_mb"] = bytes_below(place)
+        return found
+
+    def close(self) -> None:
+        self.worker.close()
+
+
+def add_up(parts: list[dict]) -> dict:
+    """Several commits as one phase: times and rows add up, the peak is the highest."""
+    total = {k: sum(p[k] for p in parts) for k in ("wall_s", "cpu_s", "rows")}
+    return {**total, "peak_rss_mb": max(p["peak_rss_mb"] for p in parts), "wall_each": [p["wall_s"] for p in parts]}
+
+
+class Java:
+    """Real Java Paimon in one JVM that stays warm: the `bench` command of the oracle, one round a call."""
+
+    name = "java"
+    can = frozenset({"write", "read", "compact"})
+
+    def __init__(self, oracle: pathlib.Path, inputs: pathlib.Path, work: pathlib.Path, options: str, log: IO[str]):
+        if not (oracle / "run").exists():
+            raise Unavailable(f"no oracle at {oracle} (--oracle PATH)")
+        self.version = os.environ.get("PAIMON_VERSION", "1.4.2")
+        self.note = f"JVM {options}"
+        self.inputs, self.work = inputs, work
+        env = {**os.environ, "PAIMON_VERSION": self.version, "JAVA_OPTS": options}
+        self.worker = Worker([str(oracle / "run"), "serve"], env=env, log=log)
+
+    def round(self, scenario: dict, place: pathlib.Path) -> dict[str, dict]:
+        """One pass over all phases on a fresh table."""
+        place.parent.mkdir(parents=True, exist_ok=True)
+        spec = self.work / "scenario.json"
+        spec.write_text(json.dumps({"scenarios": [scenario]}), encoding="utf-8")
+        os.sync()
+        self.worker.send(["bench", str(spec), str(self.inputs), str(place), "--rounds=1", "--warmup=0"])
+        found: dict[str, dict] = {}
+        while "_rc" not in (line := self.worker.line()):
+            line["disk_mb"] = line.get("live_bytes", 0) / MIB
+            found[line["phase"]] = line
+        if line["_rc"]:
+            raise Unavailable(f"the oracle failed: {line.get('_error')}")
+        return found
+
+    def check(self, table: pathlib.Path) -> list[str]:
+        """What Java finds wrong with a table that somebody else wrote."""
+        self.worker.send(["fsck", str(table)])
+        problems: list[str] = []
+        while "_rc" not in (line := self.worker.line()):
+            problems += [str(p) for p in line.get("problems", [])]
+        return problems or ([str(line.get("_error"))] if line["_rc"] else [])
+
+    def close(self) -> None:
+        self.worker.close()
+
+    def __enter__(self) -> Self:
+        return self

@@ -1,0 +1,78 @@
+"""Measurements of all rounds as one markdown table and one JSON document."""
+
+import statistics
+from typing import Any
+
+from scenarios import GOALS
+
+
+def summarise(rounds: list[dict]) -> dict[str, Any]:
+    """One engine, one phase, all rounds: median, best, spread."""
+    walls = [r["wall_s"] for r in rounds]
+    wall = statistics.median(walls)
+    rows = statistics.median(r["rows"] for r in rounds)
+    return {
+        "wall_s": wall,
+        "wall_min_s": min(walls),
+        "wall_all_s": walls,
+        "spread": (max(walls) - min(walls)) / wall,
+        "cpu_s": statistics.median(r["cpu_s"] for r in rounds),
+        "rows": rows,
+        "rows_per_s": rows / wall,
+        "peak_rss_mb": max(r["peak_rss_mb"] for r in rounds),
+        "disk_mb": statistics.median(r["disk_mb"] for r in rounds),
+        "fingerprint": rounds[0].get("fingerprint"),
+    }
+
+
+def compare(phases: dict[str, dict[str, dict]], scenario: str) -> list[dict]:
+    """One line per phase and engine, with ratios to Java and the goal where there is one."""
+    lines = []
+    for phase, engines in phases.items():
+        java = engines.get("java")
+        for engine, found in engines.items():
+            line = {"scenario": scenario, "phase": phase, "engine": engine, **found}
+            if java and engine != "java":
+                line["times_java"] = java["wall_s"] / found["wall_s"]
+                line["times_java_best"] = java["wall_min_s"] / found["wall_min_s"]
+            goal = GOALS.get((scenario, phase)) if engine == "siltstone" else None
+            if goal:
+                line["goal"] = goal
+                if "times_java" in line:
+                    line["met"] = line["times_java"] >= goal
+            lines.append(line)
+    return lines
+
+
+def disagreements(lines: list[dict]) -> list[str]:
+    """Engines that read other rows than siltstone did; Java reports only how many."""
+    wrong = []
+    for line in lines:
+        ours = next((o for o in lines if o["engine"] == "siltstone" and key(o) == key(line)), None)
+        if not ours or not ours.get("fingerprint"):
+            continue
+        if line["rows"] != ours["rows"] or line.get("fingerprint") not in (None, ours["fingerprint"]):
+            wrong.append(f"{line['scenario']} {line['phase']}: {line['engine']} read other rows than siltstone")
+    return wrong
+
+
+def key(line: dict) -> tuple[str, str]:
+    """What two lines must share to be compared."""
+    return line["scenario"], line["phase"]
+
+
+HEAD = "| scenario | phase | engine | wall s | best | spread | CPU s | rows/s | times Java | goal | peak RSS MB | MB |"
+
+
+def markdown(lines: list[dict]) -> str:
+    """The table of the report."""
+    text = [HEAD, "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for line in lines:
+        ratio = f"{line['times_java']:.2f}" if "times_java" in line else ""
+        goal = f"{line['goal']:g} {'met' if line.get('met') else 'open'}" if "goal" in line else ""
+        text.append(
+            f"| {line['scenario']} | {line['phase']} | {line['engine']} | {line['wall_s']:.3f} | "
+            f"{line['wall_min_s']:.3f} | {line['spread']:.0%} | {line['cpu_s']:.2f} | {line['rows_per_s']:,.0f} | "
+            f"{ratio} | {goal} | {line['peak_rss_mb']:,.0f} | {line['disk_mb']:.1f} |"
+        )
+    return "\n".join(text)

@@ -1,0 +1,170 @@
+"""Whole jobs side by side: siltstone, warm Java Paimon and pypaimon on the same seeded rows, in turn.
+
+    python benches/suite/run.py [--rows 5000000] [--rounds 3] [--only dedup_zstd,append_zstd] [--engines siltstone,java]
+
+Writes results/<time>.json and .md below --work and prints the table; benches/README.md says how to read it.
+"""
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import IO, Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from drivers import Java, PythonEngine, Unavailable
+from generate import generate
+from report import compare, disagreements, markdown, summarise
+from scenarios import SCENARIOS
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
+ALL = ["siltstone", "java", "pypaimon-native", "pypaimon"]
+DEFAULT = ["siltstone", "java", "pypaimon-native"]
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the five inputs together")
+    parser.add_argument("--rounds", type=int, default=3, help="measured rounds per engine; the median is reported")
+    parser.add_argument("--warmup", type=int, default=1, help="rounds before, not counted")
+    parser.add_argument("--only", default="dedup_zstd,append_zstd", help=f"scenarios out of {','.join(SCENARIOS)}")
+    parser.add_argument("--engines", default=",".join(DEFAULT), help=f"out of {','.join(ALL)}")
+    parser.add_argument(
+        "--work", type=pathlib.Path, default=REPOSITORY / "target/bench", help="inputs, tables, results"
+    )
+    oracle = os.environ.get("SILTSTONE_ORACLE", str(REPOSITORY.parent / "shared" / "oracle"))
+    parser.add_argument("--oracle", type=pathlib.Path, default=pathlib.Path(oracle), help="drives real Java Paimon")
+    parser.add_argument("--java-opts", default="-Xmx8g", help="for the JVM")
+    parser.add_argument("--strict", action="store_true", help="fail when a goal is not met")
+    args = parser.parse_args()
+    args.work = args.work.resolve()
+    args.scenarios = [SCENARIOS[name] for name in args.only.split(",")]
+    return args
+
+
+@contextlib.contextmanager
+def engines(args: argparse.Namespace, log: IO[str]) -> Iterator[list[Any]]:
+    """The engines that are here; the others are named with the reason."""
+    inputs = args.work / f"inputs-{args.rows}"
+    started: list[Any] = []
+    try:
+        for name in args.engines.split(","):
+            try:
+                if name == "java":
+                    started.append(Java(args.oracle, inputs, args.work, args.java_opts, log))
+                else:
+                    started.append(PythonEngine(name, inputs, log))
+            except Unavailable as why:
+                say(f"{name} does not take part: {why}")
+        yield started
+    finally:
+        for engine in started:
+            engine.close()
+
+
+def say(text: str) -> None:
+    """Progress, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def measure(engines: list[Any], scenario: dict, args: argparse.Namespace) -> dict[str, dict[str, list[dict]]]:
+    """phase -> engine -> measurements of each counted round; who goes first changes from round to round."""
+    found: dict[str, dict[str, list[dict]]] = {p["name"]: {e.name: [] for e in engines} for p in scenario["phases"]}
+    able = list(engines)
+    for number in range(args.warmup + args.rounds):
+        turn = number % max(1, len(able))
+        for engine in able[turn:] + able[:turn]:
+            load = os.getloadavg()[0]
+            try:
+                phases = engine.round(scenario, args.work / "tables" / engine.name / scenario["name"])
+            except Unavailable as why:
+                say(f"{engine.name} leaves {scenario['name']}: {why}")
+                able.remove(engine)
+                continue
+            kept = number >= args.warmup
+            walls = ", ".join(f"{name} {m['wall_s']:.2f}" for name, m in phases.items())
+            say(
+                f"{scenario['name']} {'round' if kept else 'warm-up'} {number + 1} {engine.name}: {walls} (load {load:.1f})"
+            )
+            for name, measured in phases.items():
+                if kept:
+                    found[name][engine.name].append({**measured, "load_before": load})
+    return found
+
+
+def java_checks(engines: list[Any], scenario: dict, args: argparse.Namespace) -> list[str]:
+    """Java looks at every byte of the table that siltstone wrote and compacted."""
+    java = next((e for e in engines if e.name == "java"), None)
+    table = args.work / "tables" / "siltstone" / scenario["name"] / "bench.db" / "t"
+    if java is None or not table.exists():
+        return []
+    return [f"{scenario['name']}: Java about our table: {p}" for p in java.check(table)]
+
+
+def machine() -> dict[str, Any]:
+    """Where this ran."""
+    model = platform.processor()
+    with contextlib.suppress(OSError):
+        info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        model = next(s.split(":", 1)[1].strip() for s in info.splitlines() if s.startswith("model name"))
+    revision = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], check=False, cwd=REPOSITORY, capture_output=True, text=True
+    )
+    return {
+        "cpus": os.cpu_count(),
+        "cpu": model,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "revision": revision.stdout.strip(),
+    }
+
+
+def main() -> int:
+    args = arguments()
+    args.work.mkdir(parents=True, exist_ok=True)
+    generate(args.work / f"inputs-{args.rows}", args.rows)
+    lines: list[dict] = []
+    problems: list[str] = []
+    raw: dict[str, Any] = {}
+    with (args.work / "log.txt").open("w", encoding="utf-8") as log, engines(args, log) as able:
+        versions = {e.name: f"{e.version} ({e.note})" for e in able}
+        for scenario in args.scenarios:
+            found = raw[scenario["name"]] = measure(able, scenario, args)
+            phases = {p: {e: summarise(r) for e, r in by.items() if r} for p, by in found.items()}
+            lines += compare(phases, scenario["name"])
+            problems += java_checks(able, scenario, args)
+    problems += disagreements(lines)
+    write_results(args, versions, lines, problems, raw)
+    unmet = [line for line in lines if line.get("met") is False]
+    return 1 if problems or (args.strict and unmet) else 0
+
+
+def write_results(args: argparse.Namespace, versions: dict, lines: list[dict], problems: list[str], raw: dict) -> None:
+    """The table on stdout, and both forms as files."""
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H%M%SZ")
+    facts = {"time": now, "rows": args.rows, "rounds": args.rounds, "warmup": args.warmup, "java_opts": args.java_opts}
+    where = machine()
+    head = [
+        f"{args.rows:,} rows, median of {args.rounds} rounds after {args.warmup} warm-up, engines in turn; {now}.",
+        f"{where['cpus']} x {where['cpu']}, {where['system']}, Python {where['python']}, revision {where['revision']}.",
+        "Versions: " + "; ".join(f"{k} {v}" for k, v in versions.items()) + ".",
+    ]
+    text = "\n".join([*head, "", markdown(lines), *(["", *(f"PROBLEM {p}" for p in problems)] if problems else [])])
+    results = args.work / "results"
+    results.mkdir(exist_ok=True)
+    (results / f"{now}.md").write_text(text + "\n", encoding="utf-8")
+    document = {**facts, **where, "versions": versions, "lines": lines, "problems": problems, "measurements": raw}
+    (results / f"{now}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(text)
+    say(f"written: {results / now}.json and .md")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
