@@ -42,11 +42,6 @@ class Worker:
         self.process.wait()
 
 
-def bytes_below(place: pathlib.Path) -> float:
-    """Size of all data files below a folder, in MB; old versions included."""
-    return sum(p.stat().st_size for p in place.rglob("data-*")) / MIB
-
-
 class PythonEngine:
     """An engine of engines.py."""
 
@@ -89,7 +84,7 @@ class PythonEngine:
                 found[phase["name"]] = self.ask(do=op, dir=str(place))
                 if op == "compact":
                     found[phase["name"]]["rows"] = written
-            found[phase["name"]]["disk_mb"] = bytes_below(place)
+            found[phase["name"]]["disk_mb"] = self.ask(do="size", dir=str(place))["bytes"] / MIB
         return found
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
     python engines.py NAME        then one JSON request a line on stdin, one JSON answer a line on stdout
 
-Requests: {"do": "hello"}, {"do": "create", "dir", "scenario"}, {"do": "write" | "read" | "compact", "dir", ...}.
+Requests: {"do": "hello"}, {"do": "create", "dir", "scenario"}, {"do": "write" | "read" | "compact" | "size", "dir", ...}.
 """
 
 import contextlib
@@ -60,6 +60,9 @@ class Siltstone:
     def compact(self, warehouse: str) -> None:
         self._open(warehouse).maintenance.compact(full=True)
 
+    def size(self, warehouse: str) -> int:
+        return sum(s.bytes for s in self._open(warehouse).scan().splits())
+
 
 class PyPaimon:
     """pypaimon as it comes: pure Python paths over pyarrow."""
@@ -93,6 +96,9 @@ class PyPaimon:
         finally:
             writer.close()
             commit.close()
+
+    def size(self, warehouse: str) -> int:
+        return sum(p.stat().st_size for p in pathlib.Path(warehouse).rglob("data-*"))
 
     def read(self, warehouse: str) -> pa.Table:
         builder = self._catalog(warehouse).get_table(TABLE).new_read_builder()
@@ -163,6 +169,8 @@ def answer(engine: Any, ask: dict) -> dict:
         case "compact":
             measured, _ = timed(lambda: engine.compact(ask["dir"]))
             return measured
+        case "size":
+            return {"bytes": engine.size(ask["dir"])}
         case other:
             raise ValueError(other)
 
