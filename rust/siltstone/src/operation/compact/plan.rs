@@ -12,6 +12,7 @@ use crate::{
     merge_tree::compact::pick,
     operation::scan::{EntryFilter, live_entries},
     predicate::Predicate,
+    schema::check_writable,
     snapshot::SnapshotManager,
 };
 
@@ -51,6 +52,7 @@ struct LiveBucket {
 
 /// Looks at the latest snapshot and decides what to compact. Works on write-only tables.
 pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<CompactionPlan> {
+    check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
     check_filter(ctx, request)?;
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
     let Some(snapshot) = snapshots.latest()? else {

@@ -13,6 +13,8 @@ mod convert;
 mod decimal;
 mod input;
 mod kinds;
+#[cfg(test)]
+mod lifecycle;
 mod nested;
 mod options;
 mod restore;
@@ -39,6 +41,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta},
     merge_tree::{MergeTreeWriter, WriterSettings},
+    schema::check_writable,
 };
 
 /// Most rows that are routed at once.
@@ -66,6 +69,7 @@ impl TableWrite {
     /// A writer with no bucket open yet.
     pub fn new(ctx: &TableContext, options: WriteOptions) -> Result<Self> {
         let budget = options.memory_limit.unwrap_or(ctx.options.write_buffer_size);
+        check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             ctx: ctx.clone(),

@@ -1,0 +1,348 @@
+//! Tables written, committed, compacted and read back, in memory.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arrow_array::{
+    ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray, cast::AsArray, types::Int64Type,
+};
+
+use crate::{
+    error::{ErrorKind, Result},
+    fs::FaultFileIo,
+    io::TableContext,
+    manifest::ManifestEntry,
+    operation::{
+        CommitMessage, CompactRequest, CompactionPlan, CompactionTask, RowKinds, TableWrite, TaskResources,
+        WriteOptions,
+        commit::{CommitOutcome, Committable, OverwriteTarget, TableCommit},
+        plan_compaction,
+        read::read_split,
+        run_task,
+        scan::{EntryFilter, ScanRequest, live_entries, plan},
+    },
+    options::CoreOptions,
+    path::PathFactory,
+    predicate::{CompareOp, Predicate},
+    row::{Datum, RowKind},
+    schema::{NewTable, SchemaManager},
+    snapshot::{CommitKind, SnapshotManager},
+    types::{DataField, DataType, MAX_LENGTH, TypeKind},
+};
+
+const ROOT: &str = "/lake/db.db/t";
+
+/// A table `id BIGINT, p STRING, v INT` in memory.
+struct Bed {
+    fs: FaultFileIo,
+    ctx: TableContext,
+}
+
+impl Bed {
+    fn new(primary_key: &[&str], partition_by: &[&str], options: &[(&str, &str)]) -> Self {
+        let text = |v: &&str| (*v).to_owned();
+        let schema = NewTable {
+            fields: vec![
+                DataField::new(0, "id", DataType::new(TypeKind::BigInt)),
+                DataField::new(1, "p", DataType::new(TypeKind::VarChar(MAX_LENGTH))),
+                DataField::new(2, "v", DataType::new(TypeKind::Int)),
+            ],
+            primary_key: primary_key.iter().map(text).collect(),
+            partition_by: partition_by.iter().map(text).collect(),
+            options: options.iter().map(|(k, v)| (text(k), text(v))).collect(),
+            comment: None,
+        };
+        let fs = FaultFileIo::new();
+        let schemas = SchemaManager::new(Arc::new(fs.clone()), ROOT);
+        let schema = schemas.create(schema.into_schema().unwrap()).unwrap();
+        let options = CoreOptions::parse(&schema.options).unwrap();
+        let ctx = TableContext {
+            fs: Arc::new(fs.clone()),
+            name: "db.t".to_owned(),
+            location: ROOT.to_owned(),
+            branch: "main".to_owned(),
+            paths: Arc::new(PathFactory::new(ROOT, &schema, &options)),
+            options: Arc::new(options),
+            schema,
+            schemas: Arc::new(schemas),
+        };
+        Self { fs, ctx }
+    }
+
+    /// The same table with dynamic options.
+    fn with(&self, key: &str, value: &str) -> TableContext {
+        let dynamic = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        TableContext { options: Arc::new(self.ctx.options.with(&dynamic).unwrap()), ..self.ctx.clone() }
+    }
+
+    fn writer(&self) -> TableWrite {
+        TableWrite::new(&self.ctx, WriteOptions { threads: Some(2), ..WriteOptions::default() }).unwrap()
+    }
+
+    fn commit(&self, messages: Vec<CommitMessage>) -> CommitOutcome {
+        let committable = Committable { messages, ..Committable::default() };
+        TableCommit::with_new_user(&self.ctx).commit(committable).unwrap()
+    }
+
+    /// One write, one commit.
+    fn add(&self, rows: &RecordBatch, kinds: Option<RowKinds>) -> Vec<CommitKind> {
+        let mut writer = self.writer();
+        writer.write(rows, kinds.as_ref()).unwrap();
+        let outcome = self.commit(writer.prepare_commit().unwrap());
+        outcome.snapshots.iter().map(|s| s.commit_kind).collect()
+    }
+
+    /// (id, p, v) in the order of the scan.
+    fn rows(&self) -> Vec<(i64, String, Option<i32>)> {
+        let plan = plan(&self.ctx, &ScanRequest::default()).unwrap();
+        let batches = plan.splits.iter().flat_map(|s| read_split(&plan.ctx, s, &plan.read).unwrap());
+        batches.flat_map(|b| rows_of(&b.unwrap())).collect()
+    }
+
+    fn sorted_rows(&self) -> Vec<(i64, String, Option<i32>)> {
+        let mut rows = self.rows();
+        rows.sort();
+        rows
+    }
+
+    fn live(&self) -> Vec<ManifestEntry> {
+        let snapshots = SnapshotManager::new(self.ctx.fs.clone(), ROOT);
+        let Some(snapshot) = snapshots.latest().unwrap() else {
+            return Vec::new();
+        };
+        live_entries(&self.ctx, &snapshot, &EntryFilter::default()).unwrap()
+    }
+
+    fn data_files(&self) -> usize {
+        self.fs.paths().iter().filter(|p| p.contains("/bucket-")).count()
+    }
+
+    /// Plans, sends each task through its bytes, runs and commits.
+    fn compact(&self, request: &CompactRequest) -> CompactionPlan {
+        let plan = plan_compaction(&self.ctx, request).unwrap();
+        let run = |task: &CompactionTask| {
+            let task = CompactionTask::from_bytes(&task.to_bytes().unwrap()).unwrap();
+            run_task(&self.ctx, &task, &TaskResources { threads: Some(2), spill_dir: None }).unwrap()
+        };
+        self.commit(plan.tasks.iter().map(run).collect());
+        plan
+    }
+}
+
+fn rows_of(batch: &RecordBatch) -> Vec<(i64, String, Option<i32>)> {
+    let (ids, texts) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
+    let values = batch.column(2).as_primitive::<arrow_array::types::Int32Type>();
+    (0..batch.num_rows()).map(|i| (ids.value(i), texts.value(i).to_owned(), values.iter().nth(i).flatten())).collect()
+}
+
+fn rows(rows: &[(i64, &str, i32)]) -> RecordBatch {
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("v", Arc::new(rows.iter().map(|r| Some(r.2)).collect::<Int32Array>())),
+        ("id", Arc::new(rows.iter().map(|r| Some(r.0)).collect::<Int64Array>())),
+        ("p", Arc::new(rows.iter().map(|r| Some(r.1)).collect::<StringArray>())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn expected(rows: &[(i64, &str, i32)]) -> Vec<(i64, String, Option<i32>)> {
+    rows.iter().map(|r| (r.0, r.1.to_owned(), Some(r.2))).collect()
+}
+
+#[test]
+fn unaware_tables_keep_every_row_and_count_rows_by_writer() {
+    let bed = Bed::new(&[], &["p"], &[]);
+    assert_eq!(bed.add(&rows(&[(1, "a", 1), (2, "b", 2), (1, "a", 1)]), None), [CommitKind::Append]);
+    bed.add(&rows(&[(3, "a", 3)]), None);
+    assert_eq!(bed.sorted_rows(), expected(&[(1, "a", 1), (1, "a", 1), (2, "b", 2), (3, "a", 3)]));
+    let live = bed.live();
+    assert_eq!(live.len(), 3);
+    assert!(live.iter().all(|e| (e.bucket, e.total_buckets, e.file.min_sequence_number) == (0, -1, 0)));
+}
+
+#[test]
+fn fixed_buckets_of_append_tables_go_on_counting_and_compact_in_order() {
+    let bed = Bed::new(&[], &[], &[("bucket", "1"), ("bucket-key", "id"), ("compaction.min.file-num", "3")]);
+    let all: Vec<(i64, &str, i32)> = (0..9).map(|i| (i, "x", 9 - i32::try_from(i).unwrap())).collect();
+    let kinds: Vec<_> = all.chunks(3).map(|part| bed.add(&rows(part), None)).collect();
+    assert_eq!(
+        kinds,
+        [vec![CommitKind::Append], vec![CommitKind::Append], vec![CommitKind::Append, CommitKind::Compact]]
+    );
+    assert_eq!(bed.rows(), expected(&all));
+    let live = bed.live();
+    assert_eq!(live.len(), 1);
+    assert_eq!((live[0].file.min_sequence_number, live[0].file.max_sequence_number), (0, 8));
+    assert_eq!(live[0].total_buckets, 1);
+}
+
+#[test]
+fn keyed_tables_keep_the_last_row_of_each_key() {
+    let bed = Bed::new(&["id"], &[], &[("bucket", "2")]);
+    let many: Vec<(i64, &str, i32)> = (0..1000).map(|i| (i, "a", 0)).collect();
+    bed.add(&rows(&many), None);
+    bed.add(&rows(&[(7, "b", 1), (5, "c", 2), (7, "d", 3)]), None);
+    bed.add(&rows(&[(9, "x", 0)]), Some(RowKinds::All(RowKind::Delete)));
+    bed.add(&rows(&[(11, "e", 0), (12, "e", 0)]), Some(RowKinds::PerRow(Int8Array::from(vec![3, 2]))));
+    let found = bed.sorted_rows();
+    assert_eq!(found.len(), 998);
+    let of = |id: i64| found.iter().find(|r| r.0 == id).map(|r| (r.1.as_str(), r.2));
+    assert_eq!(
+        (of(7), of(5), of(9), of(11), of(12)),
+        (Some(("d", Some(3))), Some(("c", Some(2))), None, None, Some(("e", Some(0))))
+    );
+    let live = bed.live();
+    let newest = live.iter().map(|e| e.file.max_sequence_number).max();
+    assert!(live.iter().all(|e| e.total_buckets == 2) && newest > Some(490));
+}
+
+#[test]
+fn a_bad_batch_changes_nothing_and_the_writer_goes_on() {
+    let bed = Bed::new(&["id", "p"], &["p"], &[("bucket", "2")]);
+    let mut writer = bed.writer();
+    writer.write(&rows(&[(1, "a", 1)]), None).unwrap();
+    let bad = RecordBatch::try_from_iter(vec![
+        ("id", Arc::new(Int64Array::from(vec![Some(2), None])) as ArrayRef),
+        ("p", Arc::new(StringArray::from(vec!["a", "b"]))),
+    ]);
+    assert_eq!(writer.write(&bad.unwrap(), None).unwrap_err().kind(), ErrorKind::NullInKey);
+    writer.write(&rows(&[(3, "b", 3)]), None).unwrap();
+    bed.commit(writer.prepare_commit().unwrap());
+    assert_eq!(bed.sorted_rows(), expected(&[(1, "a", 1), (3, "b", 3)]));
+}
+
+#[test]
+fn a_writer_goes_on_after_its_commit() {
+    let bed = Bed::new(&["id"], &[], &[("bucket", "1")]);
+    let mut writer = bed.writer();
+    for v in 0..4 {
+        writer.write(&rows(&[(1, "a", v), (10 + i64::from(v), "b", v)]), None).unwrap();
+        bed.commit(writer.prepare_commit().unwrap());
+        if v % 2 == 1 {
+            writer.reset().unwrap();
+        }
+    }
+    assert_eq!(writer.prepare_commit().unwrap(), []);
+    assert_eq!(bed.sorted_rows(), expected(&[(1, "a", 3), (10, "b", 0), (11, "b", 1), (12, "b", 2), (13, "b", 3)]));
+}
+
+#[test]
+fn another_number_of_buckets_needs_an_overwrite() {
+    let bed = Bed::new(&["id"], &[], &[("bucket", "2")]);
+    bed.add(&rows(&[(1, "a", 1), (2, "a", 2)]), None);
+    let rescaled = bed.with("bucket", "3");
+    let mut writer = TableWrite::new(&rescaled, WriteOptions::default()).unwrap();
+    let error = writer.write(&rows(&[(3, "b", 3)]), None).unwrap_err();
+    assert!(error.message().contains("new bucket num 3, but the previous bucket num is 2"), "{error}");
+    let options = WriteOptions { ignore_previous_files: true, ..WriteOptions::default() };
+    let mut writer = TableWrite::new(&rescaled, options).unwrap();
+    writer.write(&rows(&[(3, "b", 3), (4, "b", 4)]), None).unwrap();
+    let messages = writer.prepare_commit().unwrap();
+    let committable = Committable { messages, ..Committable::default() };
+    let target = OverwriteTarget::Static(BTreeMap::new());
+    TableCommit::with_new_user(&rescaled).overwrite(&target, committable).unwrap();
+    assert_eq!(bed.sorted_rows(), expected(&[(3, "b", 3), (4, "b", 4)]));
+    assert!(bed.live().iter().all(|e| e.total_buckets == 3 && e.file.min_sequence_number == 0));
+}
+
+#[test]
+fn an_aborted_or_dropped_writer_leaves_no_files() {
+    for (key, bucket) in [(&[][..], "-1"), (&["id"][..], "2")] {
+        let bed = Bed::new(key, &[], &[("bucket", bucket), ("write-buffer-spillable", "false")]);
+        let many: Vec<(i64, &str, i32)> = (0..5000).map(|i| (i, "some text that is long enough", 1)).collect();
+        for abort in [true, false] {
+            let options = WriteOptions { memory_limit: Some(10_000), threads: Some(1), ..WriteOptions::default() };
+            let mut writer = TableWrite::new(&bed.ctx, options).unwrap();
+            writer.write(&rows(&many), None).unwrap();
+            writer.write(&rows(&many), None).unwrap();
+            assert!(bed.data_files() > 0, "a small budget is written out early");
+            if abort {
+                writer.abort();
+            }
+        }
+        assert_eq!(bed.data_files(), 0);
+    }
+}
+
+#[test]
+fn a_small_budget_over_many_buckets_gives_the_same_rows() {
+    let bed = Bed::new(&["id", "p"], &["p"], &[("bucket", "3")]);
+    let texts = ["a", "b", "c", "d"];
+    let all: Vec<(i64, &str, i32)> = (0..8000).map(|i| (i % 3000, texts[usize::try_from(i % 4).unwrap()], 1)).collect();
+    let options = WriteOptions { memory_limit: Some(50_000), threads: Some(2), ..WriteOptions::default() };
+    let mut writer = TableWrite::new(&bed.ctx, options).unwrap();
+    for part in all.chunks(1500) {
+        writer.write(&rows(part), None).unwrap();
+    }
+    bed.commit(writer.prepare_commit().unwrap());
+    let mut wanted = expected(&all);
+    wanted.sort();
+    wanted.dedup();
+    assert_eq!(bed.sorted_rows(), wanted);
+}
+
+fn five_commits(bed: &Bed) {
+    for v in 0..5 {
+        let part: Vec<(i64, &str, i32)> =
+            (0..100).map(|i| (i * i64::from(v + 1), ["a", "b"][usize::try_from(i % 2).unwrap()], v)).collect();
+        bed.add(&rows(&part), None);
+    }
+}
+
+#[test]
+fn write_only_tables_are_compacted_by_tasks() {
+    let bed = Bed::new(&["id", "p"], &["p"], &[("bucket", "2"), ("write-only", "true")]);
+    five_commits(&bed);
+    let before = bed.sorted_rows();
+    assert!(bed.live().iter().all(|e| e.file.level == 0));
+    let full = CompactRequest { full: true, ..CompactRequest::default() };
+    let plan = bed.compact(&full);
+    assert_eq!((plan.tasks.len(), plan.buckets), (4, 4));
+    assert_eq!(bed.sorted_rows(), before);
+    assert!(bed.live().iter().all(|e| e.file.level == 5 && e.total_buckets == 2));
+    assert_eq!(plan_compaction(&bed.ctx, &full).unwrap().tasks, []);
+}
+
+#[test]
+fn plans_look_only_at_the_partitions_that_are_asked_for() {
+    let bed = Bed::new(&["id", "p"], &["p"], &[("bucket", "1"), ("write-only", "true")]);
+    let request = |filter| CompactRequest { full: true, filter: Some(filter), ..CompactRequest::default() };
+    let equals = |column: &str, value| Predicate::Compare { column: column.to_owned(), op: CompareOp::Eq, value };
+    let only_b = request(equals("p", Datum::String("b".to_owned())));
+    assert_eq!(plan_compaction(&bed.ctx, &only_b).unwrap(), CompactionPlan::default(), "an empty table");
+    five_commits(&bed);
+    let tasks = plan_compaction(&bed.ctx, &only_b).unwrap().tasks;
+    assert_eq!(tasks.len(), 1);
+    let partition = tasks[0].bucket.partition.clone();
+    assert_eq!(bed.ctx.paths.partition_path(&partition).unwrap().trim_end_matches('/'), "p=b");
+    let listed = CompactRequest { full: true, partitions: Some(vec![partition]), ..CompactRequest::default() };
+    assert_eq!(plan_compaction(&bed.ctx, &listed).unwrap().tasks, tasks);
+    let error = plan_compaction(&bed.ctx, &request(equals("v", Datum::Int(1)))).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::InvalidArgument, Some("v")));
+    let idle = |millis| CompactRequest { full: true, idle_millis: Some(millis), ..CompactRequest::default() };
+    assert_eq!(plan_compaction(&bed.ctx, &idle(3_600_000)).unwrap().tasks, []);
+    assert_eq!(plan_compaction(&bed.ctx, &idle(0)).unwrap().tasks.len(), 2);
+}
+
+#[test]
+fn small_files_of_unaware_tables_become_one() {
+    let bed = Bed::new(&[], &["p"], &[]);
+    five_commits(&bed);
+    let before = bed.sorted_rows();
+    assert_eq!(bed.compact(&CompactRequest::default()).tasks.len(), 2, "five files are enough");
+    assert_eq!(bed.live().len(), 2);
+    assert_eq!(bed.sorted_rows(), before);
+    bed.add(&rows(&[(1, "a", 1)]), None);
+    assert_eq!(bed.compact(&CompactRequest::default()).tasks, []);
+    assert_eq!(bed.compact(&CompactRequest { full: true, ..CompactRequest::default() }).tasks.len(), 1);
+    assert_eq!((bed.live().len(), bed.rows().len()), (2, 501));
+}
+
+#[test]
+fn a_task_of_another_table_is_refused() -> Result<()> {
+    let bed = Bed::new(&["id"], &[], &[("bucket", "1"), ("write-only", "true")]);
+    bed.add(&rows(&[(1, "a", 1)]), None);
+    let plan = plan_compaction(&bed.ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
+    let task = CompactionTask { location: "/elsewhere".to_owned(), ..plan.tasks[0].clone() };
+    let error = run_task(&bed.ctx, &task, &TaskResources::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    Ok(())
+}
