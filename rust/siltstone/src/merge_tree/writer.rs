@@ -1,13 +1,24 @@
 //! The writer of one bucket: buffer, flush, compaction beside the writing, and what goes to the commit.
+//!
+//! Source: semantics a.2, a.3, a.7; `MergeTreeWriter`, `MergeTreeCompactManager`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc, thread};
 
-use arrow_array::{Int8Array, RecordBatch};
+use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
+use crossbeam_channel::{Receiver, bounded};
 
+use super::{
+    Levels, WriteBuffer, WriteBufferOptions,
+    compact::{CompactResources, CompactUnit, delete_file, pick_in, run_compaction},
+    merge::SpillOptions,
+    merge_function::for_table,
+};
 use crate::{
     Error, ErrorKind, Result,
-    io::TableContext,
-    manifest::{CompactIncrement, DataFileMeta, DataIncrement},
+    io::{FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
+    manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+    options::SortOrder,
+    types::DataType,
 };
 
 /// Resources and mode of a bucket writer.
@@ -25,57 +36,274 @@ pub struct WriterSettings {
     pub threads: usize,
 }
 
+/// Key-value batches of all columns of a table.
+pub(super) fn table_layout(ctx: &TableContext) -> KvLayout {
+    let schema = &ctx.schema;
+    let at = |name: &str| schema.fields.iter().position(|f| f.name == name);
+    KvLayout {
+        fields: schema.fields.clone(),
+        key: schema.trimmed_primary_keys().into_iter().filter_map(at).collect(),
+        sequence: ctx.options.sequence_fields.iter().filter_map(|name| at(name)).collect(),
+        sequence_descending: ctx.options.sequence_order == SortOrder::Descending,
+    }
+}
+
 /// Writes one bucket of a primary-key table.
-pub struct MergeTreeWriter {}
+pub struct MergeTreeWriter {
+    ctx: TableContext,
+    partition: Vec<u8>,
+    bucket: i32,
+    settings: WriterSettings,
+    layout: Arc<KvLayout>,
+    buffer: WriteBuffer,
+    levels: Levels,
+    next_sequence: i64,
+    new_files: Vec<DataFileMeta>,
+    compacted: CompactIncrement,
+    running: Option<Receiver<Result<CompactIncrement>>>,
+    commits: u32,
+}
 
 impl MergeTreeWriter {
     /// A writer on top of the live files of the bucket.
     pub fn new(
-        _ctx: &TableContext,
-        _partition: &[u8],
-        _bucket: i32,
-        _restored: Vec<DataFileMeta>,
-        _settings: WriterSettings,
+        ctx: &TableContext,
+        partition: &[u8],
+        bucket: i32,
+        restored: Vec<DataFileMeta>,
+        settings: WriterSettings,
     ) -> Result<Self> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        let layout = Arc::new(table_layout(ctx));
+        let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+        let options = WriteBufferOptions {
+            budget: settings.budget,
+            spill: settings.spill_dir.clone().map(|dir| SpillOptions {
+                dir,
+                compress: ctx.options.spill_compression != "none",
+                max_fan_in: ctx.options.local_sort_max_file_handles,
+            }),
+            max_disk_size: ctx.options.write_buffer_spill_max_disk_size,
+            batch_rows: FileReadSpec::DEFAULT_BATCH_ROWS,
+        };
+        Ok(Self {
+            buffer: WriteBuffer::new(Arc::clone(&layout), for_table(ctx)?, options)?,
+            levels: Levels::new(&restored, ctx.options.num_levels, key_types)?,
+            next_sequence: restored.iter().map(|f| f.max_sequence_number.saturating_add(1)).max().unwrap_or(0).max(0),
+            ctx: ctx.clone(),
+            partition: partition.to_vec(),
+            bucket,
+            settings,
+            layout,
+            new_files: Vec::new(),
+            compacted: CompactIncrement::default(),
+            running: None,
+            commits: 0,
+        })
     }
 
     /// Adds rows: all table fields in schema order, and one row kind for each.
-    pub fn write(&mut self, _rows: &RecordBatch, _kinds: &Int8Array) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn write(&mut self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let batch = self.key_value_batch(rows, kinds)?;
+        if self.buffer.write(batch)? { self.flush() } else { Ok(()) }
+    }
+
+    /// The rows with the next sequence numbers and their kinds behind.
+    fn key_value_batch(&mut self, rows: &RecordBatch, kinds: &Int8Array) -> Result<RecordBatch> {
+        let count = i64::try_from(rows.num_rows()).unwrap_or(i64::MAX);
+        let end = self.next_sequence.checked_add(count).ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "the sequence numbers of a bucket are used up")
+                .with("table", &self.ctx.name)
+        })?;
+        let numbers = Int64Array::from_iter_values(self.next_sequence..end);
+        let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
+        columns.push(Arc::new(numbers));
+        columns.push(Arc::new(kinds.clone()));
+        let batch = RecordBatch::try_new(self.layout.arrow_schema()?, columns)?;
+        self.next_sequence = end;
+        Ok(batch)
     }
 
     /// Bytes of buffered rows.
     pub fn memory_used(&self) -> usize {
-        0
+        self.buffer.memory_used()
     }
 
     /// Frees the buffer's memory: spills when possible, else flushes to level 0.
     pub fn release_memory(&mut self) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        if self.buffer.spill()? { Ok(()) } else { self.flush() }
     }
 
     /// Writes the buffered rows to level 0, and starts a compaction when one is due.
     pub fn flush(&mut self) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+        if self.buffer.rows() > 0 {
+            if self.levels.number_of_sorted_runs() > self.ctx.options.num_sorted_run_stop_trigger {
+                self.wait_for_compaction()?;
+            }
+            self.write_level0()?;
+        }
+        self.take_finished(false)?;
+        self.start_compaction(false)
+    }
+
+    fn write_level0(&mut self) -> Result<()> {
+        let spec = FileWriteSpec::key_value(0, FileSource::Append);
+        let mut writer = RollingWriter::new(&self.ctx, &self.partition, self.bucket, spec)?;
+        for batch in self.buffer.drain()? {
+            if let Err(error) = batch.and_then(|b| writer.write(&b)) {
+                writer.abort();
+                return Err(error);
+            }
+        }
+        for file in writer.finish()? {
+            self.levels.add_level0(file.clone());
+            self.new_files.push(file);
+        }
+        Ok(())
     }
 
     /// Flushes, waits for a running compaction and starts a new one: of everything when `full`.
-    pub fn compact(&mut self, _full: bool) -> Result<()> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn compact(&mut self, full: bool) -> Result<()> {
+        if self.buffer.rows() > 0 {
+            self.write_level0()?;
+        }
+        self.wait_for_compaction()?;
+        self.start_compaction(full)
     }
 
     /// Flushes and hands over what changed since the last call; waits for the compaction when `wait`, when there are too
     /// many runs, or when `commit.force-compact` asks for it.
-    pub fn prepare_commit(&mut self, _wait: bool) -> Result<(DataIncrement, CompactIncrement)> {
-        Err(Error::new(ErrorKind::Internal, "not yet"))
+    pub fn prepare_commit(&mut self, wait: bool) -> Result<(DataIncrement, CompactIncrement)> {
+        self.flush()?;
+        self.commits = self.commits.saturating_add(1);
+        let mut wait = wait || self.ctx.options.commit_force_compact;
+        if self.full_compaction_is_due() {
+            self.compact(true)?;
+            wait = true;
+        }
+        let limit = self.ctx.options.num_sorted_run_stop_trigger.saturating_add(1);
+        if wait || self.levels.number_of_sorted_runs() > limit {
+            self.wait_for_compaction()?;
+        }
+        let data = DataIncrement { new_files: std::mem::take(&mut self.new_files), ..DataIncrement::default() };
+        Ok((data, std::mem::take(&mut self.compacted)))
+    }
+
+    fn full_compaction_is_due(&self) -> bool {
+        let every = self.ctx.options.full_compaction_delta_commits;
+        !self.settings.write_only
+            && every.is_some_and(|n| !self.settings.streaming || self.commits.is_multiple_of(n.max(1)))
     }
 
     /// A compaction is running or finished but not yet handed over.
     pub fn is_compacting(&self) -> bool {
-        false
+        self.running.is_some() || self.compacted != CompactIncrement::default()
+    }
+
+    /// Starts a compaction beside the writing when one is due and none is running.
+    fn start_compaction(&mut self, full: bool) -> Result<()> {
+        if self.settings.write_only || self.running.is_some() {
+            return Ok(());
+        }
+        match pick_in(&self.ctx, &self.levels, full) {
+            Some(unit) => self.run_beside(unit),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a unit on a thread of its own; on this one when there are no threads to spare.
+    fn run_beside(&mut self, unit: CompactUnit) -> Result<()> {
+        let (ctx, partition, bucket) = (self.ctx.clone(), self.partition.clone(), self.bucket);
+        let files = self.levels.files();
+        let resources = CompactResources { threads: self.settings.threads, spill_dir: self.settings.spill_dir.clone() };
+        let (sender, receiver) = bounded(1);
+        let work = move || {
+            // the writer may be gone; then it deletes nothing of ours, so we do
+            let result = run_compaction(&ctx, &partition, bucket, &files, &unit, &resources);
+            if let Err(unsent) = sender.send(result)
+                && let Ok(result) = unsent.into_inner()
+            {
+                delete_rewritten(&ctx, &partition, bucket, &result);
+            }
+        };
+        self.running = Some(receiver);
+        if self.settings.threads == 0 {
+            work();
+            return Ok(());
+        }
+        let started = thread::Builder::new().name("siltstone-compact".to_owned()).spawn(work);
+        started.map(|_| ()).map_err(|e| {
+            self.running = None;
+            Error::new(ErrorKind::Storage, "no thread could be started for a compaction").caused_by(e)
+        })
+    }
+
+    fn wait_for_compaction(&mut self) -> Result<()> {
+        self.take_finished(true)
+    }
+
+    /// Takes over the result of the running compaction, if it is there or `wait` says to wait for it.
+    fn take_finished(&mut self, wait: bool) -> Result<()> {
+        let Some(receiver) = &self.running else { return Ok(()) };
+        let result = if wait {
+            receiver
+                .recv()
+                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a compaction thread stopped unexpectedly")))
+        } else {
+            match receiver.try_recv() {
+                Ok(result) => result,
+                Err(crossbeam_channel::TryRecvError::Empty) => return Ok(()),
+                Err(crossbeam_channel::TryRecvError::Disconnected) => {
+                    Err(Error::new(ErrorKind::Internal, "a compaction thread stopped unexpectedly"))
+                }
+            }
+        };
+        self.running = None;
+        let result = result?;
+        self.levels.update(&result.compact_before, &result.compact_after)?;
+        self.add_compaction(result);
+        Ok(())
+    }
+
+    /// Adds a finished compaction to what the next commit gets. A file that an earlier compaction of this commit
+    /// made and this one consumed was never visible: it is deleted, unless it only changed levels.
+    fn add_compaction(&mut self, result: CompactIncrement) {
+        let named = |files: &[DataFileMeta], name: &str| files.iter().any(|f| f.file_name == name);
+        for file in result.compact_before {
+            let made = self.compacted.compact_after.iter().position(|f| f.file_name == file.file_name);
+            let Some(at) = made else {
+                self.compacted.compact_before.push(file);
+                continue;
+            };
+            self.compacted.compact_after.remove(at);
+            let upgraded =
+                named(&self.compacted.compact_before, &file.file_name) || named(&result.compact_after, &file.file_name);
+            if !upgraded {
+                delete_file(&self.ctx, &self.partition, self.bucket, &file);
+            }
+        }
+        self.compacted.compact_after.extend(result.compact_after);
     }
 
     /// Deletes every file written since the last [`MergeTreeWriter::prepare_commit`].
-    pub fn abort(self) {}
+    pub fn abort(mut self) {
+        if let Err(error) = self.wait_for_compaction() {
+            tracing::debug!(%error, "the compaction of an aborted writer failed");
+        }
+        delete_rewritten(&self.ctx, &self.partition, self.bucket, &self.compacted);
+        for file in &self.new_files {
+            delete_file(&self.ctx, &self.partition, self.bucket, file);
+        }
+    }
+}
+
+/// Deletes the outputs of a compaction that will not be committed; upgraded files are inputs and stay.
+fn delete_rewritten(ctx: &TableContext, partition: &[u8], bucket: i32, result: &CompactIncrement) {
+    for file in &result.compact_after {
+        if !result.compact_before.iter().any(|f| f.file_name == file.file_name) {
+            delete_file(ctx, partition, bucket, file);
+        }
+    }
 }

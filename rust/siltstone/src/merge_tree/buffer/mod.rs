@@ -4,7 +4,7 @@ mod sort;
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::{
     merge::{MergeOptions, SpillOptions, intermediate, merge, spill::SpilledRun},
@@ -58,7 +58,7 @@ impl WriteBuffer {
     /// Adds rows. True when the buffer is full and must be drained before more is added.
     pub fn write(&mut self, batch: RecordBatch) -> Result<bool> {
         self.rows = self.rows.saturating_add(batch.num_rows());
-        self.bytes = self.bytes.saturating_add(batch.get_array_memory_size());
+        self.bytes = self.bytes.saturating_add(batch_bytes(&batch));
         self.batches.push(batch);
         if self.bytes < self.options.budget {
             return Ok(false);
@@ -125,6 +125,15 @@ impl WriteBuffer {
         };
         merge(runs, &self.layout, function, options)
     }
+}
+
+/// Bytes of the rows of a batch, which may be a slice of something larger.
+fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes = |column: &ArrayRef| {
+        let data = column.to_data();
+        data.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes).sum()
 }
 
 #[cfg(test)]

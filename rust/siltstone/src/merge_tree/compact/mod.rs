@@ -1,12 +1,17 @@
 //! Compaction: picking a unit (pure), executing it, and doing so beside a writer.
 
+mod execute;
+mod universal;
+
 use std::path::PathBuf;
 
-use crate::{
-    Error, ErrorKind, Result,
-    io::TableContext,
-    manifest::{CompactIncrement, DataFileMeta},
-};
+use chrono::{DateTime, Timelike};
+
+pub use execute::run_compaction;
+pub use universal::{UniversalRules, pick_full};
+
+use super::Levels;
+use crate::{Result, env, io::TableContext, manifest::DataFileMeta, types::DataType};
 
 /// What one compaction takes, and to which level.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,19 +36,30 @@ pub struct CompactResources {
 /// Picks what to compact in a bucket with these live files: everything worth it when `full`, else what the
 /// universal rules say. `None`: nothing to do.
 pub fn pick(ctx: &TableContext, files: &[DataFileMeta], full: bool) -> Result<Option<CompactUnit>> {
-    let _ = (ctx, files, full);
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+    let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+    Ok(pick_in(ctx, &Levels::new(files, ctx.options.num_levels, key_types)?, full))
 }
 
-/// Executes a unit picked from `files` (all live files of the bucket). An error leaves no new file behind.
-pub fn run_compaction(
-    ctx: &TableContext,
-    partition: &[u8],
-    bucket: i32,
-    files: &[DataFileMeta],
-    unit: &CompactUnit,
-    resources: &CompactResources,
-) -> Result<CompactIncrement> {
-    let _ = (ctx, partition, bucket, files, unit, resources);
-    Err(Error::new(ErrorKind::Internal, "not yet"))
+/// [`pick`] for a tree.
+pub(super) fn pick_in(ctx: &TableContext, levels: &Levels, full: bool) -> Option<CompactUnit> {
+    let runs = levels.runs();
+    if full {
+        return pick_full(&runs, levels.max_level(), ctx.options.compaction_force_rewrite_all_files);
+    }
+    let now = env::local_millis();
+    let hour = DateTime::from_timestamp_millis(now).map_or(0, |t| i32::try_from(t.hour()).unwrap_or(0));
+    UniversalRules::new(&ctx.options, hour).pick(&runs, levels.max_level(), now)
+}
+
+/// Deletes a data file and its extra files; a failure is logged, because nothing refers to them.
+pub(super) fn delete_file(ctx: &TableContext, partition: &[u8], bucket: i32, file: &DataFileMeta) {
+    let paths = ctx.paths.data_file(partition, bucket, file).and_then(|data| {
+        let mut all = ctx.paths.extra_files(partition, bucket, file)?;
+        all.push(data);
+        Ok(all)
+    });
+    let deleted = paths.and_then(|all| all.iter().try_for_each(|path| ctx.fs.delete(path)));
+    if let Err(error) = deleted {
+        tracing::warn!(file = file.file_name, %error, "a file that nothing refers to could not be deleted");
+    }
 }
