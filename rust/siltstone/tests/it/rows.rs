@@ -41,7 +41,7 @@ fn of_json_value(value: &Value, t: &DataType) -> String {
     }
     let list = || value.as_array().expect("a list");
     match &t.kind {
-        TypeKind::Float => float(value, |v| format!("{:.6e}", v as f32)),
+        TypeKind::Float => float(value, |v| format!("{:.6e}", v.to_string().parse::<f32>().expect("a float"))),
         TypeKind::Double => float(value, |v| format!("{v:.11e}")),
         TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) | TypeKind::Time(_) => {
             trimmed(value.as_str().expect("a time").trim_end_matches('Z'))
@@ -101,7 +101,8 @@ fn of_value(array: &dyn Array, row: usize, t: &DataType) -> String {
         TypeKind::Decimal { .. } => array.as_primitive::<types::Decimal128Type>().value_as_string(row),
         TypeKind::Char(_) | TypeKind::VarChar(_) => array.as_string::<i32>().value(row).to_owned(),
         TypeKind::Binary(_) | TypeKind::VarBinary(_) => {
-            array.as_binary::<i32>().value(row).iter().map(|b| format!("{b:02x}")).collect()
+            let digits: Vec<String> = array.as_binary::<i32>().value(row).iter().map(|b| format!("{b:02x}")).collect();
+            digits.concat()
         }
         TypeKind::Array(e) => {
             let items = array.as_list::<i32>().value(row);
