@@ -14,7 +14,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use arrow_array::{Array, ArrayRef};
+use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parquet::{
@@ -29,8 +29,9 @@ use crate::error::{Error, ErrorKind, Result};
 const LANES: usize = 6;
 /// Slices that may wait per lane before the caller helps.
 const WAITING: usize = 3;
-/// Rows after which a helper is started: small files do not pay for a thread.
-const HELP_AFTER_ROWS: usize = 20_000;
+/// Encoded bytes after which a helper is started: small files do not pay for a thread, and with one the size of a file
+/// is known only up to what waits.
+const HELP_AFTER_BYTES: usize = 1024 * 1024;
 
 /// One top-level column and the writers of its leaves.
 pub(crate) struct ColumnEncoder {
@@ -129,7 +130,8 @@ pub(crate) struct Encoder {
     widths: Vec<usize>,
     helper: Option<Helper>,
     threads: usize,
-    rows: usize,
+    /// Size of the row groups that are finished.
+    finished_bytes: usize,
 }
 
 impl Encoder {
@@ -137,7 +139,7 @@ impl Encoder {
     pub(crate) fn new(path: &str, weights: &[usize], threads: usize) -> Self {
         let widths = deal(weights, if threads > 1 { LANES } else { 1 });
         let lanes = widths.iter().map(|_| Lane::default()).collect();
-        Self { path: path.to_owned(), lanes: Arc::new(lanes), widths, helper: None, threads, rows: 0 }
+        Self { path: path.to_owned(), lanes: Arc::new(lanes), widths, helper: None, threads, finished_bytes: 0 }
     }
 
     /// Begins a row group with these writers.
@@ -152,12 +154,11 @@ impl Encoder {
 
     /// Takes rows in: one array per column.
     pub(crate) fn write(&mut self, columns: Vec<ArrayRef>) {
-        self.rows += columns.first().map_or(0, Array::len);
         let mut columns = columns.into_iter();
         for (lane, width) in self.lanes.iter().zip(&self.widths) {
             lock(&lane.queue).push_back(columns.by_ref().take(*width).collect());
         }
-        if self.helper.is_none() && self.threads > 1 && self.rows > HELP_AFTER_ROWS {
+        if self.helper.is_none() && self.threads > 1 && self.finished_bytes + self.encoded_bytes() > HELP_AFTER_BYTES {
             self.helper = start(&self.lanes);
         }
         match &self.helper {
@@ -195,6 +196,7 @@ impl Encoder {
     /// Ends the row group: the finished chunks in column order.
     pub(crate) fn finish(&mut self) -> Result<Vec<ArrowColumnChunk>> {
         let mut chunks = Vec::new();
+        self.finished_bytes += self.encoded_bytes();
         for lane in self.lanes.iter() {
             if lane.encoding.is_poisoned() {
                 return Err(Error::new(ErrorKind::Internal, "an encoder failed").with("file", &self.path));

@@ -264,7 +264,7 @@ fn numbers(rows: i64) -> (Vec<DataField>, Vec<RecordBatch>) {
 #[test]
 fn many_rows_on_two_threads_give_the_same_rows_and_bounds() {
     let (fields, batches) = numbers(150_000);
-    let small_groups = options(&[("block.size", "60000"), ("page.row.count.limit", "5000")]);
+    let small_groups = options(&[("block.size", "600000"), ("compression", "none"), ("page.row.count.limit", "5000")]);
     let (bytes, one) = write(&fields, &batches, &small_groups);
     let (parallel, two) = write(&fields, &batches, &small_groups.clone().with_threads(2));
     assert_eq!(one.bounds, two.bounds);
