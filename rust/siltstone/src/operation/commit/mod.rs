@@ -1,70 +1,280 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
+//! ```text
+//! messages ─ changes ─ plan (overwrite, conflict, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, user)
+//! ```
+//!
+//! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
+//!
 //! Source: semantics chapter e, format chapter 1.7; `FileStoreCommitImpl`, `ConflictDetection`.
 
+mod abort;
+mod changes;
+mod conflict;
+mod durable;
+mod index_files;
+pub mod invariants;
+mod merge;
 mod model;
+mod overwrite;
+mod plan;
+mod publish;
+mod retry;
+mod user;
+mod vectors;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec};
 
+use self::{
+    changes::{Changes, Collected},
+    overwrite::Partitions,
+    plan::Source,
+    publish::{Doubt, Published, Request},
+    user::{Identifier, UserHistory},
+};
 use crate::{
+    env::{ClockRef, new_uuid, system_clock},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::ManifestEntry,
+    manifest::{EntryKind, ManifestEntry},
     operation::CommitMessage,
-    snapshot::Snapshot,
+    path::branch_root,
+    snapshot::{CommitKind, Snapshot, SnapshotManager},
 };
 
 /// Commits to one table on behalf of one user.
 #[derive(Debug)]
-pub struct TableCommit {}
+pub struct TableCommit {
+    ctx: TableContext,
+    snapshots: SnapshotManager,
+    user: String,
+    clock: ClockRef,
+    history: Mutex<UserHistory>,
+    doubts: Mutex<Vec<Doubt>>,
+}
 
 impl TableCommit {
     /// A committer of an existing user, whose earlier commits are looked up.
-    pub fn new(_context: &TableContext, _commit_user: &str) -> Self {
-        Self {}
+    pub fn new(context: &TableContext, commit_user: &str) -> Self {
+        Self::with_history(context, commit_user.to_owned(), UserHistory::existing())
     }
 
     /// A committer of a user made just now (a new UUID), which cannot have committed before.
-    pub fn with_new_user(_context: &TableContext) -> Self {
-        Self {}
+    pub fn with_new_user(context: &TableContext) -> Self {
+        let user = match &context.options.commit_user_prefix {
+            Some(prefix) => format!("{prefix}_{}", new_uuid()),
+            None => new_uuid(),
+        };
+        Self::with_history(context, user, UserHistory::new_user())
+    }
+
+    fn with_history(context: &TableContext, user: String, history: UserHistory) -> Self {
+        let root = branch_root(&context.location, &context.branch);
+        Self {
+            ctx: context.clone(),
+            snapshots: SnapshotManager::new(context.fs.clone(), &root),
+            user,
+            clock: system_clock(),
+            history: Mutex::new(history),
+            doubts: Mutex::default(),
+        }
+    }
+
+    /// Another clock, for the times of snapshots and the waits between tries.
+    #[must_use]
+    pub fn with_clock(self, clock: ClockRef) -> Self {
+        Self { clock, ..self }
     }
 
     /// The user.
     pub fn commit_user(&self) -> &str {
-        ""
+        &self.user
     }
 
     /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome.
-    pub fn commit(&self, _committable: Committable) -> Result<CommitOutcome> {
-        Err(not_yet())
+    pub fn commit(&self, committable: Committable) -> Result<CommitOutcome> {
+        if self.has_committed(&committable)? {
+            return Ok(already_committed());
+        }
+        if committable.check_append {
+            self.check_files_exist(&committable.messages)?;
+        }
+        let Collected { append, compact } = self.collect(&committable.messages);
+        let allow_empty = compact.is_empty() && self.allows_empty(&committable);
+        if append.is_empty() && !allow_empty {
+            return self.commit_compaction(&committable, &compact, CommitOutcome::default());
+        }
+        let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
+        let request = Request { allow_empty, ..request(&committable, kind, Source::Files(&append)) };
+        let outcome = outcome_of(self.publish(&request)?);
+        self.commit_compaction(&committable, &compact, outcome)
     }
 
     /// Replaces partitions by new files.
-    pub fn overwrite(&self, _target: &OverwriteTarget, _committable: Committable) -> Result<CommitOutcome> {
-        Err(not_yet())
+    pub fn overwrite(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
+        if self.has_committed(&committable)? {
+            return Ok(already_committed());
+        }
+        let Collected { append: mut new, compact } = self.collect(&committable.messages);
+        // what the writer took away goes anyway, and an overwrite has no changelog
+        new.files.retain(|entry| entry.kind == EntryKind::Add);
+        new.changelog.clear();
+        let Some(partitions) = Partitions::of(&self.ctx, target, &new.files)? else {
+            return Ok(CommitOutcome::default());
+        };
+        if compact.is_empty() {
+            new.files = overwrite::upgraded(&self.ctx, new.files)?;
+        }
+        let source = Source::Overwrite { partitions: &partitions, new: &new };
+        let allow_empty = self.allows_empty(&committable);
+        let request = Request { allow_empty, ..request(&committable, CommitKind::Overwrite, source) };
+        let outcome = outcome_of(self.publish(&request)?);
+        self.commit_compaction(&committable, &compact, outcome)
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
-    pub fn truncate(&self, _partitions: Option<&[PartitionSpec]>) -> Result<CommitOutcome> {
-        Err(not_yet())
+    pub fn truncate(&self, partitions: Option<&[PartitionSpec]>) -> Result<CommitOutcome> {
+        let partitions = self.partitions(partitions)?;
+        let new = Changes::default();
+        let source = Source::Overwrite { partitions: &partitions, new: &new };
+        Ok(outcome_of(self.publish(&request(&Committable::default(), CommitKind::Overwrite, source))?))
     }
 
     /// The files that [`TableCommit::truncate`] would take out of the table.
-    pub fn plan_truncate(&self, _partitions: Option<&[PartitionSpec]>) -> Result<Vec<ManifestEntry>> {
-        Err(not_yet())
+    pub fn plan_truncate(&self, partitions: Option<&[PartitionSpec]>) -> Result<Vec<ManifestEntry>> {
+        let partitions = self.partitions(partitions)?;
+        match self.snapshots.latest()? {
+            Some(latest) => partitions.replaced(&self.ctx, &latest),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Rewrites the manifests so that none holds a deleted entry; `None` when there is nothing to do.
     pub fn compact_manifests(&self) -> Result<Option<Snapshot>> {
-        Err(not_yet())
+        let request = request(&Committable::default(), CommitKind::Compact, Source::Manifests);
+        Ok(self.publish(&request)?.snapshot)
     }
 
-    /// Deletes the files of messages that were not committed.
-    pub fn abort(&self, _messages: &[CommitMessage]) -> Result<()> {
-        Err(not_yet())
+    /// Deletes the files of messages that were not committed. Files that a snapshot refers to stay, whoever
+    /// committed them.
+    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        abort::Unused::find(&self.ctx, &self.snapshots, messages)?.delete_all(messages)
+    }
+
+    /// The COMPACT snapshot after the rows are safe.
+    fn commit_compaction(
+        &self,
+        committable: &Committable,
+        compact: &Changes,
+        mut outcome: CommitOutcome,
+    ) -> Result<CommitOutcome> {
+        if compact.is_empty() {
+            return Ok(outcome);
+        }
+        let mut request = request(committable, CommitKind::Compact, Source::Files(compact));
+        if let (Some(append), Identifier::Next) = (outcome.snapshots.last(), request.identifier) {
+            request.identifier = Identifier::Shared(append.commit_identifier);
+        }
+        outcome.compaction = match self.publish(&request) {
+            Ok(published) => {
+                outcome.attempts += published.attempts;
+                outcome.snapshots.extend(published.snapshot);
+                CompactionOutcome::Committed
+            }
+            Err(error) if error.kind() == ErrorKind::CommitConflict => {
+                self.drop_compactions(&committable.messages);
+                CompactionOutcome::Dropped(error)
+            }
+            Err(error) => CompactionOutcome::Failed(error),
+        };
+        Ok(outcome)
+    }
+
+    fn drop_compactions(&self, messages: &[CommitMessage]) {
+        let unused = abort::Unused::find(&self.ctx, &self.snapshots, messages);
+        if let Err(error) = unused.and_then(|unused| unused.delete_compactions(messages)) {
+            tracing::warn!(%error, table = self.ctx.name, "the files of a dropped compaction were not deleted");
+        }
+    }
+
+    fn collect(&self, messages: &[CommitMessage]) -> Collected {
+        Collected::from(messages, self.ctx.options.manifest_delete_file_drop_stats)
+    }
+
+    /// Whether the user has committed this explicit identifier, or a later one.
+    fn has_committed(&self, committable: &Committable) -> Result<bool> {
+        let Identifier::Explicit(identifier) = Identifier::of(committable.identifier) else {
+            return Ok(false);
+        };
+        let latest = self.snapshots.latest()?;
+        let mut history = self.history();
+        let newest = history.newest(&self.snapshots, &self.user, latest.as_ref())?;
+        Ok(newest.is_some_and(|newest| newest.commit_identifier >= identifier))
+    }
+
+    fn history(&self) -> MutexGuard<'_, UserHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn allows_empty(&self, committable: &Committable) -> bool {
+        let options = &self.ctx.options;
+        committable.allow_empty
+            || options.commit_force_create_snapshot
+            || options.snapshot_ignore_empty_commit == Some(false)
+    }
+
+    /// Recovered messages may be older than a clean-up.
+    fn check_files_exist(&self, messages: &[CommitMessage]) -> Result<()> {
+        for message in messages {
+            let bucket = &message.bucket;
+            let files = message.data.new_files.iter().chain(&message.data.changelog_files);
+            for file in files.chain(&message.compact.compact_after).chain(&message.compact.changelog_files) {
+                let path = self.ctx.paths.data_file(&bucket.partition, bucket.bucket, file)?;
+                if !self.ctx.fs.exists(&path)? {
+                    return Err(Error::new(ErrorKind::FileNotFound, "a file of this commit is gone")
+                        .with("table", &self.ctx.name)
+                        .with("file", path)
+                        .hint(
+                            "It was deleted after it was written (an abort, or a clean-up of orphan files). \
+                             Write the rows again.",
+                        ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn partitions(&self, specs: Option<&[PartitionSpec]>) -> Result<Partitions> {
+        specs.map_or(Ok(Partitions::All), |specs| Partitions::matching(&self.ctx, specs))
     }
 }
 
-fn not_yet() -> Error {
-    Error::new(ErrorKind::Internal, "not yet")
+fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) -> Request<'a> {
+    Request {
+        kind,
+        identifier: Identifier::of(committable.identifier),
+        watermark: committable.watermark,
+        properties: BTreeMap::clone(&committable.properties),
+        source,
+        check: committable.check_append,
+        allow_empty: false,
+    }
+}
+
+fn outcome_of(published: Published) -> CommitOutcome {
+    let snapshots = published.snapshot.into_iter().collect();
+    CommitOutcome { snapshots, attempts: published.attempts, ..CommitOutcome::default() }
+}
+
+fn already_committed() -> CommitOutcome {
+    CommitOutcome { already_committed: true, ..CommitOutcome::default() }
 }

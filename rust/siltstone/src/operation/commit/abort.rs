@@ -1,0 +1,171 @@
+//! Deleting files that no snapshot refers to.
+//!
+//! A caller may be wrong about what was committed: the same messages may have been committed by another process, or
+//! by a call whose answer was lost. So every snapshot that can know the files is asked before anything is deleted.
+
+use std::collections::HashSet;
+
+use crate::{
+    error::{ErrorKind, Result},
+    io::TableContext,
+    manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
+    operation::{
+        CommitMessage,
+        scan::{EntryFilter, live_entries},
+    },
+    snapshot::{Snapshot, SnapshotManager},
+};
+
+/// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the
+/// writing machine, up to 14 hours off, and clocks differ.
+const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
+
+/// The storage, and the files that must stay.
+#[derive(Debug)]
+pub(super) struct Unused<'a> {
+    ctx: &'a TableContext,
+    used: HashSet<String>,
+}
+
+impl<'a> Unused<'a> {
+    /// Looks which of the messages' files are in use.
+    pub(super) fn find(ctx: &'a TableContext, snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<Self> {
+        let mut search = Search::new(ctx, messages)?;
+        if let (false, Some(latest)) = (search.names.is_empty(), snapshots.latest()?) {
+            search.live(&latest)?;
+            search.history(snapshots, &latest)?;
+        }
+        Ok(Self { ctx, used: search.used })
+    }
+
+    /// All files that the messages' writers made.
+    pub(super) fn delete_all(&self, messages: &[CommitMessage]) -> Result<()> {
+        for message in messages {
+            let data = &message.data;
+            self.delete_files(&message.bucket, data.new_files.iter().chain(&data.changelog_files))?;
+            self.delete_index_files(&data.index_files)?;
+        }
+        self.delete_compactions(messages)
+    }
+
+    /// Files that the messages' compactions made. A file that only changed its level is not theirs.
+    pub(super) fn delete_compactions(&self, messages: &[CommitMessage]) -> Result<()> {
+        for message in messages {
+            let (data, compact) = (&message.data, &message.compact);
+            let older = compact.compact_before.iter().chain(&data.new_files);
+            let older: HashSet<&str> = older.map(|file| file.file_name.as_str()).collect();
+            let made = compact.compact_after.iter().filter(|file| !older.contains(file.file_name.as_str()));
+            self.delete_files(&message.bucket, made.chain(&compact.changelog_files))?;
+            self.delete_index_files(&compact.index_files)?;
+        }
+        Ok(())
+    }
+
+    fn delete_files<'f>(&self, bucket: &BucketId, files: impl Iterator<Item = &'f DataFileMeta>) -> Result<()> {
+        let paths = &self.ctx.paths;
+        for file in files.filter(|file| !self.used.contains(&file.file_name)) {
+            self.ctx.fs.delete(&paths.data_file(&bucket.partition, bucket.bucket, file)?)?;
+            for extra in paths.extra_files(&bucket.partition, bucket.bucket, file)? {
+                self.ctx.fs.delete(&extra)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_index_files(&self, entries: &[IndexManifestEntry]) -> Result<()> {
+        let made = entries.iter().filter(|e| e.kind == EntryKind::Add && !self.used.contains(&e.file_name));
+        made.into_iter().try_for_each(|entry| self.ctx.fs.delete(&self.ctx.paths.index_file_of(entry)?))
+    }
+}
+
+/// Names of all files that the messages' writers made.
+fn names(messages: &[CommitMessage]) -> impl Iterator<Item = &String> {
+    messages.iter().flat_map(|message| {
+        let (data, compact) = (&message.data, &message.compact);
+        let files = data.new_files.iter().chain(&data.changelog_files);
+        let files = files.chain(&compact.compact_after).chain(&compact.changelog_files);
+        let index = data.index_files.iter().chain(&compact.index_files).filter(|entry| entry.kind == EntryKind::Add);
+        files.map(|file| &file.file_name).chain(index.map(|entry| &entry.file_name))
+    })
+}
+
+struct Search<'a> {
+    ctx: &'a TableContext,
+    store: ManifestStore,
+    names: HashSet<&'a str>,
+    partitions: HashSet<Vec<u8>>,
+    /// Snapshots from before this time do not matter; `None`: all do.
+    since: Option<i64>,
+    used: HashSet<String>,
+}
+
+impl<'a> Search<'a> {
+    fn new(ctx: &'a TableContext, messages: &'a [CommitMessage]) -> Result<Self> {
+        let files = messages.iter().flat_map(|m| {
+            let compact = m.compact.compact_after.iter().chain(&m.compact.changelog_files);
+            m.data.new_files.iter().chain(&m.data.changelog_files).chain(compact)
+        });
+        let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
+        let oldest = created.and_then(|times| times.into_iter().min());
+        Ok(Self {
+            ctx,
+            store: ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?,
+            names: names(messages).map(String::as_str).collect(),
+            partitions: messages.iter().map(|message| message.bucket.partition.clone()).collect(),
+            since: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)),
+            used: HashSet::new(),
+        })
+    }
+
+    fn live(&mut self, latest: &Snapshot) -> Result<()> {
+        let filter = EntryFilter { partitions: Some(self.partitions.clone()), ..EntryFilter::default() };
+        for entry in live_entries(self.ctx, latest, &filter)? {
+            self.found(entry.file.file_name);
+        }
+        Ok(())
+    }
+
+    /// Whatever a snapshot added or deleted since: a file that is not alive any more may still be read.
+    fn history(&mut self, snapshots: &SnapshotManager, latest: &Snapshot) -> Result<()> {
+        let mut index = None;
+        for id in snapshots.ids()?.into_iter().rev().filter(|id| *id <= latest.id) {
+            let snapshot = match snapshots.get(id) {
+                Ok(snapshot) => snapshot,
+                Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => break,
+                Err(e) => return Err(e),
+            };
+            if self.since.is_some_and(|since| snapshot.time_millis < since) {
+                break;
+            }
+            self.list(&snapshot.delta_manifest_list)?;
+            if let Some(changelog) = &snapshot.changelog_manifest_list {
+                self.list(changelog)?;
+            }
+            if snapshot.index_manifest != index {
+                self.index(snapshot.index_manifest.as_deref())?;
+                index = snapshot.index_manifest;
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, name: &str) -> Result<()> {
+        let manifests = self.store.read_list(name)?;
+        let entries = self.store.read_all(&manifests, &|head| self.partitions.contains(head.partition))?;
+        entries.into_iter().for_each(|entry| self.found(entry.file.file_name));
+        Ok(())
+    }
+
+    fn index(&mut self, name: Option<&str>) -> Result<()> {
+        if let Some(name) = name {
+            self.store.read_index(name)?.into_iter().for_each(|entry| self.found(entry.file_name));
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, name: String) {
+        if self.names.contains(name.as_str()) {
+            self.used.insert(name);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The entries that commit messages mean, apart for new input and for compaction.
+
+use std::collections::HashSet;
+
+use crate::{
+    manifest::{DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
+    operation::CommitMessage,
+    stats::SimpleStats,
+};
+
+/// The index type whose change makes rows disappear.
+pub(super) const DELETION_VECTORS: &str = "DELETION_VECTORS";
+
+/// What one snapshot changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Changes {
+    /// Data files added and deleted.
+    pub(super) files: Vec<ManifestEntry>,
+    /// Changelog files added.
+    pub(super) changelog: Vec<ManifestEntry>,
+    /// Index files added and deleted.
+    pub(super) index: Vec<IndexManifestEntry>,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.changelog.is_empty() && self.index.is_empty()
+    }
+
+    /// New input that takes something away is an overwrite: it must be checked.
+    pub(super) fn takes_away(&self) -> bool {
+        self.files.iter().any(|entry| entry.kind == EntryKind::Delete)
+            || self.index.iter().any(|entry| entry.index_type == DELETION_VECTORS)
+    }
+
+    /// Partitions that anything is added to or taken from.
+    pub(super) fn partitions(&self) -> HashSet<Vec<u8>> {
+        let files = self.files.iter().map(|entry| entry.partition.clone());
+        files.chain(self.index.iter().map(|entry| entry.partition.clone())).collect()
+    }
+
+    /// Row counts: added minus deleted.
+    pub(super) fn delta_records(&self) -> i64 {
+        self.files.iter().map(signed_rows).sum()
+    }
+
+    fn add(&mut self, message: &CommitMessage, kind: EntryKind, files: &[DataFileMeta]) {
+        self.files.extend(files.iter().map(|file| entry(message, kind, file)));
+    }
+
+    /// Deletions first, as Java orders them.
+    fn add_index(&mut self, entries: &[IndexManifestEntry]) {
+        for kind in [EntryKind::Delete, EntryKind::Add] {
+            self.index.extend(entries.iter().filter(|entry| entry.kind == kind).cloned());
+        }
+    }
+
+    fn drop_stats_of_deletes(&mut self) {
+        for entry in self.files.iter_mut().filter(|entry| entry.kind == EntryKind::Delete) {
+            entry.file.value_stats = SimpleStats::empty();
+            entry.file.value_stats_cols = Some(Vec::new());
+        }
+    }
+}
+
+/// Rows that an entry adds to the table's count.
+pub(super) fn signed_rows(entry: &ManifestEntry) -> i64 {
+    match entry.kind {
+        EntryKind::Add => entry.file.row_count,
+        EntryKind::Delete => -entry.file.row_count,
+    }
+}
+
+/// Changes of one commit: new input and compaction become snapshots of their own.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) append: Changes,
+    pub(super) compact: Changes,
+}
+
+impl Collected {
+    /// `drop_stats`: option `manifest.delete-file-drop-stats`.
+    pub(super) fn from(messages: &[CommitMessage], drop_stats: bool) -> Self {
+        let mut all = Self::default();
+        for message in messages {
+            let (data, compact) = (&message.data, &message.compact);
+            all.append.add(message, EntryKind::Add, &data.new_files);
+            all.append.add(message, EntryKind::Delete, &data.deleted_files);
+            all.append.changelog.extend(data.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
+            all.append.add_index(&data.index_files);
+            all.compact.add(message, EntryKind::Delete, &compact.compact_before);
+            all.compact.add(message, EntryKind::Add, &compact.compact_after);
+            all.compact.changelog.extend(compact.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
+            all.compact.add_index(&compact.index_files);
+        }
+        if drop_stats {
+            all.append.drop_stats_of_deletes();
+            all.compact.drop_stats_of_deletes();
+        }
+        all
+    }
+}
+
+fn entry(message: &CommitMessage, kind: EntryKind, file: &DataFileMeta) -> ManifestEntry {
+    ManifestEntry {
+        kind,
+        partition: message.bucket.partition.clone(),
+        bucket: message.bucket.bucket,
+        total_buckets: message.total_buckets,
+        file: file.clone(),
+    }
+}
+
+/// The entry that takes this file away: everything else stays as it was, so that the identities match.
+pub(super) fn deletion_of(entry: &ManifestEntry, drop_stats: bool) -> ManifestEntry {
+    let mut deletion = ManifestEntry { kind: EntryKind::Delete, ..entry.clone() };
+    if drop_stats {
+        deletion.file.value_stats = SimpleStats::empty();
+        deletion.file.value_stats_cols = Some(Vec::new());
+    }
+    deletion
+}

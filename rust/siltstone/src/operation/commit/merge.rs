@@ -1,0 +1,200 @@
+//! Fewer and smaller manifests for the base list: the same files, differently packed.
+//!
+//! ```text
+//! full   the manifests that are small or hold deletions reach `manifest.full-compaction-threshold-size` together:
+//!        all deletions are applied, the result holds ADD entries only; big manifests without a hit stay
+//! minor  runs of manifests that reach `manifest.target-file-size` become one; the rest only if it has
+//!        `manifest.merge-min-count`; order and unmatched deletions are kept
+//! ```
+//!
+//! Source: semantics e.5; `ManifestFileMerger` of release 1.4.2.
+
+use std::{cmp::Ordering, collections::HashSet};
+
+use crate::{
+    error::Result,
+    manifest::{EntryId, EntryKind, ManifestEntry, ManifestFileMeta, ManifestStore, merge_entries},
+    options::CoreOptions,
+    row::{BinaryRow, Datum, compare_datums},
+    types::DataType,
+};
+
+/// When manifests are merged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    pub(super) target_size: i64,
+    pub(super) min_count: usize,
+    pub(super) full_size: i64,
+}
+
+impl Thresholds {
+    pub(super) fn from(options: &CoreOptions) -> Self {
+        let size = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        Self {
+            target_size: size(options.manifest_target_file_size),
+            min_count: options.manifest_merge_min_count,
+            full_size: size(options.manifest_full_compaction_threshold_size),
+        }
+    }
+
+    fn must_change(&self, manifest: &ManifestFileMeta) -> bool {
+        manifest.num_deleted_files > 0 || manifest.file_size < self.target_size
+    }
+}
+
+/// The merged manifests, and the names of those that were written for it.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    pub(super) manifests: Vec<ManifestFileMeta>,
+    pub(super) written: Vec<String>,
+}
+
+impl Merged {
+    fn write(&mut self, store: &ManifestStore, entries: &[ManifestEntry]) -> Result<()> {
+        if !entries.is_empty() {
+            let written = store.write(entries)?;
+            self.written.extend(written.iter().map(|manifest| manifest.file_name.clone()));
+            self.manifests.extend(written);
+        }
+        Ok(())
+    }
+}
+
+/// Merges manifests; on an error the files written so far are deleted.
+pub(super) fn merge_manifests(
+    store: &ManifestStore,
+    input: &[ManifestFileMeta],
+    thresholds: Thresholds,
+    partition_types: &[DataType],
+) -> Result<Merged> {
+    let mut merged = Merged::default();
+    let done = match full(store, input, thresholds, partition_types, &mut merged) {
+        Ok(true) => Ok(()),
+        Ok(false) => minor(store, input, thresholds, &mut merged),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = done {
+        for name in &merged.written {
+            let _ = store.delete(name);
+        }
+        return Err(error);
+    }
+    Ok(merged)
+}
+
+fn minor(store: &ManifestStore, input: &[ManifestFileMeta], thresholds: Thresholds, merged: &mut Merged) -> Result<()> {
+    let mut group: Vec<ManifestFileMeta> = Vec::new();
+    let mut size = 0_i64;
+    for manifest in input {
+        size = size.saturating_add(manifest.file_size);
+        group.push(manifest.clone());
+        if size >= thresholds.target_size {
+            merge_group(store, std::mem::take(&mut group), merged)?;
+            size = 0;
+        }
+    }
+    if group.len() >= thresholds.min_count {
+        merge_group(store, group, merged)
+    } else {
+        merged.manifests.extend(group);
+        Ok(())
+    }
+}
+
+fn merge_group(store: &ManifestStore, group: Vec<ManifestFileMeta>, merged: &mut Merged) -> Result<()> {
+    if group.len() <= 1 {
+        merged.manifests.extend(group);
+        return Ok(());
+    }
+    let entries = merge_entries(store.read_all(&group, &|_| true)?)?;
+    merged.write(store, &entries)
+}
+
+/// `false`: too little to do, nothing was written.
+fn full(
+    store: &ManifestStore,
+    input: &[ManifestFileMeta],
+    thresholds: Thresholds,
+    partition_types: &[DataType],
+    merged: &mut Merged,
+) -> Result<bool> {
+    let to_change = input.iter().filter(|manifest| thresholds.must_change(manifest));
+    if to_change.map(|manifest| manifest.file_size).fold(0, i64::saturating_add) < thresholds.full_size {
+        return Ok(false);
+    }
+    let deleted = deleted_entries(store, input)?;
+    let partitions = DeletedPartitions::from(&deleted, partition_types)?;
+    let mut rewrite = Vec::new();
+    let mut kept = Vec::new();
+    for manifest in input {
+        if thresholds.must_change(manifest) || partitions.may_be_in(manifest)? {
+            rewrite.push(manifest);
+        } else {
+            kept.push(manifest.clone());
+        }
+    }
+    if rewrite.len() <= 1 {
+        return Ok(false);
+    }
+    merged.manifests.extend(kept);
+    let mut entries = Vec::new();
+    for manifest in rewrite {
+        let adds = store.read_where(manifest, &|head| head.kind == EntryKind::Add)?;
+        let before = adds.len();
+        let live: Vec<ManifestEntry> = adds.into_iter().filter(|entry| !deleted.contains(&entry.id())).collect();
+        if thresholds.must_change(manifest) || live.len() < before {
+            entries.extend(live);
+        } else {
+            merged.manifests.push(manifest.clone());
+        }
+    }
+    merged.write(store, &entries)?;
+    Ok(true)
+}
+
+fn deleted_entries(store: &ManifestStore, input: &[ManifestFileMeta]) -> Result<HashSet<EntryId>> {
+    let with_deletions: Vec<ManifestFileMeta> =
+        input.iter().filter(|manifest| manifest.num_deleted_files > 0).cloned().collect();
+    let entries = store.read_all(&with_deletions, &|head| head.kind == EntryKind::Delete)?;
+    Ok(entries.iter().map(ManifestEntry::id).collect())
+}
+
+/// Partitions that lose files, to leave manifests alone that hold none of them.
+struct DeletedPartitions<'a> {
+    types: &'a [DataType],
+    partitions: Vec<Vec<Datum>>,
+}
+
+impl<'a> DeletedPartitions<'a> {
+    fn from(deleted: &HashSet<EntryId>, types: &'a [DataType]) -> Result<Self> {
+        let distinct: HashSet<&[u8]> = deleted.iter().map(|id| id.partition.as_slice()).collect();
+        let decode = |partition: &[u8]| BinaryRow::from_serialized(partition)?.datums(types);
+        Ok(Self { types, partitions: distinct.into_iter().map(decode).collect::<Result<_>>()? })
+    }
+
+    /// Whether the manifest's partition statistics leave room for one of the partitions.
+    fn may_be_in(&self, manifest: &ManifestFileMeta) -> Result<bool> {
+        if self.partitions.is_empty() || self.types.is_empty() {
+            return Ok(!self.partitions.is_empty());
+        }
+        let stats = &manifest.partition_stats;
+        let min = BinaryRow::from_serialized(&stats.min_values)?.datums(self.types)?;
+        let max = BinaryRow::from_serialized(&stats.max_values)?.datums(self.types)?;
+        let nulls = |i: usize| stats.null_counts.get(i).copied().flatten();
+        let fits = |partition: &Vec<Datum>| {
+            let columns = partition.iter().zip(min.iter().zip(&max)).enumerate();
+            columns.into_iter().all(|(i, (value, (min, max)))| within(value, min, max, nulls(i)))
+        };
+        Ok(self.partitions.iter().any(fits))
+    }
+}
+
+/// Whether a column with these statistics may hold the value; unknown statistics may hold anything.
+fn within(value: &Datum, min: &Datum, max: &Datum, nulls: Option<i64>) -> bool {
+    if value.is_null() {
+        return nulls != Some(0);
+    }
+    let not_below = min.is_null() || compare_datums(value, min) != Ordering::Less;
+    let not_above = max.is_null() || compare_datums(value, max) != Ordering::Greater;
+    not_below && not_above
+}

@@ -1,0 +1,139 @@
+//! What one try changes, given the table as it is now, and whether that still fits.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use super::{
+    changes::{Changes, DELETION_VECTORS},
+    conflict::ConflictCheck,
+    index_files::combine,
+    overwrite::{self, Partitions},
+};
+use crate::{
+    error::Result,
+    io::TableContext,
+    manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
+    operation::scan::{EntryFilter, live_entries},
+    snapshot::{CommitKind, Snapshot},
+};
+
+/// Where the changes come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source<'a> {
+    /// They are given.
+    Files(&'a Changes),
+    /// Whatever lives in these partitions goes, `new` comes.
+    Overwrite { partitions: &'a Partitions, new: &'a Changes },
+    /// None: only the manifests are packed anew.
+    Manifests,
+}
+
+impl Source<'_> {
+    /// Names of the files that the commit brings, to recognise it when it comes again.
+    pub(super) fn new_files(&self) -> HashSet<String> {
+        let (Self::Files(changes) | Self::Overwrite { new: changes, .. }) = self else {
+            return HashSet::new();
+        };
+        let files = changes.files.iter().chain(&changes.changelog).filter(|entry| entry.kind == EntryKind::Add);
+        let index = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
+        files.map(|e| e.file.file_name.clone()).chain(index.map(|e| e.file_name.clone())).collect()
+    }
+}
+
+/// Changes that passed the checks.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) changes: Cow<'a, Changes>,
+    /// All index files after the commit; `None` when they stay as they are.
+    pub(super) index: Option<Vec<IndexManifestEntry>>,
+}
+
+/// Plans tries of one commit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planner<'a> {
+    pub(super) ctx: &'a TableContext,
+    pub(super) store: &'a ManifestStore,
+    pub(super) user: &'a str,
+    pub(super) kind: CommitKind,
+    pub(super) source: Source<'a>,
+}
+
+impl<'a> Planner<'a> {
+    /// `check`: look at the live files also when nothing is taken away.
+    pub(super) fn plan(&self, latest: Option<&Snapshot>, check: bool) -> Result<Plan<'a>> {
+        let changes = match self.source {
+            Source::Manifests => Cow::Owned(Changes::default()),
+            Source::Files(changes) => self.checked_files(changes, latest, check)?,
+            Source::Overwrite { partitions, new } => {
+                let (changes, base) = overwrite::changes(self.ctx, self.store, latest, partitions, new)?;
+                self.check(latest, &base, &changes)?;
+                Cow::Owned(changes)
+            }
+        };
+        let index = if changes.index.is_empty() {
+            None
+        } else {
+            Some(combine(self.live_index(latest)?, &changes.index, self.without_buckets())?)
+        };
+        Ok(Plan { changes, index })
+    }
+
+    fn checked_files(&self, given: &'a Changes, latest: Option<&Snapshot>, check: bool) -> Result<Cow<'a, Changes>> {
+        let options = &self.ctx.options;
+        let discard = self.kind == CommitKind::Append && options.commit_discard_duplicate_files;
+        if self.kind == CommitKind::Append && !check && !discard {
+            let rules = self.rules(latest);
+            rules.check(&[], &given.files, None)?;
+            if options.write_only && options.bucket > 0 {
+                rules.check_new_bucket_counts(&self.base(latest, given)?, &given.files)?;
+            }
+            return Ok(Cow::Borrowed(given));
+        }
+        let base = self.base(latest, given)?;
+        let mut changes = Cow::Borrowed(given);
+        if discard {
+            let live: HashSet<_> = base.iter().map(ManifestEntry::id).collect();
+            changes.to_mut().files.retain(|entry| !live.contains(&entry.id()));
+        }
+        self.check(latest, &base, &changes)?;
+        Ok(changes)
+    }
+
+    /// Live files of the partitions that change.
+    fn base(&self, latest: Option<&Snapshot>, changes: &Changes) -> Result<Vec<ManifestEntry>> {
+        let Some(latest) = latest else {
+            return Ok(Vec::new());
+        };
+        let filter = EntryFilter { partitions: Some(changes.partitions()), ..EntryFilter::default() };
+        live_entries(self.ctx, latest, &filter)
+    }
+
+    fn rules<'l>(&self, latest: Option<&'l Snapshot>) -> ConflictCheck<'l>
+    where
+        'a: 'l,
+    {
+        ConflictCheck { ctx: self.ctx, user: self.user, latest, kind: self.kind }
+    }
+
+    fn check(&self, latest: Option<&Snapshot>, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
+        let rules = self.rules(latest);
+        if !(self.ctx.options.deletion_vectors_enabled && self.without_buckets()) {
+            return rules.check(base, &changes.files, None);
+        }
+        let vectors = |entry: &IndexManifestEntry| entry.index_type == DELETION_VECTORS;
+        let live: Vec<_> = self.live_index(latest)?.into_iter().filter(vectors).collect();
+        let changed: Vec<_> = changes.index.iter().filter(|entry| vectors(entry)).cloned().collect();
+        rules.check(base, &changes.files, Some((&live, &changed)))
+    }
+
+    fn live_index(&self, latest: Option<&Snapshot>) -> Result<Vec<IndexManifestEntry>> {
+        match latest.and_then(|latest| latest.index_manifest.as_deref()) {
+            Some(name) => self.store.read_index(name),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Append tables with `bucket = -1`.
+    fn without_buckets(&self) -> bool {
+        self.ctx.options.bucket == -1 && self.ctx.schema.primary_keys.is_empty()
+    }
+}

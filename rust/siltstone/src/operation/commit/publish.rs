@@ -1,0 +1,262 @@
+//! One snapshot: try, lose the race, try again, until it is published or known not to be.
+//!
+//! ```text
+//! before publishing   an error ends the commit; what this commit wrote is deleted
+//! race lost           what belongs to the try is deleted; manifests of the changes are used again
+//! while publishing    the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
+//! ```
+//!
+//! When the tries end with the outcome unknown, it stays in memory ([`Doubt`]): committing the same files again
+//! with the same committer looks for that snapshot first.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{MutexGuard, PoisonError},
+};
+
+use super::{
+    TableCommit,
+    durable::sync_names,
+    plan::{Planner, Source},
+    retry::Retry,
+    user::{Identifier, find_own},
+    write::{DeltaManifests, SnapshotWriter, Written},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    manifest::ManifestStore,
+    snapshot::{CommitKind, Snapshot},
+};
+
+/// One snapshot to make.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) kind: CommitKind,
+    pub(super) identifier: Identifier,
+    pub(super) watermark: Option<i64>,
+    pub(super) properties: BTreeMap<String, String>,
+    pub(super) source: Source<'a>,
+    /// Check against the live files also when nothing is taken away.
+    pub(super) check: bool,
+    /// Make a snapshot although nothing changes.
+    pub(super) allow_empty: bool,
+}
+
+impl Request<'_> {
+    pub(super) fn packs_manifests(&self) -> bool {
+        matches!(self.source, Source::Manifests)
+    }
+}
+
+/// A commit whose outcome was not known when its call ended.
+#[derive(Debug)]
+pub(super) struct Doubt {
+    files: HashSet<String>,
+    kind: CommitKind,
+    lists: Vec<String>,
+    looked_up_to: i64,
+}
+
+/// What is kept from try to try.
+#[derive(Debug, Default)]
+struct Tries {
+    delta: DeltaManifests,
+    /// Delta manifest lists of tries that may have been published.
+    lists: Vec<String>,
+    /// No snapshot up to this one is ours.
+    looked_up_to: Option<i64>,
+    in_doubt: bool,
+    synced: bool,
+}
+
+enum Step {
+    Done(Snapshot),
+    Nothing,
+    Lost,
+    Unknown(Error),
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(super) struct Published {
+    /// `None`: there was nothing to do.
+    pub(super) snapshot: Option<Snapshot>,
+    pub(super) attempts: u32,
+}
+
+impl TableCommit {
+    /// Publishes one snapshot.
+    pub(super) fn publish(&self, request: &Request<'_>) -> Result<Published> {
+        let store = ManifestStore::new(&self.ctx.fs, &self.ctx.paths, &self.ctx.options)?;
+        let mut retry = Retry::new(&self.ctx.options, &self.clock);
+        let mut tries = self.resume(request);
+        loop {
+            let failed = match self.try_once(request, &store, &mut tries) {
+                Ok(Step::Done(snapshot)) => return Ok(published(Some(snapshot), &retry)),
+                Ok(Step::Nothing) => return Ok(published(None, &retry)),
+                Ok(Step::Lost) => None,
+                Ok(Step::Unknown(error)) => Some(error),
+                Err(error) if tries.in_doubt && is_transient(&error) => Some(error),
+                Err(error) if self.was_overtaken(&error, &tries) => None,
+                Err(error) => return Err(self.end(request, &store, tries, error)),
+            };
+            if let Err(exhausted) = retry.next() {
+                let error = match failed {
+                    Some(error) if tries.in_doubt => outcome_unknown(error),
+                    _ => exhausted.with("table", &self.ctx.name),
+                };
+                return Err(self.end(request, &store, tries, error));
+            }
+        }
+    }
+
+    fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<Step> {
+        let latest = self.snapshots.latest()?;
+        let latest = latest.as_ref();
+        if let (Some(after), Some(latest)) = (tries.looked_up_to, latest)
+            && let Some(own) = self.find(request, tries, after, latest)?
+        {
+            return Ok(Step::Done(own));
+        }
+        tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
+        let identifier = self.identifier(request.identifier, latest)?;
+        let planner = Planner { ctx: &self.ctx, store, user: &self.user, kind: request.kind, source: request.source };
+        let plan = planner.plan(latest, request.check || tries.in_doubt)?;
+        if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
+            return Ok(Step::Nothing);
+        }
+        tries.delta.prepare(store, &plan.changes, !tries.in_doubt)?;
+        if !tries.synced {
+            sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
+            tries.synced = true;
+        }
+        let writer = SnapshotWriter { ctx: &self.ctx, store, request, user: &self.user, now: self.clock.now_millis() };
+        let mut written = Written::default();
+        let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
+        match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
+            Ok(Some(snapshot)) => Ok(self.put(snapshot, store, &written, tries)),
+            Ok(None) => Ok(Step::Nothing),
+            Err(error) => {
+                written.delete(store);
+                Err(error)
+            }
+        }
+    }
+
+    fn put(&self, snapshot: Snapshot, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Step {
+        tries.lists.push(snapshot.delta_manifest_list.clone());
+        match self.snapshots.publish(&snapshot, self.ctx.options.sync) {
+            Ok(true) => {
+                self.hint(snapshot.id);
+                Step::Done(snapshot)
+            }
+            Ok(false) => {
+                written.delete(store);
+                tries.lists.pop();
+                Step::Lost
+            }
+            Err(error) => {
+                tries.in_doubt = true;
+                Step::Unknown(error)
+            }
+        }
+    }
+
+    fn find(&self, request: &Request<'_>, tries: &Tries, after: i64, latest: &Snapshot) -> Result<Option<Snapshot>> {
+        let (identifier, kind) = (request.identifier, request.kind);
+        let own = find_own(&self.snapshots, &self.user, identifier, kind, &tries.lists, after, latest)?;
+        if let Some(own) = &own {
+            // the link is there; whether it outlives a power loss is not known yet
+            if self.ctx.options.sync {
+                self.ctx.fs.sync_dir(&self.ctx.paths.snapshot_dir(&self.ctx.branch))?;
+            }
+            self.hint(own.id);
+        }
+        Ok(own)
+    }
+
+    fn sync_manifests(&self, store: &ManifestStore) -> Result<()> {
+        if self.ctx.options.sync { store.sync() } else { Ok(()) }
+    }
+
+    /// Readers find the newest snapshot without it, only slower.
+    fn hint(&self, id: i64) {
+        if let Err(error) = self.snapshots.write_latest_hint(id) {
+            tracing::warn!(snapshot = id, %error, "the hint to the latest snapshot was not written");
+        }
+    }
+
+    fn identifier(&self, identifier: Identifier, latest: Option<&Snapshot>) -> Result<i64> {
+        match identifier {
+            Identifier::Explicit(id) | Identifier::Shared(id) => Ok(id),
+            Identifier::Next => {
+                let mut history = self.history();
+                history.newest(&self.snapshots, &self.user, latest)?;
+                Ok(history.next_identifier())
+            }
+        }
+    }
+
+    /// A file of the snapshot that the try began with is gone because that snapshot has expired meanwhile.
+    fn was_overtaken(&self, error: &Error, tries: &Tries) -> bool {
+        error.kind() == ErrorKind::FileNotFound
+            && self.snapshots.latest_id().is_ok_and(|latest| latest > tries.looked_up_to)
+    }
+
+    /// The end of a commit that was not published, or not to our knowledge.
+    fn end(&self, request: &Request<'_>, store: &ManifestStore, tries: Tries, error: Error) -> Error {
+        if !tries.in_doubt {
+            tries.delta.delete(store);
+        } else if error.kind() != ErrorKind::CommitConflict {
+            let doubt = Doubt {
+                files: request.source.new_files(),
+                kind: request.kind,
+                lists: tries.lists,
+                looked_up_to: tries.looked_up_to.unwrap_or(0),
+            };
+            self.doubts().push(doubt);
+        }
+        error
+    }
+
+    /// Continues where an earlier call with some of the same files ended in doubt.
+    fn resume(&self, request: &Request<'_>) -> Tries {
+        let mut doubts = self.doubts();
+        let mut tries = Tries::default();
+        if doubts.is_empty() {
+            return tries;
+        }
+        let files = request.source.new_files();
+        let (same, other): (Vec<Doubt>, Vec<Doubt>) =
+            doubts.drain(..).partition(|d| d.kind == request.kind && !d.files.is_disjoint(&files));
+        *doubts = other;
+        for doubt in same {
+            tries.in_doubt = true;
+            tries.looked_up_to = Some(tries.looked_up_to.unwrap_or(i64::MAX).min(doubt.looked_up_to));
+            tries.lists.extend(doubt.lists);
+        }
+        tries
+    }
+
+    fn doubts(&self) -> MutexGuard<'_, Vec<Doubt>> {
+        self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn published(snapshot: Option<Snapshot>, retry: &Retry) -> Published {
+    Published { snapshot, attempts: retry.attempts() }
+}
+
+/// A failure of the storage, which may have passed at the next try.
+fn is_transient(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Storage | ErrorKind::FileNotFound)
+}
+
+fn outcome_unknown(cause: Error) -> Error {
+    Error::new(cause.kind(), "the storage failed while a snapshot was published: it is not known whether it is there")
+        .hint(
+            "Do not delete the files. Commit the same messages with the same committer, or with the same explicit \
+             identifier: it looks first whether they were committed.",
+        )
+        .caused_by(cause)
+}
