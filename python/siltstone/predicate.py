@@ -125,6 +125,8 @@ def col(name: str) -> Column:
 
 def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each type
     """A value as JSON; typed where JSON has no word for it."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:  # JSON readers would round it
+        return {"type": "int", "value": str(value)}
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

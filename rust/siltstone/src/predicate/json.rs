@@ -4,12 +4,12 @@
 //! {"op": "eq" | "ne" | "lt" | "le" | "gt" | "ge", "column": "a", "value": V}
 //! {"op": "in" | "not_in", "column": "a", "values": [V, ...]}
 //! {"op": "between" | "not_between", "column": "a", "low": V, "high": V}
-//! {"op": "like" | "not_like", "column": "a", "pattern": "x%", "escape": "!" (optional)}
+//! {"op": "like" | "not_like", "column": "a", "value": "x%", "escape": "!" (optional)}
 //! {"op": "is_null" | "is_not_null", "column": "a"}
-//! {"op": "and" | "or", "args": [P, ...]}      {"op": "not", "arg": P}
+//! {"op": "and" | "or", "args": [P, ...]}      {"op": "not", "args": [P]}
 //! {"op": "sql", "text": "a > 1"}              {"op": "true" | "false"}
 //! V: null, true, 1, 1.5, "text", or {"type": T, "value": "..."} with T one of
-//!    date, time, timestamp, decimal, float (text such as "1.5", "NaN"), bytes (hexadecimal), string
+//!    date, time, timestamp, decimal, double, float, int (as text: "1.5", "nan"), bytes (hexadecimal), string
 //! ```
 
 use serde_json::Value;
@@ -56,7 +56,7 @@ fn read(json: &Value, fields: &[DataField], negate: bool, depth: usize) -> Resul
         "between" | "not_between" => between(json, fields, (op == "not_between") != negate),
         "like" | "not_like" => {
             let escape = json.get("escape").and_then(Value::as_str).and_then(|t| t.chars().next());
-            let pattern = value(member(json, "pattern")?)?;
+            let pattern = value(member(json, "value")?)?;
             literal::like(column(json, fields)?, &pattern, escape, (op == "not_like") != negate)
         }
         "is_null" | "is_not_null" => {
@@ -70,7 +70,10 @@ fn read(json: &Value, fields: &[DataField], negate: bool, depth: usize) -> Resul
             let all = (op == "and") != negate;
             Ok(if all { Predicate::all(parts) } else { Predicate::any(parts) })
         }
-        "not" => read(member(json, "arg")?, fields, !negate, depth + 1),
+        "not" => match array(json, "args")? {
+            [arg] => read(arg, fields, !negate, depth + 1),
+            _ => Err(invalid("'not' of an expression takes one argument")),
+        },
         "sql" => {
             let parsed = parse_predicate(text(json, "text")?, fields)?;
             if negate { parse_predicate(&format!("NOT ({})", text(json, "text")?), fields) } else { Ok(parsed) }
@@ -136,7 +139,7 @@ fn typed(kind: &str, text: &str) -> Result<Literal> {
         "date" => Literal::Date(text.to_owned()),
         "time" => Literal::Time(text.to_owned()),
         "timestamp" => Literal::Timestamp(text.to_owned()),
-        "decimal" | "float" | "int" => Literal::Number(text.to_owned()),
+        "decimal" | "double" | "float" | "int" => Literal::Number(text.to_owned()),
         "bytes" => Literal::Bytes(hex(text)?),
         "string" => Literal::Text(text.to_owned()),
         other => return Err(invalid(format!("'{other}' is not a type of a value in an expression"))),

@@ -143,11 +143,13 @@ fn expressions_from_python_mean_the_same_as_text() {
     };
     let same = [
         (r#"{"op":"gt","column":"a","value":1}"#, "a > 1"),
-        (r#"{"op":"not","arg":{"op":"gt","column":"a","value":1}}"#, "a <= 1"),
+        (r#"{"op":"not","args":[{"op":"gt","column":"a","value":1}]}"#, "a <= 1"),
         (r#"{"op":"in","column":"s","values":["x","y"]}"#, "s IN ('x', 'y')"),
         (r#"{"op":"eq","column":"d","value":{"type":"date","value":"1970-01-03"}}"#, "d = '1970-01-03'"),
         (r#"{"op":"eq","column":"dec","value":{"type":"decimal","value":"1.50"}}"#, "dec = 1.5"),
-        (r#"{"op":"like","column":"s","pattern":"x%"}"#, "s LIKE 'x%'"),
+        (r#"{"op":"like","column":"s","value":"x%"}"#, "s LIKE 'x%'"),
+        (r#"{"op":"gt","column":"f","value":{"type":"double","value":"1e+22"}}"#, "f > 1e22"),
+        (r#"{"op":"eq","column":"f","value":{"type":"double","value":"nan"}}"#, "f = 'NaN'"),
         (r#"{"op":"between","column":"a","low":1,"high":3}"#, "a BETWEEN 1 AND 3"),
         (
             r#"{"op":"or","args":[{"op":"is_null","column":"a"},{"op":"ne","column":"a","value":2}]}"#,
@@ -155,7 +157,7 @@ fn expressions_from_python_mean_the_same_as_text() {
         ),
     ];
     for (expression, text) in same {
-        assert_eq!(json(expression).expect(expression), parse(text));
+        assert_eq!(format!("{:?}", json(expression).expect(expression)), format!("{:?}", parse(text)));
     }
     for wrong in
         ["{}", "[]", r#"{"op":"eq","column":"a"}"#, r#"{"op":"what"}"#, r#"{"op":"in","column":"a","values":1}"#]
