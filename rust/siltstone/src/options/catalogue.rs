@@ -456,7 +456,7 @@ pub const OPTIONS: &[Known] = &[
     row("sequence.field", Kind::Text, Honoured),
     row("sequence.field.sort-order", Kind::Enum(SortOrder::TEXTS), Honoured),
     row("sequence.snapshot-ordering", Kind::Bool, Refused).neutral("false").immutable(),
-    row("siltstone.sync", Kind::Bool, Honoured),
+    row("siltstone.sync", Kind::Bool, Honoured).aliases(&["siltstone.commit.fsync"]),
     row("sink.clustering.sample-factor", Kind::Text, Harmless),
     row("sink.clustering.sort-in-cluster", Kind::Text, Harmless),
     row("sink.committer-cpu", Kind::Text, Harmless),

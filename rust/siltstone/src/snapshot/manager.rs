@@ -132,6 +132,11 @@ impl SnapshotManager {
         self.fs.overwrite(&format!("{}/{LATEST}", self.directory), id.to_string().as_bytes())
     }
 
+    /// Overwrites the `EARLIEST` hint. Best effort, too.
+    pub fn write_earliest_hint(&self, id: i64) -> Result<()> {
+        self.fs.overwrite(&format!("{}/{EARLIEST}", self.directory), id.to_string().as_bytes())
+    }
+
     fn read(&self, id: i64) -> Result<Snapshot> {
         let path = self.path(id);
         let snapshot = Snapshot::from_json(&path, &self.fs.read(&path)?)?;

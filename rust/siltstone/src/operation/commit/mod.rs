@@ -62,6 +62,13 @@ pub struct TableCommit {
     doubts: Mutex<Vec<Doubt>>,
 }
 
+/// Whether an explicit identifier is there already.
+enum LookedUp {
+    Committed,
+    /// Not up to this snapshot; `None`: the identifier is not explicit.
+    NotUpTo(Option<i64>),
+}
+
 impl TableCommit {
     /// A committer of an existing user, whose earlier commits are looked up.
     pub fn new(context: &TableContext, commit_user: &str) -> Self {
@@ -102,28 +109,33 @@ impl TableCommit {
 
     /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome.
     pub fn commit(&self, committable: Committable) -> Result<CommitOutcome> {
-        if self.has_committed(&committable)? {
-            return Ok(already_committed());
-        }
+        let looked_up_to = match self.look_up(&committable)? {
+            LookedUp::Committed => return Ok(already_committed()),
+            LookedUp::NotUpTo(id) => id,
+        };
         if committable.check_append {
             self.check_files_exist(&committable.messages)?;
         }
         let Collected { append, compact } = self.collect(&committable.messages);
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
-            return self.commit_compaction(&committable, &compact, CommitOutcome::default());
+            return self.commit_compaction(&committable, &compact, CommitOutcome::default(), looked_up_to);
         }
         let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
-        let request = Request { allow_empty, ..request(&committable, kind, Source::Files(&append)) };
-        let outcome = outcome_of(self.publish(&request)?);
-        self.commit_compaction(&committable, &compact, outcome)
+        let request = Request { allow_empty, looked_up_to, ..request(&committable, kind, Source::Files(&append)) };
+        let published = self.publish(&request)?;
+        if published.theirs {
+            return Ok(already_committed());
+        }
+        self.commit_compaction(&committable, &compact, outcome_of(published), None)
     }
 
     /// Replaces partitions by new files.
     pub fn overwrite(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
-        if self.has_committed(&committable)? {
-            return Ok(already_committed());
-        }
+        let looked_up_to = match self.look_up(&committable)? {
+            LookedUp::Committed => return Ok(already_committed()),
+            LookedUp::NotUpTo(id) => id,
+        };
         let Collected { append: mut new, compact } = self.collect(&committable.messages);
         // what the writer took away goes anyway, and an overwrite has no changelog
         new.files.retain(|entry| entry.kind == EntryKind::Add);
@@ -136,9 +148,12 @@ impl TableCommit {
         }
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
-        let request = Request { allow_empty, ..request(&committable, CommitKind::Overwrite, source) };
-        let outcome = outcome_of(self.publish(&request)?);
-        self.commit_compaction(&committable, &compact, outcome)
+        let request = Request { allow_empty, looked_up_to, ..request(&committable, CommitKind::Overwrite, source) };
+        let published = self.publish(&request)?;
+        if published.theirs {
+            return Ok(already_committed());
+        }
+        self.commit_compaction(&committable, &compact, outcome_of(published), None)
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
@@ -176,15 +191,18 @@ impl TableCommit {
         committable: &Committable,
         compact: &Changes,
         mut outcome: CommitOutcome,
+        looked_up_to: Option<i64>,
     ) -> Result<CommitOutcome> {
         if compact.is_empty() {
             return Ok(outcome);
         }
         let mut request = request(committable, CommitKind::Compact, Source::Files(compact));
+        request.looked_up_to = looked_up_to;
         if let (Some(append), Identifier::Next) = (outcome.snapshots.last(), request.identifier) {
             request.identifier = Identifier::Shared(append.commit_identifier);
         }
         outcome.compaction = match self.publish(&request) {
+            Ok(published) if published.theirs => return Ok(already_committed()),
             Ok(published) => {
                 outcome.attempts += published.attempts;
                 outcome.snapshots.extend(published.snapshot);
@@ -211,14 +229,17 @@ impl TableCommit {
     }
 
     /// Whether the user has committed this explicit identifier, or a later one.
-    fn has_committed(&self, committable: &Committable) -> Result<bool> {
+    fn look_up(&self, committable: &Committable) -> Result<LookedUp> {
         let Identifier::Explicit(identifier) = Identifier::of(committable.identifier) else {
-            return Ok(false);
+            return Ok(LookedUp::NotUpTo(None));
         };
         let latest = self.snapshots.latest()?;
         let mut history = self.history();
         let newest = history.newest(&self.snapshots, &self.user, latest.as_ref())?;
-        Ok(newest.is_some_and(|newest| newest.commit_identifier >= identifier))
+        if newest.is_some_and(|newest| newest.commit_identifier >= identifier) {
+            return Ok(LookedUp::Committed);
+        }
+        Ok(LookedUp::NotUpTo(Some(latest.map_or(0, |latest| latest.id))))
     }
 
     fn history(&self) -> MutexGuard<'_, UserHistory> {
@@ -267,6 +288,7 @@ fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) 
         source,
         check: committable.check_append,
         allow_empty: false,
+        looked_up_to: None,
     }
 }
 

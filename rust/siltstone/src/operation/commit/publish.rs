@@ -40,6 +40,9 @@ pub(super) struct Request<'a> {
     pub(super) check: bool,
     /// Make a snapshot although nothing changes.
     pub(super) allow_empty: bool,
+    /// An explicit identifier was looked for up to this snapshot and not found: if it comes up later, another
+    /// process has committed it.
+    pub(super) looked_up_to: Option<i64>,
 }
 
 impl Request<'_> {
@@ -71,6 +74,8 @@ struct Tries {
 
 enum Step {
     Done(Snapshot),
+    /// Another process published this identifier.
+    Theirs,
     Nothing,
     Lost,
     Unknown(Error),
@@ -81,6 +86,8 @@ enum Step {
 pub(super) struct Published {
     /// `None`: there was nothing to do.
     pub(super) snapshot: Option<Snapshot>,
+    /// Another process committed the same identifier while this one tried.
+    pub(super) theirs: bool,
     pub(super) attempts: u32,
 }
 
@@ -93,6 +100,10 @@ impl TableCommit {
         loop {
             let failed = match self.try_once(request, &store, &mut tries) {
                 Ok(Step::Done(snapshot)) => return Ok(published(Some(snapshot), &retry)),
+                Ok(Step::Theirs) => {
+                    tries.delta.delete(&store);
+                    return Ok(Published { theirs: true, ..published(None, &retry) });
+                }
                 Ok(Step::Nothing) => return Ok(published(None, &retry)),
                 Ok(Step::Lost) => None,
                 Ok(Step::Unknown(error)) => Some(error),
@@ -116,7 +127,8 @@ impl TableCommit {
         if let (Some(after), Some(latest)) = (tries.looked_up_to, latest)
             && let Some(own) = self.find(request, tries, after, latest)?
         {
-            return Ok(Step::Done(own));
+            let ours = tries.in_doubt || tries.lists.contains(&own.delta_manifest_list);
+            return Ok(if ours { Step::Done(own) } else { Step::Theirs });
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         let identifier = self.identifier(request.identifier, latest)?;
@@ -179,10 +191,15 @@ impl TableCommit {
         if self.ctx.options.sync { store.sync() } else { Ok(()) }
     }
 
-    /// Readers find the newest snapshot without it, only slower.
+    /// `LATEST` after every commit, `EARLIEST` after the first one (as Java, whose committers expire unless the table
+    /// is write-only). Readers find both snapshots without them, only slower.
     fn hint(&self, id: i64) {
-        if let Err(error) = self.snapshots.write_latest_hint(id) {
-            tracing::warn!(snapshot = id, %error, "the hint to the latest snapshot was not written");
+        let mut written = self.snapshots.write_latest_hint(id);
+        if id == 1 && !self.ctx.options.write_only {
+            written = written.and_then(|()| self.snapshots.write_earliest_hint(id));
+        }
+        if let Err(error) = written {
+            tracing::warn!(snapshot = id, %error, "the hints to the snapshots were not written");
         }
     }
 
@@ -222,7 +239,7 @@ impl TableCommit {
     /// Continues where an earlier call with some of the same files ended in doubt.
     fn resume(&self, request: &Request<'_>) -> Tries {
         let mut doubts = self.doubts();
-        let mut tries = Tries::default();
+        let mut tries = Tries { looked_up_to: request.looked_up_to, ..Tries::default() };
         if doubts.is_empty() {
             return tries;
         }
@@ -244,7 +261,7 @@ impl TableCommit {
 }
 
 fn published(snapshot: Option<Snapshot>, retry: &Retry) -> Published {
-    Published { snapshot, attempts: retry.attempts() }
+    Published { snapshot, theirs: false, attempts: retry.attempts() }
 }
 
 /// A failure of the storage, which may have passed at the next try.

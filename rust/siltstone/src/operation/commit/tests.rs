@@ -621,3 +621,36 @@ fn of_many_committers_none_is_lost() {
     assert_eq!((t.names().len(), t.latest().unwrap().id), (40, 40));
     assert_eq!(t.orphans(), Vec::<String>::new());
 }
+
+#[test]
+fn one_identifier_committed_by_many_processes_at_once_is_there_once() {
+    for round in 0..20 {
+        let t = append_table();
+        t.add(&["first"]);
+        let made: usize = std::thread::scope(|scope| {
+            let run = |copy: i32| {
+                let ctx = &t.ctx;
+                scope.spawn(move || {
+                    let name = format!("f-{copy}");
+                    let once = Committable { identifier: Some(7), ..of(vec![adds(&[&name])]) };
+                    let outcome = TableCommit::new(ctx, "job").commit(once).unwrap();
+                    assert_ne!(outcome.already_committed, outcome.snapshots.len() == 1);
+                    outcome.snapshots.len()
+                })
+            };
+            let runs: Vec<_> = (0..6).map(run).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).sum()
+        });
+        assert_eq!((made, t.names().len(), t.latest().unwrap().id), (1, 2, 2), "round {round}");
+        assert_eq!(t.orphans(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn the_first_commit_writes_both_hints_and_later_ones_only_the_latest() {
+    let t = append_table();
+    t.add(&["a"]);
+    t.add(&["b"]);
+    let hint = |name: &str| t.ctx.fs.read(&format!("{ROOT}/snapshot/{name}")).unwrap();
+    assert!(hint("EARLIEST") == "1" && hint("LATEST") == "2");
+}
