@@ -1,0 +1,444 @@
+//! Writers that die at every storage call, power losses, lost answers, and writers that race.
+//!
+//! Each operation (write and commit, overwrite, compaction) is run once for every storage call it makes, which fails
+//! before or after its effect, as does every call after it. Then the process dies, or the power goes too: what was
+//! not synced is gone, or only the names have survived. The table must be as before the operation or as after it,
+//! every live file must be readable, and a new process that does the same again under the same identifier must end
+//! with the operation done exactly once.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, cast::AsArray, types};
+use siltstone::{
+    ErrorKind, Result,
+    env::ManualClock,
+    fs::{FailWhen, FaultFileIo, FileIo, FileIoRef, LocalFileIo},
+    io::TableContext,
+    operation::{
+        CommitMessage, CompactRequest, TableWrite, TaskResources, WriteOptions,
+        commit::{
+            CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants,
+        },
+        plan_compaction,
+        read::read_splits,
+        run_task,
+        scan::{EntryFilter, ScanRequest, live_entries, plan},
+    },
+    schema::{NewTable, SchemaManager},
+    snapshot::SnapshotManager,
+    table::Table,
+    types::{DataField, DataType, TypeKind},
+};
+
+const ROOT: &str = "/lake/db.db/t";
+const JOB: &str = "job";
+
+/// Creates `k INT, v BIGINT`.
+fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
+    let text = |v: &&str| (*v).to_owned();
+    let schema = NewTable {
+        fields: vec![
+            DataField::new(0, "k", DataType::new(TypeKind::Int)),
+            DataField::new(1, "v", DataType::new(TypeKind::BigInt)),
+        ],
+        primary_key: key.iter().map(text).collect(),
+        partition_by: Vec::new(),
+        options: options.iter().map(|(k, v)| (text(k), text(v))).collect(),
+        comment: None,
+    };
+    SchemaManager::new(Arc::clone(fs), root).create(schema.into_schema().unwrap()).unwrap();
+}
+
+/// What a new process knows of the table.
+fn open(fs: &FileIoRef, root: &str) -> TableContext {
+    Table::open_with(Arc::clone(fs), root, "main", None, BTreeMap::new()).unwrap().context().clone()
+}
+
+fn batch(rows: &[(i32, i64)]) -> RecordBatch {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("k", Arc::new(rows.iter().map(|r| Some(r.0)).collect::<Int32Array>())),
+        ("v", Arc::new(rows.iter().map(|r| Some(r.1)).collect::<Int64Array>())),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn written(ctx: &TableContext, rows: &[(i32, i64)], replace: bool) -> Result<Vec<CommitMessage>> {
+    let options = WriteOptions { threads: Some(1), ignore_previous_files: replace, ..WriteOptions::default() };
+    let mut writer = TableWrite::new(ctx, options)?;
+    writer.write(&batch(rows), None)?;
+    writer.prepare_commit()
+}
+
+fn committer(ctx: &TableContext) -> TableCommit {
+    TableCommit::new(ctx, JOB).with_clock(Arc::new(ManualClock::at(1_000)))
+}
+
+fn once(identifier: i64, messages: Vec<CommitMessage>) -> Committable {
+    Committable { identifier: Some(identifier), messages, ..Committable::default() }
+}
+
+fn append(ctx: &TableContext, identifier: i64, rows: &[(i32, i64)]) -> Result<CommitOutcome> {
+    committer(ctx).commit(once(identifier, written(ctx, rows, false)?))
+}
+
+fn overwrite(ctx: &TableContext, identifier: i64, rows: &[(i32, i64)]) -> Result<CommitOutcome> {
+    let target = OverwriteTarget::Static(PartitionSpec::new());
+    committer(ctx).overwrite(&target, once(identifier, written(ctx, rows, true)?))
+}
+
+fn compact(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
+    let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
+    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let messages: Result<Vec<_>> = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect();
+    committer(ctx).commit(once(identifier, messages?))
+}
+
+/// All rows, and the levels of the live files.
+type State = (Vec<(i32, i64)>, Vec<i32>);
+
+/// Reads everything, and looks whether each live file is there with its whole length.
+fn state(fs: &FileIoRef, root: &str) -> State {
+    let ctx = open(fs, root);
+    let plan = plan(&ctx, &ScanRequest::default()).unwrap();
+    let batches: Vec<RecordBatch> =
+        read_splits(&plan.ctx, &plan.splits, &plan.read, 1).unwrap().map(Result::unwrap).collect();
+    let mut rows = Vec::new();
+    for batch in &batches {
+        let (k, v) = (batch.column(0).as_primitive::<types::Int32Type>(), batch.column(1));
+        let v = v.as_primitive::<types::Int64Type>();
+        rows.extend((0..batch.num_rows()).map(|i| (k.value(i), v.value(i))));
+    }
+    rows.sort_unstable();
+    let mut levels = Vec::new();
+    if let Some(latest) = SnapshotManager::new(Arc::clone(fs), root).latest().unwrap() {
+        let live = live_entries(&ctx, &latest, &EntryFilter::default()).unwrap();
+        invariants::total_is_sum_of_live_files(&latest, &live).unwrap();
+        let keys: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+        if !keys.is_empty() {
+            invariants::levels_are_sorted_runs(&live, &keys).unwrap();
+        }
+        for entry in &live {
+            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file).unwrap();
+            let size = fs.status(&path).unwrap().unwrap_or_else(|| panic!("{path} is gone")).size;
+            assert_eq!(i64::try_from(size).unwrap(), entry.file.file_size, "{path}");
+        }
+        levels = live.iter().map(|e| e.file.level).collect();
+    }
+    levels.sort_unstable();
+    (rows, levels)
+}
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// The process dies, the machine goes on.
+    Killed,
+    /// Power loss.
+    PowerLoss,
+    /// Power loss, but the file system had written the names already.
+    PowerLossKeepingNames,
+}
+
+fn is_done(result: &Result<CommitOutcome>) -> bool {
+    result.as_ref().is_ok_and(|o| !matches!(o.compaction, CompactionOutcome::Failed(_)))
+}
+
+/// One table with one operation that is yet to come.
+struct Scenario<'a> {
+    make: &'a dyn Fn() -> FaultFileIo,
+    operation: &'a dyn Fn(&TableContext) -> Result<CommitOutcome>,
+}
+
+impl Scenario<'_> {
+    /// Returns how many calls the operation has.
+    fn check(&self) -> u64 {
+        let io = (self.make)();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let old = state(&fs, ROOT);
+        (self.operation)(&open(&fs, ROOT)).unwrap();
+        let new = state(&fs, ROOT);
+        assert_ne!(old, new);
+        for calls in 0.. {
+            let mut failed = false;
+            for when in [FailWhen::Before, FailWhen::After] {
+                for end in [End::Killed, End::PowerLoss, End::PowerLossKeepingNames] {
+                    failed |= self.fail(calls, when, end, &old, &new);
+                }
+            }
+            if !failed {
+                return calls;
+            }
+        }
+        0
+    }
+
+    /// Whether the call number `n` of the operation exists.
+    fn fail(&self, n: u64, when: FailWhen, end: End, old: &State, new: &State) -> bool {
+        let io = (self.make)();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let ctx = open(&fs, ROOT);
+        let start = io.calls();
+        io.fail_after(n, when);
+        let result = (self.operation)(&ctx);
+        let made = io.calls() - start;
+        let from = usize::try_from(start).unwrap();
+        let trace = io.trace();
+        let what = || format!("call {n}, {when:?}, {end:?}: {result:?}\n{:#?}", &trace[from..]);
+        match end {
+            End::Killed => io.heal(),
+            End::PowerLoss => io.crash(),
+            End::PowerLossKeepingNames => io.crash_keeping_names(),
+        }
+        let now = state(&fs, ROOT);
+        assert!(now == *old || now == *new, "{now:?} is neither {old:?} nor {new:?}\n{}", what());
+        assert!(!is_done(&result) || now == *new, "reported as done, and it is not\n{}", what());
+        let again = (self.operation)(&open(&fs, ROOT));
+        assert!(again.is_ok(), "{again:?}\n{}", what());
+        let now = state(&fs, ROOT);
+        assert!(now == *new, "after the second run {now:?} is not {new:?}\n{}", what());
+        made > n
+    }
+}
+
+fn memory(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
+    let io = FaultFileIo::new();
+    let fs: FileIoRef = Arc::new(io.clone());
+    create(&fs, ROOT, key, options);
+    (io, fs)
+}
+
+const KEYED: &[(&str, &str)] = &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "3")];
+
+#[test]
+fn the_first_append_of_a_table_is_there_or_not() {
+    let make = || memory(&[], &[]).0;
+    let operation = |ctx: &TableContext| append(ctx, 7, &[(1, 1), (2, 2)]);
+    let calls = Scenario { make: &make, operation: &operation }.check();
+    assert!(calls > 15, "{calls}");
+}
+
+#[test]
+fn a_later_append_is_there_or_not() {
+    let make = || {
+        let (io, fs) = memory(&[], &[("manifest.merge-min-count", "2")]);
+        for i in 0..3 {
+            append(&open(&fs, ROOT), i, &[(1, 1), (2, 2)]).unwrap();
+        }
+        io
+    };
+    let operation = |ctx: &TableContext| append(ctx, 7, &[(3, 3)]);
+    Scenario { make: &make, operation: &operation }.check();
+}
+
+#[test]
+fn rows_of_keyed_tables_are_there_or_not() {
+    let make = || {
+        let (io, fs) = memory(&["k"], KEYED);
+        append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2)]).unwrap();
+        io
+    };
+    let operation = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (3, 3)]);
+    Scenario { make: &make, operation: &operation }.check();
+}
+
+#[test]
+fn an_overwrite_is_there_or_not() {
+    for key in [&[][..], &["k"]] {
+        let make = || {
+            let options = if key.is_empty() { &[][..] } else { KEYED };
+            let (io, fs) = memory(key, options);
+            append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2)]).unwrap();
+            append(&open(&fs, ROOT), 1, &[(3, 3)]).unwrap();
+            io
+        };
+        let operation = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
+        Scenario { make: &make, operation: &operation }.check();
+    }
+}
+
+#[test]
+fn a_compaction_task_is_there_or_not_and_rows_never_change() {
+    for key in [&[][..], &["k"]] {
+        let make = || {
+            let keyed = [("bucket", "1"), ("write-only", "true")];
+            let (io, fs) = memory(key, if key.is_empty() { &[] } else { &keyed });
+            for i in 0..3 {
+                append(&open(&fs, ROOT), i, &[(1, i), (10 + i32::try_from(i).unwrap(), i)]).unwrap();
+            }
+            io
+        };
+        let operation = |ctx: &TableContext| compact(ctx, 7);
+        Scenario { make: &make, operation: &operation }.check();
+    }
+}
+
+#[test]
+fn rows_and_their_compaction_fail_apart_from_each_other() {
+    let make = || {
+        let (io, fs) = memory(&["k"], KEYED);
+        for i in 0..2 {
+            append(&open(&fs, ROOT), i, &[(1, i), (2, i)]).unwrap();
+        }
+        io
+    };
+    let rows = [(1, 7), (3, 7)];
+    let wanted = vec![(1, 7), (2, 1), (3, 7)];
+    for n in 0.. {
+        let io = make();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let old = state(&fs, ROOT).0;
+        let (ctx, start) = (open(&fs, ROOT), io.calls());
+        io.fail_after(n, FailWhen::Before);
+        let result = append(&ctx, 7, &rows);
+        let made = io.calls() - start;
+        io.crash();
+        let now = state(&fs, ROOT).0;
+        assert!(now == old || now == wanted, "{n}: {now:?} {result:?}");
+        assert!(result.is_err() || now == wanted, "{n}: {now:?} {result:?}");
+        append(&open(&fs, ROOT), 7, &rows).unwrap();
+        assert_eq!(state(&fs, ROOT).0, wanted, "{n}");
+        if made <= n {
+            let snapshots = SnapshotManager::new(fs, ROOT).ids().unwrap();
+            assert_eq!(snapshots.len(), 4, "the third write compacts");
+            break;
+        }
+    }
+}
+
+#[test]
+fn without_an_identifier_the_same_committer_finds_what_it_published_itself() {
+    let rows = [(1, 1)];
+    for n in 0.. {
+        let (io, fs) = memory(&[], &[]);
+        let ctx = open(&fs, ROOT);
+        let messages = written(&ctx, &rows, false).unwrap();
+        let (commit, start) = (committer(&ctx), io.calls());
+        let committable = Committable { messages, ..Committable::default() };
+        io.fail_after(n, FailWhen::After);
+        let first = commit.commit(committable.clone());
+        let made = io.calls() - start;
+        io.heal();
+        if first.is_err() {
+            commit.commit(committable).unwrap();
+        }
+        assert_eq!(state(&fs, ROOT).0, rows, "{n}");
+        if made <= n {
+            break;
+        }
+    }
+}
+
+#[test]
+fn aborting_never_takes_a_file_from_a_snapshot_whatever_was_reported() {
+    for n in 0.. {
+        let (io, fs) = memory(&["k"], KEYED);
+        append(&open(&fs, ROOT), 0, &[(1, 1)]).unwrap();
+        let ctx = open(&fs, ROOT);
+        let messages = written(&ctx, &[(2, 2)], false).unwrap();
+        let (commit, start) = (committer(&ctx), io.calls());
+        io.fail_after(n, FailWhen::After);
+        let committed = commit.commit(once(7, messages.clone()));
+        let made = io.calls() - start;
+        io.heal();
+        commit.abort(&messages).unwrap();
+        let rows = state(&fs, ROOT).0;
+        assert!(rows.len() == 2 || committed.is_err(), "{n}: {rows:?} {committed:?}");
+        let files = io.paths().iter().filter(|p| p.contains("/bucket-")).count();
+        assert_eq!(files, rows.len(), "{n}: every file left is of a snapshot");
+        if made <= n {
+            break;
+        }
+    }
+}
+
+/// A folder of its own, gone with the value.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("siltstone-{name}-{}", siltstone::env::new_uuid()));
+        Self(path)
+    }
+
+    fn root(&self) -> String {
+        format!("{}/db.db/t", self.0.to_str().unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Several processes' worth of writers on local disk, each writing its own keys again and again.
+fn race(key: &[&str], options: &[(&str, &str)]) -> (Vec<(i32, i64)>, usize) {
+    const WRITERS: i32 = 4;
+    const ROUNDS: i64 = 6;
+    let folder = Folder::new("race");
+    let root = folder.root();
+    let fs: FileIoRef = Arc::new(LocalFileIo::new());
+    create(&fs, &root, key, options);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let root = &root;
+            scope.spawn(move || {
+                let fs: FileIoRef = Arc::new(LocalFileIo::new());
+                for round in 0..ROUNDS {
+                    let ctx = open(&fs, root);
+                    let rows = [(writer, round), (100 + writer * 10 + i32::try_from(round).unwrap(), round)];
+                    let messages = written(&ctx, &rows, false).unwrap();
+                    let commit = TableCommit::new(&ctx, &format!("writer-{writer}"));
+                    while let Err(error) = commit.commit(once(round, messages.clone())) {
+                        assert_eq!(error.kind(), ErrorKind::CommitRetriesExhausted, "{error}");
+                    }
+                }
+            });
+        }
+    });
+    let state = state(&fs, &root);
+    let snapshots = SnapshotManager::new(fs, &root).ids().unwrap();
+    assert_eq!(snapshots, (1..=i64::try_from(snapshots.len()).unwrap()).collect::<Vec<_>>());
+    (state.0, snapshots.len())
+}
+
+#[test]
+fn racing_appends_lose_and_repeat_nothing() {
+    let (rows, snapshots) = race(&[], &[]);
+    assert_eq!((rows.len(), snapshots), (48, 24));
+}
+
+#[test]
+fn racing_writers_of_a_bucket_lose_nothing_though_their_compactions_collide() {
+    let options = [("bucket", "1"), ("num-sorted-run.compaction-trigger", "2")];
+    let (rows, snapshots) = race(&["k"], &options);
+    let mut wanted: Vec<(i32, i64)> = (0..4).map(|writer| (writer, 5)).collect();
+    wanted.extend((0..4).flat_map(|w| (0..6).map(move |r| (100 + w * 10 + r, i64::from(r)))));
+    wanted.sort_unstable();
+    assert_eq!(rows, wanted);
+    assert!(snapshots >= 24);
+}
+
+#[test]
+fn a_killed_publisher_leaves_a_temporary_file_that_nobody_reads() {
+    let folder = Folder::new("temporary");
+    let root = folder.root();
+    let fs: FileIoRef = Arc::new(LocalFileIo::new());
+    create(&fs, &root, &[], &[]);
+    append(&open(&fs, &root), 0, &[(1, 1)]).unwrap();
+    LocalFileIo::new().write_new(&format!("{root}/snapshot/.snapshot-2.abc.tmp"), b"{", false).unwrap();
+    append(&open(&fs, &root), 1, &[(2, 2)]).unwrap();
+    assert_eq!(state(&fs, &root).0, [(1, 1), (2, 2)]);
+    assert_eq!(SnapshotManager::new(fs, &root).ids().unwrap(), [1, 2]);
+}
+
+#[test]
+fn what_was_reported_outlives_a_power_loss_unless_syncing_is_off() {
+    for (sync, wanted) in [("true", 1), ("false", 0)] {
+        let (io, fs) = memory(&[], &[("siltstone.sync", sync)]);
+        append(&open(&fs, ROOT), 0, &[(1, 1)]).unwrap();
+        io.crash();
+        assert_eq!(SnapshotManager::new(Arc::clone(&fs), ROOT).ids().unwrap().len(), wanted);
+        assert_eq!(state(&fs, ROOT).0.len(), wanted);
+    }
+}
