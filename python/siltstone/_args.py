@@ -66,7 +66,7 @@ def arrow_stream(data: Any, table: CoreTable) -> Any:
         InvalidArgument: For anything else.
     """
     if hasattr(data, "__arrow_c_stream__"):
-        return data
+        return _without_views(data) if type(data).__module__.partition(".")[0] == "pyarrow" else data
     import pyarrow as pa
 
     if hasattr(data, "__arrow_c_array__"):
@@ -81,6 +81,17 @@ def arrow_stream(data: Any, table: CoreTable) -> Any:
     raise InvalidArgument(f"{kind} holds no rows: give an Arrow object, a pandas frame or a list of dicts")
 
 
+def _without_views(data: Any) -> Any:
+    """pyarrow data without view types: some releases export casts to them with null buffers, which crash importers."""
+    import pyarrow as pa
+
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    schema = data.schema
+    if not any(f.type in views for f in schema):
+        return data
+    return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
+
+
 def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
     """A pyarrow table of dicts, with the table's types for the columns that occur."""
     import pyarrow as pa
@@ -92,13 +103,19 @@ def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
     known = {f.name: f.type for f in schema}
     if not rows:
         return schema.empty_table()
+    columns = [_column(name, [row.get(name) for row in rows], known.get(name)) for name in names]
+    return pa.table(columns, names=list(names))
+
+
+def _column(name: str, values: list[Any], kind: Any) -> Any:
+    import pyarrow as pa
+
     try:
-        columns = [pa.array([row.get(name) for row in rows], known.get(name)) for name in names]
+        return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
         from siltstone.errors import SchemaMismatch
 
-        raise SchemaMismatch(f"a row does not fit the table: {e}") from e
-    return pa.table(columns, names=list(names))
+        raise SchemaMismatch(f"the values do not fit the column: {e}", context={"column": name}) from e
 
 
 def partition_list(

@@ -112,7 +112,7 @@ def test_data_may_come_in_many_shapes(make):
     t.append(duckdb.sql("select 3::bigint as id, 'c' as s"))
     assert rows(t) == [(1, "a"), (2, "b"), (3, "c")]
     scan = t.scan()
-    assert duckdb.sql("select count(*) from scan").fetchone() == (3,)
+    assert duckdb.sql("select count(*) from scan").fetchall() == [(3,)]
     assert pl.DataFrame(scan).height == 3
     assert pa.table(scan).num_rows == 3
 
