@@ -78,6 +78,7 @@ def _session() -> SparkSession:
         SparkSession.builder.master("local[2]")
         .appName("siltstone demo")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")

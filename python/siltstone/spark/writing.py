@@ -71,9 +71,9 @@ def _cluster(df: DataFrame, t: Table, parallelism: int | None) -> DataFrame:
     if missing:
         raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
     n = parallelism or _default_parallelism(df, t)
-    route = F.arrow_udf(  # type: ignore[attr-defined,unused-ignore]  # Spark lists it in no stub
-        functools.partial(_route, t, keys, n), "int"
-    )
+    # a lambda, because Spark looks at annotations and takes no partial
+    to_task = lambda *columns: _route(t, keys, n, *columns)  # noqa: E731
+    route = F.arrow_udf(to_task, "int")  # type: ignore[attr-defined,unused-ignore]  # Spark lists it in no stub
     routed = df.withColumn(_ROUTE, route(*[df[names[k.lower()]] for k in keys]))
     return routed.repartitionById(n, _ROUTE).drop(_ROUTE)
 
