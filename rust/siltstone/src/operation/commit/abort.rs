@@ -152,13 +152,17 @@ impl<'a> Search<'a> {
     fn list(&mut self, name: &str) -> Result<()> {
         let manifests = self.store.read_list(name)?;
         let entries = self.store.read_all(&manifests, &|head| self.partitions.contains(head.partition))?;
-        entries.into_iter().for_each(|entry| self.found(entry.file.file_name));
+        for entry in entries {
+            self.found(entry.file.file_name);
+        }
         Ok(())
     }
 
     fn index(&mut self, name: Option<&str>) -> Result<()> {
         if let Some(name) = name {
-            self.store.read_index(name)?.into_iter().for_each(|entry| self.found(entry.file_name));
+            for entry in self.store.read_index(name)? {
+                self.found(entry.file_name);
+            }
         }
         Ok(())
     }

@@ -119,7 +119,7 @@ impl TableCommit {
         let Collected { append, compact } = self.collect(&committable.messages);
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
-            return self.commit_compaction(&committable, &compact, CommitOutcome::default(), looked_up_to);
+            return Ok(self.commit_compaction(&committable, &compact, CommitOutcome::default(), looked_up_to));
         }
         let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
         let request = Request { allow_empty, looked_up_to, ..request(&committable, kind, Source::Files(&append)) };
@@ -127,7 +127,7 @@ impl TableCommit {
         if published.theirs {
             return Ok(already_committed());
         }
-        self.commit_compaction(&committable, &compact, outcome_of(published), None)
+        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None))
     }
 
     /// Replaces partitions by new files.
@@ -153,7 +153,7 @@ impl TableCommit {
         if published.theirs {
             return Ok(already_committed());
         }
-        self.commit_compaction(&committable, &compact, outcome_of(published), None)
+        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None))
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
@@ -192,9 +192,9 @@ impl TableCommit {
         compact: &Changes,
         mut outcome: CommitOutcome,
         looked_up_to: Option<i64>,
-    ) -> Result<CommitOutcome> {
+    ) -> CommitOutcome {
         if compact.is_empty() {
-            return Ok(outcome);
+            return outcome;
         }
         let mut request = request(committable, CommitKind::Compact, Source::Files(compact));
         request.looked_up_to = looked_up_to;
@@ -202,7 +202,7 @@ impl TableCommit {
             request.identifier = Identifier::Shared(append.commit_identifier);
         }
         outcome.compaction = match self.publish(&request) {
-            Ok(published) if published.theirs => return Ok(already_committed()),
+            Ok(published) if published.theirs => return already_committed(),
             Ok(published) => {
                 outcome.attempts += published.attempts;
                 outcome.snapshots.extend(published.snapshot);
@@ -214,7 +214,7 @@ impl TableCommit {
             }
             Err(error) => CompactionOutcome::Failed(error),
         };
-        Ok(outcome)
+        outcome
     }
 
     fn drop_compactions(&self, messages: &[CommitMessage]) {

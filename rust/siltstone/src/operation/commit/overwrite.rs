@@ -196,7 +196,9 @@ pub(super) fn upgraded(ctx: &TableContext, new: Vec<ManifestEntry>) -> Result<Ve
     let mut result = Vec::new();
     for mut files in buckets.into_values() {
         if in_one_run(&mut files, &types)? {
-            files.iter_mut().for_each(|entry| entry.file.level = max_level);
+            for entry in &mut files {
+                entry.file.level = max_level;
+            }
         }
         result.append(&mut files);
     }

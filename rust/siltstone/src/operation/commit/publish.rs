@@ -73,7 +73,7 @@ struct Tries {
 }
 
 enum Step {
-    Done(Snapshot),
+    Done(Box<Snapshot>),
     /// Another process published this identifier.
     Theirs,
     Nothing,
@@ -99,7 +99,7 @@ impl TableCommit {
         let mut tries = self.resume(request);
         loop {
             let failed = match self.try_once(request, &store, &mut tries) {
-                Ok(Step::Done(snapshot)) => return Ok(published(Some(snapshot), &retry)),
+                Ok(Step::Done(snapshot)) => return Ok(published(Some(*snapshot), &retry)),
                 Ok(Step::Theirs) => {
                     tries.delta.delete(&store);
                     return Ok(Published { theirs: true, ..published(None, &retry) });
@@ -128,7 +128,7 @@ impl TableCommit {
             && let Some(own) = self.find(request, tries, after, latest)?
         {
             let ours = tries.in_doubt || tries.lists.contains(&own.delta_manifest_list);
-            return Ok(if ours { Step::Done(own) } else { Step::Theirs });
+            return Ok(if ours { Step::Done(Box::new(own)) } else { Step::Theirs });
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         let identifier = self.identifier(request.identifier, latest)?;
@@ -160,7 +160,7 @@ impl TableCommit {
         match self.snapshots.publish(&snapshot, self.ctx.options.sync) {
             Ok(true) => {
                 self.hint(snapshot.id);
-                Step::Done(snapshot)
+                Step::Done(Box::new(snapshot))
             }
             Ok(false) => {
                 written.delete(store);

@@ -107,7 +107,8 @@ fn message(data: DataIncrement, compact: CompactIncrement) -> CommitMessage {
 }
 
 fn adds(names: &[&str]) -> CommitMessage {
-    message(DataIncrement { new_files: names.iter().map(|n| f(n)).collect(), ..Default::default() }, Default::default())
+    let new_files = names.iter().map(|name| f(name)).collect();
+    message(DataIncrement { new_files, ..DataIncrement::default() }, CompactIncrement::default())
 }
 
 fn compacts(before: &[DataFileMeta], after: &[DataFileMeta]) -> CommitMessage {

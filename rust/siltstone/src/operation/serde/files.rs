@@ -93,7 +93,7 @@ fn put_text(row: &mut Builder, value: &String) {
     row.binary(value.as_bytes());
 }
 
-fn put_texts(row: &mut Builder, values: &Vec<String>) {
+fn put_texts(row: &mut Builder, values: &[String]) {
     row.strings(values);
 }
 
@@ -111,8 +111,8 @@ fn data_file_row(file: &DataFileMeta) -> Vec<u8> {
     row.option(file.file_source, |row, source| {
         row.byte(source as u8);
     });
-    row.option(file.value_stats_cols.as_ref(), put_texts).option(file.external_path.as_ref(), put_text);
-    row.option(file.first_row_id, put_long).option(file.write_cols.as_ref(), put_texts);
+    row.option(file.value_stats_cols.as_deref(), put_texts).option(file.external_path.as_ref(), put_text);
+    row.option(file.first_row_id, put_long).option(file.write_cols.as_deref(), put_texts);
     row.finish()
 }
 

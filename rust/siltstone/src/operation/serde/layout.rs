@@ -102,7 +102,9 @@ impl Builder {
     /// A nested array of values that `put` writes one by one.
     pub(super) fn list<T>(&mut self, values: &[T], put: impl Fn(&mut Self, &T)) -> &mut Self {
         let mut array = Self::array(values.len());
-        values.iter().for_each(|value| put(&mut array, value));
+        for value in values {
+            put(&mut array, value);
+        }
         self.nested(&array.finish())
     }
 
@@ -181,8 +183,9 @@ impl<'a> View<'a> {
 
     pub(super) fn int(&self, i: usize) -> Result<i32> {
         self.present(i)?;
-        let [a, b, c, d, ..] = self.slot(i)?;
-        Ok(i32::from_le_bytes([a, b, c, d]))
+        let slot = self.slot(i)?;
+        let value = slot.first_chunk::<4>().copied().unwrap_or_default();
+        Ok(i32::from_le_bytes(value))
     }
 
     pub(super) fn byte(&self, i: usize) -> Result<u8> {
@@ -206,9 +209,9 @@ impl<'a> View<'a> {
 
     pub(super) fn nested(&self, i: usize) -> Result<&'a [u8]> {
         self.present(i)?;
-        let [a, b, c, d, e, f, g, h] = self.slot(i)?;
-        let range = usize::try_from(u32::from_le_bytes([e, f, g, h])).ok().and_then(|offset| {
-            let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).ok()?;
+        let place = u64::from_le_bytes(self.slot(i)?);
+        let range = usize::try_from(place >> 32).ok().and_then(|offset| {
+            let length = usize::try_from(place & u64::from(u32::MAX)).ok()?;
             Some(offset..offset.checked_add(length)?)
         });
         let bytes = range.and_then(|range| self.bytes.get(range));

@@ -195,7 +195,7 @@ fn damaged_bytes_are_an_error_or_another_value_but_never_a_panic() {
         }
         for _ in 0..20_000 {
             let mut bad = good.clone();
-            for _ in 0..1 + next() % 3 {
+            for _ in 0..=next() % 3 {
                 let at = next() % bad.len();
                 bad[at] = u8::try_from(next() % 256).unwrap();
             }
