@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::{LevelSortedRun, SortedRun, interval::compare_keys};
+use super::{LevelSortedRun, SortedRun};
 use crate::{
     Result,
     manifest::DataFileMeta,
-    row::{BinaryRow, Datum},
+    row::{BinaryRow, Datum, compare_rows},
     types::DataType,
 };
 
@@ -107,7 +107,7 @@ fn sort_run(run: &mut SortedRun, types: &[DataType]) -> Result<()> {
             .map_err(|e| e.with("file", &file.file_name))?;
         keyed.push((key, file));
     }
-    keyed.sort_by(|(a, _), (b, _)| compare_keys(a, b));
+    keyed.sort_by(|(a, _), (b, _)| compare_rows(a, b));
     run.files = keyed.into_iter().map(|(_, file)| file).collect();
     Ok(())
 }

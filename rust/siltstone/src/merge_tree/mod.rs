@@ -22,6 +22,8 @@ mod read;
 mod sorted_run;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use buffer::{WriteBuffer, WriteBufferOptions};

@@ -82,8 +82,13 @@ impl SectionReader {
         Box::new(sections.into_iter().flat_map(move |section| opened(SectionReader::section(&reader, section))))
     }
 
-    fn section(reader: &Arc<Self>, section: Vec<SortedRun>) -> Result<BatchStream> {
+    fn section(reader: &Arc<Self>, mut section: Vec<SortedRun>) -> Result<BatchStream> {
         let single = section.len() == 1;
+        let options = reader.merge_options();
+        if options.spill.as_ref().is_some_and(|spill| section.len() > spill.max_fan_in) {
+            // the last ones are spilled: the smallest
+            section.sort_by_key(|run| std::cmp::Reverse(run.total_size()));
+        }
         let filter = if single { reader.single_filter() } else { reader.options.key_filter.clone() };
         let mut runs: Vec<BatchStream> =
             section.into_iter().map(|run| Self::run(reader, run, filter.clone())).collect();
@@ -91,7 +96,7 @@ impl SectionReader {
             let run = if reader.options.threads > 0 { read_ahead(run, 2) } else { run };
             return Ok(if reader.options.drop_deletes { reader.without_retracts(run) } else { run });
         }
-        merge(runs, &reader.layout, Arc::clone(&reader.function), reader.merge_options())
+        merge(runs, &reader.layout, Arc::clone(&reader.function), options)
     }
 
     /// Both conditions: nothing is merged, so a row that does not satisfy them hides nothing.

@@ -176,12 +176,13 @@ impl MergeTreeWriter {
     /// Flushes and hands over what changed since the last call; waits for the compaction when `wait`, when there are too
     /// many runs, or when `commit.force-compact` asks for it.
     pub fn prepare_commit(&mut self, wait: bool) -> Result<(DataIncrement, CompactIncrement)> {
-        self.flush()?;
         self.commits = self.commits.saturating_add(1);
         let mut wait = wait || self.ctx.options.commit_force_compact;
         if self.full_compaction_is_due() {
             self.compact(true)?;
             wait = true;
+        } else {
+            self.flush()?;
         }
         let limit = self.ctx.options.num_sorted_run_stop_trigger.saturating_add(1);
         if wait || self.levels.number_of_sorted_runs() > limit {

@@ -5,6 +5,7 @@ mod sort;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_select::concat::concat_batches;
 
 use super::{
     merge::{MergeOptions, SpillOptions, intermediate, merge, spill::SpilledRun},
@@ -14,6 +15,12 @@ use crate::{
     Result,
     io::{BatchStream, KvLayout},
 };
+
+/// Batches with fewer rows are put together before they are sorted.
+const SMALL_ROWS: usize = 1024;
+
+/// Rows of a batch made of small ones.
+const JOINED_ROWS: usize = 8 * SMALL_ROWS;
 
 /// Limits of a write buffer.
 #[derive(Clone, Debug)]
@@ -34,6 +41,9 @@ pub struct WriteBuffer {
     function: Arc<dyn MergeFunction>,
     options: WriteBufferOptions,
     batches: Vec<RecordBatch>,
+    /// small batches, to be joined
+    small: Vec<RecordBatch>,
+    small_rows: usize,
     bytes: usize,
     rows: usize,
     spilled: Vec<SpilledRun>,
@@ -48,6 +58,8 @@ impl WriteBuffer {
             function,
             options,
             batches: Vec::new(),
+            small: Vec::new(),
+            small_rows: 0,
             bytes: 0,
             rows: 0,
             spilled: Vec::new(),
@@ -59,7 +71,15 @@ impl WriteBuffer {
     pub fn write(&mut self, batch: RecordBatch) -> Result<bool> {
         self.rows = self.rows.saturating_add(batch.num_rows());
         self.bytes = self.bytes.saturating_add(batch_bytes(&batch));
-        self.batches.push(batch);
+        if batch.num_rows() < SMALL_ROWS {
+            self.small_rows += batch.num_rows();
+            self.small.push(batch);
+            if self.small_rows >= JOINED_ROWS {
+                self.join_small()?;
+            }
+        } else {
+            self.batches.push(batch);
+        }
         if self.bytes < self.options.budget {
             return Ok(false);
         }
@@ -82,7 +102,7 @@ impl WriteBuffer {
         if self.disk_bytes >= self.options.max_disk_size {
             return Ok(false);
         }
-        if self.batches.is_empty() {
+        if self.is_memory_empty() {
             return Ok(true);
         }
         let sorted = self.sort_memory()?;
@@ -97,7 +117,7 @@ impl WriteBuffer {
     /// Empties the buffer: all rows since the last drain, sorted and merged.
     pub fn drain(&mut self) -> Result<BatchStream> {
         let mut runs = self.spilled.drain(..).map(|run| run.read()).collect::<Result<Vec<_>>>()?;
-        if !self.batches.is_empty() {
+        if !self.is_memory_empty() {
             runs.push(self.sort_memory()?);
         }
         self.rows = 0;
@@ -105,8 +125,23 @@ impl WriteBuffer {
         self.merge(runs, Arc::clone(&self.function), self.options.spill.clone())
     }
 
+    fn is_memory_empty(&self) -> bool {
+        self.batches.is_empty() && self.small.is_empty()
+    }
+
+    /// Copies the small batches into one: rows that come one by one must not make sorting slow.
+    fn join_small(&mut self) -> Result<()> {
+        if let Some(first) = self.small.first() {
+            self.batches.push(concat_batches(&first.schema(), &self.small)?);
+        }
+        self.small.clear();
+        self.small_rows = 0;
+        Ok(())
+    }
+
     /// The rows in memory, sorted but not merged; memory is counted as free from now on.
     fn sort_memory(&mut self) -> Result<BatchStream> {
+        self.join_small()?;
         self.bytes = 0;
         sort::sorted(std::mem::take(&mut self.batches), &self.layout, self.options.batch_rows)
     }
@@ -195,6 +230,20 @@ mod tests {
             let (found, expected) = drained(&rows, budget, spill, descending);
             prop_assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn rows_that_come_one_by_one_are_joined() {
+        let layout = Arc::new(testing::layout(&[TypeKind::Int], &[0], &[]));
+        let options = WriteBufferOptions { budget: usize::MAX, spill: None, max_disk_size: u64::MAX, batch_rows: 8192 };
+        let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
+        let record = |k: i32| Record { fields: vec![Datum::Int(k)], sequence: i64::from(k), kind: 0 };
+        let all: Vec<Record> = (0..20_000).map(record).collect();
+        for one in &all {
+            assert!(!buffer.write(testing::batch(&layout, std::slice::from_ref(one))).unwrap());
+        }
+        assert_eq!((buffer.batches.len(), buffer.rows()), (2, 20_000));
+        assert_eq!(testing::all_records(&layout, buffer.drain().unwrap()), all);
     }
 
     #[test]

@@ -96,11 +96,12 @@ impl Task<'_> {
 
     /// Moves a file to the output level without touching it, where that is right.
     fn upgrade(&mut self, file: &DataFileMeta) -> Result<()> {
-        let keeps_deletes = self.unit.output_level == self.max_level && file.delete_row_count != Some(0);
+        let is_there = file.level == self.unit.output_level;
+        let keeps_deletes = !is_there && self.unit.output_level == self.max_level && file.delete_row_count != Some(0);
         if keeps_deletes || self.ctx.options.compaction_force_rewrite_all_files {
             return self.rewrite(vec![vec![SortedRun::single(file.clone())]]);
         }
-        if file.level != self.unit.output_level {
+        if !is_there {
             self.result.compact_before.push(file.clone());
             self.result.compact_after.push(DataFileMeta { level: self.unit.output_level, ..file.clone() });
         }

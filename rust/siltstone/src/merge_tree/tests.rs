@@ -1,0 +1,430 @@
+//! One bucket through its whole life, against a map: written, flushed, spilled, compacted beside the writing, committed,
+//! aborted, restored and compacted by tasks, with options drawn at random.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use proptest::prelude::*;
+
+use super::{
+    MergeReadOptions, MergeTreeWriter, WriterSettings,
+    compact::{CompactResources, pick, run_compaction},
+    interval_partition, read_merged,
+    testing::{self, Record},
+    writer::table_layout,
+};
+use crate::{
+    fs::{FailWhen, FaultFileIo},
+    io::TableContext,
+    manifest::{CompactIncrement, DataFileMeta, DataIncrement},
+    options::CoreOptions,
+    path::PathFactory,
+    row::{BinaryRow, Datum},
+    schema::{NewTable, SchemaManager},
+    types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema},
+};
+
+const ROOT: &str = "/lake/db.db/t";
+
+/// One row to write: key, user sequence, whether it retracts.
+type Row = (i32, Option<i8>, bool);
+
+/// A bucket in memory: its writer, its live files, and what a reader must see.
+struct Bucket {
+    fs: FaultFileIo,
+    ctx: TableContext,
+    settings: WriterSettings,
+    user_sequence: bool,
+    descending: bool,
+    writer: Option<MergeTreeWriter>,
+    live: Vec<DataFileMeta>,
+    /// names of files that were committed once; a reader of an older snapshot may still want them
+    committed: BTreeSet<String>,
+    /// key -> (user sequence, value)
+    model: BTreeMap<i32, (Option<i8>, String)>,
+    /// the same with what is not committed yet
+    pending: BTreeMap<i32, (Option<i8>, String)>,
+    written: usize,
+}
+
+fn context(fs: &FaultFileIo, options: &[(&str, String)]) -> TableContext {
+    let schema = NewTable {
+        fields: vec![
+            DataField::new(0, "id", DataType::new(TypeKind::Int)),
+            DataField::new(1, "seq", DataType::new(TypeKind::BigInt)),
+            DataField::new(2, "text", DataType::new(TypeKind::VarChar(MAX_LENGTH))),
+        ],
+        primary_key: vec!["id".to_owned()],
+        options: options
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.clone()))
+            .chain([("bucket".to_owned(), "1".to_owned())])
+            .collect(),
+        ..NewTable::default()
+    };
+    let schemas = SchemaManager::new(Arc::new(fs.clone()), ROOT);
+    let schema = schemas.create(schema.into_schema().unwrap()).unwrap();
+    let options = CoreOptions::parse(&schema.options).unwrap();
+    TableContext {
+        fs: Arc::new(fs.clone()),
+        name: "db.t".to_owned(),
+        location: ROOT.to_owned(),
+        branch: "main".to_owned(),
+        paths: Arc::new(PathFactory::new(ROOT, &schema, &options)),
+        options: Arc::new(options),
+        schema,
+        schemas: Arc::new(schemas),
+    }
+}
+
+fn partition() -> Vec<u8> {
+    BinaryRow::empty().to_serialized()
+}
+
+impl Bucket {
+    fn new(options: &[(&str, String)], settings: WriterSettings) -> Self {
+        let fs = FaultFileIo::new();
+        let ctx = context(&fs, options);
+        Self {
+            descending: ctx.options.sequence_descending(),
+            user_sequence: !ctx.options.sequence_fields.is_empty(),
+            fs,
+            ctx,
+            settings,
+            writer: None,
+            live: Vec::new(),
+            committed: BTreeSet::new(),
+            model: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            written: 0,
+        }
+    }
+
+    fn writer(&mut self) -> &mut MergeTreeWriter {
+        if self.writer.is_none() {
+            let writer = MergeTreeWriter::new(&self.ctx, &partition(), 0, self.live.clone(), self.settings.clone());
+            self.writer = Some(writer.unwrap());
+        }
+        self.writer.as_mut().unwrap()
+    }
+
+    /// Encodes rows and applies them to the model of what is pending.
+    fn batch(&mut self, rows: &[Row]) -> (RecordBatch, Int8Array) {
+        let mut texts = Vec::new();
+        let mut kinds = Vec::new();
+        for (key, user, retract) in rows {
+            // a retract that was dropped no longer holds back rows with smaller sequence fields: not for this model
+            let retract = *retract && !self.user_sequence;
+            self.written += 1;
+            let text = format!("row {}", self.written);
+            let rank = |user: &Option<i8>| user.map(|u| if self.descending { -i16::from(u) } else { i16::from(u) });
+            let beaten = self.user_sequence && self.pending.get(key).is_some_and(|(old, _)| rank(old) > rank(user));
+            if retract {
+                self.pending.remove(key);
+            } else if !beaten {
+                self.pending.insert(*key, (*user, text.clone()));
+            }
+            texts.push(text);
+            kinds.push(match (retract, self.written % 3) {
+                (true, 0) => 1,
+                (true, _) => 3,
+                (false, 0) => 2,
+                (false, _) => 0,
+            });
+        }
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from_iter_values(rows.iter().map(|r| r.0))),
+            Arc::new(rows.iter().map(|r| r.1.map(i64::from)).collect::<Int64Array>()),
+            Arc::new(StringArray::from(texts)),
+        ];
+        (RecordBatch::try_new(arrow_schema(&self.ctx.schema.fields).unwrap(), columns).unwrap(), kinds.into())
+    }
+
+    fn write(&mut self, rows: &[Row]) {
+        let (batch, kinds) = self.batch(rows);
+        self.writer().write(&batch, &kinds).unwrap();
+    }
+
+    fn commit(&mut self, wait: bool) {
+        let (data, compact) = self.writer().prepare_commit(wait).unwrap();
+        self.model.clone_from(&self.pending);
+        self.apply(data, compact);
+    }
+
+    /// What a commit does with the increments: every deleted file must be there, no added one.
+    fn apply(&mut self, data: DataIncrement, compact: CompactIncrement) {
+        assert!(data.deleted_files.is_empty());
+        self.add(data.new_files);
+        for file in compact.compact_before {
+            let at = self.live.iter().position(|f| (f.level, &f.file_name) == (file.level, &file.file_name));
+            self.live.remove(at.unwrap_or_else(|| panic!("{} of level {} is not live", file.file_name, file.level)));
+        }
+        self.add(compact.compact_after);
+    }
+
+    fn add(&mut self, files: Vec<DataFileMeta>) {
+        for file in files {
+            assert!(self.live.iter().all(|f| f.file_name != file.file_name), "{} is live twice", file.file_name);
+            self.committed.insert(file.file_name.clone());
+            self.live.push(file);
+        }
+    }
+
+    fn abort(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abort();
+        }
+        self.pending.clone_from(&self.model);
+    }
+
+    /// A compaction of a dedicated job; only while no writer holds the bucket.
+    fn run_task(&mut self, full: bool) {
+        if self.writer.is_some() {
+            return;
+        }
+        let Some(unit) = pick(&self.ctx, &self.live, full).unwrap() else { return };
+        let resources = CompactResources { threads: self.settings.threads, spill_dir: self.settings.spill_dir.clone() };
+        let result = run_compaction(&self.ctx, &partition(), 0, &self.live, &unit, &resources).unwrap();
+        self.apply(DataIncrement::default(), result);
+        if full {
+            let top = self.live.iter().map(|f| f.level).max().unwrap_or(0);
+            assert!(self.live.iter().all(|f| f.level == top && f.delete_row_count == Some(0)), "{:?}", self.live);
+        }
+    }
+
+    fn read(&self, threads: usize) -> Vec<Record> {
+        let layout = table_layout(&self.ctx);
+        let options = MergeReadOptions {
+            batch_rows: 7,
+            threads,
+            spill_dir: self.settings.spill_dir.clone(),
+            ..MergeReadOptions::default()
+        };
+        let rows = read_merged(&self.ctx, &partition(), 0, &self.live, &layout, options).unwrap();
+        testing::all_records(&layout, rows)
+    }
+
+    fn data_files(&self) -> BTreeSet<String> {
+        let in_bucket = |path: &String| path.split_once("/bucket-0/").map(|(_, name)| name.to_owned());
+        self.fs.paths().iter().filter_map(in_bucket).collect()
+    }
+
+    /// Readers see the model; levels above 0 have no overlaps; every live file is there and says the truth.
+    fn check(&self, threads: usize) {
+        let found: Vec<Vec<Datum>> = self.read(threads).into_iter().map(|r| r.fields).collect();
+        let row = |(key, (user, text)): (&i32, &(Option<i8>, String))| {
+            let user = user.map_or(Datum::Null, |u| Datum::BigInt(i64::from(u)));
+            vec![Datum::Int(*key), user, Datum::String(text.clone())]
+        };
+        assert_eq!(found, self.model.iter().map(row).collect::<Vec<_>>());
+        let on_disk = self.data_files();
+        assert!(self.live.iter().all(|f| on_disk.contains(&f.file_name)));
+        let levels: BTreeSet<i32> = self.live.iter().map(|f| f.level).filter(|level| *level > 0).collect();
+        for level in levels {
+            let files: Vec<DataFileMeta> = self.live.iter().filter(|f| f.level == level).cloned().collect();
+            let sections = interval_partition(&files, &[DataType::not_null(TypeKind::Int)]).unwrap();
+            assert!(sections.iter().all(|s| s.len() == 1 && s[0].files.len() == 1), "level {level} overlaps");
+        }
+    }
+
+    /// Nothing is left of writers that were aborted and of files made and used up within a commit.
+    fn check_no_orphans(&self) {
+        assert_eq!(self.data_files().difference(&self.committed).collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+}
+
+/// What is done to a bucket.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(Vec<Row>),
+    Flush,
+    Release,
+    Compact(bool),
+    Commit(bool),
+    Abort,
+    /// commits, closes the writer and has a dedicated job compact
+    Task(bool),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let row = (-12i32..12, prop::option::of(-2i8..3), prop::bool::weighted(0.3));
+    let step = prop_oneof![
+        8 => prop::collection::vec(row, 0..25).prop_map(Step::Write),
+        3 => Just(Step::Flush),
+        1 => Just(Step::Release),
+        1 => any::<bool>().prop_map(Step::Compact),
+        3 => any::<bool>().prop_map(Step::Commit),
+        1 => Just(Step::Abort),
+        1 => any::<bool>().prop_map(Step::Task),
+    ];
+    prop::collection::vec(step, 1..30)
+}
+
+prop_compose! {
+    fn options()(
+        trigger in 1usize..5,
+        rows_of_a_file in prop::option::of(1u32..8),
+        small in prop::sample::select(vec!["0", "0.7", "1"]),
+        sequence in prop::option::weighted(0.3, any::<bool>()),
+        force in prop::sample::select(vec![
+            "", "commit.force-compact", "compaction.force-up-level-0", "compaction.force-rewrite-all-files", "full",
+        ]),
+        threshold in prop::option::of(2usize..4),
+    ) -> Vec<(&'static str, String)> {
+        let mut options = vec![
+            ("num-sorted-run.compaction-trigger", trigger.to_string()),
+            ("compaction.small-file-ratio", small.to_owned()),
+            // sizes decide about upgrades: some files are above, some below
+            ("target-file-size", "1500 b".to_owned()),
+        ];
+        options.extend(rows_of_a_file.map(|n| ("target-file-row-num", n.to_string())));
+        options.extend(threshold.map(|n| ("sort-spill-threshold", n.to_string())));
+        if let Some(descending) = sequence {
+            let order = if descending { "descending" } else { "ascending" };
+            options.push(("sequence.field", "seq".to_owned()));
+            options.push(("sequence.field.sort-order", order.to_owned()));
+        }
+        match force {
+            "" => {}
+            "full" => options.push(("full-compaction.delta-commits", "2".to_owned())),
+            key => options.push((key, "true".to_owned())),
+        }
+        options
+    }
+}
+
+prop_compose! {
+    fn settings()(
+        budget in prop::sample::select(vec![1usize, 600, 4_000, usize::MAX]),
+        spill in any::<bool>(), write_only in prop::bool::weighted(0.2), streaming in any::<bool>(), threads in 0usize..3,
+    ) -> WriterSettings {
+        let dir = spill.then(|| std::env::temp_dir().join(format!("siltstone-bucket-{}", uuid::Uuid::new_v4())));
+        WriterSettings { budget, spill_dir: dir, write_only, streaming, threads }
+    }
+}
+
+fn remove(dir: Option<PathBuf>) {
+    if let Some(dir) = dir {
+        let left = std::fs::read_dir(&dir).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "spill files are left");
+        let _ = std::fs::remove_dir(dir);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn a_bucket_shows_the_last_row_of_each_key_whatever_happens_to_it(
+        options in options(), settings in settings(), steps in steps(),
+    ) {
+        let dir = settings.spill_dir.clone();
+        let threads = settings.threads;
+        let mut bucket = Bucket::new(&options, settings);
+        for step in steps {
+            match step {
+                Step::Write(rows) => bucket.write(&rows),
+                Step::Flush => bucket.writer().flush().unwrap(),
+                Step::Release => bucket.writer().release_memory().unwrap(),
+                Step::Compact(full) => bucket.writer().compact(full).unwrap(),
+                Step::Commit(wait) => {
+                    bucket.commit(wait);
+                    bucket.check(threads);
+                }
+                Step::Abort => {
+                    bucket.abort();
+                    bucket.check(threads);
+                    bucket.check_no_orphans();
+                }
+                Step::Task(full) => {
+                    bucket.commit(true);
+                    bucket.abort();
+                    bucket.run_task(full);
+                    bucket.check(threads);
+                    bucket.check_no_orphans();
+                }
+            }
+        }
+        bucket.commit(true);
+        bucket.abort();
+        bucket.check(threads);
+        bucket.check_no_orphans();
+        remove(dir);
+    }
+
+    #[test]
+    fn a_storage_that_fails_costs_no_committed_row(
+        options in options(), settings in settings(), rows in prop::collection::vec(steps(), 2..3),
+        calls in 0u64..120, after in any::<bool>(),
+    ) {
+        let dir = settings.spill_dir.clone();
+        let mut bucket = Bucket::new(&options, WriterSettings { spill_dir: None, ..settings });
+        let writes = |steps: &[Step]| -> Vec<Vec<Row>> {
+            steps.iter().filter_map(|s| if let Step::Write(rows) = s { Some(rows.clone()) } else { None }).collect()
+        };
+        for batch in writes(&rows[0]) {
+            bucket.write(&batch);
+        }
+        bucket.commit(true);
+        bucket.fs.fail_after(calls, if after { FailWhen::After } else { FailWhen::Before });
+        let written = writes(&rows[1]).iter().try_for_each(|batch| {
+            let (batch, kinds) = bucket.batch(batch);
+            let writer = bucket.writer();
+            writer.write(&batch, &kinds).and_then(|()| writer.flush())
+        });
+        if let Ok((data, compact)) = written.and_then(|()| bucket.writer().prepare_commit(true)) {
+            bucket.model = bucket.pending.clone();
+            bucket.apply(data, compact);
+        }
+        bucket.abort();
+        bucket.fs.heal();
+        bucket.check(0);
+        remove(dir);
+    }
+}
+
+#[test]
+fn a_compaction_that_fails_leaves_none_of_its_files() {
+    let settings =
+        WriterSettings { budget: usize::MAX, spill_dir: None, write_only: true, streaming: false, threads: 0 };
+    let options = [("target-file-row-num", "3".to_owned())];
+    let mut bucket = Bucket::new(&options, settings);
+    for round in 0..4 {
+        let rows: Vec<Row> = (0..40).map(|k| (k * 2 + round % 2, None, false)).collect();
+        bucket.write(&rows);
+        bucket.commit(true);
+    }
+    bucket.abort();
+    let before = bucket.data_files();
+    let unit = pick(&bucket.ctx, &bucket.live, true).unwrap().unwrap();
+    let resources = CompactResources::default();
+    // one input becomes unreadable half way: everything before it was merged and written
+    let last = bucket.live.iter().max_by_key(|f| f.max_key.clone()).unwrap().file_name.clone();
+    let path = format!("{ROOT}/bucket-0/{last}");
+    bucket.fs.put(&path, b"not a data file");
+    let error = run_compaction(&bucket.ctx, &partition(), 0, &bucket.live, &unit, &resources).unwrap_err();
+    assert!(error.to_string().contains(&last), "{error}");
+    assert_eq!(bucket.data_files(), before);
+}
+
+#[test]
+fn a_full_compaction_due_at_a_commit_happens_once() {
+    let options =
+        [("num-sorted-run.compaction-trigger", "2".to_owned()), ("full-compaction.delta-commits", "1".to_owned())];
+    let settings =
+        WriterSettings { budget: usize::MAX, spill_dir: None, write_only: false, streaming: true, threads: 0 };
+    let mut bucket = Bucket::new(&options, settings);
+    for _ in 0..5 {
+        bucket.write(&[(1, None, false), (2, None, false)]);
+        let calls = bucket.fs.trace().len();
+        bucket.commit(true);
+        bucket.check(0);
+        let created = bucket.fs.trace().split_off(calls).into_iter().filter(|c| c.contains(" create ")).count();
+        assert_eq!(bucket.live.len(), 1);
+        assert!(created <= 2, "one file flushed, one compacted: {:?}", bucket.fs.trace().split_off(calls));
+    }
+}
