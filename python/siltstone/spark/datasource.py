@@ -34,7 +34,7 @@ _OWN = {"path", "warehouse", "filter", "version", "tag", "as-of", "pushdown", "o
 
 def source_class(warehouse: str | None, options: Mapping[str, str]) -> type[DataSource]:
     """The source with a session's defaults; a class of its own, so that it is pickled with them."""
-    defaults = {"pushdown": "true", **({"warehouse": warehouse} if warehouse else {}), **options}
+    defaults = {**({"warehouse": warehouse} if warehouse else {}), **options}
     return type("SiltstoneSource", (SiltstoneSource,), {"defaults": defaults, "__module__": "__main__"})
 
 
@@ -42,8 +42,12 @@ class SiltstoneSource(DataSource):
     """``spark.read.format("siltstone")`` and ``df.write.format("siltstone")``.
 
     Options: ``path`` (directory or ``db.table``), ``warehouse``, ``filter``, ``version``, ``tag``, ``as-of``,
-    ``overwrite.mode`` (full, static or dynamic; needed for mode("overwrite")), ``row-kind``; every other option is a
-    dynamic table option such as ``scan.tag-name``.
+    ``overwrite.mode`` (full, static or dynamic; needed for mode("overwrite")), ``row-kind``, ``pushdown``; every other
+    option is a dynamic table option such as ``scan.tag-name``.
+
+    ``pushdown=true`` lets Spark hand its filters to the reader, which skips files and rows by them. It is off unless
+    asked for, because Spark 4.1 to 4.3 keeps the filtered reader with the frame: a second query on the same frame would
+    silently get the first one's filter. Use it for frames that are used once; ``filter`` has no such catch.
     """
 
     defaults: ClassVar[Mapping[str, str]] = {}
@@ -144,7 +148,7 @@ class Reader(DataSourceReader):
 
 
 class PushdownReader(Reader):
-    """A reader that takes Spark's filters; only used when the session allows it (else Spark refuses the query)."""
+    """A reader that takes Spark's filters; only used on request (see :class:`SiltstoneSource`)."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802  # Spark's name
         """Use what we can to skip files and rows; Spark checks all of them once more."""
