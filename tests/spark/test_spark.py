@@ -93,7 +93,7 @@ def test_write_modes(spark, orders):
 
 
 def test_write_through_the_format(spark, lake, orders):
-    one = spark.createDataFrame([("d0", 5, "x")], "dt string, id int, v string")
+    one = spark.createDataFrame([("d0", 3, "x")], "dt string, id int, v string")
     one.write.format("siltstone").mode("append").save("db.orders")
     assert orders.scan(filter="v = 'x'").count() == 1
     with pytest.raises(Exception, match="overwrite.mode"):
@@ -137,7 +137,7 @@ def test_compaction_runs_on_executors_and_commits_once(spark, orders):
 
 
 def test_a_failed_compaction_task_leaves_the_table_as_it_was(spark, orders):
-    orders.append([{"dt": "d0", "id": 1, "v": "new"}])
+    orders.append([{"dt": "d0", "id": 3, "v": "new"}])
     path = orders.files()[0]["path"]
     os.rename(path, path + ".away")
     before = orders.snapshot().id
