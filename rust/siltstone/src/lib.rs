@@ -9,6 +9,7 @@ pub mod error;
 
 pub mod codec;
 pub mod env;
+mod threads;
 // model
 pub mod cast;
 pub mod options;

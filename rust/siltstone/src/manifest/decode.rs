@@ -13,6 +13,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     format::avro::{ContainerReader, Cursor, FieldRule, Plan, WriterType},
     stats::SimpleStats,
+    threads::in_pool,
 };
 
 /// `_VERSION` of manifests and manifest lists.
@@ -152,7 +153,8 @@ pub(super) fn manifest(
             Ok(())
         })
     };
-    let parts: Vec<Vec<ManifestEntry>> = container.blocks.par_iter().map(decode).collect::<Result<_>>()?;
+    let all = || container.blocks.par_iter().map(decode).collect::<Result<_>>();
+    let parts: Vec<Vec<ManifestEntry>> = in_pool(all)?;
     Ok(parts.into_iter().flatten().collect())
 }
 

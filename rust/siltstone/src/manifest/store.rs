@@ -17,6 +17,7 @@ use crate::{
     path::{MetaNames, PathFactory},
     row::BinaryRow,
     stats::{ColumnStats, encode_stats},
+    threads::in_pool,
     types::DataType,
 };
 
@@ -72,7 +73,7 @@ impl ManifestStore {
     /// Entries of several manifests, one manifest after another, read in parallel.
     pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
         let read = |manifest| self.read_where(manifest, keep);
-        let parts: Vec<Vec<ManifestEntry>> = manifests.par_iter().map(read).collect::<Result<_>>()?;
+        let parts: Vec<Vec<ManifestEntry>> = in_pool(|| manifests.par_iter().map(read).collect::<Result<_>>())?;
         Ok(parts.into_iter().flatten().collect())
     }
 

@@ -83,15 +83,12 @@ fn pack(section: &[(KeyRange, &DataFileMeta)]) -> Vec<SortedRun> {
     let mut ends: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
     for (range, file) in section {
         let free = ends.peek().filter(|Reverse((end, _))| range.min > *end).map(|Reverse((_, run))| *run);
-        let run = match free {
-            Some(run) => {
-                ends.pop();
-                run
-            }
-            None => {
-                runs.push(SortedRun::default());
-                runs.len() - 1
-            }
+        let run = if let Some(run) = free {
+            ends.pop();
+            run
+        } else {
+            runs.push(SortedRun::default());
+            runs.len() - 1
         };
         if let Some(run) = runs.get_mut(run) {
             run.files.push((*file).clone());

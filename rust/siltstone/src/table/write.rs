@@ -47,7 +47,7 @@ impl CommitReport {
         match outcome.compaction {
             CompactionOutcome::None | CompactionOutcome::Committed => {}
             CompactionOutcome::Dropped(e) => {
-                report.notes.push(format!("the compaction was given up, rows are safe: {e}"))
+                report.notes.push(format!("the compaction was given up, rows are safe: {e}"));
             }
             CompactionOutcome::Failed(e) => report.notes.push(format!("the compaction failed, rows are safe: {e}")),
         }

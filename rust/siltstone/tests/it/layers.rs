@@ -9,7 +9,7 @@ use std::{collections::HashMap, fs, path::Path};
 const LAYERS: &[&[&str]] = &[
     // foundation
     &["error"],
-    &["codec", "env"],
+    &["codec", "env", "threads"],
     // model
     &["types"],
     &["options", "row"],

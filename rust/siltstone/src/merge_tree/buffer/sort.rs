@@ -17,6 +17,7 @@ use crate::{
         key::{KeyCodec, KeyShape, with_codec},
         slot::{Slot, SlotFactory, tie_order},
     },
+    threads::in_pool,
 };
 
 /// From this many rows on, both cores sort.
@@ -55,7 +56,7 @@ where
             .then_with(|| tie_order(&slots[i], x, &slots[j], y))
     };
     if order.len() >= PARALLEL_ROWS {
-        order.par_sort_unstable_by(compare);
+        in_pool(|| order.par_sort_unstable_by(compare));
     } else {
         order.sort_unstable_by(compare);
     }

@@ -298,13 +298,15 @@ impl Assembler {
     }
 }
 
+type InterleavePlan<'a> = (Vec<&'a RecordBatch>, Vec<(usize, usize)>);
+
 /// The batches that are really used, and every row as (batch, row).
 fn interleave_plan<'a>(
     segments: &[Segment],
     slots: usize,
     rows: usize,
     batch_of: &impl Fn(usize) -> Result<&'a RecordBatch>,
-) -> Result<(Vec<&'a RecordBatch>, Vec<(usize, usize)>)> {
+) -> Result<InterleavePlan<'a>> {
     const UNUSED: usize = usize::MAX;
     let mut place = vec![UNUSED; slots + 1];
     let mut sources = Vec::new();

@@ -283,10 +283,8 @@ impl<C: KeyCodec> Kernel<C> {
         }
         self.assembler.mark_used(&mut used);
         let mut new = vec![0; used.len()];
-        let mut kept = 0;
-        for (slot, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+        for (kept, (slot, _)) in used.iter().enumerate().filter(|(_, used)| **used).enumerate() {
             new[slot] = kept;
-            kept += 1;
         }
         let mut keep = used.iter();
         self.keys.retain(|_| keep.next().copied().unwrap_or(false));

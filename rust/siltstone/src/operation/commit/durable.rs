@@ -12,6 +12,7 @@ use crate::{
     error::Result,
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry},
+    threads::in_pool,
 };
 
 /// Makes the names of all added files durable.
@@ -30,7 +31,8 @@ pub(super) fn sync_names<'a>(
     for entry in index.filter(|entry| entry.kind == EntryKind::Add) {
         add_with_parents(&mut directories, ctx, &ctx.paths.index_file_of(entry)?);
     }
-    directories.into_iter().collect::<Vec<_>>().par_iter().try_for_each(|directory| ctx.fs.sync_dir(directory))
+    let directories: Vec<String> = directories.into_iter().collect();
+    in_pool(|| directories.par_iter().try_for_each(|directory| ctx.fs.sync_dir(directory)))
 }
 
 /// The directory of a file and those above it, up to the table; outside of the table the directory alone.

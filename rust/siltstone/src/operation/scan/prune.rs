@@ -20,6 +20,7 @@ use crate::{
     manifest::{BucketId, ManifestEntry},
     options::MergeEngine,
     predicate::Predicate,
+    threads::in_pool,
 };
 
 /// Groups entries by bucket, without those that hold no row of interest. `disjoint_levels`: no two files share keys.
@@ -56,7 +57,7 @@ fn retain(
     entries: Vec<ManifestEntry>,
     keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync + Send,
 ) -> Result<Vec<ManifestEntry>> {
-    let verdicts: Vec<bool> = entries.par_iter().map(keep).collect::<Result<_>>()?;
+    let verdicts: Vec<bool> = in_pool(|| entries.par_iter().map(keep).collect::<Result<_>>())?;
     Ok(entries.into_iter().zip(verdicts).filter_map(|(entry, kept)| kept.then_some(entry)).collect())
 }
 
