@@ -124,8 +124,9 @@ class Maintenance:
             progress: Show a progress bar on a terminal.
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
 
-        Raises:
-            CommitConflict: Another compaction replaced the same files; the rows are safe, the work is dropped.
+        Returns:
+            What was done. When another commit changed the same files meanwhile the work is dropped, the rows are safe,
+            and ``notes`` says so.
         """
         if plan is None:
             plan = self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle)
@@ -149,9 +150,9 @@ class Maintenance:
         """
         messages = list(messages)
         before = done or CompactionReport()
-        text = self._table.describe_messages(messages)
         commit = commit_messages(self._table, messages) if messages else CommitReport()
-        return _add(before, json.loads(text), commit)
+        kept = messages if commit.snapshots else []
+        return _add(before, json.loads(self._table.describe_messages(kept)), commit)
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""

@@ -51,7 +51,7 @@ def test_read_by_helper_and_by_format(spark, orders):
         ss.read(spark, "db.orders", columns=["nope"])
 
 
-def test_a_frame_used_twice_never_keeps_the_first_querys_filter(spark, orders):
+def test_a_frame_used_twice_never_keeps_the_filter_of_its_first_query(spark, orders):
     """Spark keeps a Python source's reader, pushed filters included, with the frame: so nothing is pushed unasked."""
     df = spark.read.format("siltstone").load("db.orders")
     assert [df.where("id = 7").count(), df.count(), df.where("id < 2 or v = '5'").count()] == [1, 300, 3]

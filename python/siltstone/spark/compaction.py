@@ -38,8 +38,9 @@ def compact(
         parallelism: Spark tasks; default one a bucket.
         commit_every: Commit after this many buckets; None: one commit.
 
-    Raises:
-        CommitConflict: Another compaction replaced the same files; the rows are safe, the work is dropped.
+    Returns:
+        What was done. When another commit changed the same files meanwhile the work is dropped, the rows are safe, and
+        ``notes`` says so.
     """
     t = table_of(spark, table)
     plan = t.maintenance.plan_compaction(full=full, where=where)

@@ -25,24 +25,24 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 pub(crate) struct Plan {
     table: Arc<Table>,
     args: ScanArgs,
-    plan: ScanPlan,
+    planned: ScanPlan,
 }
 
 impl Plan {
     pub(crate) fn new(table: Arc<Table>, args: ScanArgs) -> Result<Self> {
-        let plan = table.plan(&args)?;
-        Ok(Self { table, args, plan })
+        let planned = table.plan(&args)?;
+        Ok(Self { table, args, planned })
     }
 
     fn stream(&self) -> Result<BatchStream> {
-        Ok(self.table.read(&self.args, &self.plan)?)
+        Ok(self.table.read(&self.args, &self.planned)?)
     }
 }
 
 #[pymethods]
 impl Plan {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = result_schema(&self.plan.read).map_err(crate::error::CoreError::from)?;
+        let schema = result_schema(&self.planned.read).map_err(crate::error::CoreError::from)?;
         schema_capsule(py, &schema)
     }
 
@@ -52,27 +52,27 @@ impl Plan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let schema = result_schema(&self.plan.read).map_err(crate::error::CoreError::from)?;
+        let schema = result_schema(&self.planned.read).map_err(crate::error::CoreError::from)?;
         let stream = py.detach(|| self.stream())?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 
     /// The rows, with errors as exceptions of siltstone.
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(result_schema(&self.plan.read)?, self.stream()?)))
+        py.detach(|| Ok(Batches::new(result_schema(&self.planned.read)?, self.stream()?)))
     }
 
     fn count(&self, py: Python<'_>) -> Result<u64> {
-        py.detach(|| Ok(self.table.count(&self.args, &self.plan)?))
+        py.detach(|| Ok(self.table.count(&self.args, &self.planned)?))
     }
 
     fn splits<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
-        let tokens = py.detach(|| self.table.split_tokens(&self.args, &self.plan))?;
+        let tokens = py.detach(|| self.table.split_tokens(&self.args, &self.planned))?;
         Ok(tokens.iter().map(|token| PyBytes::new(py, token)).collect())
     }
 
-    fn explain(&self) -> Result<String> {
-        Ok(explain(&self.plan))
+    fn explain(&self) -> String {
+        explain(&self.planned)
     }
 }
 

@@ -237,7 +237,8 @@ impl PyTable {
         py.detach(|| Ok(table.committer(None).abort(&crate::write::messages(&messages)?)?))
     }
 
-    fn describe_messages(&self, messages: Vec<Vec<u8>>) -> Result<String> {
+    #[staticmethod]
+    fn describe_messages(messages: Vec<Vec<u8>>) -> Result<String> {
         Ok(Table::describe_messages(&crate::write::messages(&messages)?).to_string())
     }
 

@@ -28,6 +28,8 @@ use crate::{
 
 const MAGIC: &[u8; 4] = b"STSP";
 const VERSION: u8 = 1;
+/// What one reading thread holds with batches of 8,192 rows: decoded pages of a few runs and the batches ahead.
+const THREAD_BYTES: u64 = 32 << 20;
 
 /// What a caller asks of a read; strings are not checked yet.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +59,19 @@ pub struct ScanArgs {
 }
 
 impl ScanArgs {
+    /// Threads to read with: as many as asked for, and no more than the memory limit feeds.
     fn thread_count(&self) -> usize {
-        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let fed =
+            self.memory_limit.map_or(usize::MAX, |limit| usize::try_from(limit / THREAD_BYTES).unwrap_or(usize::MAX));
+        threads.min(fed).max(1)
+    }
+
+    /// Rows of a batch: as many as asked for; fewer when the memory limit is below what one thread holds.
+    fn batch_rows(&self) -> Option<usize> {
+        let limit = self.memory_limit.filter(|limit| *limit < THREAD_BYTES)?;
+        let share = usize::try_from(limit * 8192 / THREAD_BYTES).unwrap_or(1).max(64);
+        Some(self.batch_rows.unwrap_or(share).min(share))
     }
 }
 
@@ -73,7 +86,7 @@ impl Table {
             limit: args.limit,
             version,
             row_kind: args.row_kind,
-            batch_rows: args.batch_rows,
+            batch_rows: args.batch_rows().or(args.batch_rows),
         };
         plan(self.context(), &request)
     }
