@@ -82,7 +82,7 @@ def arrow_stream(data: Any, table: CoreTable) -> Any:
 
 
 def _without_views(data: Any) -> Any:
-    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash importers."""
+    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash."""
     import pyarrow as pa
 
     views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
