@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::{
     MergeReadOptions, MergeTreeWriter, WriterSettings,
-    compact::{CompactResources, pick, run_compaction},
+    compact::{CompactResources, CompactionGate, pick, run_compaction},
     interval_partition, read_merged,
     testing::{self, Record},
     writer::table_layout,
@@ -303,7 +303,7 @@ prop_compose! {
         spill in any::<bool>(), write_only in prop::bool::weighted(0.2), streaming in any::<bool>(), threads in 0usize..3,
     ) -> WriterSettings {
         let dir = spill.then(|| std::env::temp_dir().join(format!("siltstone-bucket-{}", uuid::Uuid::new_v4())));
-        WriterSettings { budget, spill_dir: dir, write_only, streaming, threads }
+        WriterSettings { budget, spill_dir: dir, write_only, streaming, threads, gate: CompactionGate::new(1) }
     }
 }
 
@@ -389,8 +389,14 @@ proptest! {
 
 #[test]
 fn a_compaction_that_fails_leaves_none_of_its_files() {
-    let settings =
-        WriterSettings { budget: usize::MAX, spill_dir: None, write_only: true, streaming: false, threads: 0 };
+    let settings = WriterSettings {
+        budget: usize::MAX,
+        spill_dir: None,
+        write_only: true,
+        streaming: false,
+        threads: 0,
+        gate: CompactionGate::new(1),
+    };
     let options = [("target-file-row-num", "3".to_owned())];
     let mut bucket = Bucket::new(&options, settings);
     for round in 0..4 {
@@ -415,8 +421,14 @@ fn a_compaction_that_fails_leaves_none_of_its_files() {
 fn a_full_compaction_due_at_a_commit_happens_once() {
     let options =
         [("num-sorted-run.compaction-trigger", "2".to_owned()), ("full-compaction.delta-commits", "1".to_owned())];
-    let settings =
-        WriterSettings { budget: usize::MAX, spill_dir: None, write_only: false, streaming: true, threads: 0 };
+    let settings = WriterSettings {
+        budget: usize::MAX,
+        spill_dir: None,
+        write_only: false,
+        streaming: true,
+        threads: 0,
+        gate: CompactionGate::new(1),
+    };
     let mut bucket = Bucket::new(&options, settings);
     for _ in 0..5 {
         bucket.write(&[(1, None, false), (2, None, false)]);
@@ -427,4 +439,55 @@ fn a_full_compaction_due_at_a_commit_happens_once() {
         assert_eq!(bucket.live.len(), 1);
         assert!(created <= 2, "one file flushed, one compacted: {:?}", bucket.fs.trace().split_off(calls));
     }
+}
+
+fn alone() -> WriterSettings {
+    let gate = CompactionGate::new(1);
+    WriterSettings { budget: usize::MAX, spill_dir: None, write_only: false, streaming: true, threads: 0, gate }
+}
+
+#[test]
+fn a_file_that_overlaps_nothing_is_moved_up_without_rewriting() {
+    let mut bucket = Bucket::new(&[("compaction.small-file-ratio", "0".to_owned())], alone());
+    bucket.write(&[(1, None, false), (2, None, false)]);
+    bucket.writer().compact(true).unwrap();
+    let (data, compact) = bucket.writer().prepare_commit(true).unwrap();
+    assert_eq!(data.new_files.len(), 1);
+    assert_eq!(compact.compact_before, data.new_files);
+    assert_eq!(compact.compact_after, [DataFileMeta { level: 5, ..data.new_files[0].clone() }]);
+    bucket.apply(data, compact);
+    // a delete cannot be moved to the highest level: it goes
+    bucket.write(&[(9, None, true)]);
+    bucket.writer().compact(true).unwrap();
+    let (data, compact) = bucket.writer().prepare_commit(true).unwrap();
+    assert_eq!((compact.compact_before.len(), compact.compact_after.len()), (1, 0));
+    bucket.apply(data, compact);
+    assert_eq!(bucket.read(0).len(), 2);
+}
+
+#[test]
+fn sequence_numbers_go_on_where_the_live_files_end() {
+    let mut bucket = Bucket::new(&[], alone());
+    for start in [0, 2] {
+        bucket.write(&[(1, None, false), (2, None, false)]);
+        bucket.commit(true);
+        bucket.abort();
+        let file = bucket.live.last().unwrap();
+        assert_eq!((file.min_sequence_number, file.max_sequence_number), (start, start + 1));
+    }
+}
+
+#[test]
+fn a_compaction_beside_the_writing_reports_its_error_at_the_commit() {
+    let mut bucket = Bucket::new(&[], WriterSettings { threads: 1, ..alone() });
+    for _ in 0..3 {
+        bucket.write(&(0..50).map(|k| (k, None, false)).collect::<Vec<_>>());
+        bucket.commit(true);
+    }
+    let name = bucket.live[1].file_name.clone();
+    bucket.fs.put(&format!("{ROOT}/bucket-0/{name}"), b"not a data file");
+    bucket.writer().compact(true).unwrap();
+    assert!(bucket.writer().prepare_commit(true).is_err());
+    bucket.abort();
+    assert_eq!(bucket.data_files(), bucket.committed);
 }

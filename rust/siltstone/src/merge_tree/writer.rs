@@ -9,12 +9,12 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::{
     Levels, WriteBuffer, WriteBufferOptions,
-    compact::{CompactResources, CompactUnit, delete_file, pick_in, run_compaction},
-    merge::SpillOptions,
+    compact::{CompactResources, CompactUnit, CompactionGate, delete_file, pick_in, run_compaction},
+    merge::{SpillOptions, read_ahead},
     merge_function::for_table,
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, env,
     io::{FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
     options::SortOrder,
@@ -34,7 +34,12 @@ pub struct WriterSettings {
     pub streaming: bool,
     /// Threads that work beside the caller's, for sorting, decoding and compaction.
     pub threads: usize,
+    /// Bounds the compactions of all writers that share it.
+    pub gate: CompactionGate,
 }
+
+/// Batches that sorting may be ahead of encoding.
+const AHEAD: usize = 4;
 
 /// Key-value batches of all columns of a table.
 pub(super) fn table_layout(ctx: &TableContext) -> KvLayout {
@@ -61,6 +66,8 @@ pub struct MergeTreeWriter {
     new_files: Vec<DataFileMeta>,
     compacted: CompactIncrement,
     running: Option<Receiver<Result<CompactIncrement>>>,
+    /// when this writer last picked everything, by the local wall clock
+    last_full: Option<i64>,
     commits: u32,
 }
 
@@ -84,6 +91,7 @@ impl MergeTreeWriter {
             }),
             max_disk_size: ctx.options.write_buffer_spill_max_disk_size,
             batch_rows: FileReadSpec::DEFAULT_BATCH_ROWS,
+            ahead: settings.threads > 0,
         };
         Ok(Self {
             buffer: WriteBuffer::new(Arc::clone(&layout), for_table(ctx)?, options)?,
@@ -97,6 +105,7 @@ impl MergeTreeWriter {
             new_files: Vec::new(),
             compacted: CompactIncrement::default(),
             running: None,
+            last_full: None,
             commits: 0,
         })
     }
@@ -138,20 +147,26 @@ impl MergeTreeWriter {
 
     /// Writes the buffered rows to level 0, and starts a compaction when one is due.
     pub fn flush(&mut self) -> Result<()> {
+        self.flush_and_compact(false)
+    }
+
+    fn flush_and_compact(&mut self, wait: bool) -> Result<()> {
         if self.buffer.rows() > 0 {
             if self.levels.number_of_sorted_runs() > self.ctx.options.num_sorted_run_stop_trigger {
                 self.wait_for_compaction()?;
             }
             self.write_level0()?;
         }
-        self.take_finished(false)?;
+        self.take_finished(wait)?;
         self.start_compaction(false)
     }
 
     fn write_level0(&mut self) -> Result<()> {
         let spec = FileWriteSpec::key_value(0, FileSource::Append);
         let mut writer = RollingWriter::new(&self.ctx, &self.partition, self.bucket, spec)?;
-        for batch in self.buffer.drain()? {
+        let sorted = self.buffer.drain()?;
+        let sorted = if self.settings.threads > 0 { read_ahead(sorted, AHEAD) } else { sorted };
+        for batch in sorted {
             if let Err(error) = batch.and_then(|b| writer.write(&b)) {
                 writer.abort();
                 return Err(error);
@@ -182,7 +197,7 @@ impl MergeTreeWriter {
             self.compact(true)?;
             wait = true;
         } else {
-            self.flush()?;
+            self.flush_and_compact(wait)?;
         }
         let limit = self.ctx.options.num_sorted_run_stop_trigger.saturating_add(1);
         if wait || self.levels.number_of_sorted_runs() > limit {
@@ -208,10 +223,11 @@ impl MergeTreeWriter {
         if self.settings.write_only || self.running.is_some() {
             return Ok(());
         }
-        match pick_in(&self.ctx, &self.levels, full) {
-            Some(unit) => self.run_beside(unit),
-            None => Ok(()),
+        let Some(unit) = pick_in(&self.ctx, &self.levels, full, self.last_full) else { return Ok(()) };
+        if unit.output_level == self.levels.max_level() {
+            self.last_full = Some(env::local_millis());
         }
+        self.run_beside(unit)
     }
 
     /// Runs a unit on a thread of its own; on this one when there are no threads to spare.
@@ -220,7 +236,9 @@ impl MergeTreeWriter {
         let files = self.levels.files();
         let resources = CompactResources { threads: self.settings.threads, spill_dir: self.settings.spill_dir.clone() };
         let (sender, receiver) = bounded(1);
+        let gate = (self.settings.threads > 0).then(|| self.settings.gate.clone());
         let work = move || {
+            let _place = gate.as_ref().map(CompactionGate::enter);
             // the writer may be gone; then it deletes nothing of ours, so we do
             let result = run_compaction(&ctx, &partition, bucket, &files, &unit, &resources);
             if let Err(unsent) = sender.send(result)

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_select::concat::concat_batches;
 
 use super::{
-    merge::{MergeOptions, SpillOptions, intermediate, merge, spill::SpilledRun},
+    merge::{MergeOptions, SpillOptions, intermediate, merge, read_ahead, spill::SpilledRun},
     merge_function::MergeFunction,
 };
 use crate::{
@@ -33,6 +33,8 @@ pub struct WriteBufferOptions {
     pub max_disk_size: u64,
     /// Rows of a result batch.
     pub batch_rows: usize,
+    /// Gather rows on another thread while they are spilled.
+    pub ahead: bool,
 }
 
 /// Collects key-value batches and gives them back sorted and merged.
@@ -67,7 +69,8 @@ impl WriteBuffer {
         })
     }
 
-    /// Adds rows. True when the buffer is full and must be drained before more is added.
+    /// Adds rows, their sequence numbers above those of all rows before. True when the buffer is full and must be
+    /// drained before more is added.
     pub fn write(&mut self, batch: RecordBatch) -> Result<bool> {
         self.rows = self.rows.saturating_add(batch.num_rows());
         self.bytes = self.bytes.saturating_add(batch_bytes(&batch));
@@ -78,6 +81,8 @@ impl WriteBuffer {
                 self.join_small()?;
             }
         } else {
+            // arrival order decides between rows of equal keys
+            self.join_small()?;
             self.batches.push(batch);
         }
         if self.bytes < self.options.budget {
@@ -105,9 +110,9 @@ impl WriteBuffer {
         if self.is_memory_empty() {
             return Ok(true);
         }
-        let sorted = self.sort_memory()?;
         // an engine whose partial results must not be merged again keeps its records
-        let merged = self.merge(vec![sorted], intermediate(&self.function), None)?;
+        let merged = self.merge_memory(intermediate(&self.function))?;
+        let merged = if self.options.ahead { read_ahead(merged, 2) } else { merged };
         let run = SpilledRun::write(merged, &self.layout.arrow_schema()?, &spill)?;
         self.disk_bytes = self.disk_bytes.saturating_add(run.bytes);
         self.spilled.push(run);
@@ -116,13 +121,21 @@ impl WriteBuffer {
 
     /// Empties the buffer: all rows since the last drain, sorted and merged.
     pub fn drain(&mut self) -> Result<BatchStream> {
-        let mut runs = self.spilled.drain(..).map(|run| run.read()).collect::<Result<Vec<_>>>()?;
-        if !self.is_memory_empty() {
-            runs.push(self.sort_memory()?);
-        }
+        let spilled = std::mem::take(&mut self.spilled);
         self.rows = 0;
         self.disk_bytes = 0;
-        self.merge(runs, Arc::clone(&self.function), self.options.spill.clone())
+        if spilled.is_empty() {
+            return self.merge_memory(Arc::clone(&self.function));
+        }
+        let mut runs = spilled.iter().map(SpilledRun::read).collect::<Result<Vec<_>>>()?;
+        runs.push(self.merge_memory(intermediate(&self.function))?);
+        let options = MergeOptions {
+            batch_rows: self.options.batch_rows,
+            unique_inputs: self.function.associative(),
+            spill: self.options.spill.clone(),
+            ..MergeOptions::default()
+        };
+        merge(runs, &self.layout, Arc::clone(&self.function), options)
     }
 
     fn is_memory_empty(&self) -> bool {
@@ -139,26 +152,11 @@ impl WriteBuffer {
         Ok(())
     }
 
-    /// The rows in memory, sorted but not merged; memory is counted as free from now on.
-    fn sort_memory(&mut self) -> Result<BatchStream> {
+    /// The rows in memory, sorted and merged; memory is counted as free from now on.
+    fn merge_memory(&mut self, function: Arc<dyn MergeFunction>) -> Result<BatchStream> {
         self.join_small()?;
         self.bytes = 0;
-        sort::sorted(std::mem::take(&mut self.batches), &self.layout, self.options.batch_rows)
-    }
-
-    fn merge(
-        &self,
-        runs: Vec<BatchStream>,
-        function: Arc<dyn MergeFunction>,
-        spill: Option<SpillOptions>,
-    ) -> Result<BatchStream> {
-        let options = MergeOptions {
-            batch_rows: self.options.batch_rows,
-            unique_inputs: false,
-            spill,
-            ..MergeOptions::default()
-        };
-        merge(runs, &self.layout, function, options)
+        sort::merged(std::mem::take(&mut self.batches), &self.layout, function, self.options.batch_rows)
     }
 }
 
@@ -204,7 +202,8 @@ mod tests {
             .collect();
         let dir = std::env::temp_dir().join(format!("siltstone-buffer-{}", uuid::Uuid::new_v4()));
         let spill = spill.then(|| SpillOptions { dir: dir.clone(), compress: true, max_fan_in: 3 });
-        let options = WriteBufferOptions { budget, spill, max_disk_size: u64::MAX, batch_rows: 5 };
+        let ahead = spill.is_some();
+        let options = WriteBufferOptions { budget, spill, max_disk_size: u64::MAX, batch_rows: 5, ahead };
         let layout = Arc::new(layout);
         let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
         for part in all.chunks(4) {
@@ -235,7 +234,13 @@ mod tests {
     #[test]
     fn rows_that_come_one_by_one_are_joined() {
         let layout = Arc::new(testing::layout(&[TypeKind::Int], &[0], &[]));
-        let options = WriteBufferOptions { budget: usize::MAX, spill: None, max_disk_size: u64::MAX, batch_rows: 8192 };
+        let options = WriteBufferOptions {
+            budget: usize::MAX,
+            spill: None,
+            max_disk_size: u64::MAX,
+            batch_rows: 8192,
+            ahead: false,
+        };
         let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
         let record = |k: i32| Record { fields: vec![Datum::Int(k)], sequence: i64::from(k), kind: 0 };
         let all: Vec<Record> = (0..20_000).map(record).collect();
@@ -249,7 +254,8 @@ mod tests {
     #[test]
     fn a_buffer_that_cannot_spill_asks_to_be_drained() {
         let layout = Arc::new(testing::layout(&[TypeKind::Int], &[0], &[]));
-        let options = WriteBufferOptions { budget: 1, spill: None, max_disk_size: u64::MAX, batch_rows: 5 };
+        let options =
+            WriteBufferOptions { budget: 1, spill: None, max_disk_size: u64::MAX, batch_rows: 5, ahead: false };
         let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
         let record = Record { fields: vec![Datum::Int(1)], sequence: 0, kind: 0 };
         assert!(buffer.write(testing::batch(&layout, &[record])).unwrap());

@@ -1,26 +1,30 @@
-//! Sorting key-value batches in memory: key, user sequence fields, sequence number.
+//! Sorting and merging key-value batches in memory: key, user sequence fields, arrival.
 //!
-//! Rows are sorted as (prefix, batch, row) triples, so that most comparisons look at one number; the rows themselves are
-//! gathered batch by batch when they are asked for.
+//! Rows are sorted as (prefix, batch, row) triples, so that most comparisons look at one number. One integer key
+//! is sorted by its bytes, without comparing at all. The winners of equal keys are gathered once, batch by batch, when
+//! they are asked for.
 #![allow(clippy::indexing_slicing, reason = "the triples are made from the batches they point into")]
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use arrow_array::RecordBatch;
-use arrow_select::interleave::interleave_record_batch;
 use rayon::slice::ParallelSliceMut;
 
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, KvLayout},
-    merge_tree::merge::{
-        key::{KeyCodec, KeyShape, with_codec},
-        slot::{Slot, SlotFactory, tie_order},
+    merge_tree::{
+        merge::{
+            assembler::Assembler,
+            key::{KeyCodec, KeyShape, with_codec},
+            slot::{Slot, SlotFactory, tie_order},
+        },
+        merge_function::MergeFunction,
     },
     threads::in_pool,
 };
 
-/// From this many rows on, both cores sort.
+/// From this many rows on, comparisons are shared among cores.
 const PARALLEL_ROWS: usize = 1 << 15;
 
 /// Where a row is, and a number that orders like its key as far as it goes.
@@ -31,36 +35,48 @@ struct Place {
     row: u32,
 }
 
-/// The rows of some batches in merge order, equal keys kept.
-pub(super) fn sorted(batches: Vec<RecordBatch>, layout: &KvLayout, batch_rows: usize) -> Result<BatchStream> {
+/// The rows of some batches in merge order, merged by an engine. Sequence numbers must rise with arrival.
+pub(super) fn merged(
+    batches: Vec<RecordBatch>,
+    layout: &KvLayout,
+    function: Arc<dyn MergeFunction>,
+    batch_rows: usize,
+) -> Result<BatchStream> {
     let factory = SlotFactory::new(layout)?;
-    let slots = batches.into_iter().map(|b| factory.slot(b, 0)).collect::<Result<Vec<_>>>()?;
+    let mut assembler = Assembler::new(layout.arrow_schema()?, function, false, batch_rows);
+    assembler.slots = batches.into_iter().map(|b| factory.slot(b, 0)).collect::<Result<Vec<_>>>()?;
+    let by_user = !layout.sequence.is_empty();
     let shape = KeyShape::of(layout)?;
-    let order = with_codec!(shape, layout, |codec| sort(&codec, &slots)?);
-    let batches: Vec<RecordBatch> = slots.into_iter().map(|slot| slot.batch).collect();
-    Ok(gather(batches, order, batch_rows.max(1)))
+    Ok(with_codec!(shape, layout, |codec| {
+        let (keys, order) = sort(&codec, &assembler.slots, by_user)?;
+        rows_of(&codec, assembler, keys, order)
+    }))
 }
 
-fn sort<C: KeyCodec>(codec: &C, slots: &[Slot]) -> Result<Vec<Place>>
+fn sort<C: KeyCodec>(codec: &C, slots: &[Slot], by_user: bool) -> Result<(Vec<C::Keys>, Vec<Place>)>
 where
     C::Keys: Sync,
 {
     let keys = slots.iter().map(|slot| codec.encode(&slot.batch)).collect::<Result<Vec<_>>>()?;
     let mut order = places::<C>(slots, &keys)?;
+    if C::EXACT && !by_user {
+        return Ok((keys, sort_by_bytes(order)));
+    }
     let compare = |a: &Place, b: &Place| {
         let (i, j) = (a.batch as usize, b.batch as usize);
         let (x, y) = (a.row as usize, b.row as usize);
         a.prefix
             .cmp(&b.prefix)
             .then_with(|| if C::EXACT { Ordering::Equal } else { C::compare(&keys[i], x, &keys[j], y) })
-            .then_with(|| tie_order(&slots[i], x, &slots[j], y))
+            .then_with(|| if by_user { tie_order(&slots[i], x, &slots[j], y) } else { Ordering::Equal })
+            .then_with(|| (i, x).cmp(&(j, y)))
     };
     if order.len() >= PARALLEL_ROWS {
         in_pool(|| order.par_sort_unstable_by(compare));
     } else {
         order.sort_unstable_by(compare);
     }
-    Ok(order)
+    Ok((keys, order))
 }
 
 fn places<C: KeyCodec>(slots: &[Slot], keys: &[C::Keys]) -> Result<Vec<Place>> {
@@ -74,15 +90,90 @@ fn places<C: KeyCodec>(slots: &[Slot], keys: &[C::Keys]) -> Result<Vec<Place>> {
     Ok(order)
 }
 
-fn gather(batches: Vec<RecordBatch>, order: Vec<Place>, batch_rows: usize) -> BatchStream {
-    let chunks = order.len().div_ceil(batch_rows);
-    Box::new((0..chunks).map(move |chunk| {
-        let start = chunk * batch_rows;
-        let end = (start + batch_rows).min(order.len());
-        let rows: Vec<(usize, usize)> = order[start..end].iter().map(|p| (p.batch as usize, p.row as usize)).collect();
-        let sources: Vec<&RecordBatch> = batches.iter().collect();
-        Ok(interleave_record_batch(&sources, &rows)?)
-    }))
+/// Radix sort by prefix, least byte first; equal prefixes stay in arrival order. Bytes that all rows share are skipped.
+fn sort_by_bytes(mut order: Vec<Place>) -> Vec<Place> {
+    let sorted = order.windows(2).all(|w| w[0].prefix <= w[1].prefix);
+    let Some(first) = order.first().copied().filter(|_| !sorted) else { return order };
+    let differing = order.iter().fold(0, |bits, place| bits | (place.prefix ^ first.prefix));
+    let mut target = vec![first; order.len()];
+    for shift in (0..u64::BITS).step_by(8).filter(|shift| (differing >> shift) & 0xff != 0) {
+        let digit = |place: &Place| usize::from((place.prefix >> shift).to_le_bytes()[0]);
+        let mut starts = [0_usize; 256];
+        for place in &order {
+            starts[digit(place)] += 1;
+        }
+        let mut next = 0;
+        for start in &mut starts {
+            (*start, next) = (next, next + *start);
+        }
+        for place in &order {
+            let at = &mut starts[digit(place)];
+            target[*at] = *place;
+            *at += 1;
+        }
+        std::mem::swap(&mut order, &mut target);
+    }
+    order
+}
+
+/// Only there so that the codec's type is known.
+fn rows_of<C: KeyCodec>(_: &C, assembler: Assembler, keys: Vec<C::Keys>, order: Vec<Place>) -> BatchStream {
+    Box::new(SortedRows::<C> { assembler, keys, done: order.is_empty(), order, at: 0 })
+}
+
+/// Gives sorted rows to the engine, a batch at a time.
+struct SortedRows<C: KeyCodec> {
+    assembler: Assembler,
+    keys: Vec<C::Keys>,
+    order: Vec<Place>,
+    at: usize,
+    done: bool,
+}
+
+impl<C: KeyCodec> SortedRows<C> {
+    fn fill(&mut self) -> Result<()> {
+        while self.at < self.order.len() && !self.assembler.is_full() {
+            let place = self.order[self.at];
+            if self.at > 0 && !self.same_key(self.order[self.at - 1], place) {
+                self.assembler.end_group();
+            }
+            self.assembler.add(place.batch as usize, place.row as usize);
+            self.at += 1;
+        }
+        if self.at == self.order.len() {
+            self.assembler.end_group();
+            self.done = true;
+        }
+        self.assembler.flush()
+    }
+
+    #[inline]
+    fn same_key(&self, a: Place, b: Place) -> bool {
+        a.prefix == b.prefix
+            && (C::EXACT || {
+                let (x, y) = (&self.keys[a.batch as usize], &self.keys[b.batch as usize]);
+                C::compare(x, a.row as usize, y, b.row as usize) == Ordering::Equal
+            })
+    }
+}
+
+impl<C: KeyCodec> Iterator for SortedRows<C> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(batch) = self.assembler.pop() {
+                return Some(Ok(batch));
+            }
+            if self.done {
+                return None;
+            }
+            if let Err(error) = self.fill() {
+                self.done = true;
+                return Some(Err(error));
+            }
+        }
+    }
 }
 
 fn too_many() -> Error {

@@ -1,6 +1,7 @@
 //! Compaction: picking a unit (pure), executing it, and doing so beside a writer.
 
 mod execute;
+mod gate;
 mod universal;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Timelike};
 
 pub use execute::run_compaction;
+pub use gate::CompactionGate;
 pub use universal::{UniversalRules, pick_full};
 
 use super::Levels;
@@ -37,18 +39,18 @@ pub struct CompactResources {
 /// universal rules say. `None`: nothing to do.
 pub fn pick(ctx: &TableContext, files: &[DataFileMeta], full: bool) -> Result<Option<CompactUnit>> {
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
-    Ok(pick_in(ctx, &Levels::new(files, ctx.options.num_levels, key_types)?, full))
+    Ok(pick_in(ctx, &Levels::new(files, ctx.options.num_levels, key_types)?, full, None))
 }
 
-/// [`pick`] for a tree.
-pub(super) fn pick_in(ctx: &TableContext, levels: &Levels, full: bool) -> Option<CompactUnit> {
+/// [`pick`] for a tree; `last_full` is when this process last did a full compaction of it, by the local wall clock.
+pub(super) fn pick_in(ctx: &TableContext, levels: &Levels, full: bool, last_full: Option<i64>) -> Option<CompactUnit> {
     let runs = levels.runs();
     if full {
         return pick_full(&runs, levels.max_level(), ctx.options.compaction_force_rewrite_all_files);
     }
     let now = env::local_millis();
     let hour = DateTime::from_timestamp_millis(now).map_or(0, |t| i32::try_from(t.hour()).unwrap_or(0));
-    UniversalRules::new(&ctx.options, hour).pick(&runs, levels.max_level(), now)
+    UniversalRules::new(&ctx.options, hour).pick(&runs, levels.max_level(), now, last_full)
 }
 
 /// Deletes a data file and its extra files; a failure is logged, because nothing refers to them.

@@ -40,10 +40,18 @@ impl UniversalRules {
         }
     }
 
-    /// What to compact; `runs` are level 0 newest first, then the levels above. `now` and the files' creation times are
-    /// local wall clocks in milliseconds.
-    pub fn pick(&self, runs: &[LevelSortedRun], max_level: i32, now: i64) -> Option<CompactUnit> {
-        let unit = self.pick_normally(runs, max_level, now).or_else(|| {
+    /// What to compact; `runs` are level 0 newest first, then the levels above. `now`, `last_full` (when
+    /// this process last compacted everything) and the files' creation times are local wall clocks in milliseconds.
+    pub fn pick(
+        &self,
+        runs: &[LevelSortedRun],
+        max_level: i32,
+        now: i64,
+        last_full: Option<i64>,
+    ) -> Option<CompactUnit> {
+        // a full compaction that only moved files up left no younger file behind
+        let last_full = last_full.max(newest_of_level(runs, max_level));
+        let unit = self.pick_normally(runs, max_level, now, last_full).or_else(|| {
             let level0 = runs.iter().take_while(|r| r.level == 0).count();
             (self.force_up_level0 && level0 > 0).then(|| self.extend(runs, max_level, level0, true))?
         })?;
@@ -55,8 +63,14 @@ impl UniversalRules {
         (!idle).then_some(unit)
     }
 
-    fn pick_normally(&self, runs: &[LevelSortedRun], max_level: i32, now: i64) -> Option<CompactUnit> {
-        if self.wants_early_full(runs, max_level, now) || self.is_amplified(runs) {
+    fn pick_normally(
+        &self,
+        runs: &[LevelSortedRun],
+        max_level: i32,
+        now: i64,
+        last_full: Option<i64>,
+    ) -> Option<CompactUnit> {
+        if self.wants_early_full(runs, max_level, now, last_full) || self.is_amplified(runs) {
             return Some(unit(runs, max_level, runs.len()));
         }
         let by_ratio = (runs.len() >= self.trigger).then(|| self.extend(runs, max_level, 1, false)).flatten();
@@ -66,13 +80,13 @@ impl UniversalRules {
         })
     }
 
-    fn wants_early_full(&self, runs: &[LevelSortedRun], max_level: i32, now: i64) -> bool {
+    fn wants_early_full(&self, runs: &[LevelSortedRun], max_level: i32, now: i64, last_full: Option<i64>) -> bool {
         if runs.len() < 2 {
             return false;
         }
-        let due = self.optimization_interval_millis.is_some_and(|interval| {
-            last_full_compaction(runs, max_level).is_none_or(|last| now.saturating_sub(last) > interval)
-        });
+        let due = self
+            .optimization_interval_millis
+            .is_some_and(|interval| last_full.is_none_or(|last| now.saturating_sub(last) > interval));
         let total: u64 = runs.iter().map(size).sum();
         let incremental: u64 = runs.iter().filter(|r| r.level != max_level).map(size).sum();
         due || self.total_size_threshold.is_some_and(|limit| total < limit)
@@ -137,8 +151,8 @@ pub fn pick_full(runs: &[LevelSortedRun], max_level: i32, rewrite_all: bool) -> 
     }
 }
 
-fn last_full_compaction(runs: &[LevelSortedRun], max_level: i32) -> Option<i64> {
-    let top = runs.iter().filter(|r| r.level == max_level).flat_map(|r| &r.run.files);
+fn newest_of_level(runs: &[LevelSortedRun], level: i32) -> Option<i64> {
+    let top = runs.iter().filter(|r| r.level == level).flat_map(|r| &r.run.files);
     top.filter_map(|f: &DataFileMeta| f.creation_time).max()
 }
 
@@ -158,6 +172,8 @@ fn is_off_peak(options: &CoreOptions, hour: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
 
     use super::*;
     use crate::merge_tree::{SortedRun, testing::file};
@@ -179,7 +195,7 @@ mod tests {
 
     /// (number of files, output level)
     fn picked(options: &[(&str, &str)], spec: &[(i32, i64)]) -> Option<(usize, i32)> {
-        rules(options).pick(&runs(spec), MAX, 1_000).map(|u| (u.files.len(), u.output_level))
+        rules(options).pick(&runs(spec), MAX, 1_000, None).map(|u| (u.files.len(), u.output_level))
     }
 
     const TRIGGER_3: (&str, &str) = ("num-sorted-run.compaction-trigger", "3");
@@ -231,6 +247,14 @@ mod tests {
     }
 
     #[test]
+    fn a_full_compaction_that_only_moved_files_counts_all_the_same() {
+        let interval = rules(&[("compaction.optimization-interval", "999 ms")]);
+        let old = runs(&[(0, 10), (5, 1000)]);
+        assert!(interval.pick(&old, MAX, 1_000, None).is_some());
+        assert_eq!(interval.pick(&old, MAX, 1_000, Some(500)), None);
+    }
+
+    #[test]
     fn level_zero_can_be_forced_up() {
         let force = ("compaction.force-up-level-0", "true");
         assert_eq!(picked(&[force], &[(0, 1), (3, 1000)]), Some((1, 2)));
@@ -256,5 +280,47 @@ mod tests {
         assert!(pick_full(&top, MAX, true).is_some_and(|u| u.file_rewrite));
         assert_eq!(pick_full(&[], MAX, true), None);
         assert!(pick_full(&runs(&[(0, 10)]), MAX, false).is_some_and(|u| u.output_level == MAX));
+    }
+
+    /// Level 0 runs, then levels above in order.
+    fn trees() -> impl Strategy<Value = Vec<(i32, i64)>> {
+        let upper = prop::collection::btree_map(1..=MAX, 1i64..100_000, 0..4);
+        (prop::collection::vec(1i64..1_000, 0..9), upper)
+            .prop_map(|(zero, upper)| zero.into_iter().map(|size| (0, size)).chain(upper).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_pick_is_a_prefix_that_fits_above_the_rest(
+            spec in trees(), trigger in 1usize..7, ratio in 0u64..200, amplification in 0u64..300, force in any::<bool>(),
+            total in prop::option::of(0u64..10_000), incremental in prop::option::of(0u64..10_000),
+        ) {
+            let runs = runs(&spec);
+            let rules = UniversalRules {
+                trigger,
+                max_size_amplification_percent: amplification,
+                size_ratio: ratio,
+                optimization_interval_millis: None,
+                total_size_threshold: total,
+                incremental_size_threshold: incremental,
+                force_up_level0: force,
+            };
+            let Some(unit) = rules.pick(&runs, MAX, 0, None) else {
+                prop_assert!(runs.len() <= trigger || runs.len() < 2, "too many runs stay");
+                prop_assert!(!force || runs.first().is_none_or(|r| r.level > 0), "level 0 stays");
+                return Ok(());
+            };
+            let taken = unit.files.len();
+            let names: Vec<&String> = unit.files.iter().map(|f| &f.file_name).collect();
+            let first: Vec<&String> = runs.iter().take(taken).flat_map(|r| &r.run.files).map(|f| &f.file_name).collect();
+            prop_assert_eq!(names, first, "the newest runs, without a gap");
+            prop_assert!(unit.output_level >= 1 && unit.output_level <= MAX);
+            match runs.get(taken) {
+                None => prop_assert_eq!(unit.output_level, MAX),
+                Some(rest) => prop_assert!(unit.output_level < rest.level, "outputs lie above what stays"),
+            }
+            prop_assert!(unit.files.iter().all(|f| f.level <= unit.output_level));
+            prop_assert!(taken > 1 || unit.files[0].level != unit.output_level, "something changes");
+        }
     }
 }

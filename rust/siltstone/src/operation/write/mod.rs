@@ -40,7 +40,7 @@ use crate::{
     append::{AppendSettings, AppendWriter, batch_bytes},
     io::TableContext,
     manifest::{BucketId, DataFileMeta},
-    merge_tree::{MergeTreeWriter, WriterSettings},
+    merge_tree::{MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::check_writable,
 };
 
@@ -61,6 +61,7 @@ pub struct TableWrite {
     budget: usize,
     threads: usize,
     pool: Option<rayon::ThreadPool>,
+    gate: CompactionGate,
     writers: BTreeMap<BucketId, BucketWriter>,
     failed: bool,
 }
@@ -71,15 +72,18 @@ impl TableWrite {
         let budget = options.memory_limit.unwrap_or(ctx.options.write_buffer_size);
         check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = options.threads.unwrap_or_else(cores).max(1);
         Ok(Self {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema)?,
             kinds: KindRules::new(&ctx.schema, &ctx.options)?,
             router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
-            threads: options.threads.unwrap_or_else(cores).max(1),
+            threads,
             options,
             pool: None,
+            // a compaction merges on one thread and encodes on another
+            gate: CompactionGate::new(threads / 2),
             writers: BTreeMap::new(),
             failed: false,
         })
@@ -223,6 +227,7 @@ impl TableWrite {
             write_only: o.write_only,
             streaming: self.options.streaming,
             threads: self.threads - 1,
+            gate: self.gate.clone(),
         };
         let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
         Ok(BucketWriter::Tree(Box::new(writer)))
