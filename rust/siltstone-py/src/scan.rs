@@ -111,7 +111,10 @@ impl Split {
     }
 
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(result_schema(self.split.request())?, self.split.read()?)))
+        py.detach(|| {
+            let (schema, rows) = self.split.read()?;
+            Ok(Batches::new(schema, rows))
+        })
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -120,8 +123,7 @@ impl Split {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let schema = result_schema(self.split.request()).map_err(crate::error::CoreError::from)?;
-        let stream = py.detach(|| self.split.read()).map_err(crate::error::CoreError::from)?;
+        let (schema, stream) = py.detach(|| self.split.read()).map_err(crate::error::CoreError::from)?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 }

@@ -242,18 +242,36 @@ impl SplitHeader {
     }
 }
 
-/// A split with everything that reading it takes.
+/// A split and what to do with it. The table is opened when its rows are asked for, so that a driver can hold
+/// thousands of splits.
 #[derive(Clone, Debug)]
 pub struct ReadableSplit {
-    table: Table,
+    header: SplitHeader,
     split: Split,
-    request: ReadRequest,
 }
 
 impl ReadableSplit {
-    /// Opens a token of [`Table::split_tokens`]. The schema is the one that was planned with, never "latest".
+    /// Takes a token of [`Table::split_tokens`] apart.
     pub fn from_token(token: &[u8]) -> Result<Self> {
         let (header, split) = decode(token)?;
+        Ok(Self { header, split })
+    }
+
+    /// The files.
+    pub fn split(&self) -> &Split {
+        &self.split
+    }
+
+    /// Rows in it, where no merging and no filter decides that.
+    pub fn rows(&self) -> Option<i64> {
+        let filtered = self.header.filter_sql.is_some() || self.header.filter_json.is_some();
+        let known = self.split.raw_convertible && self.split.deletion_files.is_none() && !filtered;
+        known.then(|| self.split.files.iter().map(|f| f.row_count).sum())
+    }
+
+    /// The rows and their schema, which is the one that was planned with, never "latest".
+    pub fn read(&self) -> Result<(SchemaRef, BatchStream)> {
+        let header = &self.header;
         let table = Table::open_with(
             Arc::new(LocalFileIo::new()),
             &header.location,
@@ -274,28 +292,7 @@ impl ReadableSplit {
             row_kind: header.row_kind,
             batch_rows: header.batch_rows,
         };
-        Ok(Self { table, split, request })
-    }
-
-    /// The files.
-    pub fn split(&self) -> &Split {
-        &self.split
-    }
-
-    /// What is read of them.
-    pub fn request(&self) -> &ReadRequest {
-        &self.request
-    }
-
-    /// Rows in it, where no merging and no filter decides that.
-    pub fn rows(&self) -> Option<i64> {
-        let known = self.split.raw_convertible && self.split.deletion_files.is_none() && self.request.filter.is_none();
-        known.then(|| self.split.files.iter().map(|f| f.row_count).sum())
-    }
-
-    /// The rows.
-    pub fn read(&self) -> Result<BatchStream> {
-        read_split(self.table.context(), &self.split, &self.request)
+        Ok((result_schema(&request)?, read_split(table.context(), &self.split, &request)?))
     }
 }
 
