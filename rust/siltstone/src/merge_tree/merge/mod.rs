@@ -102,7 +102,8 @@ fn limit_inputs(
         }
         let step = MergeOptions { drop_deletes: false, spill: None, batch_rows: 4096, ..options.clone() };
         let merged = merge_inputs(part, layout, intermediate(function), &step)?;
-        let run = SpilledRun::write(read_ahead(merged, 2), &schema, spill)?;
+        let merged = if options.threads > 0 { read_ahead(merged, 2) } else { merged };
+        let run = SpilledRun::write(merged, &schema, spill)?;
         spilled.push(run.read()?);
     }
     if !spilled.is_empty() {
