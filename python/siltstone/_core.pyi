@@ -3,6 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, final
 
+__all__ = [
+    "Batches",
+    "Catalog",
+    "Plan",
+    "Split",
+    "Table",
+    "Writer",
+    "__debug_build__",
+    "__version__",
+    "run_compaction",
+]
 __version__: str
 __debug_build__: bool
 
@@ -50,7 +61,6 @@ class Table:
     @property
     def comment(self) -> str | None: ...
     def arrow_schema(self) -> Any: ...
-    def fields_json(self) -> str: ...
     def snapshot(self, id: int | None) -> str | None: ...
     def history(self, limit: int) -> list[str]: ...
     def tag_names(self) -> list[str]: ...

@@ -69,6 +69,11 @@ class Table:
         return pa.schema(self._core.arrow_schema())
 
     @property
+    def schema_id(self) -> int:
+        """Number of the schema that this handle works with."""
+        return self._core.schema_id
+
+    @property
     def primary_key(self) -> list[str]:
         """Primary-key columns, partition columns included; empty for append tables."""
         return self._core.primary_key

@@ -38,7 +38,8 @@ def test_promised_table_reads_as_java_reads_it(name, tmp_path):
             assert rows.difference(expected, table.scan(**version).to_arrow()) is None, which
             assert table.scan(**version).count() == len(expected), which
             checked += 1
-    assert checked
+    if not checked:  # Java wrote no rows down for a table without snapshots
+        assert (table.snapshot(), table.scan().count()) == (None, 0)
 
 
 @pytest.mark.parametrize("name", [n for n in ft.names("*") if n not in PROMISED])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -176,7 +177,9 @@ def connect(
         raise UnsupportedFeature("catalogs of siltstone.yaml are not supported by this version of siltstone")
     if warehouse is None:
         raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
-    return Catalog(os.fspath(warehouse), options)
+    text = os.fspath(warehouse)
+    # a relative directory means the same one when the catalog travels to another process
+    return Catalog(text if ":" in text else str(pathlib.Path(text).absolute()), options)
 
 
 def open_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,8 @@ def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mappin
     from siltstone.spark.datasource import source_class
 
     if warehouse is not None:
-        spark.conf.set(WAREHOUSE_CONF, os.fspath(warehouse))
+        # planning runs in processes with another working directory
+        spark.conf.set(WAREHOUSE_CONF, str(pathlib.Path(warehouse).absolute()))
     spark.conf.set(OPTIONS_CONF, json.dumps(dict(options or {})))
     spark.conf.set(PUSHDOWN_CONF, "true")
     spark.dataSource.register(source_class(warehouse_of(spark), options or {}))

@@ -100,11 +100,6 @@ impl PyTable {
         Ok(py_schema(arrow_schema(&self.table()?.context().schema.fields)?))
     }
 
-    /// The fields in Paimon's schema JSON.
-    fn fields_json(&self) -> Result<String> {
-        Ok(self.table()?.fields_json())
-    }
-
     fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {
         let table = self.table()?;
         py.detach(|| Ok(table.snapshot(id)?.map(|s| s.to_json()).transpose()?))

@@ -9,7 +9,6 @@ use crate::{
     options::CoreOptions,
     path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_writable},
-    types::DataField,
 };
 
 /// The branch that every table has.
@@ -63,12 +62,6 @@ impl Table {
         let mut all = self.ctx.schema.options.clone();
         all.extend(self.dynamic_options.clone());
         all
-    }
-
-    /// The columns in Paimon's schema JSON.
-    pub fn fields_json(&self) -> String {
-        let fields: Vec<serde_json::Value> = self.ctx.schema.fields.iter().map(DataField::to_json).collect();
-        serde_json::Value::from(fields).to_string()
     }
 
     /// An error when the table needs something for writing that is not implemented.
