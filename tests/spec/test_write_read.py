@@ -2,7 +2,9 @@
 
 import datetime as dt
 import decimal
+import os
 import pickle
+import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -241,3 +243,29 @@ def test_null_partition_values_and_odd_names_have_their_own_directories(make):
     assert {r["p"] for r in t.scan().to_arrow().to_pylist()} == set(values)
     assert t.scan(filter="p IS NULL").count() == 1
     assert t.scan(filter="p = 'a/b'").count() == 1
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_reads_and_writes_after_its_parent_did(make):
+    """Threads do not survive a fork: a child that waited for its parent's pool would hang (Spark forks its workers)."""
+    t = make({"dt": "STRING", "id": "INT"}, ["dt", "id"], ["dt"], bucket=2)
+    t.append([{"dt": f"d{i % 5}", "id": i} for i in range(50_000)])
+    assert t.scan().count() == 50_000
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            rows = sum(b.num_rows for b in st.open_table(t.location).scan(filter="id < 40000").to_batches())
+            t.append([{"dt": "x", "id": i} for i in range(40_000)])
+            code = 0 if rows == 40_000 else 2
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + 60
+    while (done := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if done == (0, 0):
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the forked child hangs")
+    assert os.waitstatus_to_exitcode(done[1]) == 0
+    assert t.scan().count() == 90_000
