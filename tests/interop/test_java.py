@@ -34,7 +34,7 @@ def written(make, **options):
     return t
 
 
-@pytest.mark.parametrize("release", ["0.9.0", "1.0.0", "1.3.1", "flink-2.0.0"])
+@pytest.mark.parametrize("release", ["0.9.0", "1.0.0", "1.3.1"])
 def test_other_releases_read_what_we_write(release, make):
     t = written(make, bucket=2)
     t.compact(full=True)

@@ -45,4 +45,9 @@ def require():
 def open_oracle(version="1.4.2"):
     require()
     with load("oracle").Oracle(version) as o:
-        yield o
+        try:
+            yield o
+        finally:
+            o.p.stdin.close()
+            o.p.wait()
+            o.p.stdout.close()
