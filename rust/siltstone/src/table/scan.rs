@@ -291,6 +291,7 @@ impl ReadableSplit {
             limit: header.limit,
             row_kind: header.row_kind,
             batch_rows: header.batch_rows,
+            decoders: 0,
         };
         Ok((result_schema(&request)?, read_split(table.context(), &self.split, &request)?))
     }

@@ -190,6 +190,6 @@ mod tests {
         assert!(failing.next().unwrap().is_ok());
         assert!(failing.next().unwrap().is_err());
         assert!(failing.next().is_none());
-        assert_eq!(healthy.by_ref().filter(Result::is_ok).count(), 3);
+        assert_eq!(healthy.by_ref().flatten().count(), 3);
     }
 }

@@ -28,11 +28,13 @@ const QUEUE: usize = 2;
 /// The rows of all splits, in split order, read by `threads` threads ahead of the consumer; what is read ahead is
 /// bounded. Dropping the stream stops the threads.
 pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Result<BatchStream> {
-    let threads = threads.min(splits.len());
-    let rows: BatchStream = if threads <= 1 {
+    let at_once = threads.min(splits.len()).max(1);
+    // threads that no split keeps busy decode beside those that read
+    let request = &ReadRequest { decoders: (threads / at_once).saturating_sub(1), ..request.clone() };
+    let rows: BatchStream = if at_once == 1 {
         in_turn(ctx, splits, request)
     } else {
-        Box::new(Parallel::new(ctx, splits, request, threads))
+        Box::new(Parallel::new(ctx, splits, request, at_once))
     };
     Ok(match request.limit {
         Some(left) => Box::new(Limited { rows, left }),

@@ -36,6 +36,8 @@ pub struct ReadRequest {
     pub row_kind: bool,
     /// Largest number of rows of a batch; `None` = the default.
     pub batch_rows: Option<usize>,
+    /// Threads that decode beside the reader's within a split; 0 reads on the reader's thread alone.
+    pub decoders: usize,
 }
 
 impl ReadRequest {
@@ -116,6 +118,7 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
         value_filter: request.filter.clone(),
         drop_deletes: true,
         batch_rows: request.batch_rows(),
+        threads: request.decoders,
         ..MergeReadOptions::default()
     };
     let kinds = layout.kind_index();

@@ -90,6 +90,7 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
         limit: request.limit,
         row_kind: request.row_kind,
         batch_rows: request.batch_rows,
+        decoders: 0,
     };
     let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
     let Some(at) = snapshot.clone().filter(|_| !nothing) else {
