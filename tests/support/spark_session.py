@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -11,6 +12,7 @@ def local_session(folder):
         if os.environ.get("CI") == "true":
             pytest.fail("CI must run the Spark tests, but there is no Java")
         pytest.skip("Spark needs Java 17")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import tempfile
 import time
@@ -74,6 +75,7 @@ def _session() -> SparkSession:
         from pyspark.sql import SparkSession
     except ImportError:
         raise InvalidArgument("the demo needs PySpark: pip install 'siltstone[demo]'") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of a local session are this Python
     return (
         SparkSession.builder.master("local[2]")
         .appName("siltstone demo")
