@@ -70,7 +70,10 @@ def arrow_stream(data: Any, table: CoreTable) -> Any:
     import pyarrow as pa
 
     if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)])
+        try:
+            return pa.Table.from_batches([pa.record_batch(data)])
+        except (pa.ArrowInvalid, TypeError) as e:
+            raise InvalidArgument(f"{type(data).__name__} holds no rows: {e}") from e
     if isinstance(data, Mapping):
         raise InvalidArgument("a single dict is not a table of rows: give a list of dicts")
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
@@ -103,6 +106,8 @@ def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
     known = {f.name: f.type for f in schema}
     if not rows:
         return schema.empty_table()
+    if not names:  # rows of nothing but nulls
+        names = dict.fromkeys(schema.names[:1])
     columns = [_column(name, [row.get(name) for row in rows], known.get(name)) for name in names]
     return pa.table(columns, names=list(names))
 
@@ -111,11 +116,47 @@ def _column(name: str, values: list[Any], kind: Any) -> Any:
     import pyarrow as pa
 
     try:
+        if kind is not None:
+            for value in values:
+                _check_exact(value, kind, name)
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
         from siltstone.errors import SchemaMismatch
 
         raise SchemaMismatch(f"the values do not fit the column: {e}", context={"column": name}) from e
+
+
+def _check_exact(value: Any, kind: Any, place: str) -> None:
+    """Refuse what pyarrow would drop without a word: fractions of integers, unknown fields of structs."""
+    import pyarrow as pa
+
+    from siltstone.errors import SchemaMismatch
+
+    if pa.types.is_integer(kind):
+        if isinstance(value, float) and not value.is_integer():
+            raise SchemaMismatch(f"{value!r} is not an integer", context={"column": place})
+    elif pa.types.is_struct(kind) and isinstance(value, Mapping):
+        for name, item in value.items():
+            at = kind.get_field_index(name)
+            if at < 0:
+                raise SchemaMismatch(f"'{name}' is not a field", context={"column": place})
+            _check_exact(item, kind.field(at).type, f"{place}.{name}")
+    elif pa.types.is_list(kind) and isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for item in value:
+            _check_exact(item, kind.value_type, f"{place}.element")
+
+
+def count(name: str, value: int | None, at_least: int = 0) -> int | None:
+    """A whole number of an argument, not below ``at_least``; None stays None.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not at_least <= value < 2**63:
+        raise InvalidArgument(f"{name}={value!r} is not a whole number of at least {at_least}")
+    return value
 
 
 def partition_list(
@@ -126,6 +167,8 @@ def partition_list(
         return None
     if isinstance(partitions, Mapping):
         partitions = [partitions]
+    if isinstance(partitions, (str, bytes)) or not all(isinstance(p, Mapping) for p in partitions):
+        raise InvalidArgument("a partition is a dict such as {'dt': '2026-11-20'}")
     return [{k: _text(v) for k, v in p.items()} for p in partitions]
 
 
@@ -134,4 +177,6 @@ def _text(value: Any) -> str | None:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode()
     return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)

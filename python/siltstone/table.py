@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, arrow_stream, millis, partition_list, size_bytes
+from siltstone._args import Size, Time, arrow_stream, count, millis, partition_list, size_bytes
 from siltstone.alter import Alter
 from siltstone.errors import InvalidArgument
 from siltstone.maintenance import CompactionPlan, Maintenance
@@ -116,7 +116,7 @@ class Table:
 
     def history(self, limit: int = 20) -> list[Snapshot]:
         """The newest snapshots, newest first."""
-        return [Snapshot.from_json(text) for text in self._core.history(limit)]
+        return [Snapshot.from_json(text) for text in self._core.history(count("limit", limit) or 0)]
 
     # ---- read
 
@@ -164,8 +164,10 @@ class Table:
                 "reading the changes between two versions is not supported by this version of siltstone"
             )
         sql, tree = split_filter(filter)
-        if isinstance(columns, str):
-            raise InvalidArgument(f"columns must be a list: [{columns!r}]")
+        if isinstance(columns, str) or (columns is not None and not all(isinstance(c, str) for c in columns)):
+            raise InvalidArgument(f"columns must be a list of names, not {columns!r}")
+        if version is not None and (isinstance(version, bool) or not isinstance(version, (int, str))):
+            raise InvalidArgument(f"version={version!r} is neither a snapshot id nor a tag")
         request = {
             "columns": None if columns is None else list(columns),
             "filter_sql": sql,
@@ -173,11 +175,11 @@ class Table:
             "version": None if version is None else str(version),
             "tag": tag,
             "as_of": None if as_of is None else millis(as_of),
-            "limit": limit,
+            "limit": count("limit", limit),
             "row_kind": row_kind,
-            "batch_size": batch_size,
-            "memory_limit": size_bytes(memory_limit),
-            "threads": threads,
+            "batch_size": count("batch_size", batch_size, 1),
+            "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
+            "threads": count("threads", threads, 1),
         }
         return Scan(self.location, self.branch, self.dynamic_options, request)
 
@@ -229,7 +231,10 @@ class Table:
             partitions: Partition specs; None for the whole table.
             dry_run: Only report the files and rows that would go.
         """
-        return CommitReport.from_json(self._core.truncate(partition_list(partitions), dry_run))
+        specs = partition_list(partitions)
+        if specs is not None and not all(specs):
+            raise InvalidArgument("an empty partition names the whole table: give None to remove everything")
+        return CommitReport.from_json(self._core.truncate(specs, dry_run))
 
     def writer(
         self,

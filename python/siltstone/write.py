@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, arrow_stream, size_bytes
+from siltstone._args import Size, arrow_stream, count, size_bytes
+from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
 RowKinds = str | Sequence[str] | Any
@@ -36,7 +37,7 @@ class TableWrite:
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
-        limit = size_bytes(memory_limit)
+        limit = count("memory_limit", size_bytes(memory_limit), 1)
         self._core = table.writer(commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir, overwrite=overwrite)
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
@@ -78,7 +79,8 @@ class TableWrite:
             CommitConflict: Another commit changed what this one relies on; nothing was committed.
             CommitRetriesExhausted: Other writers won every race.
         """
-        return CommitReport.from_json(self._core.commit(identifier, watermark, allow_empty))
+        number = count("identifier", identifier, -(2**63))
+        return CommitReport.from_json(self._core.commit(number, count("watermark", watermark, -(2**63)), allow_empty))
 
     @property
     def commit_user(self) -> str:
@@ -106,6 +108,8 @@ def _kinds(row_kind: RowKinds | None) -> str | list[str] | None:
         return row_kind
     if hasattr(row_kind, "to_pylist"):
         row_kind = row_kind.to_pylist()
+    if not isinstance(row_kind, Iterable):
+        raise InvalidRowKind(f"row_kind={row_kind!r} is neither one of +I -U +U -D nor a list of them")
     return [str(k) if k is not None else "null" for k in row_kind]
 
 
@@ -128,5 +132,9 @@ def commit_messages(
         watermark: See :meth:`TableWrite.commit`.
         overwrite: ``{"dynamic": True}`` or ``{"partition": {...}}`` to replace partitions; None to add.
     """
-    text = table.commit(list(messages), commit_user, identifier, watermark, False, overwrite)
+    if isinstance(messages, (bytes, str)) or not isinstance(messages, Iterable):
+        raise InvalidArgument("messages must be a list of bytes")
+    number = count("identifier", identifier, -(2**63))
+    mark = count("watermark", watermark, -(2**63))
+    text = table.commit(list(messages), commit_user, number, mark, False, overwrite)
     return CommitReport.from_json(text)

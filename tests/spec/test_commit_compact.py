@@ -223,3 +223,55 @@ def test_a_rescaled_table_refuses_plain_writes_until_it_is_overwritten(make):
     t.append([{"dt": "a", "id": 11}])
     assert t.scan().count() == 12
     assert t.scan(filter="id = 4").count() == 1
+
+
+def test_messages_that_arrive_twice_are_refused_and_the_table_stays_readable(t):
+    with t.writer() as w:
+        w.write(part("a"))
+        messages = w.prepare_commit()
+    t.commit(messages, commit_user="a", identifier=1)
+    for user, identifier in (("b", 1), ("a", 2)):
+        with pytest.raises(e.CommitConflict):
+            t.commit(messages, commit_user=user, identifier=identifier)
+    assert by_day(t) == {"a": [0, 0, 0]}
+    t.append(part("b", 1))
+    assert by_day(t) == {"a": [0, 0, 0], "b": [0]}
+
+
+def test_messages_of_another_table_are_refused(t, make):
+    other = make(SCHEMA, t.primary_key, t.partition_by, **({"bucket": 1} if t.primary_key else {}))
+    t.append(part("a", 1))
+    with other.writer() as w:
+        w.write(part("a"))
+        messages = w.prepare_commit()
+    with pytest.raises(e.CommitConflict, match="another table"):
+        t.commit(messages)
+    assert by_day(t) == {"a": [0]}
+
+
+def test_a_writer_notices_that_its_table_was_dropped_and_created_anew(cat):
+    options = {"bucket": "1"}
+    t = cat.create_table("db.again", {"k": "INT"}, primary_key=["k"], options=options)
+    with t.writer() as w:
+        w.write([{"k": 1}])
+        cat.drop_table("db.again")
+        with pytest.raises(e.TableNotFound):
+            w.commit()
+    with st.open_table(
+        cat.create_table("db.again", {"k": "INT"}, primary_key=["k"], options=options).location
+    ).writer() as w:
+        w.write([{"k": 1}])
+        cat.drop_table("db.again")
+        new = cat.create_table("db.again", {"k": "STRING"}, primary_key=["k"], options=options)
+        with pytest.raises(e.CommitConflict):
+            w.commit()
+    assert new.snapshot() is None
+
+
+def test_an_empty_partition_is_not_a_way_to_say_everything(t):
+    t.append(part("a"))
+    with pytest.raises(e.InvalidArgument):
+        t.truncate([{}])
+    with pytest.raises(e.InvalidArgument):
+        t.truncate("a")
+    assert by_day(t) == {"a": [0, 0, 0]}

@@ -200,6 +200,9 @@ BAD = [
     (pa.table({"id": [1], "code": ["toolong"]}), e.LengthExceeded, "code"),
     (pa.table({"id": [1], "raw": [b"toolong"]}), e.LengthExceeded, "raw"),
     (pa.table({"id": [1], "must": pa.array([None], pa.int32())}), e.SchemaError, "must"),
+    ([{"id": 1.5}], e.SchemaMismatch, "id"),
+    ([{"id": 1, "r": {"x": 1, "zz": 2}}], e.SchemaMismatch, "zz"),
+    (pa.array([1]), e.InvalidArgument, "rows"),
     (42, e.InvalidArgument, "int"),
     ({"id": 1}, e.InvalidArgument, "dict"),
 ]
@@ -207,7 +210,7 @@ BAD = [
 
 @pytest.mark.parametrize(("data", "error", "says"), BAD)
 def test_bad_rows_are_refused_by_column_and_nothing_is_written(make, data, error, says):
-    schema = {**ORDERS, "code": "VARCHAR(3)", "raw": "VARBINARY(3)", "must": "INT NOT NULL"}
+    schema = {**ORDERS, "code": "VARCHAR(3)", "raw": "VARBINARY(3)", "must": "INT NOT NULL", "r": "ROW<x INT>"}
     t = make(schema, ["id"], bucket=1)
     good = {"id": 1, "must": 1}
     t.append([good])
@@ -269,3 +272,11 @@ def test_a_forked_child_reads_and_writes_after_its_parent_did(make):
         pytest.fail("the forked child hangs")
     assert os.waitstatus_to_exitcode(done[1]) == 0
     assert t.scan().count() == 90_000
+
+
+@pytest.mark.parametrize(
+    "bad", [{"limit": -1}, {"batch_size": 0}, {"threads": 0}, {"memory_limit": -5}, {"limit": "3"}, {"version": 1.5}]
+)
+def test_numbers_that_make_no_sense_are_refused(make, bad):
+    with pytest.raises(e.InvalidArgument):
+        make({"id": "INT"}).scan(**bad)

@@ -41,7 +41,9 @@ def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, qu
 @click.command()
 @table_argument
 @click.option("-s", "--select", help="Columns, separated by commas.")
-@click.option("-n", "--limit", type=int, default=100, show_default=True, help="Rows at most; 0 for all.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Rows at most; 0 for all."
+)
 @_query_options
 @pass_app
 def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -> None:

@@ -72,7 +72,9 @@ def _levels(t: Table) -> list[dict[str, int]]:
 
 @click.command()
 @table_argument
-@click.option("-n", "--limit", default=20, show_default=True, help="How many, newest first.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many, newest first."
+)
 @pass_app
 def history(app: App, table: str, limit: int) -> None:
     """List the newest snapshots."""

@@ -6,12 +6,15 @@ use serde_json::{Value, json};
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
+    io::TableContext,
     manifest::DataFileMeta,
     operation::{
         CommitMessage,
         commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit},
         write::{RowKinds, TableWrite, WriteOptions},
     },
+    path::branch_root,
+    schema::SchemaManager,
     snapshot::Snapshot,
 };
 
@@ -76,6 +79,7 @@ impl CommitReport {
 
 /// A writer with its committer.
 pub struct TableWriter {
+    ctx: TableContext,
     write: TableWrite,
     commit: TableCommit,
 }
@@ -86,7 +90,7 @@ impl Table {
         self.check_writable()?;
         let commit = self.committer(commit_user);
         commit.commit_user().clone_into(&mut options.commit_user);
-        Ok(TableWriter { write: TableWrite::new(self.context(), options)?, commit })
+        Ok(TableWriter { ctx: self.context().clone(), write: TableWrite::new(self.context(), options)?, commit })
     }
 
     /// A committer; `None` is a new user.
@@ -126,13 +130,41 @@ impl Table {
         overwrite: Option<&OverwriteTarget>,
     ) -> Result<CommitReport> {
         self.check_writable()?;
+        self.check_same_table()?;
+        self.check_files_exist(&committable.messages)?;
         let commit = self.committer(commit_user);
         let messages = committable.messages.clone();
         let outcome = match overwrite {
             Some(target) => commit.overwrite(target, committable),
-            None => commit.commit(committable),
+            // messages may arrive twice, for example from a job that was started again
+            None => commit.commit(Committable { check_append: true, ..committable }),
         };
         Ok(CommitReport::new(&messages, give_up_on_conflict(&commit, &messages, outcome)?))
+    }
+
+    /// An error when the table was dropped and created anew since this handle was opened.
+    fn check_same_table(&self) -> Result<()> {
+        check_same_table(self.context())
+    }
+
+    /// An error when a file that messages add is not there: they belong to another table, or were aborted.
+    fn check_files_exist(&self, messages: &[CommitMessage]) -> Result<()> {
+        let ctx = self.context();
+        for message in messages {
+            let files = message.data.new_files.iter().chain(&message.compact.compact_after);
+            for file in files {
+                let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file)?;
+                if !ctx.fs.exists(&path)? {
+                    return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")
+                        .with("table", &ctx.name)
+                        .with("file", path)
+                        .hint(
+                            "the messages belong to another table, or their files were deleted: write the rows again",
+                        ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Rewrites manifests; the report has a snapshot when there was something to do.
@@ -208,6 +240,7 @@ impl TableWriter {
 
     /// Publishes what was written.
     pub fn commit(&mut self, mut committable: Committable) -> Result<CommitReport> {
+        check_same_table(&self.ctx)?;
         let messages = self.write.prepare_commit()?;
         committable.messages.clone_from(&messages);
         let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
@@ -241,6 +274,21 @@ fn kinds_of(kinds: &RowKinds, offset: usize, rows: usize) -> Result<RowKinds> {
 fn wrong_number_of_kinds(kinds: usize, rows: usize) -> Error {
     Error::new(ErrorKind::InvalidRowKind, format!("{kinds} row kinds were given for {rows} rows or more"))
         .hint("give one row kind for all rows, or exactly one for each row")
+}
+
+/// The schema that `ctx` works with must still be the table's schema of that number.
+fn check_same_table(ctx: &TableContext) -> Result<()> {
+    let schemas = SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let gone = |e: Error| {
+        Error::new(ErrorKind::TableNotFound, "the table was dropped or renamed").with("table", &ctx.name).caused_by(e)
+    };
+    let now = schemas.get(ctx.schema.id).map_err(gone)?;
+    if now.fields == ctx.schema.fields && now.time_millis == ctx.schema.time_millis {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::CommitConflict, "the table was dropped and created anew while it was open")
+        .with("table", &ctx.name)
+        .hint("open the table again and write the rows again; nothing was committed"))
 }
 
 fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {
