@@ -109,13 +109,16 @@ class Java:
             raise Unavailable(f"no oracle at {oracle} (--oracle PATH)")
         self.version = os.environ.get("PAIMON_VERSION", "1.4.2")
         self.note = f"JVM {options}"
-        self.inputs, self.work = inputs, work
+        self.inputs, self.work, self.rounds = inputs, work, 0
         env = {**os.environ, "PAIMON_VERSION": self.version, "JAVA_OPTS": options}
         self.worker = Worker([str(oracle / "run"), "serve"], env=env, log=log)
 
     def round(self, scenario: dict, place: pathlib.Path) -> dict[str, dict]:
-        """One pass over all phases on a fresh table."""
-        place.parent.mkdir(parents=True, exist_ok=True)
+        """One pass over all phases on a fresh table, in a folder that this JVM has not seen: it caches by path."""
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        self.rounds += 1
+        place /= str(self.rounds)
         spec = self.work / "scenario.json"
         spec.write_text(json.dumps({"scenarios": [scenario]}), encoding="utf-8")
         os.sync()

@@ -69,7 +69,8 @@ def markdown(lines: list[dict]) -> str:
     text = [HEAD, "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
     for line in lines:
         ratio = f"{line['times_java']:.2f}" if "times_java" in line else ""
-        goal = f"{line['goal']:g} {'met' if line.get('met') else 'open'}" if "goal" in line else ""
+        verdict = {True: " met", False: " open", None: ""}[line.get("met")]
+        goal = f"{line['goal']:g}{verdict}" if "goal" in line else ""
         text.append(
             f"| {line['scenario']} | {line['phase']} | {line['engine']} | {line['wall_s']:.3f} | "
             f"{line['wall_min_s']:.3f} | {line['spread']:.0%} | {line['cpu_s']:.2f} | {line['rows_per_s']:,.0f} | "
