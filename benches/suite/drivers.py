@@ -77,12 +77,15 @@ class PythonEngine:
                 continue
             if op == "read" and not compacted:
                 continue  # a read of compacted files needs an engine that compacts
+            if op == "write" and not compacted:
+                continue  # and so does what builds upon them
             if op == "write":
-                parts = [self.ask(do="write", dir=str(place), input=i, keyed=keyed) for i in inputs]
+                files = [str(self.inputs / f) for f in phase["inputs"]]
+                parts = [self.ask(do="write", dir=str(place), input=i, keyed=keyed) for i in files]
                 found[phase["name"]] = total = add_up(parts)
-                written = int(total["rows"])
+                written += int(total["rows"])
             else:
-                found[phase["name"]] = self.ask(do=op, dir=str(place))
+                found[phase["name"]] = self.ask(do=op, dir=str(place), full=phase.get("full", False))
                 if op == "compact":
                     found[phase["name"]]["rows"] = written
             found[phase["name"]]["disk_mb"] = self.ask(do="size", dir=str(place))["bytes"] / MIB

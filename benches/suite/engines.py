@@ -57,8 +57,8 @@ class Siltstone:
     def read(self, warehouse: str) -> pa.Table:
         return self._open(warehouse).scan().to_arrow()
 
-    def compact(self, warehouse: str) -> None:
-        self._open(warehouse).maintenance.compact(full=True)
+    def compact(self, warehouse: str, *, full: bool) -> None:
+        self._open(warehouse).maintenance.compact(full=full)
 
     def size(self, warehouse: str) -> int:
         return sum(s.bytes for s in self._open(warehouse).scan().splits())
@@ -167,7 +167,7 @@ def answer(engine: Any, ask: dict) -> dict:
             measured, data = timed(lambda: engine.read(ask["dir"]))
             return {**measured, "rows": data.num_rows, "fingerprint": fingerprint(data)}
         case "compact":
-            measured, _ = timed(lambda: engine.compact(ask["dir"]))
+            measured, _ = timed(lambda: engine.compact(ask["dir"], full=ask["full"]))
             return measured
         case "size":
             return {"bytes": engine.size(ask["dir"])}

@@ -1,23 +1,26 @@
-"""Seeded inputs: five parquet files of overlapping keys, the same rows on every machine.
+"""Seeded inputs: parquet files of random keys, the same rows on every machine.
 
     python generate.py OUT [--rows 5000000]
 
 `merge-0..4.parquet` hold rows/5 rows each, with distinct random keys below rows/2, so the five files overlap at
-random: 5.0 M rows merge to 2.3 M. Ten columns: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
+random: 5.0 M rows merge to 2.3 M. `partial-0..4.parquet` are the same with 60 % nulls. `base-0..4.parquet` hold every
+key below rows once, shuffled, and `upsert.parquet` a random tenth of them. Ten columns: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
 one of full entropy), a text of 20 values, a text that is nearly unique, a BOOLEAN, a TIMESTAMP(6); 2 % nulls outside
 the key. Seeds and draws are those of the Java oracle's `make_inputs.py`, so both make the same rows.
 """
 
 import argparse
 import pathlib
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 FILES = 5
-SEED = (20240601, 1)
+SEED = 20240601
 NULLS = 0.02
+PARTIAL_NULLS = 0.6
 MICROS = 1_700_000_000_000_000
 CITIES = np.array(
     "Aarhus Bergen Cork Dresden Espoo Faro Ghent Haifa Izmir Jena "  # noqa: SIM905
@@ -39,14 +42,12 @@ SCHEMA = pa.schema(
 )
 
 
-def merge_file(number: int, rows: int) -> pa.Table:
-    """File `number` of the five, for `rows` rows in all five together."""
-    rng = np.random.default_rng([*SEED, number])
-    keys = rng.permutation(rows // 2)[: rows // FILES]
+def rows_of(keys: np.ndarray, rng: np.random.Generator, nulls: float = NULLS) -> pa.Table:
+    """Random rows with these keys."""
     n = len(keys)
 
     def column(values: np.ndarray, kind: pa.DataType) -> pa.Array:
-        return pa.array(values, kind, mask=rng.random(n) < NULLS)
+        return pa.array(values, kind, mask=rng.random(n) < nulls)
 
     # The order of the draws is part of the contract: it decides the rows.
     columns = [
@@ -64,16 +65,29 @@ def merge_file(number: int, rows: int) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
+def files(rows: int) -> Iterator[tuple[str, pa.Table]]:
+    """Every input by its name, for `rows` rows in the five files of a kind together."""
+    part = rows // FILES
+    for number in range(FILES):
+        for kind, series, nulls in (("merge", 1, NULLS), ("partial", 4, PARTIAL_NULLS)):
+            rng = np.random.default_rng([SEED, series, number])
+            yield f"{kind}-{number}.parquet", rows_of(rng.permutation(rows // 2)[:part], rng, nulls)
+    rng = np.random.default_rng([SEED, 2])
+    keys = rng.permutation(rows)
+    for number in range(FILES):
+        yield f"base-{number}.parquet", rows_of(keys[number * part : (number + 1) * part], rng)
+    rng = np.random.default_rng([SEED, 3])
+    yield "upsert.parquet", rows_of(rng.permutation(rows)[: rows // 10], rng)
+
+
 def generate(out: pathlib.Path, rows: int) -> None:
     """Write the files; a folder that is complete already is left as it is."""
     done = out / f"done-{rows}"
     if done.exists():
         return
     out.mkdir(parents=True, exist_ok=True)
-    for number in range(FILES):
-        pq.write_table(
-            merge_file(number, rows), out / f"merge-{number}.parquet", compression="zstd", row_group_size=1 << 20
-        )
+    for name, table in files(rows):
+        pq.write_table(table, out / name, compression="zstd", row_group_size=1 << 20)
     done.touch()
 
 

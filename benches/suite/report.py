@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from scenarios import GOALS
+from scenarios import GOALS, OWN_GOALS
 
 
 def summarise(rounds: list[dict]) -> dict[str, Any]:
@@ -54,6 +54,29 @@ def disagreements(lines: list[dict]) -> list[str]:
         if line["rows"] != ours["rows"] or line.get("fingerprint") not in (None, ours["fingerprint"]):
             wrong.append(f"{line['scenario']} {line['phase']}: {line['engine']} read other rows than siltstone")
     return wrong
+
+
+def own_goals(lines: list[dict]) -> list[dict[str, Any]]:
+    """Ratios of our own times in two scenarios with the same files; scenarios that did not run are left out."""
+    ours = {key(line): line for line in lines if line["engine"] == "siltstone"}
+    found = []
+    for (scenario, phase), (base, limit) in OWN_GOALS.items():
+        one, other = ours.get((scenario, phase)), ours.get((base, phase))
+        if one and other:
+            ratio = one["wall_s"] / other["wall_s"]
+            best = one["wall_min_s"] / other["wall_min_s"]
+            names = {"scenario": scenario, "phase": phase, "base": base}
+            found.append({**names, "ratio": ratio, "ratio_best": best, "limit": limit, "met": ratio <= limit})
+    return found
+
+
+def own_text(found: list[dict[str, Any]]) -> list[str]:
+    """Those ratios in words."""
+    return [
+        f"{f['scenario']} {f['phase']} takes {f['ratio']:.2f} times as long as {f['base']} (best of both: "
+        f"{f['ratio_best']:.2f}; goal at most {f['limit']:g}: {'met' if f['met'] else 'open'})."
+        for f in found
+    ]
 
 
 def key(line: dict) -> tuple[str, str]:

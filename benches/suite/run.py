@@ -20,7 +20,7 @@ from typing import IO, Any
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from drivers import Java, PythonEngine, Unavailable
 from generate import generate
-from report import compare, disagreements, markdown, summarise
+from report import compare, disagreements, markdown, own_goals, own_text, summarise
 from scenarios import SCENARIOS
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
@@ -146,7 +146,7 @@ def main() -> int:
             problems += java_checks(able, scenario, phases, args)
     problems += disagreements(lines)
     write_results(args, versions, lines, problems, raw)
-    unmet = [line for line in lines if line.get("met") is False]
+    unmet = [line for line in [*lines, *own_goals(lines)] if line.get("met") is False]
     return 1 if problems or (args.strict and unmet) else 0
 
 
@@ -160,11 +160,21 @@ def write_results(args: argparse.Namespace, versions: dict, lines: list[dict], p
         f"{where['cpus']} x {where['cpu']}, {where['system']}, Python {where['python']}, revision {where['revision']}.",
         "Versions: " + "; ".join(f"{k} {v}" for k, v in versions.items()) + ".",
     ]
-    text = "\n".join([*head, "", markdown(lines), *(["", *(f"PROBLEM {p}" for p in problems)] if problems else [])])
+    own = own_goals(lines)
+    tail = [*own_text(own), *(f"PROBLEM {p}" for p in problems)]
+    text = "\n".join([*head, "", markdown(lines), *(["", *tail] if tail else [])])
     results = args.work / "results"
     results.mkdir(exist_ok=True)
     (results / f"{now}.md").write_text(text + "\n", encoding="utf-8")
-    document = {**facts, **where, "versions": versions, "lines": lines, "problems": problems, "measurements": raw}
+    document = {
+        **facts,
+        **where,
+        "versions": versions,
+        "lines": lines,
+        "own": own,
+        "problems": problems,
+        "measurements": raw,
+    }
     (results / f"{now}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(text)
     say(f"written: {results / now}.json and .md")

@@ -12,8 +12,10 @@ COLUMNS = {
     "flag": "BOOLEAN",
     "ts": "TIMESTAMP(6)",
 }
-INPUTS = [f"merge-{i}.parquet" for i in range(5)]
-WRITE = {"name": "write", "op": "write", "inputs": INPUTS}
+
+
+def _five(kind: str) -> list[str]:
+    return [f"{kind}-{i}.parquet" for i in range(5)]
 
 
 def _scenario(name: str, primary_keys: list[str], options: dict[str, str], phases: list[dict]) -> dict:
@@ -27,22 +29,65 @@ def _scenario(name: str, primary_keys: list[str], options: dict[str, str], phase
     }
 
 
-_KEYED = [
-    WRITE,
-    {"name": "read_merge", "op": "read"},
-    {"name": "full_compact", "op": "compact", "full": True},
-    {"name": "read_compacted", "op": "read"},
+def _merging(inputs: list[str]) -> list[dict]:
+    """Five overlapping runs: written, read merged, compacted, read again."""
+    return [
+        {"name": "write", "op": "write", "inputs": inputs},
+        {"name": "read_merge", "op": "read"},
+        {"name": "full_compact", "op": "compact", "full": True},
+        {"name": "read_compacted", "op": "read"},
+    ]
+
+
+# A tenth of a compacted table upserted, then only as much compaction as it takes to see the rows.
+_UPSERTING = [
+    {"name": "load", "op": "write", "inputs": _five("base")},
+    {"name": "load_compact", "op": "compact", "full": True},
+    {"name": "upsert_write", "op": "write", "inputs": ["upsert.parquet"]},
+    {"name": "lookup_compact", "op": "compact", "full": False},
+    {"name": "read_upserted", "op": "read"},
 ]
 _ONE_BUCKET = {"bucket": "1", "write-only": "true"}
+_PARTIAL = {**_ONE_BUCKET, "merge-engine": "partial-update"}
+_AGGREGATES = {"a": "sum", "b": "max", "c": "sum", "x": "sum", "y": "min", "city": "last_value"}
+_AGGREGATES |= {"code": "last_non_null_value", "flag": "bool_or", "ts": "max"}
+_AGGREGATION = {
+    **_ONE_BUCKET,
+    "merge-engine": "aggregation",
+    **{f"fields.{column}.aggregate-function": function for column, function in _AGGREGATES.items()},
+}
 
 SCENARIOS = {
     s["name"]: s
     for s in (
-        _scenario("dedup_zstd", ["id"], _ONE_BUCKET, _KEYED),
-        _scenario("dedup_snappy", ["id"], {**_ONE_BUCKET, "file.compression": "snappy"}, _KEYED),
-        _scenario("append_zstd", [], {"bucket": "-1"}, [WRITE, {"name": "read", "op": "read"}]),
+        _scenario("dedup_zstd", ["id"], _ONE_BUCKET, _merging(_five("merge"))),
+        _scenario("dedup_snappy", ["id"], {**_ONE_BUCKET, "file.compression": "snappy"}, _merging(_five("merge"))),
+        _scenario("dedup_partial_zstd", ["id"], _ONE_BUCKET, _merging(_five("partial"))),
+        _scenario("partial_update_zstd", ["id"], _PARTIAL, _merging(_five("partial"))),
+        _scenario("aggregation_zstd", ["id"], _AGGREGATION, _merging(_five("merge"))),
+        _scenario("lookup_zstd", ["id"], {**_ONE_BUCKET, "changelog-producer": "lookup"}, _UPSERTING),
+        _scenario(
+            "append_zstd",
+            [],
+            {"bucket": "-1"},
+            [{"name": "write", "op": "write", "inputs": _five("merge")}, {"name": "read", "op": "read"}],
+        ),
     )
 }
 
 # What we promise against warm Java, as a ratio of wall times (Java / siltstone).
-GOALS = {("dedup_zstd", "write"): 2.0, ("dedup_zstd", "read_merge"): 1.0, ("dedup_zstd", "full_compact"): 2.5}
+GOALS = {
+    ("dedup_zstd", "write"): 2.0,
+    ("dedup_zstd", "read_merge"): 1.0,
+    ("dedup_zstd", "full_compact"): 2.5,
+    ("partial_update_zstd", "full_compact"): 4.0,
+    ("aggregation_zstd", "full_compact"): 4.0,
+    ("lookup_zstd", "lookup_compact"): 5.0,
+}
+
+# What we promise against ourselves: (scenario, phase) takes at most so many times as long as the same phase of another
+# scenario with the same files.
+OWN_GOALS = {
+    ("partial_update_zstd", "full_compact"): ("dedup_partial_zstd", 1.3),
+    ("aggregation_zstd", "full_compact"): ("dedup_zstd", 1.3),
+}
