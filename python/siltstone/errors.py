@@ -105,10 +105,28 @@ class TagNotFound(VersionError):
     code = "tag-not-found"
 
 
+class TagExists(VersionError):
+    """The tag exists already."""
+
+    code = "tag-exists"
+
+
 class BranchNotFound(VersionError):
     """The branch does not exist."""
 
     code = "branch-not-found"
+
+
+class BranchExists(VersionError):
+    """The branch exists already."""
+
+    code = "branch-exists"
+
+
+class VersionInUse(VersionError):
+    """A tag, snapshot or branch that something else still needs; nothing was deleted."""
+
+    code = "version-in-use"
 
 
 class SchemaError(SiltstoneError, ValueError):

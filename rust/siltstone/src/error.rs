@@ -22,8 +22,14 @@ pub enum ErrorKind {
     SnapshotExpired,
     /// The tag does not exist.
     TagNotFound,
+    /// The tag exists already.
+    TagExists,
     /// The branch does not exist.
     BranchNotFound,
+    /// The branch exists already.
+    BranchExists,
+    /// A tag, snapshot or branch that something else still needs.
+    VersionInUse,
     /// Input columns or types do not fit the table.
     SchemaMismatch,
     /// A column type that cannot be used here.

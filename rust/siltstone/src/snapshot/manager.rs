@@ -31,6 +31,16 @@ impl SnapshotManager {
         format!("{}/{PREFIX}{id}", self.directory)
     }
 
+    /// Path of a hint: `EARLIEST` or `LATEST`.
+    pub fn hint_path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory)
+    }
+
+    /// What the `EARLIEST` hint says, whether that snapshot exists or not.
+    pub fn earliest_hint(&self) -> Result<Option<i64>> {
+        self.hint(EARLIEST)
+    }
+
     /// The newest snapshot's id; `None` for an empty table.
     ///
     /// The hint counts only when its snapshot exists and the next does not; else the directory is listed.
@@ -150,13 +160,8 @@ impl SnapshotManager {
         id.checked_add(1).map_or(Ok(false), |next| self.exists(next))
     }
 
-    /// A hint's id, when there is one: absent, empty and odd hints are the same.
     fn hint(&self, name: &str) -> Result<Option<i64>> {
-        match self.fs.read(&format!("{}/{name}", self.directory)) {
-            Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|text| parse_id(text.trim()))),
-            Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
-            Err(e) => Err(e),
-        }
+        read_hint(&self.fs, &self.hint_path(name))
     }
 
     fn missing(&self, id: i64) -> Result<Error> {
@@ -175,8 +180,17 @@ impl SnapshotManager {
     }
 }
 
+/// A hint's id, when there is one: absent, empty and odd hints are the same.
+pub(super) fn read_hint(fs: &FileIoRef, path: &str) -> Result<Option<i64>> {
+    match fs.read(path) {
+        Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|text| parse_id(text.trim()))),
+        Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 /// A positive number in decimal digits and nothing else.
-fn parse_id(text: &str) -> Option<i64> {
+pub(super) fn parse_id(text: &str) -> Option<i64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|&id| digits && id > 0)
 }

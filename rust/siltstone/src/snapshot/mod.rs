@@ -1,15 +1,21 @@
 //! Snapshots, tags as snapshots, hints: their JSON and the directory that lists them.
 //!
-//! Source: format chapters 1.5, 1.6 and 3; `Snapshot`, `SnapshotManager`.
+//! Source: format chapters 1.5, 1.6, 3 and 10; `Snapshot`, `SnapshotManager`, `TagManager`, `ChangelogManager`.
 
+mod branch;
+mod changelog;
+mod consumer;
 mod json;
 mod manager;
 mod model;
 mod tag;
 
+pub use branch::{BranchManager, is_main};
+pub use changelog::ChangelogManager;
+pub use consumer::{Consumer, ConsumerManager};
 pub use manager::SnapshotManager;
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot};
-pub use tag::TagManager;
+pub use tag::{Tag, TagManager, check_name, exists_already};
 
 #[cfg(test)]
 mod tests;

@@ -165,3 +165,35 @@ fn tags_are_read_by_name_and_listed_by_snapshot() {
     assert_eq!((missing.kind(), missing.hint_text()), (ErrorKind::TagNotFound, Some("did you mean 'a'?")));
     assert_eq!(tags.get("../snapshot/snapshot-1").expect_err("no path").kind(), ErrorKind::TagNotFound);
 }
+
+#[test]
+fn a_tag_without_retention_is_the_snapshots_json_and_with_one_has_javas_two_keys() {
+    let snapshot = snapshot(5);
+    let at = chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
+    let now = at.and_hms_nano_opt(1, 40, 25, 885_450_933).unwrap();
+    let plain = super::Tag::new(snapshot.clone(), None, now);
+    assert_eq!((plain.to_json().unwrap(), plain.create_time), (snapshot.to_json().unwrap(), None));
+    let kept = super::Tag::new(snapshot, Some(std::time::Duration::from_secs(93_600)), now);
+    let text = kept.to_json().unwrap();
+    assert!(text.ends_with(
+        ",\n  \"tagCreateTime\" : [ 2026, 11, 21, 1, 40, 25, 885450933 ],\n  \"tagTimeRetained\" : 93600.000000000\n}"
+    ));
+    assert_eq!(super::Tag::from_json("t", text.as_bytes()).unwrap(), kept);
+    let iso = text
+        .replace("93600.000000000", "\"PT26H\"")
+        .replace("[ 2026, 11, 21, 1, 40, 25, 885450933 ]", "\"2026-11-21T01:40\"");
+    let read = super::Tag::from_json("t", iso.as_bytes()).unwrap();
+    assert_eq!((read.create_time, read.time_retained), (at.and_hms_opt(1, 40, 0), kept.time_retained));
+    let garbage = text.replace("93600.000000000", "-1");
+    assert_eq!(super::Tag::from_json("t", garbage.as_bytes()).unwrap_err().kind(), ErrorKind::CorruptFile);
+}
+
+#[test]
+fn names_of_tags_and_branches_are_one_path_segment() {
+    for name in ["", "  ", "a/b", "a\\b", "a\nb", "a\0", ".", "..", &"x".repeat(300)] {
+        assert_eq!(super::check_name("tag", name).unwrap_err().kind(), ErrorKind::InvalidArgument, "{name:?}");
+    }
+    for name in ["v1", "2024-05-01", "my tag", "日本", "20240501 12"] {
+        super::check_name("tag", name).unwrap();
+    }
+}

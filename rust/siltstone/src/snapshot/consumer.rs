@@ -1,0 +1,93 @@
+//! The `consumer/` directory: how far stream readers have come. Snapshots from `nextSnapshot` on are kept for them.
+//!
+//! `consumer-<id>` is `{ "nextSnapshot" : 5 }` in Jackson's pretty form, overwritten as the reader goes on.
+//!
+//! Source: format chapter 10.3; `Consumer`, `ConsumerManager`.
+
+use serde_json::Value;
+
+use super::check_name;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    fs::FileIoRef,
+};
+
+const PREFIX: &str = "consumer-";
+
+/// One stream reader's progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consumer {
+    /// Its id.
+    pub id: String,
+    /// The snapshot that it reads next.
+    pub next_snapshot: i64,
+    /// When its file was last written, epoch milliseconds.
+    pub modified_millis: i64,
+}
+
+/// Consumers of a table, or of a branch.
+#[derive(Clone, Debug)]
+pub struct ConsumerManager {
+    fs: FileIoRef,
+    directory: String,
+}
+
+impl ConsumerManager {
+    /// Consumers below `branch_root` (`path::branch_root`).
+    pub fn new(fs: FileIoRef, branch_root: &str) -> Self {
+        Self { fs, directory: format!("{}/consumer", branch_root.trim_end_matches('/')) }
+    }
+
+    /// Path of `consumer-<id>`.
+    pub fn path(&self, id: &str) -> String {
+        format!("{}/{PREFIX}{id}", self.directory)
+    }
+
+    /// All consumers, by id. A file that is not a consumer's JSON is an error: its snapshots must not be lost.
+    pub fn list(&self) -> Result<Vec<Consumer>> {
+        let mut found = Vec::new();
+        for file in self.fs.list(&self.directory)? {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let Some(id) = name.strip_prefix(PREFIX).filter(|_| !file.is_dir) else { continue };
+            if let Some(next_snapshot) = self.next_snapshot(id)? {
+                found.push(Consumer { id: id.to_owned(), next_snapshot, modified_millis: file.modified_millis });
+            }
+        }
+        found.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(found)
+    }
+
+    /// The snapshot that a consumer reads next; `None` when it does not exist.
+    pub fn next_snapshot(&self, id: &str) -> Result<Option<i64>> {
+        let path = self.path(id);
+        let bytes = match self.fs.read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let parsed: Option<Value> = serde_json::from_slice(&bytes).ok();
+        let next = parsed.as_ref().and_then(|v| v.get("nextSnapshot")).and_then(Value::as_i64);
+        next.map(Some).ok_or_else(|| {
+            Error::corrupt(path, 0, "a consumer as JSON", String::from_utf8_lossy(&bytes))
+                .hint("delete the consumer if nobody reads with it any more")
+        })
+    }
+
+    /// The smallest `nextSnapshot` of all consumers.
+    pub fn min_next_snapshot(&self) -> Result<Option<i64>> {
+        Ok(self.list()?.into_iter().map(|consumer| consumer.next_snapshot).min())
+    }
+
+    /// Sets a consumer to the snapshot it reads next; made when it does not exist.
+    pub fn reset(&self, id: &str, next_snapshot: i64) -> Result<()> {
+        check_name("consumer", id)?;
+        self.fs.create_dir(&self.directory)?;
+        self.fs.overwrite(&self.path(id), format!("{{\n  \"nextSnapshot\" : {next_snapshot}\n}}").as_bytes())
+    }
+
+    /// Deletes a consumer; fine when absent.
+    pub fn delete(&self, id: &str) -> Result<()> {
+        check_name("consumer", id)?;
+        self.fs.delete(&self.path(id))
+    }
+}
