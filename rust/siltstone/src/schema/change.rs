@@ -186,7 +186,8 @@ fn check_changeable(old: &TableSchema, key: &str, value: Option<&str>, has_snaps
         return fixed(format!("'{key}' cannot change any more, the table has snapshots"), "create another table");
     }
     let options = CoreOptions::parse(&old.options)?;
-    let becomes = |flag: bool| value.is_some_and(|text| parse_bool(text).is_ok_and(|b| b == flag));
+    // an option that is removed is false
+    let becomes = |flag: bool| value.map_or(Ok(false), parse_bool).is_ok_and(|b| b == flag);
     match name {
         "bucket" => check_bucket_change(options.bucket, value),
         "deletion-vectors.enabled" => {

@@ -5,8 +5,18 @@ use super::new_table::{number_column, number_nested};
 use super::validate::no_such_column;
 use super::{ColumnPosition, SchemaChange, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{parse_bool, parse_list};
+use crate::options::{parse_bool, parse_list, sequence_groups};
 use crate::types::{DataField, DataType, TypeKind};
+
+/// Options whose value is a list of columns.
+const COLUMN_OPTIONS: [&str; 6] = [
+    "bucket-key",
+    "sequence.field",
+    "rowkind.field",
+    "record-level.time-field",
+    "partial-update.remove-record-on-sequence-group",
+    "changelog-producer.row-deduplicate-ignore-fields",
+];
 
 pub(super) fn apply(old: &TableSchema, new: &mut TableSchema, change: &SchemaChange) -> Result<()> {
     match change {
@@ -97,7 +107,7 @@ fn rename_in_options(new: &mut TableSchema, name: &str, new_name: &str) {
         let parts = parse_list(text).into_iter().map(|part| if part == name { new_name.to_owned() } else { part });
         parts.collect::<Vec<_>>().join(",")
     };
-    for option in ["bucket-key", "sequence.field", "rowkind.field", "record-level.time-field"] {
+    for option in COLUMN_OPTIONS {
         if let Some(value) = new.options.get_mut(option) {
             *value = renamed(value);
         }
@@ -142,7 +152,12 @@ fn drop_column(new: &mut TableSchema, path: &[String]) -> Result<()> {
 }
 
 fn check_unused(new: &TableSchema, name: &str) -> Result<()> {
-    for option in ["bucket-key", "sequence.field", "rowkind.field", "record-level.time-field"] {
+    if let Some(group) = sequence_groups(&new.options).into_iter().find(|group| group.has(name)) {
+        let message = format!("the column '{name}' cannot be dropped: '{}' uses it", group.option);
+        let hint = "take it out of the sequence group first";
+        return Err(forbidden(message).with("column", name).with("option", &group.option).hint(hint));
+    }
+    for option in COLUMN_OPTIONS {
         if new.options.get(option).is_some_and(|value| parse_list(value).iter().any(|column| column == name)) {
             let message = format!("the column '{name}' cannot be dropped: '{option}' uses it");
             return Err(forbidden(message).with("column", name).with("option", option));

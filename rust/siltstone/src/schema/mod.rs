@@ -11,6 +11,7 @@ mod manager;
 mod model;
 mod new_table;
 mod validate;
+mod validate_merge;
 mod validate_options;
 
 pub use change::{ColumnPosition, SchemaChange, check_dynamic_options};

@@ -1,7 +1,7 @@
 //! Rules about options and their combinations (semantics b.8; `SchemaValidation`).
 
-use super::TableSchema;
 use super::validate::{illegal, no_such_column};
+use super::{TableSchema, validate_merge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool};
@@ -24,6 +24,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_sequence(schema, options)?;
     check_row_kind(schema, options)?;
     check_engine(options)?;
+    validate_merge::check(schema, options)?;
     check_changelog(schema, options)?;
     check_deletion_vectors(options)?;
     check_numbers(options)?;
@@ -31,7 +32,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_default_values(schema)
 }
 
-fn forbidden(option: &str, message: impl Into<String>) -> Error {
+pub(super) fn forbidden(option: &str, message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOption, message).with("option", option)
 }
 
