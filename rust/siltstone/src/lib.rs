@@ -11,6 +11,7 @@ pub mod codec;
 pub mod env;
 mod threads;
 // model
+pub mod aggregate;
 pub mod cast;
 pub mod options;
 pub mod predicate;

@@ -12,7 +12,6 @@
 //! group of runs whose key ranges overlap, a *unit* is what one compaction takes and to which level.
 //! Source: semantics part a and b.1 to b.3; `org.apache.paimon.mergetree`.
 
-pub mod aggregate;
 mod buffer;
 pub mod compact;
 mod interval;

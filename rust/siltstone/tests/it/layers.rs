@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     // model
     &["types"],
     &["options", "row"],
-    &["cast"],
+    &["cast", "aggregate"],
     &["predicate"],
     // storage
     &["fs"],

@@ -1,0 +1,47 @@
+//! `first_non_null_value`, of old `first_not_null_value`: the first value that is not null (semantics b.7).
+//!
+//! **As in Java**, a null that comes out of order after a value was seen replaces it.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+
+use super::{
+    AggregateFunction, FieldOptions,
+    pick::{Pick, Picking, Place},
+};
+use crate::{
+    Result,
+    types::{DataField, DataType},
+};
+
+/// All types.
+pub(super) fn accepts(_: &DataType) -> bool {
+    true
+}
+
+pub(super) fn new(_: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
+    Ok(Arc::new(Picking(FirstNonNullValue)))
+}
+
+#[derive(Debug)]
+struct FirstNonNullValue;
+
+impl Pick for FirstNonNullValue {
+    type Values<'a> = ();
+    type State = bool;
+
+    const NAME: &'static str = "first_non_null_value";
+
+    fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
+        Ok(())
+    }
+
+    fn agg((): &(), seen: &mut bool, acc: Place, input: Place) -> Place {
+        if *seen || input.is_none() {
+            return acc;
+        }
+        *seen = true;
+        input
+    }
+}

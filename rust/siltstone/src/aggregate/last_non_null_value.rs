@@ -1,0 +1,46 @@
+//! `last_non_null_value`: the newest value that is not null; the retract of a value leaves null (semantics b.7).
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+
+use super::{
+    AggregateFunction, FieldOptions,
+    pick::{Pick, Picking, Place},
+};
+use crate::{
+    Result,
+    types::{DataField, DataType},
+};
+
+/// All types.
+pub(super) fn accepts(_: &DataType) -> bool {
+    true
+}
+
+pub(super) fn new(_: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
+    Ok(Arc::new(Picking(LastNonNullValue)))
+}
+
+#[derive(Debug)]
+struct LastNonNullValue;
+
+impl Pick for LastNonNullValue {
+    type Values<'a> = ();
+    type State = ();
+
+    const NAME: &'static str = "last_non_null_value";
+    const RETRACTS: bool = true;
+
+    fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
+        Ok(())
+    }
+
+    fn agg((): &(), (): &mut (), acc: Place, input: Place) -> Place {
+        input.or(acc)
+    }
+
+    fn retract(acc: Place, input: Place) -> Result<Place> {
+        Ok(if input.is_some() { None } else { acc })
+    }
+}

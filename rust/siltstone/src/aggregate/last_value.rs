@@ -1,0 +1,46 @@
+//! `last_value`: the newest value, null included; a retract leaves null (semantics b.7).
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+
+use super::{
+    AggregateFunction, FieldOptions,
+    pick::{Pick, Picking, Place},
+};
+use crate::{
+    Result,
+    types::{DataField, DataType},
+};
+
+/// All types.
+pub(super) fn accepts(_: &DataType) -> bool {
+    true
+}
+
+pub(super) fn new(_: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
+    Ok(Arc::new(Picking(LastValue)))
+}
+
+#[derive(Debug)]
+struct LastValue;
+
+impl Pick for LastValue {
+    type Values<'a> = ();
+    type State = ();
+
+    const NAME: &'static str = "last_value";
+    const RETRACTS: bool = true;
+
+    fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
+        Ok(())
+    }
+
+    fn agg((): &(), (): &mut (), _: Place, input: Place) -> Place {
+        input
+    }
+
+    fn retract(_: Place, _: Place) -> Result<Place> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,124 @@
+//! Aggregate functions: one file each, and one line each in [`registry`].
+//!
+//! A merge engine decides, record by record, what happens to a column ([`Step`]); a function turns the records of many
+//! keys into one column of results, so that it can work on whole Arrow arrays.
+//!
+//! ```text
+//! picking functions    last_value, max, ...   the result is one of the inputs: [`pick`] finds it, one gather copies
+//! computing functions  sum, product           [`arithmetic`] over typed slices
+//! the others           listagg, collect, ...  [`fold`], one value at a time
+//! ```
+//! Source: semantics b.7; `org.apache.paimon.mergetree.compact.aggregate`.
+
+mod error;
+mod first_non_null_value;
+mod first_value;
+pub mod fold;
+mod ignore_retract;
+mod last_non_null_value;
+mod last_value;
+mod options;
+pub(crate) mod pick;
+mod primary_key;
+mod registry;
+
+use std::fmt;
+
+use arrow_array::ArrayRef;
+
+pub use error::{AggregateError, Aggregated};
+pub use options::{DEFAULT_FUNCTION, FieldOptions, NullKeyStrategy};
+pub use registry::{aggregate_function, function_names};
+
+/// What a record does to the accumulated value of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Step {
+    /// Nothing.
+    Skip,
+    /// The accumulated value becomes the record's value, null included; states beside the value stay.
+    Set,
+    /// The accumulated value becomes null.
+    Clear,
+    /// `agg(acc, input)`.
+    Add,
+    /// The record came out of order: `aggReversed(acc, input)`, which is `agg(input, acc)` unless the function says otherwise.
+    AddReversed,
+    /// `retract(acc, input)`.
+    Retract,
+}
+
+/// The records of one column, grouped by key; accumulated values start as null.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnGroups<'a> {
+    /// The column in each source batch, all of one Arrow type.
+    pub arrays: &'a [ArrayRef],
+    /// All records of all groups as (source, row), inside a group in merge order.
+    pub rows: &'a [(usize, usize)],
+    /// Group `g` is `rows[ends[g - 1]..ends[g]]`, the first one starting at 0.
+    pub ends: &'a [usize],
+    /// What each record does; `None`: all are [`Step::Add`].
+    pub steps: Option<&'a [Step]>,
+    /// The only record of a group of one is [`Step::Set`], whatever `steps` says: it passes through.
+    pub pass_single: bool,
+}
+
+impl ColumnGroups<'_> {
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no group.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Goes through all records: `start` makes the state of a group, `step` changes it for each record that does
+    /// something (never called with [`Step::Skip`]), `finish` takes it. An error of `step` or `finish` names its group.
+    #[inline]
+    pub fn walk<A>(
+        &self,
+        start: impl Fn() -> A,
+        mut step: impl FnMut(&mut A, Step, (usize, usize)) -> crate::Result<()>,
+        mut finish: impl FnMut(A) -> crate::Result<()>,
+    ) -> Result<(), AggregateError> {
+        let mut from = 0;
+        for (group, &end) in self.ends.iter().enumerate() {
+            let named = |error| AggregateError { group: Some(group), error };
+            let rows = self.rows.get(from..end).unwrap_or_default();
+            let mut state = start();
+            match (self.steps.and_then(|steps| steps.get(from..end)), rows) {
+                (_, [one]) if self.pass_single => step(&mut state, Step::Set, *one).map_err(named)?,
+                (None, rows) => {
+                    for &row in rows {
+                        step(&mut state, Step::Add, row).map_err(named)?;
+                    }
+                }
+                (Some(steps), rows) => {
+                    for (&row, &what) in rows.iter().zip(steps).filter(|(_, what)| **what != Step::Skip) {
+                        step(&mut state, what, row).map_err(named)?;
+                    }
+                }
+            }
+            finish(state).map_err(named)?;
+            from = end;
+        }
+        Ok(())
+    }
+}
+
+/// An aggregate function of one column.
+pub trait AggregateFunction: Send + Sync + fmt::Debug {
+    /// Its name in the option `fields.<f>.aggregate-function`.
+    fn name(&self) -> &'static str;
+
+    /// Whether it takes [`Step::Retract`]; the engine refuses the step for functions that do not.
+    fn retracts(&self) -> bool {
+        false
+    }
+
+    /// One value for each group, of the arrays' type. An error names the group; the engine adds table, column, key
+    /// and function.
+    fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated;
+}

@@ -1,0 +1,112 @@
+//! Functions whose result is one of the inputs, or null.
+//!
+//! A [`Pick`] sees where values are, not what they are: `None` is a null, `Some((source, row))` a value. What it
+//! picked is copied once, by one gather of all groups.
+
+use std::fmt;
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_buffer::NullBuffer;
+use arrow_select::interleave::interleave;
+
+use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract};
+use crate::{Error, ErrorKind, Result};
+
+/// A value of a column as (source, row), or null.
+pub(super) type Place = Option<(usize, usize)>;
+
+/// A function that picks.
+pub(super) trait Pick: Send + Sync + fmt::Debug {
+    /// What it knows of the columns' values.
+    type Values<'a>;
+    /// What it remembers of a group beside the accumulated value.
+    type State: Default;
+
+    /// Its name in options.
+    const NAME: &'static str;
+    /// Whether [`Pick::retract`] is written.
+    const RETRACTS: bool = false;
+
+    /// Prepares the values of a column.
+    fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>>;
+
+    /// `agg(acc, input)`
+    fn agg(values: &Self::Values<'_>, state: &mut Self::State, acc: Place, input: Place) -> Place;
+
+    /// `retract(acc, input)`
+    fn retract(_acc: Place, _input: Place) -> Result<Place> {
+        Err(no_retract(Self::NAME))
+    }
+}
+
+/// A [`Pick`] as an aggregate function.
+#[derive(Debug)]
+pub(super) struct Picking<P>(pub(super) P);
+
+impl<P: Pick> AggregateFunction for Picking<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn retracts(&self) -> bool {
+        P::RETRACTS
+    }
+
+    fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {
+        let values = self.0.values(groups.arrays)?;
+        let nulls = Nulls::new(groups.arrays);
+        let mut picked = Vec::with_capacity(groups.len());
+        let null = (groups.arrays.len(), 0);
+        groups.walk(
+            || (None, P::State::default()),
+            |(acc, state), step, at| {
+                *acc = match step {
+                    Step::Skip => *acc,
+                    // a null that was set is a null
+                    Step::Set => nulls.place(at),
+                    Step::Clear => None,
+                    Step::Add => P::agg(&values, state, *acc, nulls.place(at)),
+                    Step::AddReversed => P::agg(&values, state, nulls.place(at), *acc),
+                    Step::Retract => P::retract(*acc, nulls.place(at))?,
+                };
+                Ok(())
+            },
+            |(acc, _)| {
+                picked.push(acc.unwrap_or(null));
+                Ok(())
+            },
+        )?;
+        Ok(gather(groups.arrays, &picked)?)
+    }
+}
+
+/// The rows at these places of the arrays; a source number behind the last array is null.
+pub(crate) fn gather(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
+    let first = arrays.first().ok_or_else(|| Error::new(ErrorKind::Internal, "records of no batch"))?;
+    let mut sources: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    let null;
+    if places.iter().any(|(source, _)| *source == arrays.len()) {
+        null = new_null_array(first.data_type(), 1);
+        sources.push(null.as_ref());
+    }
+    Ok(interleave(&sources, places)?)
+}
+
+/// Where nulls are; sources without any are not asked.
+struct Nulls<'a>(Option<Vec<Option<&'a NullBuffer>>>);
+
+impl<'a> Nulls<'a> {
+    fn new(arrays: &'a [ArrayRef]) -> Self {
+        let any = arrays.iter().any(|array| array.null_count() > 0);
+        Self(any.then(|| arrays.iter().map(|array| array.nulls()).collect()))
+    }
+
+    #[inline]
+    fn place(&self, (source, row): (usize, usize)) -> Place {
+        let valid = match &self.0 {
+            None => true,
+            Some(nulls) => nulls.get(source).is_none_or(|n| n.is_none_or(|n| n.is_valid(row))),
+        };
+        valid.then_some((source, row))
+    }
+}
