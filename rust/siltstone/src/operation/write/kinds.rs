@@ -3,7 +3,7 @@
 use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch, cast::AsArray};
 use arrow_select::filter::{filter, filter_record_batch};
 
-use super::RowKinds;
+use super::{RowKinds, retracts::Refusal};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::CoreOptions,
@@ -18,6 +18,7 @@ pub(super) struct KindRules {
     ignore_delete: bool,
     ignore_update_before: bool,
     append_only: bool,
+    refusal: Option<Refusal>,
 }
 
 impl KindRules {
@@ -34,6 +35,7 @@ impl KindRules {
             ignore_delete: options.ignore_delete,
             ignore_update_before: options.ignore_update_before,
             append_only: schema.primary_keys.is_empty(),
+            refusal: Refusal::of(schema, options),
         })
     }
 
@@ -46,6 +48,9 @@ impl KindRules {
         let (rows, kinds) = self.filter(rows, kinds)?;
         if self.append_only {
             only_additions(&kinds)?;
+        }
+        if let Some(refusal) = &self.refusal {
+            refusal.check(&rows, &kinds)?;
         }
         Ok((rows, kinds))
     }

@@ -3,13 +3,14 @@
 //!
 //! ```text
 //!   batch ─ input (names, types, nulls, lengths, defaults) ─ kinds (+I -U +U -D, filters)
-//!         ─ route (partition, bucket) ─▶ one BucketWriter each ─ prepare_commit ─▶ CommitMessage
+//!         ─ counted (function count) ─ route (partition, bucket) ─▶ one BucketWriter each ─ prepare_commit ─▶ CommitMessage
 //! ```
 //!
 //! Source: semantics a.2 to a.4, a.10, a.11, b.1; `TableWriteImpl`, `AbstractFileStoreWrite`.
 
 mod bucket;
 mod convert;
+mod counted;
 mod decimal;
 mod input;
 mod kinds;
@@ -18,6 +19,7 @@ mod lifecycle;
 mod nested;
 mod options;
 mod restore;
+mod retracts;
 mod route;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ use rayon::prelude::*;
 pub use self::options::{RowKinds, WriteOptions};
 use self::{
     bucket::BucketWriter,
+    counted::Counted,
     input::Input,
     kinds::KindRules,
     route::{Portion, Router},
@@ -56,6 +59,7 @@ pub struct TableWrite {
     ctx: TableContext,
     input: Input,
     kinds: KindRules,
+    counted: Counted,
     router: Router,
     options: WriteOptions,
     budget: usize,
@@ -77,6 +81,7 @@ impl TableWrite {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema)?,
             kinds: KindRules::new(&ctx.schema, &ctx.options)?,
+            counted: Counted::new(&ctx.schema, &ctx.options),
             router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             threads,
@@ -96,6 +101,7 @@ impl TableWrite {
         self.usable()?;
         let rows = self.input.normalize(batch).map_err(|e| e.with("table", &self.ctx.name))?;
         let (rows, kinds) = self.kinds.apply(rows, kinds).map_err(|e| e.with("table", &self.ctx.name))?;
+        let rows = self.counted.apply(rows)?;
         let step = self.chunk_rows(&rows);
         let mut start = 0;
         while start < rows.num_rows() {

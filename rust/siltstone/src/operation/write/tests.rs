@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
-use super::{RowKinds, convert::convert, input::Input, kinds::KindRules, route::Router};
+use super::{RowKinds, convert::convert, counted::Counted, input::Input, kinds::KindRules, route::Router};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, bucket_of},
@@ -302,6 +302,52 @@ fn append_tables_take_no_retractions_unless_they_are_ignored() {
     assert!(strict.apply(names(vec![None]), Some(&RowKinds::All(RowKind::Insert))).is_ok());
     let lenient = KindRules::new(&schema, &options(&[("ignore-delete", "true")])).unwrap();
     assert_eq!(lenient.apply(names(vec![None]), Some(&deletes)).unwrap().0.num_rows(), 0);
+}
+
+#[test]
+fn an_engine_that_cannot_delete_refuses_deletes_before_they_are_written() {
+    let refused = |engine: &str, more: &[(&str, &str)], kind: RowKind| {
+        let mut set = vec![("merge-engine", engine)];
+        set.extend(more);
+        let rules = KindRules::new(&schema(), &options(&set)).unwrap();
+        rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind))).map(|(rows, _)| rows.num_rows())
+    };
+    for engine in ["partial-update", "first-row"] {
+        for kind in [RowKind::UpdateBefore, RowKind::Delete] {
+            let error = refused(engine, &[], kind).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
+            assert_eq!(
+                (error.context_value("option"), error.context_value("key")),
+                (Some("merge-engine"), Some("id=0"))
+            );
+            assert!(error.hint_text().is_some_and(|hint| hint.contains("ignore-delete")));
+            assert_eq!(refused(engine, &[("ignore-delete", "true")], kind).unwrap(), 0);
+        }
+        assert_eq!(refused(engine, &[], RowKind::UpdateAfter).unwrap(), 2);
+    }
+    for option in [("partial-update.remove-record-on-delete", "true"), ("fields.name.sequence-group", "name")] {
+        assert_eq!(refused("partial-update", &[option], RowKind::Delete).unwrap(), 2);
+    }
+    assert_eq!(refused("deduplicate", &[], RowKind::Delete).unwrap(), 2);
+}
+
+#[test]
+fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
+    let mut schema = schema();
+    schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
+    let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
+    let rows = Input::new(&schema).unwrap().normalize(&rows).unwrap();
+    let count = |set: &[(&str, &str)]| {
+        let rows = Counted::new(&schema, &options(set)).apply(rows.clone()).unwrap();
+        assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");
+        let at = rows.num_columns() - 1;
+        rows.column(at).as_primitive::<Int64Type>().iter().collect::<Vec<_>>()
+    };
+    let aggregation = ("merge-engine", "aggregation");
+    assert_eq!(count(&[aggregation, ("fields.n.aggregate-function", "count")]), [Some(1), Some(0)]);
+    assert_eq!(count(&[aggregation, ("fields.default-aggregate-function", "count")]), [Some(1), Some(0)]);
+    assert_eq!(count(&[aggregation]), [Some(700), None]);
+    assert_eq!(count(&[("fields.n.aggregate-function", "count")]), [Some(700), None], "deduplicate has no functions");
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! Columns with the function `count`: a row counts as 1, or as 0 when its value is null.
+//!
+//! Java up to 0.8 counted while it merged, so that a merge of merged rows counted them once more. Here a row becomes
+//! its count before it enters the write buffer, and from there on counts are added up (MERGE-23).
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
+
+use crate::{
+    error::Result,
+    options::{CoreOptions, MergeEngine, aggregate_function, sequence_groups},
+    schema::TableSchema,
+    types::TypeKind,
+};
+
+/// Positions of the columns that are counted.
+pub(super) struct Counted {
+    columns: Vec<usize>,
+}
+
+impl Counted {
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Self {
+        let groups = sequence_groups(&options.raw);
+        let ordering = |name: &String| match options.merge_engine {
+            MergeEngine::PartialUpdate => groups.iter().any(|group| group.sequence.contains(name)),
+            _ => options.sequence_fields.contains(name),
+        };
+        let engine = matches!(options.merge_engine, MergeEngine::PartialUpdate | MergeEngine::Aggregation);
+        let counts = |name: &String| {
+            !schema.primary_keys.contains(name)
+                && !ordering(name)
+                && aggregate_function(&options.raw, name) == Some("count")
+        };
+        let counted = |(at, field): (usize, &crate::types::DataField)| {
+            let whole = matches!(field.data_type.kind, TypeKind::Int | TypeKind::BigInt);
+            (whole && counts(&field.name)).then_some(at)
+        };
+        let columns = schema.fields.iter().enumerate().filter(|_| engine && schema.has_primary_key());
+        Self { columns: columns.filter_map(counted).collect() }
+    }
+
+    /// The rows with 1 or 0 in the columns that are counted.
+    pub(super) fn apply(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        if self.columns.is_empty() {
+            return Ok(rows);
+        }
+        let (schema, mut columns, _) = rows.into_parts();
+        for at in &self.columns {
+            if let Some(column) = columns.get_mut(*at) {
+                *column = ones(column);
+            }
+        }
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+}
+
+/// 1 for a value, 0 for null; INT or BIGINT as the column is.
+fn ones(column: &ArrayRef) -> ArrayRef {
+    let rows = 0..column.len();
+    match column.data_type() {
+        arrow_schema::DataType::Int32 => {
+            Arc::new(Int32Array::from_iter_values(rows.map(|row| i32::from(column.is_valid(row)))))
+        }
+        _ => Arc::new(Int64Array::from_iter_values(rows.map(|row| i64::from(column.is_valid(row))))),
+    }
+}
