@@ -32,13 +32,6 @@ pub fn sequence_groups(options: &BTreeMap<String, String>) -> Vec<SequenceGroup>
     options.iter().filter_map(group).collect()
 }
 
-/// The function that options give a column: its own, else `fields.default-aggregate-function`.
-/// Keys and sequence fields have functions of their own, whatever the options say.
-pub fn aggregate_function<'a>(options: &'a BTreeMap<String, String>, column: &str) -> Option<&'a str> {
-    let own = options.get(&format!("fields.{column}.aggregate-function"));
-    own.or_else(|| options.get("fields.default-aggregate-function")).map(|name| name.trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,16 +50,5 @@ mod tests {
             [("g_1".to_owned(), "a|b".to_owned()), ("g_2|g_3".to_owned(), "c".to_owned())]
         );
         assert!(groups.iter().any(|g| g.has("g_3")) && !groups.iter().any(|g| g.has("d")));
-    }
-
-    #[test]
-    fn a_columns_own_function_goes_before_the_default() {
-        let options = BTreeMap::from([
-            ("fields.a.aggregate-function".to_owned(), "sum".to_owned()),
-            ("fields.default-aggregate-function".to_owned(), "max".to_owned()),
-        ]);
-        assert_eq!(aggregate_function(&options, "a"), Some("sum"));
-        assert_eq!(aggregate_function(&options, "b"), Some("max"));
-        assert_eq!(aggregate_function(&BTreeMap::new(), "b"), None);
     }
 }

@@ -12,7 +12,7 @@ mod values;
 
 pub use self::audit::{check_known, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
-pub use self::merging::{SequenceGroup, aggregate_function, sequence_groups};
+pub use self::merging::{SequenceGroup, sequence_groups};
 pub use self::values::{
     BucketFunctionType, ChangelogProducer, MergeEngine, ScanMode, SortOrder, parse_bool, parse_duration,
     parse_level_map, parse_list, parse_size,

@@ -1,15 +1,15 @@
 //! Rules about merge engines: sequence groups, functions of columns, and options that exclude each other
 //! (semantics b.4 and b.5; `PartialUpdateMergeFunction.Factory`, `FieldAggregatorFactory`).
 //!
-//! Which functions exist and which types they take is checked where the functions are (`merge_tree`).
+//! Which functions exist and which types and options they take is checked where the functions are (`aggregate`).
 
 use super::TableSchema;
 use super::validate::no_such_column;
 use super::validate_options::forbidden;
+use crate::aggregate::{FieldOptions, aggregate_function};
 use crate::error::Result;
-use crate::options::{
-    CoreOptions, MergeEngine, SequenceGroup, aggregate_function, parse_bool, parse_list, sequence_groups,
-};
+use crate::options::{CoreOptions, MergeEngine, SequenceGroup, parse_bool, parse_list, sequence_groups};
+use crate::types::DataField;
 
 const ON_DELETE: &str = "partial-update.remove-record-on-delete";
 const ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
@@ -27,11 +27,33 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             groups.iter().try_for_each(|group| check_group(schema, group))?;
             check_apart(&groups)?;
             check_removal(schema, options, &groups)?;
-            check_functions(schema, options, &groups)
+            check_grouped_functions(schema, &groups)
         }
-        MergeEngine::Aggregation if is_true(options, AGGREGATION_ON_DELETE) => check_ignore_retract(schema),
-        _ => Ok(()),
+        MergeEngine::Aggregation => {
+            if is_true(options, AGGREGATION_ON_DELETE) {
+                check_ignore_retract(schema)?;
+            }
+            let sequence = &options.sequence_fields;
+            let aggregated = |f: &&DataField| !schema.primary_keys.contains(&f.name) && !sequence.contains(&f.name);
+            schema.fields.iter().filter(aggregated).try_for_each(|field| check_function(schema, field).map(drop))
+        }
+        MergeEngine::Deduplicate | MergeEngine::FirstRow => Ok(()),
     }
+}
+
+/// The function that the options give a column, if they give one, exists and takes the column's type.
+fn check_function(schema: &TableSchema, field: &DataField) -> Result<Option<FieldOptions>> {
+    let options = FieldOptions::of(&schema.options, &field.name)?;
+    let Some(name) = &options.function else { return Ok(None) };
+    aggregate_function(name, field, &options)?;
+    if name == "count" {
+        tracing::warn!(
+            column = field.name,
+            "Java Paimon from 0.9 on cannot open a table with the function 'count'; use 'sum' over a column of ones \
+             if Java shall read this table"
+        );
+    }
+    Ok(Some(options))
 }
 
 fn is_true(options: &CoreOptions, key: &str) -> bool {
@@ -116,24 +138,22 @@ fn check_removal(schema: &TableSchema, options: &CoreOptions, groups: &[Sequence
     Ok(())
 }
 
-/// Columns outside groups have no order of their own to aggregate in.
-fn check_functions(schema: &TableSchema, options: &CoreOptions, groups: &[SequenceGroup]) -> Result<()> {
-    let apart = |name: &String| schema.primary_keys.contains(name) || groups.iter().any(|g| g.has(name));
-    for field in schema.fields.iter().filter(|field| !apart(&field.name)) {
-        match aggregate_function(&options.raw, &field.name) {
-            None | Some(UNGROUPED) => {}
-            Some(function) => {
-                let own = format!("fields.{}.aggregate-function", field.name);
-                let option = if options.raw.contains_key(&own) { &own } else { "fields.default-aggregate-function" };
-                let message = format!(
-                    "under 'merge-engine' = 'partial-update' the function '{function}' needs a sequence group, and \
-                     '{}' is in none",
-                    field.name
-                );
-                let hint = format!("put '{}' into 'fields.<sequence field>.sequence-group'", field.name);
-                return Err(forbidden(option, message).with("column", &field.name).hint(hint));
-            }
+/// Columns outside groups have no order of their own to aggregate in; sequence fields are not aggregated.
+fn check_grouped_functions(schema: &TableSchema, groups: &[SequenceGroup]) -> Result<()> {
+    let ordering = |name: &String| groups.iter().any(|group| group.sequence.contains(name));
+    for field in schema.fields.iter().filter(|f| !schema.primary_keys.contains(&f.name) && !ordering(&f.name)) {
+        let Some(options) = check_function(schema, field)? else { continue };
+        let function = options.function.as_deref().unwrap_or_default();
+        if function == UNGROUPED || groups.iter().any(|group| group.has(&field.name)) {
+            continue;
         }
+        let message = format!(
+            "under 'merge-engine' = 'partial-update' the function '{function}' needs a sequence group, and '{}' is in \
+             none",
+            field.name
+        );
+        let hint = format!("put '{}' into 'fields.<sequence field>.sequence-group'", field.name);
+        return Err(forbidden(&options.function_option, message).with("column", &field.name).hint(hint));
     }
     Ok(())
 }
@@ -237,14 +257,28 @@ mod tests {
 
     #[test]
     fn a_partial_update_column_is_aggregated_inside_a_group() {
-        let function = ("fields.a.aggregate-function", "sum");
+        let function = ("fields.a.aggregate-function", "last_value");
         let error = refused("partial-update", &[function], function.0);
         assert_eq!(error.context_value("column"), Some("a"));
         validated("partial-update", &[function, ("fields.g.sequence-group", "a")]).unwrap();
         validated("partial-update", &[("fields.a.aggregate-function", "last_non_null_value")]).unwrap();
-        let default = ("fields.default-aggregate-function", "max");
+        let default = ("fields.default-aggregate-function", "first_value");
         refused("partial-update", &[default, ("fields.g.sequence-group", "a")], default.0);
         validated("partial-update", &[default, ("fields.g.sequence-group", "a,b,c,h,i,m")]).unwrap();
+    }
+
+    #[test]
+    fn a_function_exists_and_takes_the_type_of_its_column() {
+        for engine in ["aggregation", "partial-update"] {
+            let group = ("fields.g.sequence-group", "a,b,m");
+            let error =
+                refused(engine, &[group, ("fields.a.aggregate-function", "summ")], "fields.a.aggregate-function");
+            assert_eq!(error.context_value("column"), Some("a"));
+        }
+        let default = ("fields.default-aggregate-function", "medain");
+        refused("aggregation", &[default], default.0);
+        validated("deduplicate", &[default]).unwrap();
+        validated("aggregation", &[("fields.k.aggregate-function", "none at all")]).unwrap();
     }
 
     #[test]

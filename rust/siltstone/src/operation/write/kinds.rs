@@ -35,7 +35,7 @@ impl KindRules {
             ignore_delete: options.ignore_delete,
             ignore_update_before: options.ignore_update_before,
             append_only: schema.primary_keys.is_empty(),
-            refusal: Refusal::of(schema, options),
+            refusal: Refusal::of(schema, options)?,
         })
     }
 

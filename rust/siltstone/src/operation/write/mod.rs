@@ -81,7 +81,7 @@ impl TableWrite {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema)?,
             kinds: KindRules::new(&ctx.schema, &ctx.options)?,
-            counted: Counted::new(&ctx.schema, &ctx.options),
+            counted: Counted::new(&ctx.schema, &ctx.options)?,
             router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             threads,

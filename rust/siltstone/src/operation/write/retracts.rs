@@ -6,6 +6,7 @@
 use arrow_array::{Int8Array, RecordBatch};
 
 use crate::{
+    aggregate::{FieldOptions, aggregate_function},
     error::{Error, ErrorKind, Result},
     options::{CoreOptions, MergeEngine, parse_bool, sequence_groups},
     row::{RowKind, datum_from_array, datum_to_text},
@@ -20,36 +21,77 @@ pub(super) struct Refusal {
     option: String,
     column: Option<String>,
     message: String,
-    hint: &'static str,
+    hint: String,
     /// positions and fields of the key
     key: Vec<(usize, DataField)>,
 }
 
 impl Refusal {
     /// `None`: the engine takes every kind.
-    pub(super) fn of(schema: &TableSchema, options: &CoreOptions) -> Option<Self> {
+    pub(super) fn of(schema: &TableSchema, options: &CoreOptions) -> Result<Option<Self>> {
+        if !schema.has_primary_key() {
+            return Ok(None);
+        }
         let set = |key: &str| options.get(key).is_some_and(|text| parse_bool(text).unwrap_or(false));
-        let engine = options.merge_engine;
-        let refusal = |hint: &'static str| Self {
+        Ok(match options.merge_engine {
+            MergeEngine::Deduplicate => None,
+            MergeEngine::PartialUpdate if !sequence_groups(&options.raw).is_empty() => None,
+            MergeEngine::PartialUpdate if set("partial-update.remove-record-on-delete") => None,
+            MergeEngine::PartialUpdate => Some(Self::of_engine(
+                schema,
+                options,
+                "set 'ignore-delete' = 'true' to drop deletes, 'partial-update.remove-record-on-delete' = 'true' to \
+                 remove whole rows, or sequence groups to take back the columns of one source",
+            )),
+            MergeEngine::FirstRow => {
+                Some(Self::of_engine(schema, options, "set 'ignore-delete' = 'true' to drop deletes"))
+            }
+            MergeEngine::Aggregation => {
+                let whole_rows = set("aggregation.remove-record-on-delete");
+                Self::of_functions(schema, options)?.map(|refusal| Self { delete: !whole_rows, ..refusal })
+            }
+        })
+    }
+
+    fn of_engine(schema: &TableSchema, options: &CoreOptions, hint: &str) -> Self {
+        Self {
             update_before: true,
             delete: true,
             option: "merge-engine".to_owned(),
             column: None,
-            message: format!("'merge-engine' = '{}' takes no deletes", engine.as_str()),
-            hint,
+            message: format!("'merge-engine' = '{}' takes no deletes", options.merge_engine.as_str()),
+            hint: hint.to_owned(),
             key: key_of(schema),
-        };
-        match engine {
-            _ if !schema.has_primary_key() => None,
-            MergeEngine::Deduplicate | MergeEngine::Aggregation => None,
-            MergeEngine::PartialUpdate if !sequence_groups(&options.raw).is_empty() => None,
-            MergeEngine::PartialUpdate if set("partial-update.remove-record-on-delete") => None,
-            MergeEngine::PartialUpdate => Some(refusal(
-                "set 'ignore-delete' = 'true' to drop deletes, 'partial-update.remove-record-on-delete' = 'true' to \
-                 remove whole rows, or sequence groups to take back the columns of one source",
-            )),
-            MergeEngine::FirstRow => Some(refusal("set 'ignore-delete' = 'true' to drop deletes")),
         }
+    }
+
+    /// By the first column whose function cannot take a value back.
+    fn of_functions(schema: &TableSchema, options: &CoreOptions) -> Result<Option<Self>> {
+        for field in &schema.fields {
+            let column = &field.name;
+            if schema.primary_keys.contains(column) || options.sequence_fields.contains(column) {
+                continue;
+            }
+            let own = FieldOptions::of(&options.raw, column)?;
+            let Some(name) = &own.function else { continue };
+            if aggregate_function(name, field, &own)?.retracts() {
+                continue;
+            }
+            return Ok(Some(Self {
+                option: own.function_option.clone(),
+                column: Some(column.clone()),
+                message: format!("the aggregate function '{name}' of '{column}' cannot take a value back"),
+                ..Self::of_engine(
+                    schema,
+                    options,
+                    &format!(
+                        "set 'fields.{column}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to \
+                         drop deletes, or 'aggregation.remove-record-on-delete' = 'true' to remove whole rows"
+                    ),
+                )
+            }));
+        }
+        Ok(None)
     }
 
     /// The first row that is refused is an error.
@@ -63,7 +105,7 @@ impl Refusal {
         let error = Error::new(ErrorKind::DeleteNotAllowed, format!("row {row} is {kind}, and {}", self.message))
             .with("option", &self.option)
             .with("key", self.key_text(rows, row)?)
-            .hint(self.hint);
+            .hint(self.hint.clone());
         Err(match &self.column {
             Some(column) => error.with("column", column),
             None => error,

@@ -332,13 +332,32 @@ fn an_engine_that_cannot_delete_refuses_deletes_before_they_are_written() {
 }
 
 #[test]
+fn a_function_that_cannot_take_values_back_refuses_retracts_before_they_are_written() {
+    let refused = |more: &[(&str, &str)], kind: RowKind| {
+        let mut set = vec![("merge-engine", "aggregation"), ("fields.name.aggregate-function", "first_value")];
+        set.extend(more);
+        let rules = KindRules::new(&schema(), &options(&set)).unwrap();
+        rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind))).map(|(rows, _)| rows.num_rows())
+    };
+    let error = refused(&[], RowKind::Delete).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
+    assert_eq!(error.context_value("option"), Some("fields.name.aggregate-function"));
+    assert_eq!((error.context_value("column"), error.context_value("key")), (Some("name"), Some("id=0")));
+    assert_eq!(refused(&[("fields.name.ignore-retract", "true")], RowKind::Delete).unwrap(), 2);
+    let on_delete = [("aggregation.remove-record-on-delete", "true")];
+    assert_eq!(refused(&on_delete, RowKind::Delete).unwrap(), 2);
+    assert!(refused(&on_delete, RowKind::UpdateBefore).is_err(), "the option is about -D");
+    assert_eq!(refused(&[("fields.name.aggregate-function", "last_value")], RowKind::Delete).unwrap(), 2);
+}
+
+#[test]
 fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     let mut schema = schema();
     schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
     let rows = Input::new(&schema).unwrap().normalize(&rows).unwrap();
     let count = |set: &[(&str, &str)]| {
-        let rows = Counted::new(&schema, &options(set)).apply(rows.clone()).unwrap();
+        let rows = Counted::new(&schema, &options(set)).unwrap().apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");
         let at = rows.num_columns() - 1;
         rows.column(at).as_primitive::<Int64Type>().iter().collect::<Vec<_>>()
