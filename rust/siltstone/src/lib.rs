@@ -27,6 +27,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod stats;
 // data
+pub mod deletion_vectors;
 pub mod index;
 pub mod io;
 // engines

@@ -138,6 +138,12 @@ core_options! {
         o.parsed("changelog-producer", ChangelogProducer::None, ChangelogProducer::parse)?;
     /// `deletion-vectors.enabled`
     deletion_vectors_enabled: bool = o.bool("deletion-vectors.enabled", false)?;
+    /// `deletion-vectors.bitmap64`
+    deletion_vectors_bitmap64: bool = o.bool("deletion-vectors.bitmap64", false)?;
+    /// `deletion-vectors.merge-on-read`
+    deletion_vectors_merge_on_read: bool = o.bool("deletion-vectors.merge-on-read", false)?;
+    /// `deletion-vector.index-file.target-size`
+    deletion_vector_index_file_target_size: u64 = o.size("deletion-vector.index-file.target-size", 2 * MB)?;
     /// `force-lookup`
     force_lookup: bool = o.bool("force-lookup", false)?;
 

@@ -24,7 +24,7 @@ const LAYERS: &[&[&str]] = &[
     &["path"],
     &["manifest"],
     // data
-    &["index"],
+    &["index", "deletion_vectors"],
     &["io"],
     // engines
     &["append", "merge_tree"],
