@@ -12,7 +12,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::{concat::concat, interleave::interleave};
 
-use super::slot::Slot;
+use super::{
+    slot::Slot,
+    wrapper::{Finished, Place, Wrapper},
+};
 use crate::{
     Error, ErrorKind, Result,
     merge_tree::merge_function::{Choice, Groups, MergeFunction},
@@ -54,6 +57,8 @@ pub(crate) struct Assembler {
     /// rows and group ends for [`Choice::Computed`]
     computed_rows: Vec<(usize, usize)>,
     computed_ends: Vec<usize>,
+    /// decides over finished groups instead of the plain reducer rule
+    wrapper: Option<Wrapper>,
     ready: VecDeque<RecordBatch>,
 }
 
@@ -76,8 +81,14 @@ impl Assembler {
             group: Group::default(),
             computed_rows: Vec::new(),
             computed_ends: Vec::new(),
+            wrapper: None,
             ready: VecDeque::new(),
         }
+    }
+
+    /// Lets a wrapper decide over groups.
+    pub(crate) fn with_wrapper(self, wrapper: Option<Wrapper>) -> Self {
+        Self { wrapper, ..self }
     }
 
     /// A finished batch.
@@ -105,6 +116,10 @@ impl Assembler {
         if self.group.len == 1 {
             self.group.first = at;
         }
+        if self.wrapper.is_some() {
+            self.computed_rows.push(at);
+            return;
+        }
         match self.choice {
             Choice::Last { ignore_retracts } => {
                 if !ignore_retracts || !self.slots[slot].is_retract(row) {
@@ -128,6 +143,16 @@ impl Assembler {
     #[inline]
     pub(crate) fn end_group(&mut self) {
         let Group { len, first, chosen } = std::mem::take(&mut self.group);
+        if let Some(wrapper) = &self.wrapper {
+            if len == 1 && wrapper.passes_singles(self.choice, &self.slots[first.0]) {
+                self.computed_rows.pop();
+                self.emit(first.0, first.1);
+            } else if len > 0 {
+                self.push(COMPUTED, self.computed_ends.len());
+                self.computed_ends.push(self.computed_rows.len());
+            }
+            return;
+        }
         match len {
             0 => {}
             // the reducer rule: a single record never meets the engine
@@ -151,6 +176,16 @@ impl Assembler {
 
     /// Adds rows that are groups of one record each.
     pub(crate) fn add_singles(&mut self, slot: usize, start: usize, end: usize) -> Result<()> {
+        if self.wrapper.as_ref().is_some_and(|w| !w.passes_singles(self.choice, &self.slots[slot])) {
+            for row in start..end {
+                self.add(slot, row);
+                self.end_group();
+                if self.is_full() {
+                    self.flush()?;
+                }
+            }
+            return Ok(());
+        }
         if self.drop_deletes && self.slots[slot].has_retracts {
             for row in start..end {
                 self.emit(slot, row);
@@ -160,6 +195,9 @@ impl Assembler {
         if end - start >= self.batch_rows / 2 {
             // long enough to be a batch by itself: no copy
             self.flush()?;
+            if self.wrapper.as_ref().is_some_and(|w| w.discards) {
+                return Ok(());
+            }
             let batch = &self.slots[slot].batch;
             let whole = start == 0 && end == batch.num_rows();
             self.ready.push_back(if whole { batch.clone() } else { batch.slice(start, end - start) });
@@ -198,6 +236,14 @@ impl Assembler {
 
     /// Makes batches of all waiting rows. Rows of the current, unfinished group stay.
     pub(crate) fn flush(&mut self) -> Result<()> {
+        if let Some(wrapper) = self.wrapper.take() {
+            let own = self.slots.len();
+            let (wrapper, result) = self.flush_wrapped(wrapper);
+            // what was found and computed is copied by now
+            self.slots.truncate(own);
+            self.wrapper = Some(wrapper);
+            return result;
+        }
         let computed = self.compute()?;
         self.pending_rows = 0;
         let mut segments = std::mem::take(&mut self.segments);
@@ -207,6 +253,52 @@ impl Assembler {
         segments.clear();
         self.segments = segments;
         Ok(())
+    }
+
+    /// Lets the wrapper decide over the finished groups, and makes batches of what it decided.
+    fn flush_wrapped(&mut self, mut wrapper: Wrapper) -> (Wrapper, Result<()>) {
+        let result = self.decide(&mut wrapper);
+        (wrapper, result)
+    }
+
+    fn decide(&mut self, wrapper: &mut Wrapper) -> Result<()> {
+        let places = if self.computed_ends.is_empty() { Vec::new() } else { self.decided(wrapper)? };
+        let segments = std::mem::take(&mut self.segments);
+        self.pending_rows = 0;
+        if wrapper.discards {
+            return Ok(());
+        }
+        for Segment { slot, start, len } in segments {
+            if slot != COMPUTED {
+                self.push_many(slot, start, len);
+                continue;
+            }
+            for &(slot, row) in places[start..start + len].iter().flatten() {
+                self.emit(slot, row);
+            }
+        }
+        self.pending_rows = 0;
+        let segments = std::mem::take(&mut self.segments);
+        if !segments.is_empty() {
+            self.ready.push_back(self.gather(&segments, None)?);
+        }
+        Ok(())
+    }
+
+    /// One row for each finished group, and their changelog goes where the wrapper sends it.
+    fn decided(&mut self, wrapper: &mut Wrapper) -> Result<Vec<Option<Place>>> {
+        let done = self.computed_ends.last().copied().unwrap_or(0);
+        let finished = Finished { rows: &self.computed_rows[..done], ends: &self.computed_ends };
+        let decided = wrapper.decide(&finished, &mut self.slots, self.function.as_ref())?;
+        self.computed_rows.drain(..done);
+        self.computed_ends.clear();
+        if !decided.changelog.is_empty() {
+            let mut segments: Vec<Segment> = Vec::with_capacity(decided.changelog.len());
+            segments.extend(decided.changelog.iter().map(|&((slot, start), _)| Segment { slot, start, len: 1 }));
+            let rows = self.gather(&segments, None)?;
+            wrapper.send(&rows, decided.changelog.iter().map(|&(_, kind)| kind))?;
+        }
+        Ok(decided.rows)
     }
 
     /// Slots that rows of the unfinished group live in.

@@ -20,6 +20,7 @@ use super::{
     key::KeyCodec,
     slot::{SlotFactory, tie_order},
     tree::LoserTree,
+    wrapper::Wrapper,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -75,6 +76,7 @@ impl<C: KeyCodec> Kernel<C> {
         layout: &KvLayout,
         function: Arc<dyn MergeFunction>,
         options: &MergeOptions,
+        wrapper: Option<Wrapper>,
     ) -> Result<Self> {
         let schema = layout.arrow_schema()?;
         let unique = options.unique_inputs || function.choice() == Choice::All;
@@ -83,7 +85,8 @@ impl<C: KeyCodec> Kernel<C> {
         Ok(Self {
             codec,
             factory: SlotFactory::new(layout)?,
-            assembler: Assembler::new(Arc::clone(&schema), function, options.drop_deletes, options.batch_rows),
+            assembler: Assembler::new(Arc::clone(&schema), function, options.drop_deletes, options.batch_rows)
+                .with_wrapper(wrapper),
             schema,
             inputs: inputs.into_iter().map(input).collect(),
             heads: vec![0; count],

@@ -287,7 +287,7 @@ fn field(layout: &KvLayout, at: usize) -> Result<&DataField> {
 }
 
 /// Java knows one NaN, above everything; Arrow orders NaNs by their bits.
-fn one_nan(array: &ArrayRef) -> ArrayRef {
+pub(crate) fn one_nan(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         Arrow::Float32 => {
             let floats: Float32Array =

@@ -2,7 +2,7 @@
 //!
 //! [`kernel`] is the loop, [`key`] says how keys are compared, [`slot`] how equal keys are ordered, [`assembler`]
 //! applies the engine and builds batches, [`ahead`] puts decoding on other threads, [`spill`] keeps the number of open
-//! inputs small.
+//! inputs small, [`wrapper`] knows the levels of records: lookup, changelogs, first-row.
 
 pub(crate) mod ahead;
 pub(crate) mod assembler;
@@ -13,6 +13,7 @@ pub(crate) mod spill;
 #[cfg(test)]
 mod tests;
 mod tree;
+pub(crate) mod wrapper;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use self::{
     kernel::Kernel,
     key::{KeyShape, with_codec},
     spill::SpilledRun,
+    wrapper::Wrapper,
 };
 use super::merge_function::{Choice, Computed, Groups, MergeFunction};
 use crate::{
@@ -67,7 +69,24 @@ pub fn merge(
     }
     let decoders = Decoders::new(options.threads.min(inputs.len()));
     let inputs = inputs.into_iter().map(|stream| decoders.attach(stream)).collect();
-    merge_inputs(inputs, layout, function, &options)
+    merge_inputs(inputs, layout, function, &options, None)
+}
+
+/// Merges streams of which the level is known, under the rule of a wrapper.
+pub(crate) fn merge_wrapped(
+    mut inputs: Vec<(i32, BatchStream)>,
+    layout: &KvLayout,
+    function: Arc<dyn MergeFunction>,
+    mut options: MergeOptions,
+    wrapper: Wrapper,
+) -> Result<BatchStream> {
+    if let Some(spill) = options.spill.take() {
+        limit_level0(&mut inputs, layout, &mut options, &spill)?;
+    }
+    let decoders = Decoders::new(options.threads.min(inputs.len()));
+    let (levels, inputs): (Vec<i32>, Vec<BatchStream>) =
+        inputs.into_iter().map(|(level, stream)| (level, decoders.attach(stream))).unzip();
+    merge_inputs(inputs, layout, function, &options, Some(wrapper.with_levels(levels)))
 }
 
 fn merge_inputs(
@@ -75,9 +94,38 @@ fn merge_inputs(
     layout: &KvLayout,
     function: Arc<dyn MergeFunction>,
     options: &MergeOptions,
+    wrapper: Option<Wrapper>,
 ) -> Result<BatchStream> {
     let shape = KeyShape::of(layout)?;
-    Ok(with_codec!(shape, layout, |codec| Box::new(Kernel::new(codec, inputs, layout, function, options)?)))
+    Ok(with_codec!(shape, layout, |codec| Box::new(Kernel::new(codec, inputs, layout, function, options, wrapper)?)))
+}
+
+/// Sorts the last level-0 inputs into spilled runs until at most `max_fan_in` inputs are left, or one of level 0. The
+/// levels above have one run each, and a wrapper has to know the level of each record.
+fn limit_level0(
+    inputs: &mut Vec<(i32, BatchStream)>,
+    layout: &KvLayout,
+    options: &mut MergeOptions,
+    spill: &SpillOptions,
+) -> Result<()> {
+    let schema = layout.arrow_schema()?;
+    let (mut zero, mut rest): (Vec<_>, Vec<_>) = std::mem::take(inputs).into_iter().partition(|(level, _)| *level == 0);
+    let limit = spill.max_fan_in.saturating_sub(rest.len()).max(2);
+    let mut spilled = Vec::new();
+    while zero.len() + spilled.len() > limit && zero.len() > 1 {
+        let excess = zero.len() + spilled.len() - limit + 1;
+        let take = excess.clamp(2, limit).min(zero.len());
+        let part = zero.split_off(zero.len() - take).into_iter().map(|(_, stream)| stream).collect();
+        let step = MergeOptions { drop_deletes: false, spill: None, batch_rows: 4096, ..options.clone() };
+        let sorted = merge_inputs(part, layout, Arc::new(KeepAll), &step, None)?;
+        let sorted = if options.threads > 0 { read_ahead(sorted, 2) } else { sorted };
+        spilled.push((0, SpilledRun::write(sorted, &schema, spill)?.read()?));
+        options.unique_inputs = false;
+    }
+    inputs.append(&mut zero);
+    inputs.append(&mut spilled);
+    inputs.append(&mut rest);
+    Ok(())
 }
 
 /// Merges the last inputs into spilled runs until at most `max_fan_in` are left. An engine that is not associative
@@ -101,7 +149,7 @@ fn limit_inputs(
             break;
         }
         let step = MergeOptions { drop_deletes: false, spill: None, batch_rows: 4096, ..options.clone() };
-        let merged = merge_inputs(part, layout, intermediate(function), &step)?;
+        let merged = merge_inputs(part, layout, intermediate(function), &step, None)?;
         let merged = if options.threads > 0 { read_ahead(merged, 2) } else { merged };
         let run = SpilledRun::write(merged, &schema, spill)?;
         spilled.push(run.read()?);
@@ -120,7 +168,7 @@ pub(crate) fn intermediate(function: &Arc<dyn MergeFunction>) -> Arc<dyn MergeFu
 
 /// Sorts without merging.
 #[derive(Debug)]
-struct KeepAll;
+pub(crate) struct KeepAll;
 
 impl MergeFunction for KeepAll {
     fn choice(&self) -> Choice {

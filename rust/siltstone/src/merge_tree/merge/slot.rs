@@ -12,7 +12,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_row::Rows;
 
 use super::key::{RowColumns, column};
-use crate::{Error, ErrorKind, Result, io::KvLayout};
+use crate::{Error, ErrorKind, Result, io::KvLayout, row::RowKind};
 
 /// A batch with its system columns at hand.
 pub(crate) struct Slot {
@@ -33,6 +33,21 @@ impl Slot {
     pub(crate) fn is_retract(&self, row: usize) -> bool {
         self.has_retracts && is_retract(self.kinds[row])
     }
+
+    /// The row kind.
+    pub(crate) fn kind(&self, row: usize) -> Result<RowKind> {
+        RowKind::from_byte(self.kinds[row])
+    }
+}
+
+/// Whether a record read later, at the same key, belongs before another one: by user sequence fields, then by sequence
+/// number; it comes behind its equals.
+pub(crate) fn goes_before(a: &Slot, i: usize, b: &Slot, j: usize) -> bool {
+    let user = match (&a.user, &b.user) {
+        (Some(a), Some(b)) => a.row(i).cmp(&b.row(j)),
+        _ => Ordering::Equal,
+    };
+    user.then_with(|| a.sequence[i].cmp(&b.sequence[j])) == Ordering::Less
 }
 
 /// Row kinds 1 (-U) and 3 (-D).

@@ -34,7 +34,8 @@ pub enum Choice {
     Computed,
 }
 
-/// Groups of at least two records with one key each, in key order.
+/// Groups of records with one key each, in key order: of two records or more under the reducer rule, of one or more
+/// under the lookup rules (semantics c.3), which ask about single records too.
 #[derive(Debug)]
 pub struct Groups<'a> {
     /// Key-value batches that the rows live in.
