@@ -10,6 +10,10 @@
 //! ```
 //! Source: semantics b.7; `org.apache.paimon.mergetree.compact.aggregate`.
 
+mod arithmetic;
+mod bool_and;
+mod bool_or;
+mod count;
 mod error;
 mod first_non_null_value;
 mod first_value;
@@ -17,10 +21,15 @@ pub mod fold;
 mod ignore_retract;
 mod last_non_null_value;
 mod last_value;
+mod max;
+mod min;
 mod options;
+pub(crate) mod order;
 pub(crate) mod pick;
 mod primary_key;
+mod product;
 mod registry;
+mod sum;
 
 use std::fmt;
 

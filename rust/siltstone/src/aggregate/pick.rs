@@ -93,16 +93,16 @@ pub(crate) fn gather(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Result<A
 }
 
 /// Where nulls are; sources without any are not asked.
-struct Nulls<'a>(Option<Vec<Option<&'a NullBuffer>>>);
+pub(super) struct Nulls<'a>(Option<Vec<Option<&'a NullBuffer>>>);
 
 impl<'a> Nulls<'a> {
-    fn new(arrays: &'a [ArrayRef]) -> Self {
+    pub(super) fn new(arrays: &'a [ArrayRef]) -> Self {
         let any = arrays.iter().any(|array| array.null_count() > 0);
         Self(any.then(|| arrays.iter().map(|array| array.nulls()).collect()))
     }
 
     #[inline]
-    fn place(&self, (source, row): (usize, usize)) -> Place {
+    pub(super) fn place(&self, (source, row): (usize, usize)) -> Place {
         let valid = match &self.0 {
             None => true,
             Some(nulls) => nulls.get(source).is_none_or(|n| n.is_none_or(|n| n.is_valid(row))),

@@ -31,6 +31,13 @@ functions! {
     "first_value" => first_value;
     "first_non_null_value" => first_non_null_value;
     "first_not_null_value" => first_non_null_value;
+    "sum" => sum;
+    "product" => product;
+    "count" => count;
+    "max" => max;
+    "min" => min;
+    "bool_and" => bool_and;
+    "bool_or" => bool_or;
 }
 
 /// Names that the option `aggregate-function` takes.
@@ -60,5 +67,75 @@ fn unknown(name: &str) -> Error {
     match near {
         Some((known, likeness)) if likeness > 0.6 => error.hint(format!("did you mean '{known}'?")),
         _ => error.hint(format!("use one of: {}", function_names().collect::<Vec<_>>().join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::parse_type;
+
+    fn made(name: &str, data_type: &str) -> Result<Arc<dyn AggregateFunction>> {
+        let field = DataField::new(0, "f", parse_type(data_type).unwrap());
+        aggregate_function(name, &field, &FieldOptions::of(&[].into(), "f").unwrap())
+    }
+
+    #[test]
+    fn an_unknown_function_gets_a_did_you_mean() {
+        for (wrong, hint) in [("summ", "did you mean 'sum'?"), ("last-value", "did you mean 'last_value'?")] {
+            let error = made(wrong, "INT").unwrap_err();
+            assert_eq!((error.kind(), error.hint_text()), (ErrorKind::InvalidOption, Some(hint)));
+        }
+        assert!(made("xyz", "INT").unwrap_err().hint_text().unwrap().contains("bool_and"));
+    }
+
+    #[test]
+    fn a_function_refuses_types_that_it_cannot_work_with() {
+        for (name, data_type) in [
+            ("sum", "STRING"),
+            ("product", "DATE"),
+            ("count", "DOUBLE"),
+            ("max", "ARRAY<INT>"),
+            ("min", "MAP<INT, INT>"),
+            ("bool_and", "INT"),
+            ("bool_or", "STRING"),
+        ] {
+            let error = made(name, data_type).unwrap_err();
+            let option = error.context_value("option");
+            assert_eq!((error.kind(), option), (ErrorKind::InvalidOption, Some("fields.f.aggregate-function")));
+            assert_eq!((error.context_value("column"), error.context_value("type")), (Some("f"), Some(data_type)));
+        }
+    }
+
+    #[test]
+    fn the_functions_of_the_requirements_are_there_for_their_types() {
+        let numbers = ["DECIMAL(10, 2)", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE"];
+        for t in numbers {
+            for name in ["sum", "product", "max", "min"] {
+                assert_eq!(made(name, t).unwrap().name(), name);
+            }
+        }
+        for t in ["CHAR(3)", "VARCHAR(3)", "DATE", "TIME(3)", "TIMESTAMP(6)", "TIMESTAMP_LTZ(3)"] {
+            made("max", t).unwrap();
+            made("min", t).unwrap();
+        }
+        for name in ["last_value", "last_non_null_value", "first_value", "first_non_null_value", "first_not_null_value"]
+        {
+            made(name, "ROW<a INT>").unwrap();
+        }
+        for (name, retracts) in [
+            ("sum", true),
+            ("product", true),
+            ("count", true),
+            ("last_value", true),
+            ("last_non_null_value", true),
+            ("primary-key", true),
+            ("max", false),
+            ("min", false),
+            ("first_value", false),
+            ("first_non_null_value", false),
+        ] {
+            assert_eq!(made(name, "INT").unwrap().retracts(), retracts, "{name}");
+        }
     }
 }

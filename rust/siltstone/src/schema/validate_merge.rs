@@ -1,15 +1,14 @@
 //! Rules about merge engines: sequence groups, functions of columns, and options that exclude each other
 //! (semantics b.4 and b.5; `PartialUpdateMergeFunction.Factory`, `FieldAggregatorFactory`).
 //!
-//! Which functions exist and which types and options they take is checked where the functions are (`aggregate`).
+//! Which functions exist and which types and options they take is checked where they are made (`merge_spec`).
 
 use super::TableSchema;
 use super::validate::no_such_column;
 use super::validate_options::forbidden;
-use crate::aggregate::{FieldOptions, aggregate_function};
+use crate::aggregate::FieldOptions;
 use crate::error::Result;
 use crate::options::{CoreOptions, MergeEngine, SequenceGroup, parse_bool, parse_list, sequence_groups};
-use crate::types::DataField;
 
 const ON_DELETE: &str = "partial-update.remove-record-on-delete";
 const ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
@@ -23,37 +22,15 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     }
     match options.merge_engine {
         MergeEngine::PartialUpdate => {
-            let groups = sequence_groups(&schema.options);
+            let groups = sequence_groups(&options.raw);
             groups.iter().try_for_each(|group| check_group(schema, group))?;
             check_apart(&groups)?;
             check_removal(schema, options, &groups)?;
-            check_grouped_functions(schema, &groups)
+            check_grouped_functions(schema, options, &groups)
         }
-        MergeEngine::Aggregation => {
-            if is_true(options, AGGREGATION_ON_DELETE) {
-                check_ignore_retract(schema)?;
-            }
-            let sequence = &options.sequence_fields;
-            let aggregated = |f: &&DataField| !schema.primary_keys.contains(&f.name) && !sequence.contains(&f.name);
-            schema.fields.iter().filter(aggregated).try_for_each(|field| check_function(schema, field).map(drop))
-        }
-        MergeEngine::Deduplicate | MergeEngine::FirstRow => Ok(()),
+        MergeEngine::Aggregation if is_true(options, AGGREGATION_ON_DELETE) => check_ignore_retract(schema, options),
+        _ => Ok(()),
     }
-}
-
-/// The function that the options give a column, if they give one, exists and takes the column's type.
-fn check_function(schema: &TableSchema, field: &DataField) -> Result<Option<FieldOptions>> {
-    let options = FieldOptions::of(&schema.options, &field.name)?;
-    let Some(name) = &options.function else { return Ok(None) };
-    aggregate_function(name, field, &options)?;
-    if name == "count" {
-        tracing::warn!(
-            column = field.name,
-            "Java Paimon from 0.9 on cannot open a table with the function 'count'; use 'sum' over a column of ones \
-             if Java shall read this table"
-        );
-    }
-    Ok(Some(options))
 }
 
 fn is_true(options: &CoreOptions, key: &str) -> bool {
@@ -139,11 +116,11 @@ fn check_removal(schema: &TableSchema, options: &CoreOptions, groups: &[Sequence
 }
 
 /// Columns outside groups have no order of their own to aggregate in; sequence fields are not aggregated.
-fn check_grouped_functions(schema: &TableSchema, groups: &[SequenceGroup]) -> Result<()> {
+fn check_grouped_functions(schema: &TableSchema, options: &CoreOptions, groups: &[SequenceGroup]) -> Result<()> {
     let ordering = |name: &String| groups.iter().any(|group| group.sequence.contains(name));
     for field in schema.fields.iter().filter(|f| !schema.primary_keys.contains(&f.name) && !ordering(&f.name)) {
-        let Some(options) = check_function(schema, field)? else { continue };
-        let function = options.function.as_deref().unwrap_or_default();
+        let of = FieldOptions::of(&options.raw, &field.name)?;
+        let Some(function) = of.function.as_deref() else { continue };
         if function == UNGROUPED || groups.iter().any(|group| group.has(&field.name)) {
             continue;
         }
@@ -153,15 +130,15 @@ fn check_grouped_functions(schema: &TableSchema, groups: &[SequenceGroup]) -> Re
             field.name
         );
         let hint = format!("put '{}' into 'fields.<sequence field>.sequence-group'", field.name);
-        return Err(forbidden(&options.function_option, message).with("column", &field.name).hint(hint));
+        return Err(forbidden(&of.function_option, message).with("column", &field.name).hint(hint));
     }
     Ok(())
 }
 
-fn check_ignore_retract(schema: &TableSchema) -> Result<()> {
+fn check_ignore_retract(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     for field in &schema.fields {
         let option = format!("fields.{}.ignore-retract", field.name);
-        if schema.options.get(&option).is_some_and(|text| parse_bool(text).unwrap_or(false)) {
+        if options.raw.get(&option).is_some_and(|text| parse_bool(text).unwrap_or(false)) {
             let message = format!("'{option}' and '{AGGREGATION_ON_DELETE}' exclude each other");
             return Err(forbidden(&option, message).with("column", &field.name).hint("leave one of them out"));
         }

@@ -1,7 +1,7 @@
 //! Rules about options and their combinations (semantics b.8; `SchemaValidation`).
 
 use super::validate::{illegal, no_such_column};
-use super::{TableSchema, validate_merge};
+use super::{EngineSpec, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool};
@@ -24,7 +24,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_sequence(schema, options)?;
     check_row_kind(schema, options)?;
     check_engine(options)?;
-    validate_merge::check(schema, options)?;
+    check_merging(schema, options)?;
     check_changelog(schema, options)?;
     check_deletion_vectors(options)?;
     check_numbers(options)?;
@@ -100,6 +100,17 @@ fn check_row_kind(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             Err(forbidden("rowkind.field", message).with("column", name))
         }
     }
+}
+
+fn check_merging(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    for column in EngineSpec::of(schema, options)?.counted_columns() {
+        tracing::warn!(
+            column,
+            "Java Paimon from 0.9 on cannot open a table with the function 'count'; use 'sum' over a column of ones \
+             if Java shall read this table"
+        );
+    }
+    Ok(())
 }
 
 fn check_engine(options: &CoreOptions) -> Result<()> {

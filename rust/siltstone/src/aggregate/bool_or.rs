@@ -1,0 +1,44 @@
+//! `bool_or`: true when at least one value is true; nulls do not count (semantics b.7).
+
+use std::{cmp::Ordering, sync::Arc};
+
+use arrow_array::ArrayRef;
+
+use super::{
+    AggregateFunction, FieldOptions,
+    order::{ColumnOrder, column_order},
+    pick::{Pick, Picking, Place},
+};
+use crate::{
+    Result,
+    types::{DataField, DataType, TypeKind},
+};
+
+/// BOOLEAN
+pub(super) fn accepts(data_type: &DataType) -> bool {
+    data_type.kind == TypeKind::Boolean
+}
+
+pub(super) fn new(_: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
+    Ok(Arc::new(Picking(BoolOr)))
+}
+
+#[derive(Debug)]
+struct BoolOr;
+
+impl Pick for BoolOr {
+    type Values<'a> = Box<dyn ColumnOrder + 'a>;
+    type State = ();
+
+    const NAME: &'static str = "bool_or";
+
+    fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>> {
+        column_order(arrays)
+    }
+
+    fn agg(values: &Self::Values<'_>, (): &mut (), acc: Place, input: Place) -> Place {
+        let (Some(a), Some(b)) = (acc, input) else { return acc.or(input) };
+        // false comes before true
+        if values.compare(a, b) == Ordering::Less { input } else { acc }
+    }
+}

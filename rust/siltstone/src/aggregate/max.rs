@@ -1,0 +1,43 @@
+//! `max`: the larger value; the earlier of two equal ones (semantics b.7).
+
+use std::{cmp::Ordering, sync::Arc};
+
+use arrow_array::ArrayRef;
+
+use super::{
+    AggregateFunction, FieldOptions,
+    order::{ColumnOrder, column_order},
+    pick::{Pick, Picking, Place},
+};
+use crate::{
+    Result,
+    types::{DataField, DataType},
+};
+
+/// Every type that has an order.
+pub(super) fn accepts(data_type: &DataType) -> bool {
+    !data_type.is_nested()
+}
+
+pub(super) fn new(_: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
+    Ok(Arc::new(Picking(Max)))
+}
+
+#[derive(Debug)]
+struct Max;
+
+impl Pick for Max {
+    type Values<'a> = Box<dyn ColumnOrder + 'a>;
+    type State = ();
+
+    const NAME: &'static str = "max";
+
+    fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>> {
+        column_order(arrays)
+    }
+
+    fn agg(values: &Self::Values<'_>, (): &mut (), acc: Place, input: Place) -> Place {
+        let (Some(a), Some(b)) = (acc, input) else { return acc.or(input) };
+        if values.compare(a, b) == Ordering::Less { input } else { acc }
+    }
+}
