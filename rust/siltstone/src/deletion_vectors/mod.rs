@@ -38,6 +38,9 @@ const VERSION: u8 = 1;
 const MAGIC_32: [u8; 4] = 1_581_511_376_i32.to_be_bytes();
 const MAGIC_64: [u8; 4] = 1_681_511_377_i32.to_le_bytes();
 
+/// The deleted rows of some data files, by file name.
+pub type DeletionMap = std::sync::Arc<std::collections::BTreeMap<String, std::sync::Arc<DeletedRows>>>;
+
 /// The two encodings of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitmapKind {

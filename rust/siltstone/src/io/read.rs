@@ -8,6 +8,7 @@ use std::{
 };
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 
 use super::{
@@ -15,6 +16,7 @@ use super::{
     mapping::{Mapping, prune},
 };
 use crate::{
+    deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
     format::parquet::{ParquetFile, ParquetRead, RowTest, Rows},
     manifest::DataFileMeta,
@@ -27,7 +29,8 @@ use crate::{
 /// to the wanted types, null where the file has no such column.
 ///
 /// The batches have the wanted fields, then `_SEQUENCE_NUMBER` and `_VALUE_KIND` when asked for, then `_POSITION`
-/// when asked for. Empty batches do not come.
+/// when asked for. Empty batches and rows that the deletion vector deletes do not come; a vector that deletes rows
+/// which the file does not have is an error.
 pub fn read_data_file(
     ctx: &TableContext,
     partition: &[u8],
@@ -49,12 +52,15 @@ pub fn read_data_file(
         return Err(Error::corrupt(&path, 0, format!("{} rows as the manifest says", file.row_count), opened.rows())
             .with("table", &ctx.name));
     }
+    if let Some(deletions) = &spec.deletions {
+        deletions.check_rows(&file.file_name, file.row_count).map_err(|e| e.with("table", &ctx.name))?;
+    }
     let filter_fields = reading.filter_fields.as_deref().unwrap_or_default();
     let request = ParquetRead {
         columns: reading.mapping.columns.clone(),
         prune: spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields)),
         row_test: row_test.test,
-        position: spec.position,
+        position: spec.position || spec.deletions.is_some(),
         batch_rows: spec.batch_rows.max(1),
     };
     let rows = opened.read(request)?;
@@ -104,6 +110,7 @@ struct Reading {
     filter_fields: Option<Vec<DataField>>,
     /// Rows are dropped after decoding.
     post_filter: Option<PostFilter>,
+    deletions: Option<Arc<DeletedRows>>,
 }
 
 /// A filter over the columns that are read anyway.
@@ -144,6 +151,7 @@ impl Reading {
             position: spec.position,
             filter_fields,
             post_filter,
+            deletions: spec.deletions.clone(),
         })
     }
 
@@ -173,10 +181,13 @@ impl Reading {
             Some(filter) => Some(evaluate(&filter.predicate, &batch_of(&filter.schema, columns.clone(), rows.count)?)?),
             None => None,
         };
+        let positions = || rows.positions.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"));
+        let mask = match &self.deletions {
+            None => mask,
+            Some(deletions) => and(mask, deletions.keep_at(positions()?))?,
+        };
         if self.position {
-            let positions = rows.positions.clone();
-            let positions = positions.ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"))?;
-            columns.push(Arc::new(positions));
+            columns.push(Arc::new(positions()?.clone()));
         }
         let batch = batch_of(&self.schema, columns, rows.count)?;
         match mask {
@@ -184,6 +195,15 @@ impl Reading {
             None => Ok(batch),
         }
     }
+}
+
+/// Rows that both leave.
+fn and(mask: Option<BooleanArray>, kept: Option<BooleanBuffer>) -> Result<Option<BooleanArray>> {
+    let kept = kept.map(|kept| BooleanArray::new(kept, None));
+    Ok(match (mask, kept) {
+        (Some(mask), Some(kept)) => Some(arrow_arith::boolean::and_kleene(&mask, &kept)?),
+        (mask, kept) => mask.or(kept),
+    })
 }
 
 /// A filter over columns of its own.

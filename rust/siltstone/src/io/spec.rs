@@ -1,9 +1,12 @@
 //! The shapes of batches and requests that readers and writers exchange.
 
+use std::sync::Arc;
+
 use arrow_schema::SchemaRef;
 
 use crate::{
     Result,
+    deletion_vectors::DeletedRows,
     manifest::FileSource,
     predicate::Predicate,
     types::{DataField, arrow_schema, special},
@@ -61,6 +64,8 @@ pub struct FileReadSpec {
     pub exact_filter: bool,
     /// Largest number of rows of a batch.
     pub batch_rows: usize,
+    /// Rows that do not come: the file's deletion vector.
+    pub deletions: Option<Arc<DeletedRows>>,
 }
 
 impl FileReadSpec {
@@ -76,6 +81,7 @@ impl FileReadSpec {
             filter: None,
             exact_filter: false,
             batch_rows: Self::DEFAULT_BATCH_ROWS,
+            deletions: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     Result,
+    deletion_vectors::DeletionMap,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
     manifest::DataFileMeta,
     predicate::Predicate,
@@ -34,11 +35,21 @@ pub struct MergeReadOptions {
     pub threads: usize,
     /// Local folder for spilling when a section has more runs than `sort-spill-threshold`; `None` opens all at once.
     pub spill_dir: Option<PathBuf>,
+    /// Rows that do not come: deletion vectors by data file.
+    pub deletions: DeletionMap,
 }
 
 impl Default for MergeReadOptions {
     fn default() -> Self {
-        Self { key_filter: None, value_filter: None, drop_deletes: true, batch_rows: 8192, threads: 1, spill_dir: None }
+        Self {
+            key_filter: None,
+            value_filter: None,
+            drop_deletes: true,
+            batch_rows: 8192,
+            threads: 1,
+            spill_dir: None,
+            deletions: DeletionMap::default(),
+        }
     }
 }
 
@@ -118,6 +129,7 @@ impl SectionReader {
             system: true,
             filter,
             batch_rows: self.options.batch_rows,
+            deletions: self.options.deletions.get(&file.file_name).cloned(),
             ..FileReadSpec::new(self.layout.fields.clone())
         };
         read_data_file(&self.ctx, &self.partition, self.bucket, file, &spec)

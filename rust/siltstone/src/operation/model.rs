@@ -22,6 +22,32 @@ impl CommitMessage {
     }
 }
 
+impl Split {
+    /// The deletion vector of the file at `i`: index file path and range.
+    pub fn deletion_file(&self, i: usize) -> Option<&(String, DeletionVectorRange)> {
+        self.deletion_files.as_ref()?.get(i)?.as_ref()
+    }
+
+    /// Rows of the file at `i` that its vector leaves; `None` when only the vector itself tells.
+    pub fn rows_left(&self, i: usize) -> Option<i64> {
+        let rows = self.files.get(i)?.row_count;
+        match self.deletion_file(i) {
+            None => Some(rows),
+            Some((_, range)) => range.cardinality.map(|deleted| rows.saturating_sub(deleted)),
+        }
+    }
+
+    /// The same split with fewer files.
+    pub fn with_files(&self, mut keep: impl FnMut(&DataFileMeta) -> bool) -> Self {
+        let kept: Vec<bool> = self.files.iter().map(&mut keep).collect();
+        let files = self.files.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(file, _)| file.clone()).collect();
+        let deletions = self.deletion_files.as_ref().map(|all| {
+            all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(deletions, _)| deletions.clone()).collect()
+        });
+        Self { files, deletion_files: deletions, ..self.clone() }
+    }
+}
+
 /// A piece of a scan that one task reads (`DataSplit`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {

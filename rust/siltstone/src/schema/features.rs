@@ -127,6 +127,7 @@ mod tests {
     fn some_tables_are_read_but_not_written() {
         for (key, value) in [
             ("changelog-producer", "lookup"),
+            ("deletion-vectors.enabled", "true"),
             ("file.format", "orc"),
             ("bucket", "-1"),
             ("file-index.bloom-filter.columns", "v"),
@@ -142,7 +143,6 @@ mod tests {
     #[test]
     fn some_tables_are_not_even_read() {
         for (key, value) in [
-            ("deletion-vectors.enabled", "true"),
             ("type", "format-table"),
             ("row-tracking.enabled", "true"),
             ("data-evolution.enabled", "true"),

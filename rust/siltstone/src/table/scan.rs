@@ -164,6 +164,12 @@ pub fn explain(plan: &ScanPlan) -> String {
         format!("files    {files} of {} ({bytes} bytes)", plan.files_considered),
         format!("splits   {} ({raw} read as they are, {} merged)", plan.splits.len(), plan.splits.len() - raw),
     ];
+    let deletions = plan.splits.iter().flat_map(|s| s.deletion_files.iter().flatten().flatten());
+    let deletions: Vec<i64> = deletions.map(|(_, range)| range.cardinality.unwrap_or(0)).collect();
+    if !deletions.is_empty() {
+        let rows: i64 = deletions.iter().sum();
+        lines.push(format!("deletes  {rows} rows of {} files by deletion vectors", deletions.len()));
+    }
     if let Some(filter) = &plan.read.filter {
         lines.push(format!("filter   {filter:?}"));
     }
@@ -265,8 +271,8 @@ impl ReadableSplit {
     /// Rows in it, where no merging and no filter decides that.
     pub fn rows(&self) -> Option<i64> {
         let filtered = self.header.filter_sql.is_some() || self.header.filter_json.is_some();
-        let known = self.split.raw_convertible && self.split.deletion_files.is_none() && !filtered;
-        known.then(|| self.split.files.iter().map(|f| f.row_count).sum())
+        let known = self.split.raw_convertible && !filtered;
+        known.then(|| (0..self.split.files.len()).map(|i| self.split.rows_left(i)).sum()).flatten()
     }
 
     /// The rows and their schema, which is the one that was planned with, never "latest".

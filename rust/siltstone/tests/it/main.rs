@@ -9,6 +9,7 @@
 
 mod crash;
 mod data_files;
+mod deletion_vectors;
 mod fixtures;
 mod layers;
 mod metadata;

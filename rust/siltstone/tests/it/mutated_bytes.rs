@@ -10,11 +10,12 @@ use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunn
 use siltstone::{
     ErrorKind, Result,
     codec::from_hex,
+    deletion_vectors::DeletionVectorsIndexFile,
     format::{
         avro::Compression,
         parquet::{ParquetFile, ParquetRead},
     },
-    fs::InputFile,
+    fs::{FaultFileIo, FileIo as _, FileIoRef, InputFile},
     manifest::{
         BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
@@ -301,6 +302,30 @@ fn manifest_seeds() -> Vec<Vec<u8>> {
     let mut all = seeds(TABLES, "manifest/manifest-");
     all.retain(|bytes| decode_manifest("manifest-0", bytes).is_ok_and(|entries| !entries.is_empty()));
     all
+}
+
+/// Broken vectors, and broken places of vectors. Changes behind the checksum are tried in `deletion_vectors::tests`.
+#[test]
+fn deletion_vector_index_files() {
+    let tables = ["dv_pk", "dv_append", "dv_append_bitmap64", "dv_pk_bitmap64"];
+    let entries: Vec<IndexManifestEntry> = seeds(&tables, "manifest/index-manifest-")
+        .iter()
+        .flat_map(|bytes| decode_index_manifest("index-manifest-0", bytes).unwrap())
+        .collect();
+    let ranges: Vec<DeletionVectorRange> = entries.into_iter().flat_map(|e| e.deletion_vectors.unwrap()).collect();
+    let read = |bytes: &[u8], range: &DeletionVectorRange| {
+        let fs: FileIoRef = Arc::new(FaultFileIo::new());
+        fs.write_new("/t/index/index-0", bytes, false).unwrap();
+        if let Some(rows) = judge(DeletionVectorsIndexFile::read(&fs, "/t/index/index-0", range)) {
+            let _ = (rows.max(), rows.keep(0, 100), judge(rows.to_vector()), judge(rows.check_rows("f", 10)));
+        }
+    };
+    torture(&seeds(&tables, "index/index-"), |bytes| ranges.iter().take(20).for_each(|range| read(bytes, range)));
+    let file = seeds(&["dv_append"], "index/index-").remove(0);
+    for (offset, length) in [(i32::MIN, 1), (0, 24), (1, -1), (1, i32::MAX), (i32::MAX, i32::MAX), (5, 24)] {
+        let range = DeletionVectorRange { offset, length, ..ranges[0].clone() };
+        read(&file, &range);
+    }
 }
 
 /// Files of Java's manifests, in every list of a message.

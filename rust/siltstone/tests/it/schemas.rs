@@ -55,7 +55,6 @@ fn tables_of_later_parts_are_refused_by_name_and_all_others_are_readable() {
         let schema = manager.latest().unwrap().expect("a schema");
         let option = |key: &str| schema.options.get(key).map_or("", String::as_str);
         let refused = !matches!(option("merge-engine"), "" | "deduplicate")
-            || option("deletion-vectors.enabled") == "true"
             || option("row-tracking.enabled") == "true"
             || !matches!(option("manifest.format"), "" | "avro")
             || option("bucket") == "-2"

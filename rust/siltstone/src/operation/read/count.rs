@@ -1,5 +1,7 @@
 //! Counting rows, from metadata where that is exact.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{ReadRequest, read_splits};
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -43,22 +45,33 @@ pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
 /// Rows that metadata counts, and what is left to read.
 fn count_split(plan: &ScanPlan, split: &Split) -> Result<(u64, Option<Split>)> {
     let has_key = !plan.ctx.schema.primary_keys.is_empty();
-    if !has_key || (split.raw_convertible && split.files.iter().all(|f| f.delete_row_count.is_some())) {
-        let rows = split.files.iter().map(|f| f.row_count.saturating_sub(f.delete_row_count.unwrap_or(0))).sum();
-        return Ok((positive(split, rows)?, None));
-    }
-    let (mut rows, mut files) = (0_i64, Vec::new());
-    for section in sections_of(&plan.ctx, &split.files)? {
-        if section.needs_no_merge() && section.files().all(|f| f.delete_row_count.is_some()) {
-            let counted: i64 =
-                section.files().map(|f| f.row_count.saturating_sub(f.delete_row_count.unwrap_or(0))).sum();
-            rows = rows.saturating_add(counted);
-        } else {
-            files.extend(Section::files(&section).cloned());
-        }
-    }
-    let rest = (!files.is_empty()).then(|| Split { files, ..split.clone() });
-    Ok((positive(split, rows)?, rest))
+    // a row that a vector deletes may be a retract
+    let exact: HashMap<&str, i64> = split
+        .files
+        .iter()
+        .enumerate()
+        .filter_map(|(i, file)| {
+            let left = split.rows_left(i)?;
+            match file.delete_row_count {
+                _ if !has_key => Some((file.file_name.as_str(), left)),
+                Some(retracts) if retracts == 0 || split.deletion_file(i).is_none() => {
+                    Some((file.file_name.as_str(), left.saturating_sub(retracts)))
+                }
+                _ => None,
+            }
+        })
+        .collect();
+    let counted: HashSet<&str> = if !has_key || split.raw_convertible {
+        exact.keys().copied().collect()
+    } else {
+        let sections = sections_of(&plan.ctx, &split.files)?;
+        let plain = sections.iter().filter(|section| section.needs_no_merge());
+        let names: HashSet<String> = plain.flat_map(Section::files).map(|file| file.file_name.clone()).collect();
+        exact.keys().copied().filter(|name| names.contains(*name)).collect()
+    };
+    let rows = counted.iter().filter_map(|name| exact.get(name)).fold(0_i64, |sum, rows| sum.saturating_add(*rows));
+    let rest = split.with_files(|file| !counted.contains(file.file_name.as_str()));
+    Ok((positive(split, rows)?, (!rest.files.is_empty()).then_some(rest)))
 }
 
 fn positive(split: &Split, rows: i64) -> Result<u64> {

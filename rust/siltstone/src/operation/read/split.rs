@@ -8,8 +8,11 @@ use arrow_array::{
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 
 use crate::{
+    deletion_vectors::{DeletedRows, DeletionMap, DeletionVectorsIndexFile},
     error::{Error, ErrorKind, Result},
+    fs::strip_scheme,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
+    manifest::DeletionVectorRange,
     merge_tree::{MergeReadOptions, read_merged},
     operation::{
         Split,
@@ -59,9 +62,6 @@ impl ReadRequest {
 
 /// The rows of a split that satisfy the request.
 pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
-    if split.deletion_files.iter().flatten().any(Option::is_some) {
-        return Err(Error::unsupported("a split with deletion vectors").with("table", &ctx.name));
-    }
     let has_key = !ctx.schema.primary_keys.is_empty();
     let merging = has_key && !split.is_streaming && !split.raw_convertible && {
         let sections = sections_of(ctx, &split.files)?;
@@ -84,8 +84,12 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         row_kind: request.row_kind,
     };
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
-    let files = split.files.clone().into_iter();
-    let batches = files.flat_map(move |file| -> BatchStream {
+    let files = split.files.clone().into_iter().enumerate();
+    let batches = files.flat_map(move |(i, file)| -> BatchStream {
+        let deletions = match split.deletion_file(i).map(|(path, range)| read_vector(&ctx, path, range)).transpose() {
+            Ok(deletions) => deletions,
+            Err(e) => return Box::new(std::iter::once(Err(e))),
+        };
         let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
         let spec = FileReadSpec {
             fields: request.fields.clone(),
@@ -94,6 +98,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
             filter: request.filter.clone(),
             exact_filter: request.filter.is_some(),
             batch_rows: request.batch_rows(),
+            deletions,
         };
         let kinds = spec.system.then(|| spec.fields.len() + 1);
         let finish = finish.clone();
@@ -119,6 +124,7 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
         drop_deletes: true,
         batch_rows: request.batch_rows(),
         threads: request.decoders,
+        deletions: read_vectors(ctx, split)?,
         ..MergeReadOptions::default()
     };
     let kinds = layout.kind_index();
@@ -130,6 +136,20 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
         row_kind: request.row_kind,
     };
     Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false)))))
+}
+
+fn read_vector(ctx: &TableContext, path: &str, range: &DeletionVectorRange) -> Result<Arc<DeletedRows>> {
+    let path = strip_scheme(path);
+    let read = DeletionVectorsIndexFile::read(&ctx.fs, path, range).map_err(|e| e.with("table", &ctx.name));
+    read.map(Arc::new)
+}
+
+/// The deletion vectors of all files of a split.
+fn read_vectors(ctx: &TableContext, split: &Split) -> Result<DeletionMap> {
+    let files = split.files.iter().enumerate();
+    let with_vector = files.filter_map(|(i, file)| Some((file.file_name.clone(), split.deletion_file(i)?)));
+    let read = with_vector.map(|(name, (path, range))| Ok((name, read_vector(ctx, path, range)?)));
+    Ok(Arc::new(read.collect::<Result<_>>()?))
 }
 
 /// The result's columns first, then what merging and filtering need besides.

@@ -10,6 +10,7 @@
 
 mod bounds;
 mod buckets;
+mod deletions;
 mod entries;
 mod prune;
 mod request;

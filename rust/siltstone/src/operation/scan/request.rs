@@ -1,11 +1,12 @@
 //! What a scan is asked and what it answers.
 
 use super::{
+    deletions::DeletionFiles,
     entries::{EntryFilter, live_entries},
     prune::buckets_of_interest,
     sections::{Section, sections_of},
     split::Splitter,
-    supported::{check_deletion_vectors, check_files, check_options, drop_postponed},
+    supported::{check_files, check_options, drop_postponed},
     version::travel,
 };
 use crate::{
@@ -107,13 +108,17 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     };
     let mut entries = live_entries(&ctx, &at, &wanted)?;
     drop_postponed(&ctx, &mut entries);
-    if level_0 == Level0::Refuse && entries.iter().any(|e| e.file.level == 0) {
-        return Err(switched_on_later(&ctx, &at));
+    let has_level_0 = entries.iter().any(|e| e.file.level == 0);
+    if level_0 == Level0::SwitchedOn && has_level_0 {
+        return Err(switched_later(&ctx, &at, true));
     }
     let files_considered = entries.len();
     check_files(&ctx, &entries)?;
-    check_deletion_vectors(&ctx, &at, &entries)?;
     let mut splitter = Splitter::new(&ctx, at.id);
+    splitter.deletions = DeletionFiles::of(&ctx, &at, &entries)?;
+    if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
+        return Err(switched_later(&ctx, &at, false));
+    }
     splitter.disjoint_levels = skip_level_0;
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(&ctx, entries, &residual, skip_level_0)? {
@@ -152,7 +157,10 @@ enum Level0 {
     Skip,
     /// Deletion vectors were switched on after the snapshot: its level 0 was meant to be read and would now be
     /// skipped, so there must be none.
-    Refuse,
+    SwitchedOn,
+    /// Deletion vectors were switched off after the snapshot: its level 0 was meant to be skipped, and its vectors to be
+    /// applied, so there must be none.
+    SwitchedOff,
 }
 
 fn level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<Level0> {
@@ -162,21 +170,31 @@ fn level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<Level0> {
     if ctx.options.merge_engine == MergeEngine::FirstRow {
         return Ok(Level0::Skip);
     }
-    let is_true = |text: Option<&str>| text.is_some_and(|v| v.eq_ignore_ascii_case("true"));
-    if !ctx.options.deletion_vectors_enabled || is_true(ctx.options.get("deletion-vectors.merge-on-read")) {
+    let now = ctx.options.deletion_vectors_enabled;
+    if now && ctx.options.deletion_vectors_merge_on_read {
         return Ok(Level0::Read);
     }
     let written = ctx.schemas.get(snapshot.schema_id)?;
-    let enabled = is_true(written.options.get("deletion-vectors.enabled").map(String::as_str));
-    Ok(if enabled { Level0::Skip } else { Level0::Refuse })
+    let then = written.options.get("deletion-vectors.enabled").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+    // a value given for this read is what the caller wants
+    let given = ctx.options.get("deletion-vectors.enabled")
+        != ctx.schema.options.get("deletion-vectors.enabled").map(String::as_str);
+    Ok(match (now, then) {
+        (true, true) => Level0::Skip,
+        (true, false) if given => Level0::Skip,
+        (true, false) => Level0::SwitchedOn,
+        (false, true) if !given => Level0::SwitchedOff,
+        (false, _) => Level0::Read,
+    })
 }
 
-fn switched_on_later(ctx: &TableContext, snapshot: &Snapshot) -> Error {
-    Error::unsupported("a snapshot from before 'deletion-vectors.enabled' was switched on")
+fn switched_later(ctx: &TableContext, snapshot: &Snapshot, on: bool) -> Error {
+    let (direction, then) = if on { ("on", "false") } else { ("off", "true") };
+    Error::unsupported(format!("a snapshot from before 'deletion-vectors.enabled' was switched {direction}"))
         .with("table", &ctx.name)
         .with("snapshot", snapshot.id)
         .with("option", "deletion-vectors.enabled")
-        .hint("set 'deletion-vectors.enabled' = 'false' for this read to see the snapshot as it was")
+        .hint(format!("set 'deletion-vectors.enabled' = '{then}' for this read to see the snapshot as it was"))
 }
 
 /// Splits that must be merged need an engine that siltstone has.
@@ -198,7 +216,7 @@ fn limited(splits: Vec<Split>, limit: usize) -> Vec<Split> {
     let mut rows = 0_i64;
     let mut enough = Vec::new();
     for split in splits.iter().filter(|s| s.raw_convertible) {
-        rows = rows.saturating_add(split.files.iter().map(|f| f.row_count).sum());
+        rows = rows.saturating_add((0..split.files.len()).filter_map(|i| split.rows_left(i)).sum());
         enough.push(split.clone());
         if rows >= limit {
             return enough;

@@ -1,6 +1,9 @@
 //! Packing the files of a bucket into splits (semantics f.3).
 
-use super::sections::{Section, sections_of};
+use super::{
+    deletions::DeletionFiles,
+    sections::{Section, sections_of},
+};
 use crate::{
     error::Result,
     io::TableContext,
@@ -44,6 +47,8 @@ pub(super) struct Splitter<'a> {
     open_cost: i64,
     /// Files of different levels never share a key (first-row, deletion vectors).
     pub(super) disjoint_levels: bool,
+    /// Deletion vectors of the files.
+    pub(super) deletions: DeletionFiles,
 }
 
 impl<'a> Splitter<'a> {
@@ -55,6 +60,7 @@ impl<'a> Splitter<'a> {
             target: size(ctx.options.source_split_target_size),
             open_cost: size(ctx.options.source_split_open_file_cost),
             disjoint_levels: false,
+            deletions: DeletionFiles::default(),
         }
     }
 
@@ -89,13 +95,16 @@ impl<'a> Splitter<'a> {
     }
 
     fn split(&self, bucket: &BucketFiles, files: Vec<DataFileMeta>, raw_convertible: bool) -> Result<Split> {
+        let vectors = || files.iter().map(|file| self.deletions.get(&bucket.id, &file.file_name)).collect();
+        // as Java: a table with vectors names them even when no file has one
+        let deletion_files = (self.ctx.options.deletion_vectors_enabled || !self.deletions.is_empty()).then(vectors);
         Ok(Split {
             snapshot_id: self.snapshot_id,
             bucket: bucket.id.clone(),
             total_buckets: bucket.total_buckets,
             bucket_path: self.ctx.paths.bucket_dir(&bucket.id.partition, bucket.id.bucket)?,
             files,
-            deletion_files: None,
+            deletion_files,
             raw_convertible,
             is_streaming: false,
         })

@@ -1,21 +1,15 @@
 //! What a scan must not touch: files whose rows would come out wrong.
 
-use std::collections::HashSet;
-
 use crate::{
     error::{Error, Result},
     io::TableContext,
-    manifest::{ManifestEntry, ManifestStore},
+    manifest::ManifestEntry,
     path::format_of,
     schema::check_readable,
-    snapshot::Snapshot,
 };
 
-/// Type of the index entries that hold deletion vectors.
-const DELETION_VECTORS: &str = "DELETION_VECTORS";
-
 /// Refuses tables by their options, except where the files decide: a merge engine matters only when something has to be
-/// merged, deletion vectors only when there are some, postponed buckets only for the rows in them.
+/// merged, postponed buckets only for the rows in them.
 pub(super) fn check_options(ctx: &TableContext) -> Result<()> {
     let mut schema = (*ctx.schema).clone();
     schema.options.clone_from(&ctx.options.raw);
@@ -47,31 +41,6 @@ pub(super) fn check_files(ctx: &TableContext, entries: &[ManifestEntry]) -> Resu
             Some("parquet") => {}
             Some(other) => return refuse(format!("the data file format '{other}'")),
             None => return refuse("a data file without a format in its name".to_owned()),
-        }
-    }
-    Ok(())
-}
-
-/// Refuses to read files of which some rows are deleted by deletion vectors.
-pub(super) fn check_deletion_vectors(ctx: &TableContext, snapshot: &Snapshot, entries: &[ManifestEntry]) -> Result<()> {
-    let Some(name) = &snapshot.index_manifest else {
-        return Ok(());
-    };
-    let wanted: HashSet<&str> = entries.iter().map(|e| e.file.file_name.as_str()).collect();
-    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    for index in store.read_index(name)?.iter().filter(|i| i.index_type == DELETION_VECTORS) {
-        let hit = match &index.deletion_vectors {
-            Some(vectors) => vectors.iter().any(|v| wanted.contains(v.data_file_name.as_str())),
-            None => true,
-        };
-        if hit {
-            return Err(Error::unsupported("a table with deletion vectors")
-                .with("table", &ctx.name)
-                .with("snapshot", snapshot.id)
-                .with("file", &index.file_name)
-                .hint(
-                    "read this table with Java Paimon, or with a version of siltstone that applies deletion vectors",
-                ));
         }
     }
     Ok(())

@@ -1,0 +1,65 @@
+//! Which rows of the files of a scan are deleted by deletion vectors (semantics d.4).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{
+    deletion_vectors::DELETION_VECTORS,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::{BucketId, DeletionVectorRange, ManifestEntry, ManifestStore},
+    snapshot::Snapshot,
+};
+
+/// Where the deletion vectors of some data files are.
+#[derive(Debug, Default)]
+pub(super) struct DeletionFiles(HashMap<BucketId, HashMap<String, (String, DeletionVectorRange)>>);
+
+impl DeletionFiles {
+    /// Those of the snapshot. `entries` are all files (above level 0 of tables that skip it) of the buckets that they are
+    /// in: a vector for another file of such a bucket is an error, as are two vectors for one file.
+    pub(super) fn of(ctx: &TableContext, snapshot: &Snapshot, entries: &[ManifestEntry]) -> Result<Self> {
+        let Some(name) = &snapshot.index_manifest else {
+            return Ok(Self::default());
+        };
+        let mut live: HashMap<BucketId, HashSet<&str>> = HashMap::new();
+        for entry in entries {
+            let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
+            live.entry(bucket).or_default().insert(&entry.file.file_name);
+        }
+        let mut found: HashMap<BucketId, HashMap<String, (String, DeletionVectorRange)>> = HashMap::new();
+        let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+        for index in store.read_index(name)?.iter().filter(|index| index.index_type == DELETION_VECTORS) {
+            let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
+            let Some(files) = live.get(&bucket) else { continue };
+            let path = ctx.paths.index_file_of(index)?;
+            let vectors = found.entry(bucket).or_default();
+            for range in index.deletion_vectors.iter().flatten() {
+                let wrong = |text: &str| {
+                    Error::new(ErrorKind::CorruptFile, text)
+                        .with("table", &ctx.name)
+                        .with("snapshot", snapshot.id)
+                        .with("file", &path)
+                        .with("offset", range.offset)
+                        .with("data_file", &range.data_file_name)
+                };
+                if !files.contains(range.data_file_name.as_str()) {
+                    return Err(wrong("a deletion vector for a data file that the snapshot does not have"));
+                }
+                if vectors.insert(range.data_file_name.clone(), (path.clone(), range.clone())).is_some() {
+                    return Err(wrong("a data file has two deletion vectors"));
+                }
+            }
+        }
+        Ok(Self(found))
+    }
+
+    /// Whether any row is deleted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.values().all(HashMap::is_empty)
+    }
+
+    /// The vector of a file.
+    pub(super) fn get(&self, bucket: &BucketId, file: &str) -> Option<(String, DeletionVectorRange)> {
+        self.0.get(bucket)?.get(file).cloned()
+    }
+}
