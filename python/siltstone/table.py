@@ -103,6 +103,35 @@ class Table:
         """The table's care: compaction and manifests."""
         return Maintenance(self._core)
 
+    def inspect(
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        *,
+        limit: int | None = None,
+    ) -> Scan:
+        """Describe a read of a system table (semantics h; Java ``SystemTableLoader``).
+
+        Args:
+            name: ``snapshots``, ``schemas``, ``options``, ``files``, ``manifests``, ``tags``, ``branches``,
+                ``consumers``, ``partitions``, ``buckets``, ``statistics``, ``aggregation_fields``,
+                ``table_indexes`` and ``file_key_ranges``.
+            columns: Columns, in this order; None for all.
+            filter: A predicate over the system table's columns.
+            limit: Rows at most.
+
+        Raises:
+            TableNotFound: There is no such system table; the hint names all.
+
+        Example:
+            >>> example_table().inspect("snapshots", ["snapshot_id", "commit_kind"]).to_arrow().to_pylist()
+            [{'snapshot_id': 1, 'commit_kind': 'APPEND'}]
+        """
+        from siltstone.system import inspect
+
+        return inspect(self, name, columns, filter, limit)
+
     # ---- versions
 
     def snapshot(self, version: int | None = None) -> Snapshot | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from siltstone import _core
 from siltstone.errors import InvalidArgument, UnsupportedFeature
+from siltstone.system import SystemTable
 from siltstone.table import Table
 
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
@@ -126,13 +127,14 @@ class Catalog:
         """Open a table.
 
         Args:
-            name: ``db.table``, or ``db.table$branch_b``.
+            name: ``db.table``, ``db.table$branch_b``, or a system table such as ``db.table$snapshots``.
             options: Dynamic options on top of the stored ones.
 
         Raises:
             TableNotFound: It does not exist; the hint names near ones.
         """
-        return Table(self._core.table(name, dict(options or {})))
+        core, system = self._core.table(name, dict(options or {}))
+        return Table(core) if system is None else SystemTable(core, system)
 
     def rename_table(self, source: str, target: str) -> None:
         """Rename a table; both names are ``db.table``."""

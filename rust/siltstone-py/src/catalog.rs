@@ -69,10 +69,12 @@ impl Catalog {
         })
     }
 
-    fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<PyTable> {
+    /// The table, and the name of the system table that is meant.
+    fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<(PyTable, Option<String>)> {
         py.detach(|| {
             let found = self.0.load_table(name)?;
-            Ok(Table::open(&found.location, &found.name.branch, options)?.into())
+            let table = Table::open(&found.location, &found.name.branch, options)?;
+            Ok((table.into(), found.name.system))
         })
     }
 

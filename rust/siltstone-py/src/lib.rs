@@ -4,6 +4,7 @@
 mod arrow;
 mod catalog;
 mod error;
+mod inspect;
 mod maintain;
 mod scan;
 mod table;
@@ -22,6 +23,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__debug_build__", cfg!(debug_assertions))?;
     catalog::register(m)?;
     table::register(m)?;
+    inspect::register(m)?;
     scan::register(m)?;
     write::register(m)?;
     maintain::register(m)

@@ -11,13 +11,14 @@ use pyo3_arrow::{PyRecordBatchReader, PySchema};
 use siltstone::{
     operation::{commit::PartitionSpec, write::WriteOptions},
     snapshot::Snapshot,
-    table::{ScanArgs, Table},
+    table::{InspectArgs, ScanArgs, Table},
     types::arrow_schema,
 };
 
 use crate::{
     arrow::{input, poisoned, py_schema},
     error::Result,
+    inspect::Inspection,
     scan::Plan,
     write::Writer,
 };
@@ -118,6 +119,26 @@ impl PyTable {
     fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
         let table = self.table()?;
         py.detach(|| Ok(table.tag(name)?.to_json()?))
+    }
+
+    #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]
+    fn inspect(
+        &self,
+        py: Python<'_>,
+        name: String,
+        columns: Option<Vec<String>>,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+        limit: Option<usize>,
+    ) -> Result<Inspection> {
+        let table = self.table()?;
+        let args = InspectArgs { columns, filter_sql, filter_json, limit };
+        py.detach(|| Inspection::new(table, name, args))
+    }
+
+    #[staticmethod]
+    fn system_tables() -> Vec<&'static str> {
+        Table::system_tables()
     }
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {

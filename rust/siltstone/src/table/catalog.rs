@@ -166,16 +166,9 @@ impl FilesystemCatalog {
         }
     }
 
-    /// Finds `db.table` or `db.table$branch_b`.
+    /// Finds `db.table` or `db.table$branch_b`; of a system table the table that it is about.
     pub fn load_table(&self, name: &str) -> Result<FoundTable> {
-        let name = TableName::parse(name)?;
-        match &name.system {
-            Some(system) => {
-                let error = Error::unsupported(format!("the system table '${system}'")).with("table", &name);
-                Err(error.hint(format!("open the table itself: '{}'", name.plain())))
-            }
-            None => self.load(name),
-        }
+        self.load(TableName::parse(name)?)
     }
 
     fn load(&self, name: TableName) -> Result<FoundTable> {

@@ -8,6 +8,7 @@ mod name;
 mod open;
 mod route;
 mod scan;
+mod system;
 mod versions;
 mod write;
 
@@ -16,4 +17,5 @@ pub use maintain::{CompactArgs, run_compaction_task};
 pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
 pub use scan::{ReadableSplit, ScanArgs, explain, result_schema};
+pub use system::InspectArgs;
 pub use write::{CommitReport, TableWriter};

@@ -1,0 +1,135 @@
+"""System tables: what a table says about itself, read like any other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Never
+
+from siltstone import _core
+from siltstone.errors import UnsupportedFeature
+from siltstone.predicate import Expression, split_filter
+from siltstone.read import Scan, Split
+from siltstone.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class SystemScan(Scan):
+    """A query over a system table: a :class:`Scan` that has one split and no versions of its own."""
+
+    def __init__(self, table: Table, system: str, request: Mapping[str, Any]) -> None:
+        """Use :meth:`siltstone.Table.inspect`."""
+        super().__init__(table.location, table.branch, table.dynamic_options, request)
+        self._system = system
+
+    def _plan(self) -> _core.Inspection:  # type: ignore[override]  # the part of a plan that a scan without splits uses
+        table = _core.Table.open(self._location, self._options, self._branch)
+        return table.inspect(self._system, **self._request)
+
+    def splits(self) -> list[Split]:
+        """Refused: a system table is read as a whole."""
+        raise UnsupportedFeature(f"the system table '${self._system}' has no splits", hint="read it as a whole")
+
+    def explain(self) -> str:
+        """What would be read."""
+        return f"system table ${self._system} of {self._location}, read as a whole"
+
+    def __repr__(self) -> str:
+        """Table and request."""
+        given = {k: v for k, v in self._request.items() if v is not None}
+        return f"SystemScan({self._location}${self._system}, {given})"
+
+
+def inspect(
+    table: Table,
+    system: str,
+    columns: Sequence[str] | None = None,
+    filter: str | Expression | None = None,  # noqa: A002  # the API's name
+    limit: int | None = None,
+) -> SystemScan:
+    """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
+    sql, tree = split_filter(filter)
+    names = None if columns is None else list(columns)
+    scan = SystemScan(table, system, {"columns": names, "filter_sql": sql, "filter_json": tree, "limit": limit})
+    scan.__arrow_c_schema__()  # unknown names and columns are errors now
+    return scan
+
+
+class SystemTable(Table):
+    """``db.table$snapshots`` and its like: a table that is only read."""
+
+    def __init__(self, core: _core.Table, system: str) -> None:
+        """Use :meth:`siltstone.Catalog.table` with the name of a system table."""
+        super().__init__(core)
+        self._system = system
+        inspect(self, system)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as location, dynamic options, branch and name."""
+        return _open, (self.location, self.dynamic_options, self.branch, self._system)
+
+    @property
+    def name(self) -> str:
+        """``db.table$name``."""
+        return f"{super().name}${self._system}"
+
+    @property
+    def system(self) -> str:
+        """The part behind ``$``."""
+        return self._system
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns as a pyarrow schema."""
+        import pyarrow as pa
+
+        return pa.schema(inspect(self, self._system))
+
+    @property
+    def primary_key(self) -> list[str]:
+        """None."""
+        return []
+
+    @property
+    def partition_by(self) -> list[str]:
+        """None."""
+        return []
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        *,
+        limit: int | None = None,
+        **version: Any,
+    ) -> SystemScan:
+        """Describe a read.
+
+        Args:
+            columns: Columns, in this order; None for all.
+            filter: A predicate over the system table's columns.
+            limit: Rows at most.
+            version: ``version`` or ``tag``, where the system table shows one snapshot (``$files``, ``$manifests`` …).
+
+        Raises:
+            UnsupportedFeature: An argument that only tables of rows take.
+        """
+        given = {key: value for key, value in version.items() if value not in (None, False)}
+        options = {_VERSIONS[key]: str(value) for key, value in given.items() if key in _VERSIONS}
+        if unknown := [key for key in given if key not in _VERSIONS]:
+            raise UnsupportedFeature(f"a system table is read without '{unknown[0]}'")
+        table = Table(_core.Table.open(self.location, {**self.dynamic_options, **options}, self.branch))
+        return inspect(table, self._system, columns, filter, limit)
+
+    def _read_only(self, *_: Any, **__: Any) -> Never:
+        raise UnsupportedFeature(f"the system table {self.name} is only read")
+
+    append = upsert = overwrite = truncate = writer = commit = alter = compact = _read_only  # type: ignore[assignment]
+
+
+_VERSIONS = {"version": "scan.version", "tag": "scan.tag-name"}
+
+
+def _open(location: str, options: Mapping[str, str], branch: str, system: str) -> SystemTable:
+    return SystemTable(_core.Table.open(location, dict(options), branch), system)

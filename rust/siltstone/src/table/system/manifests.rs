@@ -1,0 +1,58 @@
+//! `$manifests`: the manifests of the latest (or chosen) snapshot.
+
+use super::{
+    Table,
+    columns::{Row, fields, long, maybe, or_null, string, text},
+    text::joined,
+};
+use crate::{
+    Result,
+    manifest::{ManifestFileMeta, ManifestStore},
+    row::Datum,
+    stats::decode_stats,
+    types::{DataField, DataType},
+};
+
+pub(super) fn columns() -> Vec<DataField> {
+    fields(&[
+        ("file_name", text()),
+        ("file_size", long()),
+        ("num_added_files", long()),
+        ("num_deleted_files", long()),
+        ("schema_id", long()),
+        ("min_partition_stats", maybe(text())),
+        ("max_partition_stats", maybe(text())),
+        ("min_row_id", maybe(long())),
+        ("max_row_id", maybe(long())),
+    ])
+}
+
+pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+    let (ctx, snapshot) = table.travelled()?;
+    let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let types: Vec<DataType> = ctx.schema.partition_fields().iter().map(|f| f.data_type.clone()).collect();
+    let mut all = store.read_list(&snapshot.base_manifest_list)?;
+    all.extend(store.read_list(&snapshot.delta_manifest_list)?);
+    if let Some(changelog) = &snapshot.changelog_manifest_list {
+        all.extend(store.read_list(changelog)?);
+    }
+    all.iter().map(|manifest| row(manifest, &types)).collect()
+}
+
+fn row(manifest: &ManifestFileMeta, types: &[DataType]) -> Result<Row> {
+    let stats = decode_stats(&manifest.partition_stats, types)?;
+    let (min, max): (Vec<Datum>, Vec<Datum>) = stats.into_iter().map(|s| (s.min, s.max)).unzip();
+    let shown = |values: &[Datum]| string(format!("{{{}}}", joined(values, types)));
+    Ok(vec![
+        string(&manifest.file_name),
+        Datum::BigInt(manifest.file_size),
+        Datum::BigInt(manifest.num_added_files),
+        Datum::BigInt(manifest.num_deleted_files),
+        Datum::BigInt(manifest.schema_id),
+        shown(&min),
+        shown(&max),
+        or_null(manifest.min_row_id, Datum::BigInt),
+        or_null(manifest.max_row_id, Datum::BigInt),
+    ])
+}

@@ -1,0 +1,154 @@
+//! System tables: what a table says about itself, as rows (semantics h; `org.apache.paimon.table.system`).
+//!
+//! A table is one file: its columns (Java's names and types) and its rows. Times are local, without a zone, as in Java.
+
+mod branches;
+mod buckets;
+mod columns;
+mod consumers;
+mod fields;
+mod files;
+mod hash_order;
+mod indexes;
+mod manifests;
+mod options;
+mod partitions;
+mod schemas;
+mod snapshots;
+mod statistics;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+
+use self::columns::Row;
+use super::Table;
+use crate::{
+    Error, ErrorKind, Result,
+    io::TableContext,
+    operation::scan::{VersionSelector, travel},
+    predicate::{Predicate, evaluate},
+    row::{Datum, array_from_datums},
+    snapshot::Snapshot,
+    types::{DataField, arrow_schema},
+};
+
+/// One system table.
+#[derive(Clone, Copy)]
+struct SystemTable {
+    name: &'static str,
+    columns: fn() -> Vec<DataField>,
+    rows: fn(&Table) -> Result<Vec<Row>>,
+}
+
+/// One line for each.
+const TABLES: [SystemTable; 14] = [
+    SystemTable { name: "snapshots", columns: snapshots::columns, rows: snapshots::rows },
+    SystemTable { name: "schemas", columns: schemas::columns, rows: schemas::rows },
+    SystemTable { name: "options", columns: options::columns, rows: options::rows },
+    SystemTable { name: "files", columns: files::columns, rows: files::rows },
+    SystemTable { name: "file_key_ranges", columns: files::range_columns, rows: files::range_rows },
+    SystemTable { name: "manifests", columns: manifests::columns, rows: manifests::rows },
+    SystemTable { name: "tags", columns: tags::columns, rows: tags::rows },
+    SystemTable { name: "branches", columns: branches::columns, rows: branches::rows },
+    SystemTable { name: "consumers", columns: consumers::columns, rows: consumers::rows },
+    SystemTable { name: "partitions", columns: partitions::columns, rows: partitions::rows },
+    SystemTable { name: "buckets", columns: buckets::columns, rows: buckets::rows },
+    SystemTable { name: "aggregation_fields", columns: fields::columns, rows: fields::rows },
+    SystemTable { name: "statistics", columns: statistics::columns, rows: statistics::rows },
+    SystemTable { name: "table_indexes", columns: indexes::columns, rows: indexes::rows },
+];
+
+/// What to take of a system table.
+#[derive(Clone, Debug, Default)]
+pub struct InspectArgs {
+    /// Column names; `None` = all.
+    pub columns: Option<Vec<String>>,
+    /// Predicate as SQL text.
+    pub filter_sql: Option<String>,
+    /// Predicate as JSON (of `Predicate::from_json`).
+    pub filter_json: Option<String>,
+    /// At most this many rows.
+    pub limit: Option<usize>,
+}
+
+impl InspectArgs {
+    fn filter(&self, columns: &[DataField]) -> Result<Option<Predicate>> {
+        super::scan::filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), columns)
+    }
+
+    /// Positions of the wanted columns.
+    fn chosen(&self, schema: &Schema) -> Result<Vec<usize>> {
+        let Some(names) = &self.columns else { return Ok((0..schema.fields().len()).collect()) };
+        let at = |name: &String| {
+            schema.index_of(name).map_err(|_| {
+                let known: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+                Error::new(ErrorKind::InvalidArgument, format!("there is no column '{name}'"))
+                    .with("column", name)
+                    .hint(format!("columns: {}", known.join(", ")))
+            })
+        };
+        names.iter().map(at).collect()
+    }
+}
+
+impl Table {
+    /// Names of the system tables whose rows [`Table::inspect`] gives.
+    pub fn system_tables() -> Vec<&'static str> {
+        TABLES.iter().map(|t| t.name).collect()
+    }
+
+    /// The schema of what [`Table::inspect`] gives, and the check of its arguments.
+    pub fn inspect_schema(&self, name: &str, args: &InspectArgs) -> Result<SchemaRef> {
+        let columns = (self.system_table(name)?.columns)();
+        args.filter(&columns)?;
+        let schema = arrow_schema(&columns)?;
+        Ok(Arc::new(schema.project(&args.chosen(&schema)?)?))
+    }
+
+    /// The rows of a system table; names are not case-sensitive.
+    pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<RecordBatch> {
+        let table = self.system_table(name)?;
+        let columns = (table.columns)();
+        let filter = args.filter(&columns)?;
+        let rows =
+            (table.rows)(self).map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)))?;
+        let mut batch = batch(&columns, &rows)?;
+        if let Some(filter) = filter {
+            batch = filter_record_batch(&batch, &evaluate(&filter, &batch)?)?;
+        }
+        let batch = batch.slice(0, args.limit.unwrap_or(usize::MAX).min(batch.num_rows()));
+        Ok(batch.project(&args.chosen(&batch.schema())?)?)
+    }
+
+    fn system_table(&self, name: &str) -> Result<SystemTable> {
+        let lower = name.to_lowercase();
+        TABLES.iter().find(|t| t.name == lower).copied().ok_or_else(|| {
+            let known = Self::system_tables().join(", ");
+            Error::new(ErrorKind::TableNotFound, format!("there is no system table '${name}'"))
+                .with("table", &self.context().name)
+                .hint(format!("system tables: {known}"))
+        })
+    }
+
+    /// The version that the table's options name, and the table under its schema.
+    fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
+        travel(self.context(), &VersionSelector::Latest)
+    }
+}
+
+/// Rows as one batch.
+fn batch(columns: &[DataField], rows: &[Row]) -> Result<RecordBatch> {
+    let arrays = columns.iter().enumerate().map(|(at, field)| {
+        let values: Vec<Datum> = rows.iter().map(|row| row.get(at).cloned().unwrap_or(Datum::Null)).collect();
+        array_from_datums(&values, &field.data_type)
+    });
+    let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+    Ok(RecordBatch::try_new(arrow_schema(columns)?, arrays)?)
+}

@@ -1,0 +1,67 @@
+//! `$tags`
+
+use std::time::Duration;
+
+use super::{
+    Table,
+    columns::{Row, fields, local, long, maybe, or_null, string, text, time, wall},
+};
+use crate::{
+    Result,
+    row::Datum,
+    snapshot::{Tag, TagManager},
+    types::DataField,
+};
+
+pub(super) fn columns() -> Vec<DataField> {
+    fields(&[
+        ("tag_name", text()),
+        ("snapshot_id", long()),
+        ("schema_id", long()),
+        ("commit_time", time()),
+        ("record_count", maybe(long())),
+        ("create_time", maybe(time())),
+        ("time_retained", maybe(text())),
+    ])
+}
+
+pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
+    let tags = TagManager::new(table.context().fs.clone(), &table.branch_root());
+    Ok(tags.tags()?.iter().map(|(name, tag)| row(name, tag)).collect())
+}
+
+fn row(name: &str, tag: &Tag) -> Row {
+    let s = &tag.snapshot;
+    vec![
+        string(name),
+        Datum::BigInt(s.id),
+        Datum::BigInt(s.schema_id),
+        local(s.time_millis),
+        or_null(s.total_record_count, Datum::BigInt),
+        or_null(tag.create_time, |t| wall(t.and_utc().timestamp_millis())),
+        or_null(tag.time_retained, |kept| string(iso_duration(kept))),
+    ]
+}
+
+/// `Duration.toString` of Java: hours are the largest unit.
+pub(super) fn iso_duration(duration: Duration) -> String {
+    let (seconds, nanos) = (duration.as_secs(), duration.subsec_nanos());
+    if seconds == 0 && nanos == 0 {
+        return "PT0S".to_owned();
+    }
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let mut text = "PT".to_owned();
+    if hours > 0 {
+        text.push_str(&format!("{hours}H"));
+    }
+    if minutes > 0 {
+        text.push_str(&format!("{minutes}M"));
+    }
+    if nanos > 0 {
+        let fraction = format!("{nanos:09}");
+        text.push_str(&format!("{seconds}.{}S", fraction.trim_end_matches('0')));
+    } else if seconds > 0 {
+        text.push_str(&format!("{seconds}S"));
+    }
+    text
+}

@@ -1,0 +1,66 @@
+//! How Java prints rows in system tables: `{d1, 2}`, `[1]`, `{a=0, b=null}`.
+
+use crate::{
+    Result,
+    row::{BinaryRow, Datum, datum_to_text},
+    types::{DataField, DataType},
+};
+
+/// Values of a serialized row.
+pub(super) fn values(bytes: &[u8], types: &[DataType]) -> Result<Vec<Datum>> {
+    BinaryRow::from_serialized(bytes)?.datums(types)
+}
+
+/// `v1, v2`, each as CAST to STRING gives it.
+pub(super) fn joined(values: &[Datum], types: &[DataType]) -> String {
+    let texts: Vec<String> = values.iter().zip(types).map(|(value, kind)| cast_text(value, kind)).collect();
+    texts.join(", ")
+}
+
+/// A partition as `{d1, 2}`.
+pub(super) fn partition(bytes: &[u8], types: &[DataType]) -> Result<String> {
+    Ok(format!("{{{}}}", joined(&values(bytes, types)?, types)))
+}
+
+fn cast_text(value: &Datum, kind: &DataType) -> String {
+    if value.is_null() { "null".to_owned() } else { datum_to_text(value, kind) }
+}
+
+/// A value as Java's object prints: dates and times are numbers, timestamps have a `T`.
+pub(super) fn object_text(value: &Datum, kind: &DataType) -> String {
+    match value {
+        Datum::Null => "null".to_owned(),
+        Datum::Date(v) | Datum::Time(v) => v.to_string(),
+        Datum::Timestamp { millis, nanos_of_milli } => timestamp_object(*millis, *nanos_of_milli),
+        // Java shows the identity of an object here
+        Datum::Bytes(bytes) => bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        other => datum_to_text(other, kind),
+    }
+}
+
+/// `LocalDateTime.toString`: seconds and fractions only as far as they are needed, in groups of three digits.
+fn timestamp_object(millis: i64, nanos_of_milli: i32) -> String {
+    let Some(time) = chrono::DateTime::from_timestamp_millis(millis) else { return millis.to_string() };
+    let nanos = i64::from(time.timestamp_subsec_millis()) * 1_000_000 + i64::from(nanos_of_milli);
+    let seconds = time.format("%S").to_string();
+    let mut text = time.format("%Y-%m-%dT%H:%M").to_string();
+    if seconds != "00" || nanos > 0 {
+        text.push_str(&format!(":{seconds}"));
+    }
+    let (digits, shown) = match nanos {
+        0 => return text,
+        n if n % 1_000_000 == 0 => (3, n / 1_000_000),
+        n if n % 1_000 == 0 => (6, n / 1_000),
+        n => (9, n),
+    };
+    text.push_str(&format!(".{shown:0digits$}"));
+    text
+}
+
+/// `{a=0, b=null}` in the order of names.
+pub(super) fn map(columns: &[DataField], value: impl Fn(&DataField) -> String) -> String {
+    let mut sorted: Vec<&DataField> = columns.iter().collect();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    let pairs: Vec<String> = sorted.iter().map(|field| format!("{}={}", field.name, value(field))).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
