@@ -6,14 +6,18 @@
 //! ```text
 //! picking functions    last_value, max, ...   the result is one of the inputs: [`pick`] finds it, one gather copies
 //! computing functions  sum, product           [`arithmetic`] over typed slices
-//! the others           listagg, collect, ...  [`fold`], one value at a time
+//! nested functions     collect, merge_map ...  [`elements`]: numbers of elements, copied once
+//! listagg                                      over string slices
+//! the others           rbm32, hll_sketch, ...  [`fold`], one value at a time
 //! ```
 //! Source: semantics b.7; `org.apache.paimon.mergetree.compact.aggregate`.
 
 mod arithmetic;
 mod bool_and;
 mod bool_or;
+mod collect;
 mod count;
+mod elements;
 mod error;
 mod first_non_null_value;
 mod first_value;
@@ -21,8 +25,16 @@ pub mod fold;
 mod ignore_retract;
 mod last_non_null_value;
 mod last_value;
+mod listagg;
 mod max;
+mod merge_map;
+mod merge_map_with_keytime;
 mod min;
+mod nested_key;
+mod nested_partial_update;
+#[cfg(test)]
+mod nested_tests;
+mod nested_update;
 mod options;
 pub(crate) mod order;
 pub(crate) mod pick;
@@ -30,6 +42,8 @@ mod primary_key;
 mod product;
 mod registry;
 mod sum;
+#[cfg(test)]
+mod testing;
 
 use std::fmt;
 

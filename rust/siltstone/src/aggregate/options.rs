@@ -40,8 +40,8 @@ pub struct FieldOptions {
     pub nested_key: Vec<String>,
     /// `fields.<f>.nested-sequence-field`, empty when not set
     pub nested_sequence_field: Vec<String>,
-    /// `fields.<f>.nested-key-null-strategy`
-    pub nested_key_null_strategy: NullKeyStrategy,
+    /// `fields.<f>.nested-key-null-strategy`; not set means [`NullKeyStrategy::Merge`]
+    pub nested_key_null_strategy: Option<NullKeyStrategy>,
     /// `fields.<f>.count-limit`
     pub count_limit: usize,
     /// `fields.<f>.ts-field`
@@ -67,11 +67,7 @@ impl FieldOptions {
             list_agg_delimiter: get.text("list-agg-delimiter").unwrap_or(",").to_owned(),
             nested_key: get.text("nested-key").map(parse_list).unwrap_or_default(),
             nested_sequence_field: get.text("nested-sequence-field").map(parse_list).unwrap_or_default(),
-            nested_key_null_strategy: get.parsed(
-                "nested-key-null-strategy",
-                NullKeyStrategy::Merge,
-                null_key_strategy,
-            )?,
+            nested_key_null_strategy: get.parsed("nested-key-null-strategy", None, null_key_strategy)?,
             count_limit: get.parsed("count-limit", i32::MAX as usize, count)?,
             ts_field: get.text("ts-field").map(|name| name.trim().to_owned()),
         })
@@ -98,11 +94,11 @@ impl<'a> Lookup<'a> {
     }
 }
 
-fn null_key_strategy(text: &str) -> Result<NullKeyStrategy> {
+fn null_key_strategy(text: &str) -> Result<Option<NullKeyStrategy>> {
     match text.trim().to_ascii_lowercase().as_str() {
-        "merge" => Ok(NullKeyStrategy::Merge),
-        "ignore" => Ok(NullKeyStrategy::Ignore),
-        "error" => Ok(NullKeyStrategy::Error),
+        "merge" => Ok(Some(NullKeyStrategy::Merge)),
+        "ignore" => Ok(Some(NullKeyStrategy::Ignore)),
+        "error" => Ok(Some(NullKeyStrategy::Error)),
         _ => Err(Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a strategy for null keys"))
             .hint("use one of: merge, ignore, error")),
     }

@@ -38,6 +38,12 @@ functions! {
     "min" => min;
     "bool_and" => bool_and;
     "bool_or" => bool_or;
+    "listagg" => listagg;
+    "collect" => collect;
+    "merge_map" => merge_map;
+    "merge_map_with_keytime" => merge_map_with_keytime;
+    "nested_update" => nested_update;
+    "nested_partial_update" => nested_partial_update;
 }
 
 /// Names that the option `aggregate-function` takes.

@@ -1,0 +1,143 @@
+//! `nested_update`: the rows of arrays as a nested table (semantics b.7; `FieldNestedUpdateAgg`).
+//!
+//! With `fields.<f>.nested-key` a row takes the place of the one with the same key, unless `nested-sequence-field` says
+//! that it is older; without, rows are appended. New rows come in only below `count-limit`.
+
+use std::{collections::HashSet, sync::Arc};
+
+use arrow_array::{Array, ArrayRef};
+
+use super::{
+    AggregateFunction, FieldOptions,
+    elements::{ByKey, ElementFunction, Elements, Keys, OverElements, columns_of},
+    nested_key::{KeyedRows, NestedKey, field_numbers, is_nested_table, needs_key},
+};
+use crate::{
+    Result,
+    types::{DataField, DataType},
+};
+
+/// ARRAY<ROW>.
+pub(super) fn accepts(data_type: &DataType) -> bool {
+    is_nested_table(data_type)
+}
+
+/// Fields that nested rows do not have, and options that need a nested key, are `InvalidOption` errors.
+pub(super) fn new(field: &DataField, options: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
+    needs_key(field, options)?;
+    let key = NestedKey::new(field, options)?;
+    let sequence = field_numbers(field, "nested-sequence-field", &options.nested_sequence_field)?;
+    if key.is_empty() {
+        return Ok(Arc::new(OverElements(Append { limit: options.count_limit })));
+    }
+    Ok(Arc::new(OverElements(Update { key, sequence, limit: options.count_limit })))
+}
+
+/// Without a key.
+#[derive(Debug)]
+struct Append {
+    limit: usize,
+}
+
+/// All nested rows, and which of them are null.
+#[derive(Debug)]
+struct WholeRows {
+    keys: Keys,
+    rows: ArrayRef,
+}
+
+impl ElementFunction for Append {
+    type Values = WholeRows;
+
+    const NAME: &'static str = "nested_update";
+    const RETRACTS: bool = true;
+
+    fn values(&self, rows: &ArrayRef) -> Result<WholeRows> {
+        Ok(WholeRows { keys: Keys::of(std::slice::from_ref(rows))?, rows: Arc::clone(rows) })
+    }
+
+    fn agg(&self, values: &mut WholeRows, acc: Elements, input: Elements) -> Result<Elements> {
+        let Some(input) = input else { return Ok(acc) };
+        let mut all = acc.unwrap_or_default();
+        // rows that are null count here, as in Java, but do not stay
+        let Some(room) = self.limit.checked_sub(all.len()).filter(|room| *room > 0) else { return Ok(Some(all)) };
+        all.retain(|row| values.rows.is_valid(*row));
+        all.extend(input.into_iter().filter(|row| values.rows.is_valid(*row)).take(room));
+        Ok(Some(all))
+    }
+
+    fn retract(&self, values: &mut WholeRows, acc: Elements, input: Elements) -> Result<Elements> {
+        let Some(input) = input else { return Ok(acc) };
+        let Some(mut acc) = acc else { return Ok(None) };
+        let taken: HashSet<&[u8]> = input.iter().map(|row| values.keys.get(*row)).collect();
+        acc.retain(|row| values.rows.is_valid(*row) && !taken.contains(values.keys.get(*row)));
+        Ok(Some(acc))
+    }
+}
+
+/// With a key.
+#[derive(Debug)]
+struct Update {
+    key: NestedKey,
+    sequence: Vec<usize>,
+    limit: usize,
+}
+
+/// All nested rows.
+#[derive(Debug)]
+struct SequencedRows {
+    keys: KeyedRows,
+    sequence: Option<Keys>,
+}
+
+impl SequencedRows {
+    fn is_newer(&self, row: usize, before: usize) -> bool {
+        self.sequence.as_ref().is_none_or(|sequence| sequence.get(row) >= sequence.get(before))
+    }
+}
+
+impl ElementFunction for Update {
+    type Values = SequencedRows;
+
+    const NAME: &'static str = "nested_update";
+    const RETRACTS: bool = true;
+
+    fn values(&self, rows: &ArrayRef) -> Result<SequencedRows> {
+        let sequence =
+            if self.sequence.is_empty() { None } else { Some(Keys::of(&columns_of(rows, &self.sequence)?)?) };
+        Ok(SequencedRows { keys: self.key.of(rows)?, sequence })
+    }
+
+    fn agg(&self, values: &mut SequencedRows, acc: Elements, input: Elements) -> Result<Elements> {
+        let Some(input) = input else { return Ok(acc) };
+        let acc = acc.unwrap_or_default();
+        let mut table = ByKey::default();
+        let limits = std::iter::repeat_n(usize::MAX, acc.len()).chain(std::iter::repeat(self.limit));
+        for (row, limit) in acc.into_iter().chain(input).zip(limits) {
+            let Some(key) = values.keys.key(row)? else { continue };
+            let room = table.len() < limit;
+            match table.get(key) {
+                Some(before) if values.is_newer(row, before) => table.put(key, row),
+                None if room => table.put(key, row),
+                _ => {}
+            }
+        }
+        Ok(Some(table.into_elements()))
+    }
+
+    fn retract(&self, values: &mut SequencedRows, acc: Elements, input: Elements) -> Result<Elements> {
+        let (Some(acc), Some(input)) = (&acc, input) else { return Ok(acc) };
+        let mut table = ByKey::default();
+        for row in acc {
+            if let Some(key) = values.keys.key(*row)? {
+                table.put(key, *row);
+            }
+        }
+        for row in input {
+            if let Some(key) = values.keys.key(row)? {
+                table.remove(key);
+            }
+        }
+        Ok(Some(table.into_elements()))
+    }
+}
