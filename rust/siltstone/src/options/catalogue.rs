@@ -119,7 +119,7 @@ pub fn aliases(key: &str) -> &'static [&'static str] {
 #[rustfmt::skip]
 pub const OPTIONS: &[Known] = &[
     row("add-column-before-partition", Kind::Bool, Honoured),
-    row("aggregation.remove-record-on-delete", Kind::Bool, RefusedForWrite).neutral("false").immutable(),
+    row("aggregation.remove-record-on-delete", Kind::Bool, Honoured).immutable(),
     row("alter-column-null-to-not-null.disabled", Kind::Bool, Honoured),
     row("async-file-write", Kind::Bool, Harmless),
     row("auto-create", Kind::Bool, Harmless),
@@ -149,13 +149,13 @@ pub const OPTIONS: &[Known] = &[
     row("chain-table.split.key-range-enabled", Kind::Bool, Harmless),
     row("chain-table.streaming.merge-snapshot", Kind::Bool, Harmless),
     row("changelog-file.compression", Kind::Text, Honoured),
-    row("changelog-file.format", Kind::Text, Harmless),
+    row("changelog-file.format", Kind::Text, RefusedForWrite).neutral("parquet"),
     row("changelog-file.prefix", Kind::Text, Honoured),
     row("changelog-file.stats-mode", Kind::Text, Honoured),
-    row("changelog-producer", Kind::Enum(ChangelogProducer::TEXTS), RefusedForWrite).neutral("none"),
+    row("changelog-producer", Kind::Enum(ChangelogProducer::TEXTS), Honoured),
     row("changelog-producer.compaction-interval", Kind::Text, Harmless),
-    row("changelog-producer.row-deduplicate", Kind::Bool, Harmless),
-    row("changelog-producer.row-deduplicate-ignore-fields", Kind::Text, Harmless),
+    row("changelog-producer.row-deduplicate", Kind::Bool, Honoured),
+    row("changelog-producer.row-deduplicate-ignore-fields", Kind::Text, Honoured),
     row("changelog.num-retained.max", Kind::Int, Harmless),
     row("changelog.num-retained.min", Kind::Int, Harmless),
     row("changelog.precommit-compact", Kind::Text, Harmless),
@@ -236,7 +236,7 @@ pub const OPTIONS: &[Known] = &[
     row("dynamic-partition-overwrite", Kind::Bool, Honoured),
     row("end-input.check-partition-expire", Kind::Bool, Harmless),
     row("end-input.watermark", Kind::Text, Harmless),
-    row("fields.default-aggregate-function", Kind::Text, Harmless),
+    row("fields.default-aggregate-function", Kind::Text, Honoured),
     row("file-index.in-manifest-threshold", Kind::Size, Harmless),
     row("file-index.read.enabled", Kind::Bool, Harmless),
     row("file-operation.thread-num", Kind::Int, Harmless).aliases(&["delete-file.thread-num"]),
@@ -249,7 +249,7 @@ pub const OPTIONS: &[Known] = &[
     row("file.format.per.level", Kind::Levels, RefusedForWrite).neutral("parquet"),
     row("file.suffix.include.compression", Kind::Bool, Honoured),
     row("filesystem.job-level-settings.enabled", Kind::Text, Harmless),
-    row("force-lookup", Kind::Bool, RefusedForWrite).neutral("false").immutable(),
+    row("force-lookup", Kind::Bool, Honoured).immutable(),
     row("format-table.commit-hive-sync-url", Kind::Text, Harmless),
     row("format-table.file.compression", Kind::Text, Harmless),
     row("format-table.implementation", Kind::Text, Harmless),
@@ -257,7 +257,7 @@ pub const OPTIONS: &[Known] = &[
     row("format-table.repair.collect-statistics", Kind::Text, Harmless),
     row("format-table.scan.list-parallelism", Kind::Int, Harmless),
     row("format-table.statistics.parallelism", Kind::Text, Harmless),
-    row("full-compaction.delta-commits", Kind::Int, Harmless),
+    row("full-compaction.delta-commits", Kind::Int, Honoured),
     row("full-text-index.search-mode", Kind::Text, Harmless),
     row("global-index.build.max-parallelism", Kind::Int, Harmless),
     row("global-index.build.max-shard", Kind::Int, Harmless),
@@ -289,7 +289,7 @@ pub const OPTIONS: &[Known] = &[
     row("log.scan.remove-normalize", Kind::Bool, Harmless),
     row("lookup-compact", Kind::Enum(&["radical", "gentle"]), Harmless),
     row("lookup-compact.max-interval", Kind::Int, Harmless),
-    row("lookup-wait", Kind::Bool, Harmless).aliases(&["changelog-producer.lookup-wait"]),
+    row("lookup-wait", Kind::Bool, Honoured).aliases(&["changelog-producer.lookup-wait"]),
     row("lookup.async", Kind::Text, Harmless),
     row("lookup.async-thread-number", Kind::Text, Harmless),
     row("lookup.blob-as-descriptor", Kind::Bool, Harmless),
@@ -335,7 +335,7 @@ pub const OPTIONS: &[Known] = &[
     row("materialized-table.refresh-handler-description", Kind::Text, Harmless),
     row("materialized-table.refresh-mode", Kind::Text, Harmless),
     row("materialized-table.refresh-status", Kind::Text, Harmless),
-    row("merge-engine", Kind::Enum(MergeEngine::TEXTS), Refused).neutral("deduplicate").immutable(),
+    row("merge-engine", Kind::Enum(MergeEngine::TEXTS), Honoured).immutable(),
     row("metadata.iceberg-compatible", Kind::Bool, RefusedForWrite).neutral("false"),
     row("metadata.iceberg.storage", Kind::Text, RefusedForWrite).neutral("disabled"),
     row("metadata.stats-dense-store", Kind::Bool, Honoured),
@@ -356,8 +356,8 @@ pub const OPTIONS: &[Known] = &[
     row("overwrite-upgrade", Kind::Bool, Honoured),
     row("page-size", Kind::Size, Harmless),
     row("parquet.enable.dictionary", Kind::Bool, Honoured),
-    row("partial-update.remove-record-on-delete", Kind::Bool, RefusedForWrite).neutral("false").immutable(),
-    row("partial-update.remove-record-on-sequence-group", Kind::Text, RefusedForWrite).immutable(),
+    row("partial-update.remove-record-on-delete", Kind::Bool, Honoured).immutable(),
+    row("partial-update.remove-record-on-sequence-group", Kind::Text, Honoured).immutable(),
     row("partition", Kind::Text, Honoured).immutable(),
     row("partition.default-name", Kind::Text, Honoured),
     row("partition.end-input-to-done", Kind::Bool, Harmless),
@@ -567,16 +567,16 @@ pub const OPTIONS: &[Known] = &[
 
 /// Options of single columns: `fields.<column>.<suffix>`.
 pub const FIELD_OPTIONS: &[Known] = &[
-    row("aggregate-function", Kind::Text, Harmless),
-    row("ignore-retract", Kind::Bool, Harmless),
-    row("sequence-group", Kind::Text, Harmless),
-    row("nested-key", Kind::Text, Harmless),
-    row("nested-key-null-strategy", Kind::Text, Harmless),
-    row("nested-sequence-field", Kind::Text, Harmless),
-    row("count-limit", Kind::Int, Harmless),
-    row("distinct", Kind::Bool, Harmless),
-    row("list-agg-delimiter", Kind::Text, Harmless),
-    row("ts-field", Kind::Text, Harmless),
+    row("aggregate-function", Kind::Text, Honoured),
+    row("ignore-retract", Kind::Bool, Honoured),
+    row("sequence-group", Kind::Text, Honoured),
+    row("nested-key", Kind::Text, Honoured),
+    row("nested-key-null-strategy", Kind::Text, Honoured),
+    row("nested-sequence-field", Kind::Text, Honoured),
+    row("count-limit", Kind::Int, Honoured),
+    row("distinct", Kind::Bool, Honoured),
+    row("list-agg-delimiter", Kind::Text, Honoured),
+    row("ts-field", Kind::Text, Honoured),
     row("stats-mode", Kind::Text, Honoured),
     row("default-value", Kind::Text, RefusedForWrite),
     row("map.storage-layout", Kind::Text, Refused).neutral("default"),
@@ -639,8 +639,8 @@ mod tests {
     #[test]
     fn neutral_values_ask_for_nothing() {
         let neutral = |key: &str, value: &str| find(key).unwrap().is_neutral(value);
-        assert!(neutral("merge-engine", "Deduplicate"));
-        assert!(!neutral("merge-engine", "first-row"));
+        assert!(neutral("type", "Table"));
+        assert!(!neutral("type", "format-table"));
         assert!(neutral("file.format.per.level", "0:parquet,5:parquet"));
         assert!(!neutral("file.format.per.level", "0:avro,5:parquet"));
         assert!(!neutral("scan.fallback-branch", "b"));

@@ -294,7 +294,7 @@ mod tests {
     fn a_change_to_what_is_not_implemented_is_refused() {
         let old = schema(&[]);
         for (key, value) in
-            [("changelog-producer", "lookup"), ("deletion-vectors.enabled", "true"), ("file.format", "orc")]
+            [("file.format.per.level", "0:avro"), ("deletion-vectors.enabled", "true"), ("file.format", "orc")]
         {
             assert_eq!(set(&old, key, value, false).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{key}");
         }

@@ -2,8 +2,8 @@
 
 use super::TableSchema;
 use crate::error::{Error, Result};
+use crate::options::CoreOptions;
 use crate::options::catalogue::{Class, Known, find};
-use crate::options::{CoreOptions, MergeEngine};
 use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
@@ -45,19 +45,14 @@ fn check_options(schema: &TableSchema, classes: &[Class]) -> Result<()> {
 /// Options that do nothing in this table.
 fn is_idle(schema: &TableSchema, known: &Known) -> bool {
     match known.key {
-        "merge-engine" | "changelog-producer" => !schema.has_primary_key(),
-        "partial-update.remove-record-on-delete" | "partial-update.remove-record-on-sequence-group" => {
-            !engine_is(schema, MergeEngine::PartialUpdate)
+        // without changelog files their format does not matter
+        "changelog-file.format" => {
+            !schema.has_primary_key() || schema.options.get("changelog-producer").is_none_or(|p| p.trim() == "none")
         }
-        "aggregation.remove-record-on-delete" => !engine_is(schema, MergeEngine::Aggregation),
         // options of single indexes do nothing without columns that have the index
         "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
         _ => false,
     }
-}
-
-fn engine_is(schema: &TableSchema, engine: MergeEngine) -> bool {
-    schema.options.get("merge-engine").is_some_and(|text| MergeEngine::parse(text).is_ok_and(|e| e == engine))
 }
 
 fn refused(key: &str, value: &str) -> Error {
@@ -66,7 +61,6 @@ fn refused(key: &str, value: &str) -> Error {
 
 fn advice(known: &Known) -> String {
     match (known.key, known.class) {
-        ("merge-engine", _) => "use 'merge-engine' = 'deduplicate', or Java Paimon for this table".to_owned(),
         ("file.format" | "file.format.per.level", _) => "use 'file.format' = 'parquet'".to_owned(),
         (_, Class::RefusedForWrite) => {
             "the table can be read; leave the option out, or write with Java Paimon".to_owned()
@@ -110,23 +104,26 @@ mod tests {
     }
 
     #[test]
-    fn merge_engines_of_later_parts_are_neither_read_nor_written() {
-        for engine in ["partial-update", "aggregation", "first-row"] {
-            let schema = with(&[("merge-engine", engine)]);
-            for result in [check_readable(&schema), check_writable(&schema)] {
-                let error = result.unwrap_err();
-                assert_eq!(
-                    (error.kind(), error.context_value("option")),
-                    (ErrorKind::UnsupportedFeature, Some("merge-engine"))
-                );
-            }
+    fn every_merge_engine_and_changelog_producer_is_written() {
+        for engine in ["deduplicate", "partial-update", "aggregation", "first-row"] {
+            check_writable(&with(&[("merge-engine", engine), ("changelog-producer", "lookup")])).unwrap();
         }
+        for producer in ["none", "input", "lookup", "full-compaction"] {
+            check_writable(&with(&[("changelog-producer", producer)])).unwrap();
+        }
+    }
+
+    #[test]
+    fn changelog_files_are_parquet_files() {
+        let avro = ("changelog-file.format", "avro");
+        let error = check_writable(&with(&[("changelog-producer", "input"), avro])).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(avro.0)));
+        check_writable(&with(&[avro])).unwrap();
     }
 
     #[test]
     fn some_tables_are_read_but_not_written() {
         for (key, value) in [
-            ("changelog-producer", "lookup"),
             ("deletion-vectors.enabled", "true"),
             ("file.format", "orc"),
             ("bucket", "-1"),

@@ -4,7 +4,7 @@ use super::validate::{illegal, no_such_column};
 use super::{EngineSpec, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
-use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool};
+use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool, parse_list};
 use crate::row::datum_from_text;
 use crate::stats::StatsMode;
 use crate::types::TypeKind;
@@ -145,6 +145,11 @@ fn check_changelog(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             let message = "'full-compaction.delta-commits' needs a number of buckets";
             return Err(forbidden("full-compaction.delta-commits", message));
         }
+    }
+    let ignored = options.get("changelog-producer.row-deduplicate-ignore-fields").map(parse_list).unwrap_or_default();
+    if let Some(column) = ignored.iter().find(|column| schema.field(column).is_none()) {
+        let option = "changelog-producer.row-deduplicate-ignore-fields";
+        return Err(no_such_column(schema, column, &format!("'{option}'")).with("option", option));
     }
     let by_compaction = matches!(producer, ChangelogProducer::Lookup | ChangelogProducer::FullCompaction);
     if reads_overwrites && by_compaction {

@@ -20,6 +20,7 @@ use crate::{
     },
     predicate::{Predicate, evaluate},
     row::RowKind,
+    schema::merge_columns,
     types::{DataField, arrow_schema},
 };
 
@@ -158,11 +159,14 @@ fn layout(ctx: &TableContext, request: &ReadRequest) -> Result<KvLayout> {
     let mut names: HashSet<String> = fields.iter().map(|f| f.name.clone()).collect();
     let keys: Vec<String> = ctx.schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
     let filtered = request.filter.iter().flat_map(|f| f.columns()).map(str::to_owned);
-    let needed = keys.iter().cloned().chain(ctx.options.sequence_fields.iter().cloned()).chain(filtered);
-    for name in needed {
+    for name in filtered.chain(keys.iter().cloned()) {
         if names.insert(name.clone()) {
             fields.push(ctx.schema.field(&name).cloned().ok_or_else(|| missing(ctx, &name))?);
         }
+    }
+    let wanted: Vec<String> = fields.iter().map(|f| f.name.clone()).collect();
+    for name in merge_columns(&ctx.schema, &ctx.options, &wanted).map_err(|e| e.with("table", &ctx.name))? {
+        fields.push(ctx.schema.field(&name).cloned().ok_or_else(|| missing(ctx, &name))?);
     }
     let positions = |names: &[String]| -> Result<Vec<usize>> {
         let position = |name: &String| fields.iter().position(|f| f.name == *name).ok_or_else(|| missing(ctx, name));

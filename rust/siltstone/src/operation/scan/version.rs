@@ -52,7 +52,15 @@ fn under_schema(ctx: &TableContext, schema_id: i64) -> Result<TableContext> {
 
 /// A rename of a column changes these options with it, so each schema has them in its own words.
 fn names_columns(key: &str) -> bool {
-    matches!(key, "bucket-key" | "sequence.field" | "rowkind.field") || key.starts_with("fields.")
+    key.starts_with("fields.")
+        || matches!(
+            key,
+            "bucket-key"
+                | "sequence.field"
+                | "rowkind.field"
+                | "partial-update.remove-record-on-sequence-group"
+                | "changelog-producer.row-deduplicate-ignore-fields"
+        )
 }
 
 /// A selector with the table's options taken in.

@@ -7,13 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
 
-use crate::{
-    aggregate::FieldOptions,
-    error::Result,
-    options::{CoreOptions, MergeEngine, sequence_groups},
-    schema::TableSchema,
-    types::TypeKind,
-};
+use crate::{error::Result, schema::EngineSpec};
 
 /// Positions of the columns that are counted.
 pub(super) struct Counted {
@@ -21,18 +15,10 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
-        let mut columns = Vec::new();
-        let engine = matches!(options.merge_engine, MergeEngine::PartialUpdate | MergeEngine::Aggregation);
-        if engine && schema.has_primary_key() {
-            for (at, field) in schema.fields.iter().enumerate() {
-                let whole = matches!(field.data_type.kind, TypeKind::Int | TypeKind::BigInt);
-                if whole && !has_its_own_rule(schema, options, &field.name) && is_count(options, &field.name)? {
-                    columns.push(at);
-                }
-            }
-        }
-        Ok(Self { columns })
+    pub(super) fn new(spec: &EngineSpec) -> Self {
+        let counted =
+            |(at, column): (usize, &crate::schema::ColumnRule)| (column.function.name() == "count").then_some(at);
+        Self { columns: spec.columns.iter().enumerate().filter_map(counted).collect() }
     }
 
     /// The rows with 1 or 0 in the columns that are counted.
@@ -48,21 +34,6 @@ impl Counted {
         }
         Ok(RecordBatch::try_new(schema, columns)?)
     }
-}
-
-/// Keys and sequence fields are never aggregated.
-fn has_its_own_rule(schema: &TableSchema, options: &CoreOptions, column: &str) -> bool {
-    let orders = match options.merge_engine {
-        MergeEngine::PartialUpdate => {
-            sequence_groups(&options.raw).iter().any(|group| group.sequence.iter().any(|name| name == column))
-        }
-        _ => options.sequence_fields.iter().any(|name| name == column),
-    };
-    orders || schema.primary_keys.iter().any(|name| name == column)
-}
-
-fn is_count(options: &CoreOptions, column: &str) -> Result<bool> {
-    Ok(FieldOptions::of(&options.raw, column)?.function.as_deref() == Some("count"))
 }
 
 /// 1 for a value, 0 for null; INT or BIGINT as the column is.

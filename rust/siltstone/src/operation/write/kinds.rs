@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     options::CoreOptions,
     row::RowKind,
-    schema::TableSchema,
+    schema::{EngineSpec, TableSchema},
 };
 
 /// The rules of one table.
@@ -22,7 +22,7 @@ pub(super) struct KindRules {
 }
 
 impl KindRules {
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, spec: &EngineSpec) -> Result<Self> {
         let position = |name: &String| {
             let at = schema.fields.iter().position(|f| &f.name == name);
             at.map(|at| (at, name.clone())).ok_or_else(|| {
@@ -35,7 +35,7 @@ impl KindRules {
             ignore_delete: options.ignore_delete,
             ignore_update_before: options.ignore_update_before,
             append_only: schema.primary_keys.is_empty(),
-            refusal: Refusal::of(schema, options)?,
+            refusal: Refusal::of(schema, spec),
         })
     }
 

@@ -44,7 +44,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta},
     merge_tree::{MergeTreeWriter, WriterSettings, compact::CompactionGate},
-    schema::check_writable,
+    schema::{EngineSpec, check_writable},
 };
 
 /// Most rows that are routed at once.
@@ -75,13 +75,14 @@ impl TableWrite {
     pub fn new(ctx: &TableContext, options: WriteOptions) -> Result<Self> {
         let budget = options.memory_limit.unwrap_or(ctx.options.write_buffer_size);
         check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
+        let spec = EngineSpec::of(&ctx.schema, &ctx.options).map_err(|e| e.with("table", &ctx.name))?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.unwrap_or_else(cores).max(1);
         Ok(Self {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema)?,
-            kinds: KindRules::new(&ctx.schema, &ctx.options)?,
-            counted: Counted::new(&ctx.schema, &ctx.options)?,
+            kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
+            counted: Counted::new(&spec),
             router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             threads,

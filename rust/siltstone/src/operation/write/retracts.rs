@@ -6,11 +6,10 @@
 use arrow_array::{Int8Array, RecordBatch};
 
 use crate::{
-    aggregate::{FieldOptions, aggregate_function},
     error::{Error, ErrorKind, Result},
-    options::{CoreOptions, MergeEngine, parse_bool, sequence_groups},
+    options::MergeEngine,
     row::{RowKind, datum_from_array, datum_to_text},
-    schema::TableSchema,
+    schema::{EngineSpec, TableSchema},
     types::DataField,
 };
 
@@ -28,70 +27,55 @@ pub(super) struct Refusal {
 
 impl Refusal {
     /// `None`: the engine takes every kind.
-    pub(super) fn of(schema: &TableSchema, options: &CoreOptions) -> Result<Option<Self>> {
+    pub(super) fn of(schema: &TableSchema, spec: &EngineSpec) -> Option<Self> {
         if !schema.has_primary_key() {
-            return Ok(None);
+            return None;
         }
-        let set = |key: &str| options.get(key).is_some_and(|text| parse_bool(text).unwrap_or(false));
-        Ok(match options.merge_engine {
+        match spec.engine {
             MergeEngine::Deduplicate => None,
-            MergeEngine::PartialUpdate if !sequence_groups(&options.raw).is_empty() => None,
-            MergeEngine::PartialUpdate if set("partial-update.remove-record-on-delete") => None,
+            MergeEngine::PartialUpdate if spec.remove_on_delete || !spec.groups.is_empty() => None,
             MergeEngine::PartialUpdate => Some(Self::of_engine(
                 schema,
-                options,
+                spec,
                 "set 'ignore-delete' = 'true' to drop deletes, 'partial-update.remove-record-on-delete' = 'true' to \
                  remove whole rows, or sequence groups to take back the columns of one source",
             )),
             MergeEngine::FirstRow => {
-                Some(Self::of_engine(schema, options, "set 'ignore-delete' = 'true' to drop deletes"))
+                Some(Self::of_engine(schema, spec, "set 'ignore-delete' = 'true' to drop deletes"))
             }
             MergeEngine::Aggregation => {
-                let whole_rows = set("aggregation.remove-record-on-delete");
-                Self::of_functions(schema, options)?.map(|refusal| Self { delete: !whole_rows, ..refusal })
+                let refusal = Self::of_functions(schema, spec);
+                refusal.map(|refusal| Self { delete: !spec.remove_on_delete, ..refusal })
             }
-        })
+        }
     }
 
-    fn of_engine(schema: &TableSchema, options: &CoreOptions, hint: &str) -> Self {
+    fn of_engine(schema: &TableSchema, spec: &EngineSpec, hint: &str) -> Self {
         Self {
             update_before: true,
             delete: true,
             option: "merge-engine".to_owned(),
             column: None,
-            message: format!("'merge-engine' = '{}' takes no deletes", options.merge_engine.as_str()),
+            message: format!("'merge-engine' = '{}' takes no deletes", spec.engine.as_str()),
             hint: hint.to_owned(),
             key: key_of(schema),
         }
     }
 
     /// By the first column whose function cannot take a value back.
-    fn of_functions(schema: &TableSchema, options: &CoreOptions) -> Result<Option<Self>> {
-        for field in &schema.fields {
-            let column = &field.name;
-            if schema.primary_keys.contains(column) || options.sequence_fields.contains(column) {
-                continue;
-            }
-            let own = FieldOptions::of(&options.raw, column)?;
-            let Some(name) = &own.function else { continue };
-            if aggregate_function(name, field, &own)?.retracts() {
-                continue;
-            }
-            return Ok(Some(Self {
-                option: own.function_option.clone(),
-                column: Some(column.clone()),
-                message: format!("the aggregate function '{name}' of '{column}' cannot take a value back"),
-                ..Self::of_engine(
-                    schema,
-                    options,
-                    &format!(
-                        "set 'fields.{column}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to \
-                         drop deletes, or 'aggregation.remove-record-on-delete' = 'true' to remove whole rows"
-                    ),
-                )
-            }));
-        }
-        Ok(None)
+    fn of_functions(schema: &TableSchema, spec: &EngineSpec) -> Option<Self> {
+        let rule = spec.columns.iter().find(|rule| !rule.function.retracts())?;
+        let (name, function) = (&rule.name, rule.function.name());
+        let hint = format!(
+            "set 'fields.{name}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to drop deletes, \
+             or 'aggregation.remove-record-on-delete' = 'true' to remove whole rows"
+        );
+        Some(Self {
+            option: rule.option.clone(),
+            column: Some(name.clone()),
+            message: format!("the aggregate function '{function}' of '{name}' cannot take a value back"),
+            ..Self::of_engine(schema, spec, &hint)
+        })
     }
 
     /// The first row that is refused is an error.

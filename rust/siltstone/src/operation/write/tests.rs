@@ -21,7 +21,7 @@ use crate::{
     manifest::BucketId,
     options::CoreOptions,
     row::{BinaryRow, Datum, RowKind},
-    schema::TableSchema,
+    schema::{EngineSpec, TableSchema},
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_type},
 };
 
@@ -260,6 +260,12 @@ fn options(pairs: &[(&str, &str)]) -> CoreOptions {
     CoreOptions::parse(&pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()).unwrap()
 }
 
+/// The rules of a table with these options.
+fn rules(schema: &TableSchema, set: &[(&str, &str)]) -> KindRules {
+    let options = options(set);
+    KindRules::new(schema, &options, &EngineSpec::of(schema, &options).unwrap()).unwrap()
+}
+
 fn names(values: Vec<Option<&str>>) -> RecordBatch {
     let ids = ints((0..).take(values.len()).map(Some).collect());
     table().normalize(&batch(vec![("id", ids), ("name", Arc::new(StringArray::from(values)))])).unwrap()
@@ -267,7 +273,7 @@ fn names(values: Vec<Option<&str>>) -> RecordBatch {
 
 #[test]
 fn the_row_kind_field_wins_and_must_hold_a_kind() {
-    let rules = KindRules::new(&schema(), &options(&[("rowkind.field", "name")])).unwrap();
+    let rules = rules(&schema(), &[("rowkind.field", "name")]);
     let (_, kinds) =
         rules.apply(names(vec![Some("+I"), Some("-D")]), Some(&RowKinds::All(RowKind::UpdateAfter))).unwrap();
     assert_eq!(kinds, Int8Array::from(vec![0, 3]));
@@ -281,7 +287,7 @@ fn the_row_kind_field_wins_and_must_hold_a_kind() {
 fn ignored_kinds_are_dropped_with_their_rows() {
     let kinds = RowKinds::PerRow(Int8Array::from(vec![0, 1, 2, 3]));
     let kept = |set: &[(&str, &str)]| {
-        let rules = KindRules::new(&schema(), &options(set)).unwrap();
+        let rules = rules(&schema(), set);
         let (rows, kinds) = rules.apply(names(vec![None; 4]), Some(&kinds)).unwrap();
         assert_eq!(rows.num_rows(), kinds.len());
         kinds.values().to_vec()
@@ -296,11 +302,11 @@ fn append_tables_take_no_retractions_unless_they_are_ignored() {
     let mut schema = schema();
     schema.primary_keys.clear();
     let deletes = RowKinds::All(RowKind::Delete);
-    let strict = KindRules::new(&schema, &options(&[])).unwrap();
+    let strict = rules(&schema, &[]);
     let error = strict.apply(names(vec![None]), Some(&deletes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
     assert!(strict.apply(names(vec![None]), Some(&RowKinds::All(RowKind::Insert))).is_ok());
-    let lenient = KindRules::new(&schema, &options(&[("ignore-delete", "true")])).unwrap();
+    let lenient = rules(&schema, &[("ignore-delete", "true")]);
     assert_eq!(lenient.apply(names(vec![None]), Some(&deletes)).unwrap().0.num_rows(), 0);
 }
 
@@ -309,7 +315,7 @@ fn an_engine_that_cannot_delete_refuses_deletes_before_they_are_written() {
     let refused = |engine: &str, more: &[(&str, &str)], kind: RowKind| {
         let mut set = vec![("merge-engine", engine)];
         set.extend(more);
-        let rules = KindRules::new(&schema(), &options(&set)).unwrap();
+        let rules = rules(&schema(), &set);
         rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind))).map(|(rows, _)| rows.num_rows())
     };
     for engine in ["partial-update", "first-row"] {
@@ -336,7 +342,7 @@ fn a_function_that_cannot_take_values_back_refuses_retracts_before_they_are_writ
     let refused = |more: &[(&str, &str)], kind: RowKind| {
         let mut set = vec![("merge-engine", "aggregation"), ("fields.name.aggregate-function", "first_value")];
         set.extend(more);
-        let rules = KindRules::new(&schema(), &options(&set)).unwrap();
+        let rules = rules(&schema(), &set);
         rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind))).map(|(rows, _)| rows.num_rows())
     };
     let error = refused(&[], RowKind::Delete).unwrap_err();
@@ -353,11 +359,12 @@ fn a_function_that_cannot_take_values_back_refuses_retracts_before_they_are_writ
 #[test]
 fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     let mut schema = schema();
+    schema.fields.truncate(1);
     schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
     let rows = Input::new(&schema).unwrap().normalize(&rows).unwrap();
     let count = |set: &[(&str, &str)]| {
-        let rows = Counted::new(&schema, &options(set)).unwrap().apply(rows.clone()).unwrap();
+        let rows = Counted::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");
         let at = rows.num_columns() - 1;
         rows.column(at).as_primitive::<Int64Type>().iter().collect::<Vec<_>>()
@@ -371,7 +378,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
 
 #[test]
 fn wrong_row_kinds_of_the_caller_are_refused() {
-    let rules = KindRules::new(&schema(), &options(&[])).unwrap();
+    let rules = rules(&schema(), &[]);
     let given =
         |kinds: Int8Array| rules.apply(names(vec![None; 2]), Some(&RowKinds::PerRow(kinds))).unwrap_err().kind();
     assert_eq!(given(Int8Array::from(vec![0])), ErrorKind::InvalidArgument);
