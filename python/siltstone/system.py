@@ -125,7 +125,7 @@ class SystemTable(Table):
     def _read_only(self, *_: Any, **__: Any) -> Never:
         raise UnsupportedFeature(f"the system table {self.name} is only read")
 
-    append = upsert = overwrite = truncate = writer = commit = alter = compact = _read_only  # type: ignore[assignment]
+    append = upsert = overwrite = truncate = writer = commit = alter = compact = _read_only
 
 
 _VERSIONS = {"version": "scan.version", "tag": "scan.tag-name"}
