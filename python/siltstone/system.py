@@ -80,6 +80,11 @@ class SystemTable(Table):
         return self._system
 
     @property
+    def path(self) -> str:
+        """Directory, branch and system table in one text."""
+        return f"{super().path}${self._system}"
+
+    @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema."""
         import pyarrow as pa

@@ -57,6 +57,11 @@ class Table:
         return self._core.branch
 
     @property
+    def path(self) -> str:
+        """Directory and branch in one text, as :func:`siltstone.open_table` takes them."""
+        return self.location if self.branch == "main" else f"{self.location}$branch_{self.branch}"
+
+    @property
     def dynamic_options(self) -> dict[str, str]:
         """Options given when the table was opened."""
         return self._core.dynamic_options

@@ -88,3 +88,13 @@ def test_failures_have_exit_codes_and_one_clear_line(run, args, code):
     got, _, err = run(*args, output="table")
     assert got == code
     assert err and "Traceback" not in err
+
+
+def test_system_tables_are_printed_by_name_and_by_directory(run, lake):
+    by_name = run("cat", "shop.orders$snapshots", "-s", "snapshot_id,commit_kind")[1]
+    assert by_name == [{"snapshot_id": 1, "commit_kind": "APPEND"}, {"snapshot_id": 2, "commit_kind": "APPEND"}]
+    path = f"{lake}/shop.db/orders"
+    assert run("cat", path + "$files", "-s", "level", "--where", "record_count = 1")[1] == [{"level": 0}]
+    assert run("count", path + "$tags")[1] == [{"count": 0}]
+    assert run("cat", path + "$files$tags")[0] == 1
+    assert run("cat", "shop.orders$nope")[0] == 3

@@ -172,3 +172,11 @@ def test_types_go_both_ways(spark, lake):
     copy = lake.create_table("db.copy", schema, primary_key=["id"], options={"bucket": "1"})
     ss.write(df, "db.copy")
     assert copy.scan().to_arrow().to_pylist() == t.scan().to_arrow().to_pylist()
+
+
+def test_system_tables_are_read_by_name_and_by_directory(spark, orders):
+    files = ss.read(spark, "db.orders$files", columns=["partition", "level"], filter="record_count > 0")
+    assert {tuple(r) for r in files.collect()} >= {("{d0}", 0), ("{d1}", 0), ("{d2}", 0)}
+    by_path = spark.read.format("siltstone").load(orders.location + "$snapshots")
+    assert [(r.snapshot_id, r.commit_kind) for r in by_path.collect()] == [(1, "APPEND")]
+    assert spark.read.format("siltstone").load("db.orders$tags").count() == 0

@@ -194,7 +194,8 @@ def open_table(
     """Open a table by its directory, or by ``db.table`` in a catalog.
 
     Args:
-        path: The table's directory, or its name when ``catalog`` is given.
+        path: The table's directory, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
+            system table such as ``$files``.
         catalog: Where names are looked up.
         branch: Branch to open.
         options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
@@ -207,4 +208,19 @@ def open_table(
     if catalog is not None:
         suffix = "" if branch == "main" else f"$branch_{branch}"
         return catalog.table(text + suffix, options=options)
-    return Table(_core.Table.open(text, dict(options or {}), branch))
+    path, named, system = _parts(text)
+    core = _core.Table.open(path, dict(options or {}), named or branch)
+    return Table(core) if system is None else SystemTable(core, system)
+
+
+def _parts(text: str) -> tuple[str, str | None, str | None]:
+    """Directory, branch and system table of ``dir$branch_b$files``; a directory may have a ``$`` of its own."""
+    folder, slash, last = text.rpartition("/")
+    if "$" not in last or pathlib.Path(text).is_dir():
+        return text, None, None
+    table, *suffixes = last.split("$")
+    branches = [part.removeprefix("branch_") for part in suffixes if part.startswith("branch_")]
+    systems = [part for part in suffixes if not part.startswith("branch_")]
+    if len(branches) > 1 or len(systems) > 1 or not all(branches + systems):
+        raise InvalidArgument(f"'{text}' is not a table: behind '$' come 'branch_<name>' and a system table")
+    return folder + slash + table, branches[0] if branches else None, systems[0] if systems else None

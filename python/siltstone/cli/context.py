@@ -34,8 +34,7 @@ class App:
         import siltstone as st
 
         if os.sep in name or name.startswith("file:") or pathlib.Path(name).is_dir():
-            path, _, branch = name.partition("$branch_")
-            return st.open_table(path, branch=branch or "main")
+            return st.open_table(name)
         return self.catalog().table(name)
 
 

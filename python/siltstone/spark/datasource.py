@@ -22,12 +22,13 @@ from siltstone.errors import InvalidArgument
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import open_named
 from siltstone.spark.types import arrow_for_spark, from_spark, spark_schema, to_spark
+from siltstone.system import SystemScan
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from siltstone import Expression, Table
+    from siltstone import Expression, Scan, Table
 
 _OWN = {"path", "warehouse", "filter", "version", "tag", "as-of", "pushdown", "overwrite.mode", "row-kind"}
 
@@ -112,6 +113,13 @@ class TokenPartition(InputPartition):
     token: bytes
 
 
+@dataclasses.dataclass
+class ScanPartition(InputPartition):
+    """A scan that is read as a whole: a system table."""
+
+    scan: Scan
+
+
 class Reader(DataSourceReader):
     """Reads splits as Arrow batches."""
 
@@ -132,17 +140,23 @@ class Reader(DataSourceReader):
             query["filter"] = self.pushed
         elif self.pushed is not None and isinstance(given, Expression):
             query["filter"] = given & self.pushed
-        return [TokenPartition(s.to_bytes()) for s in self.table.scan(self.columns, **query).splits()]
+        scan = self.table.scan(self.columns, **query)
+        if isinstance(scan, SystemScan):
+            return [ScanPartition(scan)]
+        return [TokenPartition(s.to_bytes()) for s in scan.splits()]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The batches of one split, in Spark's types."""
         from siltstone import Split
 
-        token = getattr(partition, "token", None)
-        if token is None:  # Spark reads an empty list of partitions as one empty partition
+        if isinstance(partition, ScanPartition):
+            batches = partition.scan.to_batches()
+        elif isinstance(partition, TokenPartition):
+            batches = Split(partition.token).read()
+        else:  # Spark reads an empty list of partitions as one empty partition
             return
         schema: pa.Schema | None = None
-        for batch in Split(token).read():
+        for batch in batches:
             schema = schema or arrow_for_spark(batch.schema)
             yield to_spark(batch, schema)
 

@@ -58,8 +58,7 @@ def read(
     for key, value in {**_session_options(spark), **given}.items():
         if value is not None:
             reader = reader.option(key, str(value))
-    suffix = "" if t.branch == "main" else f"$branch_{t.branch}"
-    return reader.load(t.location + suffix)
+    return reader.load(t.path)
 
 
 def _session_options(spark: SparkSession) -> dict[str, str]:

@@ -53,7 +53,7 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
     stored = spark.conf.get(OPTIONS_CONF, None)
     merged = {**(json.loads(stored) if stored else {}), **(options or {})}
     if not isinstance(table, str):
-        return open_named(table.location, None, merged)
+        return open_named(table.path, None, merged)
     return open_named(table, warehouse_of(spark), merged)
 
 
@@ -62,8 +62,7 @@ def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> 
     import siltstone as st
 
     if "/" in name or name.startswith("file:"):
-        path, _, branch = name.partition("$branch_")
-        return st.open_table(path, branch=branch or "main", options=options)
+        return st.open_table(name, options=options)
     if warehouse is None:
         raise InvalidArgument(
             f"'{name}' is a name, but no warehouse is known",
