@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
@@ -18,22 +19,22 @@ if TYPE_CHECKING:
 class SystemScan(Scan):
     """A query over a system table: a :class:`Scan` that has one split and no versions of its own."""
 
-    def __init__(self, table: Table, system: str, request: Mapping[str, Any]) -> None:
+    def __init__(self, place: Place, system: str, request: Mapping[str, Any]) -> None:
         """Use :meth:`siltstone.Table.inspect`."""
-        super().__init__(table.location, table.branch, table.dynamic_options, request)
+        super().__init__(place.location, place.branch or "", place.options, request)
+        self._place = place
         self._system = system
 
     def _plan(self) -> _core.Inspection:  # type: ignore[override]  # the part of a plan that a scan without splits uses
-        table = _core.Table.open(self._location, self._options, self._branch)
-        return table.inspect(self._system, **self._request)
+        return self._place.open().inspect(self._system, **self._request)
 
     def splits(self) -> list[Split]:
         """Refused: a system table is read as a whole."""
-        raise UnsupportedFeature(f"the system table '${self._system}' has no splits", hint="read it as a whole")
+        raise UnsupportedFeature(f"the system table '{self._system}' has no splits", hint="read it as a whole")
 
     def explain(self) -> str:
         """What would be read."""
-        return f"system table ${self._system} of {self._location}, read as a whole"
+        return f"system table {self._system} of {self._location}, read as a whole"
 
     def __repr__(self) -> str:
         """Table and request."""
@@ -41,8 +42,23 @@ class SystemScan(Scan):
         return f"SystemScan({self._location}${self._system}, {given})"
 
 
-def inspect(
-    table: Table,
+@dataclass(frozen=True)
+class Place:
+    """What a system table is about: a table, or a whole catalog when there is no branch."""
+
+    location: str
+    branch: str | None
+    options: Mapping[str, str]
+
+    def open(self) -> _core.Table | _core.Catalog:
+        """Open it anew."""
+        if self.branch is None:
+            return _core.Catalog(self.location, self.options)
+        return _core.Table.open(self.location, self.options, self.branch)
+
+
+def scan_of(
+    place: Place,
     system: str,
     columns: Sequence[str] | None = None,
     filter: str | Expression | None = None,  # noqa: A002  # the API's name
@@ -51,9 +67,14 @@ def inspect(
     """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
     sql, tree = split_filter(filter)
     names = None if columns is None else list(columns)
-    scan = SystemScan(table, system, {"columns": names, "filter_sql": sql, "filter_json": tree, "limit": limit})
+    scan = SystemScan(place, system, {"columns": names, "filter_sql": sql, "filter_json": tree, "limit": limit})
     scan.__arrow_c_schema__()  # unknown names and columns are errors now
     return scan
+
+
+def inspect(table: Table, system: str, *query: Any) -> SystemScan:
+    """Describe a read of a table's system table."""
+    return scan_of(Place(table.location, table.branch, table.dynamic_options), system, *query)
 
 
 class SystemTable(Table):
@@ -84,12 +105,15 @@ class SystemTable(Table):
         """Directory, branch and system table in one text."""
         return f"{super().path}${self._system}"
 
+    def _place(self, options: Mapping[str, str]) -> Place:
+        return Place(self.location, self.branch, {**self.dynamic_options, **options})
+
     @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema."""
         import pyarrow as pa
 
-        return pa.schema(inspect(self, self._system))
+        return pa.schema(scan_of(self._place({}), self._system))
 
     @property
     def primary_key(self) -> list[str]:
@@ -124,13 +148,69 @@ class SystemTable(Table):
         options = {_VERSIONS[key]: str(value) for key, value in given.items() if key in _VERSIONS}
         if unknown := [key for key in given if key not in _VERSIONS]:
             raise UnsupportedFeature(f"a system table is read without '{unknown[0]}'")
-        table = Table(_core.Table.open(self.location, {**self.dynamic_options, **options}, self.branch))
-        return inspect(table, self._system, columns, filter, limit)
+        return scan_of(self._place(options), self._system, columns, filter, limit)
 
     def _read_only(self, *_: Any, **__: Any) -> Never:
         raise UnsupportedFeature(f"the system table {self.name} is only read")
 
     append = upsert = overwrite = truncate = writer = commit = alter = compact = _read_only
+
+
+class CatalogSystemTable(SystemTable):
+    """``sys.tables`` and its like: a system table about a whole catalog."""
+
+    def __init__(self, warehouse: str, options: Mapping[str, str], system: str) -> None:
+        """Use :meth:`siltstone.Catalog.table` with a name such as ``sys.tables``."""
+        self._warehouse = warehouse
+        self._catalog_options = dict(options)
+        self._system = system
+        scan_of(self._place({}), system)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as warehouse, options and name."""
+        return CatalogSystemTable, (self._warehouse, self._catalog_options, self._system)
+
+    def _place(self, options: Mapping[str, str]) -> Place:
+        if options:
+            raise UnsupportedFeature(f"{self.name} has no versions")
+        return Place(self._warehouse, None, self._catalog_options)
+
+    @property
+    def name(self) -> str:
+        """``sys.name``."""
+        return f"sys.{self._system}"
+
+    @property
+    def path(self) -> str:
+        """Its name: there is no directory."""
+        return self.name
+
+    @property
+    def location(self) -> str:
+        """The warehouse."""
+        return self._warehouse
+
+    @property
+    def branch(self) -> str:
+        """Always ``main``."""
+        return "main"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """None."""
+        return {}
+
+    dynamic_options = options
+
+    @property
+    def comment(self) -> str | None:
+        """None."""
+        return None
+
+    @property
+    def schema_id(self) -> int:
+        """Always 0."""
+        return 0
 
 
 _VERSIONS = {"version": "scan.version", "tag": "scan.tag-name"}

@@ -96,5 +96,5 @@ def test_system_tables_are_printed_by_name_and_by_directory(run, lake):
     path = f"{lake}/shop.db/orders"
     assert run("cat", path + "$files", "-s", "level", "--where", "record_count = 1")[1] == [{"level": 0}]
     assert run("count", path + "$tags")[1] == [{"count": 0}]
-    assert run("cat", path + "$files$tags")[0] == 1
+    assert run("cat", path + "$files$tags")[0] == 2
     assert run("cat", "shop.orders$nope")[0] == 3

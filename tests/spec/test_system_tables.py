@@ -76,3 +76,29 @@ def test_unknown_names_are_answered_with_those_there_are(cat):
         cat.table("db.t").inspect("files", ["x"])
     with pytest.raises(e.InvalidArgument):
         cat.table("db.t").inspect("files", filter="x = 1")
+
+
+def test_tables_of_sys_are_about_the_whole_catalog(cat, tmp_path):
+    cat.create_database("other")
+    cat.create_table("other.u", {"x": "INT"}, options={"bucket": "-1"})
+
+    def read(name, *columns):
+        return [tuple(r.values()) for r in cat.table(f"sys.{name}").scan(list(columns) or None).to_arrow().to_pylist()]
+
+    assert read("all_table_options") == [
+        ("db", "t", "bucket", "1"),
+        ("db", "t", "write-only", "true"),
+        ("other", "u", "bucket", "-1"),
+    ]
+    columns = ("database_name", "table_name", "table_type", "partitioned", "primary_key", "record_count", "file_count")
+    assert read("tables", *columns) == [
+        ("db", "t", "table", True, True, 3, 3),
+        ("other", "u", "table", False, False, 0, 0),
+    ]
+    assert read("partitions", "partition_name", "record_count", "done") == [("dt=a", 2, False), ("dt=b", 1, False)]
+    with pytest.raises(e.TableNotFound, match=r"sys\.catalog_options"):
+        cat.table("sys.catalog_options")
+    shown = st.connect(str(tmp_path), options={"catalog-options-table.enabled": "true"}).table("sys.catalog_options")
+    assert shown.scan().to_arrow().to_pylist() == [{"key": "catalog-options-table.enabled", "value": "true"}]
+    again = pickle.loads(pickle.dumps(shown))
+    assert (again.name, again.schema.names, again.location) == ("sys.catalog_options", ["key", "value"], str(tmp_path))

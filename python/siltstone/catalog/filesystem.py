@@ -10,7 +10,7 @@ from typing import Any
 
 from siltstone import _core
 from siltstone.errors import InvalidArgument, UnsupportedFeature
-from siltstone.system import SystemTable
+from siltstone.system import CatalogSystemTable, SystemTable
 from siltstone.table import Table
 
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
@@ -127,12 +127,16 @@ class Catalog:
         """Open a table.
 
         Args:
-            name: ``db.table``, ``db.table$branch_b``, or a system table such as ``db.table$snapshots``.
+            name: ``db.table``, ``db.table$branch_b``, a system table such as ``db.table$snapshots``, or one
+                of the catalog's: ``sys.tables``, ``sys.partitions``, ``sys.all_table_options``, and where the catalog
+                option ``catalog-options-table.enabled`` is true, ``sys.catalog_options``.
             options: Dynamic options on top of the stored ones.
 
         Raises:
             TableNotFound: It does not exist; the hint names near ones.
         """
+        if name.startswith("sys."):
+            return CatalogSystemTable(self._warehouse, self._options, name.removeprefix("sys."))
         core, system = self._core.table(name, dict(options or {}))
         return Table(core) if system is None else SystemTable(core, system)
 

@@ -53,7 +53,7 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
     stored = spark.conf.get(OPTIONS_CONF, None)
     merged = {**(json.loads(stored) if stored else {}), **(options or {})}
     if not isinstance(table, str):
-        return open_named(table.path, None, merged)
+        return open_named(table.path, warehouse_of(spark), merged)
     return open_named(table, warehouse_of(spark), merged)
 
 

@@ -6,10 +6,14 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
 use siltstone::{
     schema::NewTable,
-    table::{FilesystemCatalog, Table},
+    table::{FilesystemCatalog, InspectArgs, Table},
 };
 
-use crate::{error::Result, table::PyTable};
+use crate::{
+    error::Result,
+    inspect::{About, Inspection},
+    table::PyTable,
+};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Catalog>()
@@ -76,6 +80,20 @@ impl Catalog {
             let table = Table::open(&found.location, &found.name.branch, options)?;
             Ok((table.into(), found.name.system))
         })
+    }
+
+    #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]
+    fn inspect(
+        &self,
+        py: Python<'_>,
+        name: String,
+        columns: Option<Vec<String>>,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+        limit: Option<usize>,
+    ) -> Result<Inspection> {
+        let args = InspectArgs { columns, filter_sql, filter_json, limit };
+        py.detach(|| Inspection::new(About::Catalog(Arc::clone(&self.0)), name, args))
     }
 
     fn rename_table(&self, py: Python<'_>, source: &str, target: &str) -> Result<()> {

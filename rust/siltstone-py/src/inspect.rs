@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use siltstone::{
     io::BatchStream,
-    table::{InspectArgs, Table},
+    table::{FilesystemCatalog, InspectArgs, Table},
 };
 
 use crate::{
@@ -20,19 +22,41 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A read of a system table; the rows are made when they are asked for.
 #[pyclass(frozen, module = "siltstone._core")]
 pub(crate) struct Inspection {
-    table: Arc<Table>,
+    about: About,
     name: String,
     args: InspectArgs,
 }
 
+/// What the system table is about.
+pub(crate) enum About {
+    Table(Arc<Table>),
+    Catalog(Arc<FilesystemCatalog>),
+}
+
 impl Inspection {
-    pub(crate) fn new(table: Arc<Table>, name: String, args: InspectArgs) -> Result<Self> {
-        table.inspect_schema(&name, &args)?;
-        Ok(Self { table, name, args })
+    /// Checks the arguments.
+    pub(crate) fn new(about: About, name: String, args: InspectArgs) -> Result<Self> {
+        let made = Self { about, name, args };
+        made.schema()?;
+        Ok(made)
+    }
+
+    fn schema(&self) -> Result<SchemaRef> {
+        Ok(match &self.about {
+            About::Table(table) => table.inspect_schema(&self.name, &self.args)?,
+            About::Catalog(catalog) => catalog.inspect_schema(&self.name, &self.args)?,
+        })
+    }
+
+    fn batch(&self) -> Result<RecordBatch> {
+        Ok(match &self.about {
+            About::Table(table) => table.inspect(&self.name, &self.args)?,
+            About::Catalog(catalog) => catalog.inspect(&self.name, &self.args)?,
+        })
     }
 
     fn rows(&self) -> Result<BatchStream> {
-        let batch = self.table.inspect(&self.name, &self.args)?;
+        let batch = self.batch()?;
         Ok(Box::new(std::iter::once(Ok(batch))))
     }
 }
@@ -40,7 +64,7 @@ impl Inspection {
 #[pymethods]
 impl Inspection {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = self.table.inspect_schema(&self.name, &self.args).map_err(crate::error::CoreError::from)?;
+        let schema = self.schema()?;
         schema_capsule(py, &schema)
     }
 
@@ -50,16 +74,16 @@ impl Inspection {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let schema = self.table.inspect_schema(&self.name, &self.args).map_err(crate::error::CoreError::from)?;
+        let schema = self.schema()?;
         let stream = py.detach(|| self.rows())?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(self.table.inspect_schema(&self.name, &self.args)?, self.rows()?)))
+        py.detach(|| Ok(Batches::new(self.schema()?, self.rows()?)))
     }
 
     fn count(&self, py: Python<'_>) -> Result<usize> {
-        py.detach(|| Ok(self.table.inspect(&self.name, &self.args)?.num_rows()))
+        py.detach(|| Ok(self.batch()?.num_rows()))
     }
 }

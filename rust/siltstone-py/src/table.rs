@@ -18,7 +18,7 @@ use siltstone::{
 use crate::{
     arrow::{input, poisoned, py_schema},
     error::Result,
-    inspect::Inspection,
+    inspect::{About, Inspection},
     scan::Plan,
     write::Writer,
 };
@@ -133,7 +133,7 @@ impl PyTable {
     ) -> Result<Inspection> {
         let table = self.table()?;
         let args = InspectArgs { columns, filter_sql, filter_json, limit };
-        py.detach(|| Inspection::new(table, name, args))
+        py.detach(|| Inspection::new(About::Table(table), name, args))
     }
 
     #[staticmethod]

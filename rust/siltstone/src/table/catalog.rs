@@ -77,6 +77,11 @@ impl FilesystemCatalog {
         &self.warehouse
     }
 
+    /// Options of the catalog.
+    pub fn options(&self) -> &BTreeMap<String, String> {
+        &self.options
+    }
+
     /// The storage.
     pub fn fs(&self) -> &FileIoRef {
         &self.fs

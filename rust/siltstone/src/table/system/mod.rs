@@ -8,6 +8,7 @@ mod columns;
 mod consumers;
 mod fields;
 mod files;
+mod global;
 mod hash_order;
 mod indexes;
 mod manifests;
@@ -79,6 +80,12 @@ pub struct InspectArgs {
 }
 
 impl InspectArgs {
+    fn result_schema(&self, columns: &[DataField]) -> Result<SchemaRef> {
+        self.filter(columns)?;
+        let schema = arrow_schema(columns)?;
+        Ok(Arc::new(schema.project(&self.chosen(&schema)?)?))
+    }
+
     fn filter(&self, columns: &[DataField]) -> Result<Option<Predicate>> {
         super::scan::filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), columns)
     }
@@ -106,25 +113,15 @@ impl Table {
 
     /// The schema of what [`Table::inspect`] gives, and the check of its arguments.
     pub fn inspect_schema(&self, name: &str, args: &InspectArgs) -> Result<SchemaRef> {
-        let columns = (self.system_table(name)?.columns)();
-        args.filter(&columns)?;
-        let schema = arrow_schema(&columns)?;
-        Ok(Arc::new(schema.project(&args.chosen(&schema)?)?))
+        args.result_schema(&(self.system_table(name)?.columns)())
     }
 
     /// The rows of a system table; names are not case-sensitive.
     pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<RecordBatch> {
         let table = self.system_table(name)?;
-        let columns = (table.columns)();
-        let filter = args.filter(&columns)?;
         let rows =
             (table.rows)(self).map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)))?;
-        let mut batch = batch(&columns, &rows)?;
-        if let Some(filter) = filter {
-            batch = filter_record_batch(&batch, &evaluate(&filter, &batch)?)?;
-        }
-        let batch = batch.slice(0, args.limit.unwrap_or(usize::MAX).min(batch.num_rows()));
-        Ok(batch.project(&args.chosen(&batch.schema())?)?)
+        finish(&(table.columns)(), &rows, args)
     }
 
     fn system_table(&self, name: &str) -> Result<SystemTable> {
@@ -151,4 +148,15 @@ fn batch(columns: &[DataField], rows: &[Row]) -> Result<RecordBatch> {
     });
     let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
     Ok(RecordBatch::try_new(arrow_schema(columns)?, arrays)?)
+}
+
+/// Filter, limit, columns.
+fn finish(columns: &[DataField], rows: &[Row], args: &InspectArgs) -> Result<RecordBatch> {
+    let filter = args.filter(columns)?;
+    let mut all = batch(columns, rows)?;
+    if let Some(filter) = filter {
+        all = filter_record_batch(&all, &evaluate(&filter, &all)?)?;
+    }
+    let some = all.slice(0, args.limit.unwrap_or(usize::MAX).min(all.num_rows()));
+    Ok(some.project(&args.chosen(&some.schema())?)?)
 }

@@ -28,21 +28,26 @@ pub(super) fn columns() -> Vec<DataField> {
 }
 
 pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let ctx = table.context();
-    let default = &ctx.options.partition_default_name;
-    let names: Vec<&str> = ctx.schema.partition_keys.iter().map(String::as_str).collect();
     let row = |((partition, _), sum): ((Vec<u8>, i32), Sum)| {
-        let values = super::text::values(&partition, &types(table))?;
-        let pairs = names.iter().zip(&values).zip(types(table)).map(|((name, value), kind)| {
-            let text = if value.is_null() { String::new() } else { crate::row::datum_to_text(value, &kind) };
-            format!("{name}={}", if text.trim().is_empty() { default } else { &text })
-        });
-        let mut row = vec![string(pairs.collect::<Vec<_>>().join("/"))];
+        let mut row = vec![string(name(table, &partition)?)];
         row.extend(sum.row());
         row.extend([Datum::Null, Datum::Null, Datum::Null, Datum::Null]);
         Ok(row)
     };
     sums(table, false)?.into_iter().map(row).collect()
+}
+
+/// A partition as `dt=a/h=1`.
+pub(super) fn name(table: &Table, partition: &[u8]) -> Result<String> {
+    let ctx = table.context();
+    let default = &ctx.options.partition_default_name;
+    let types = types(table);
+    let values = super::text::values(partition, &types)?;
+    let pairs = ctx.schema.partition_keys.iter().zip(&values).zip(&types).map(|((name, value), kind)| {
+        let text = if value.is_null() { String::new() } else { crate::row::datum_to_text(value, kind) };
+        format!("{name}={}", if text.trim().is_empty() { default } else { &text })
+    });
+    Ok(pairs.collect::<Vec<_>>().join("/"))
 }
 
 /// Types of the partition columns.
@@ -61,9 +66,35 @@ pub(super) struct Sum {
 
 impl Sum {
     /// Row count, bytes, files, time of the newest file.
-    pub(super) fn row(&self) -> [Datum; 4] {
-        [Datum::BigInt(self.rows), Datum::BigInt(self.bytes), Datum::BigInt(self.files), or_null(self.newest, wall)]
+    pub(super) fn row(&self) -> Row {
+        let mut row = self.counts().to_vec();
+        row.push(or_null(self.newest, wall));
+        row
     }
+
+    /// Row count, bytes, files.
+    pub(super) fn counts(&self) -> [Datum; 3] {
+        [Datum::BigInt(self.rows), Datum::BigInt(self.bytes), Datum::BigInt(self.files)]
+    }
+
+    /// Local time of the newest file.
+    pub(super) fn newest(&self) -> Option<i64> {
+        self.newest
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.files += other.files;
+        self.newest = self.newest.max(other.newest);
+    }
+}
+
+/// All live files together.
+pub(super) fn total(table: &Table) -> Result<Sum> {
+    let mut all = Sum::default();
+    sums(table, false)?.values().for_each(|sum| all.add(sum));
+    Ok(all)
 }
 
 /// Sums by partition, and by bucket when `by_bucket` says so (else the bucket is 0).
@@ -74,10 +105,8 @@ pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, 
     for entry in live_entries(&ctx, &snapshot, &EntryFilter::default())? {
         let bucket = if by_bucket { entry.bucket } else { 0 };
         let sum = found.entry((entry.partition, bucket)).or_default();
-        sum.rows += entry.file.row_count;
-        sum.bytes += entry.file.file_size;
-        sum.files += 1;
-        sum.newest = sum.newest.max(entry.file.creation_time);
+        let (rows, bytes) = (entry.file.row_count, entry.file.file_size);
+        sum.add(&Sum { rows, bytes, files: 1, newest: entry.file.creation_time });
     }
     Ok(found)
 }
