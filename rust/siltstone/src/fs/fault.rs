@@ -46,6 +46,7 @@ struct State {
     durable_names: BTreeMap<String, FileId>,
     dirs: BTreeSet<String>,
     trace: Vec<String>,
+    bytes_read: u64,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +70,11 @@ impl FaultFileIo {
     /// `read_range`; `publish` is four (temporary file, link, removal, directory).
     pub fn calls(&self) -> u64 {
         self.state().calls
+    }
+
+    /// Bytes that `read_range` has given so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.state().bytes_read
     }
 
     /// What each call was, for the message of a failing test.
@@ -361,7 +367,10 @@ impl InputFile for FaultInput {
 
     fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
         let range = checked_range(&self.path, self.data.len() as u64, start, length)?;
-        self.io.call("read_range", &self.path, |_| Ok(self.data.slice(range)))
+        self.io.call("read_range", &self.path, |state| {
+            state.bytes_read += length;
+            Ok(self.data.slice(range))
+        })
     }
 }
 

@@ -10,7 +10,7 @@ mod rolling;
 mod spec;
 
 pub use context::TableContext;
-pub use read::read_data_file;
+pub use read::{OpenDataFile, read_data_file};
 pub use rolling::RollingWriter;
 pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
 

@@ -16,9 +16,10 @@ use super::{
     mapping::{Mapping, prune},
 };
 use crate::{
+    cast::same_values,
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
-    format::parquet::{ParquetFile, ParquetRead, RowTest, Rows},
+    format::parquet::{Block, ParquetFile, ParquetRead, RowTest, Rows},
     manifest::DataFileMeta,
     path::format_of,
     predicate::{Predicate, evaluate},
@@ -40,24 +41,75 @@ pub fn read_data_file(
 ) -> Result<BatchStream> {
     check_format(&file.file_name).map_err(|e| e.with("table", &ctx.name))?;
     let path = ctx.paths.data_file(partition, bucket, file)?;
+    read_with(ctx, file, &path, spec, || open(ctx, file, &path))
+}
+
+/// A data file that is read more than once.
+#[derive(Clone, Debug)]
+pub struct OpenDataFile {
+    file: DataFileMeta,
+    path: String,
+    parquet: ParquetFile,
+}
+
+impl OpenDataFile {
+    /// Opens a data file of a bucket.
+    pub fn open(ctx: &TableContext, partition: &[u8], bucket: i32, file: &DataFileMeta) -> Result<Self> {
+        check_format(&file.file_name).map_err(|e| e.with("table", &ctx.name))?;
+        let path = ctx.paths.data_file(partition, bucket, file)?;
+        let parquet = open(ctx, file, &path)?.indexed()?;
+        Ok(Self { file: file.clone(), path, parquet })
+    }
+
+    /// [`read_data_file`] of this file.
+    pub fn read(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<BatchStream> {
+        read_with(ctx, &self.file, &self.path, spec, || Ok(self.parquet.clone()))
+    }
+
+    /// Consecutive rows that are worth reading together, with bounds of these table fields in them.
+    pub fn blocks(&self, ctx: &TableContext, fields: &[DataField]) -> Result<Vec<Block>> {
+        let stored = file_fields(ctx, &self.file, false)?;
+        let column = |field: &DataField| {
+            let old = stored.iter().find(|f| f.id == field.id)?;
+            let same = same_values(&old.data_type, &field.data_type);
+            same.then(|| DataField::new(old.id, &old.name, field.data_type.clone()))
+        };
+        self.parquet.blocks(&fields.iter().map(column).collect::<Vec<_>>())
+    }
+}
+
+fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<ParquetFile> {
+    let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, path))?;
+    let opened = ParquetFile::open(ctx.fs.open(path)?, Some(size))?;
+    if opened.rows() == file.row_count {
+        return Ok(opened);
+    }
+    Err(Error::corrupt(path, 0, format!("{} rows as the manifest says", file.row_count), opened.rows())
+        .with("table", &ctx.name))
+}
+
+fn read_with(
+    ctx: &TableContext,
+    file: &DataFileMeta,
+    path: &str,
+    spec: &FileReadSpec,
+    open: impl FnOnce() -> Result<ParquetFile>,
+) -> Result<BatchStream> {
+    let path = path.to_owned();
     let named = |e: Error| if e.context_value("file").is_some() { e } else { e.with("file", &path) };
     let file_fields = file_fields(ctx, file, spec.system).map_err(named)?;
     let reading = Reading::new(ctx, &file_fields, spec)?;
     let Some(row_test) = reading.row_test(spec, &file_fields)? else {
         return Ok(Box::new(iter::empty()));
     };
-    let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, &path))?;
-    let opened = ParquetFile::open(ctx.fs.open(&path)?, Some(size))?;
-    if opened.rows() != file.row_count {
-        return Err(Error::corrupt(&path, 0, format!("{} rows as the manifest says", file.row_count), opened.rows())
-            .with("table", &ctx.name));
-    }
+    let opened = open()?;
     if let Some(deletions) = &spec.deletions {
         deletions.check_rows(&file.file_name, file.row_count).map_err(|e| e.with("table", &ctx.name))?;
     }
     let filter_fields = reading.filter_fields.as_deref().unwrap_or_default();
     let request = ParquetRead {
         columns: reading.mapping.columns.clone(),
+        rows: spec.rows.clone(),
         prune: spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields)),
         row_test: row_test.test,
         position: spec.position || spec.deletions.is_some(),

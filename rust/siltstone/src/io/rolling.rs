@@ -58,15 +58,15 @@ impl RollingWriter {
     /// A writer that creates its first file with its first row.
     pub fn new(ctx: &TableContext, partition: &[u8], bucket: i32, spec: FileWriteSpec) -> Result<Self> {
         let options = &ctx.options;
-        let format = match &options.changelog_file_format {
-            Some(format) if spec.changelog => format.clone(),
-            _ => options.format_of_level(spec.level).to_owned(),
+        let (option, format) = match &options.changelog_file_format {
+            Some(format) if spec.changelog => ("changelog-file.format", format.clone()),
+            _ => ("file.format", options.format_of_level(spec.level).to_owned()),
         };
         if format != "parquet" {
             return Err(Error::unsupported(format!("writing data files in the format '{format}'"))
                 .with("table", &ctx.name)
-                .with("option", "file.format")
-                .hint("set the table option 'file.format' to 'parquet'; the files that exist stay as they are"));
+                .with("option", option)
+                .hint(format!("set the table option '{option}' to 'parquet'; the files that exist stay as they are")));
         }
         let compression = match &options.changelog_file_compression {
             Some(compression) if spec.changelog => compression.clone(),

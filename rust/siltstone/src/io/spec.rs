@@ -1,6 +1,6 @@
 //! The shapes of batches and requests that readers and writers exchange.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use arrow_schema::SchemaRef;
 
@@ -58,6 +58,8 @@ pub struct FileReadSpec {
     pub system: bool,
     /// Append `_POSITION BIGINT NOT NULL`, the physical row number in the file, last.
     pub position: bool,
+    /// Only these rows, by their physical numbers: ascending, not overlapping. Not together with a filter.
+    pub rows: Option<Vec<Range<i64>>>,
     /// Condition over table columns that skips row groups and pages; rows that do not satisfy it may still come.
     pub filter: Option<Predicate>,
     /// Also drop every row that does not satisfy `filter`.
@@ -78,6 +80,7 @@ impl FileReadSpec {
             fields,
             system: false,
             position: false,
+            rows: None,
             filter: None,
             exact_filter: false,
             batch_rows: Self::DEFAULT_BATCH_ROWS,
@@ -105,6 +108,12 @@ impl FileWriteSpec {
     /// Key-value files of one level.
     pub fn key_value(level: i32, source: FileSource) -> Self {
         Self { key_value: true, level, source, first_sequence: 0, changelog: false }
+    }
+
+    /// Changelog files; those of a compaction have the level of its output.
+    pub fn changelog(level: i32) -> Self {
+        // also when a compaction made it, as Java has it
+        Self { changelog: true, ..Self::key_value(level, FileSource::Append) }
     }
 
     /// Plain row files of an append table.

@@ -59,6 +59,11 @@ impl Levels {
         self.level0.iter().chain(above).cloned().collect()
     }
 
+    /// Whether level 0 has files.
+    pub fn has_level0(&self) -> bool {
+        !self.level0.is_empty()
+    }
+
     /// Adds a file that was flushed.
     pub fn add_level0(&mut self, file: DataFileMeta) {
         self.level0.push(file);

@@ -1,13 +1,16 @@
 //! Reading the files of a bucket merged: sections one after another.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 
 use super::{
     SortedRun, interval_partition,
-    merge::{MergeOptions, SpillOptions, merge, read_ahead, row_kinds},
+    merge::{
+        MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead, row_kinds,
+        wrapper::{Rule, Wrapper},
+    },
     merge_function::{MergeFunction, for_table},
 };
 use crate::{
@@ -15,6 +18,7 @@ use crate::{
     deletion_vectors::DeletionMap,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
     manifest::DataFileMeta,
+    options::MergeEngine,
     predicate::Predicate,
     types::DataType,
 };
@@ -71,9 +75,35 @@ pub fn read_merged(
         bucket,
         layout: layout.clone(),
         function: for_table(ctx)?,
+        rule: level_rule(ctx, layout),
         options,
     };
     Ok(reader.read(sections))
+}
+
+/// Makes a wrapper for each section.
+pub(super) type WrapperFactory = Arc<dyn Fn() -> Result<Wrapper> + Send + Sync>;
+
+/// What the levels of records mean.
+#[derive(Clone)]
+pub(super) enum LevelRule {
+    /// Nothing.
+    None,
+    /// They matter where records of one key meet.
+    Merging(WrapperFactory),
+    /// They matter for every record.
+    Always(WrapperFactory),
+}
+
+/// In tables that look keys up, records of several levels above 0 are not merged with one another: each has taken in
+/// what lies above it (semantics c.3; `LookupMergeFunction`). First-row keeps whatever comes first.
+pub(super) fn level_rule(ctx: &TableContext, layout: &KvLayout) -> LevelRule {
+    let options = &ctx.options;
+    if !options.needs_lookup() || options.merge_engine == MergeEngine::FirstRow {
+        return LevelRule::None;
+    }
+    let layout = layout.clone();
+    LevelRule::Merging(Arc::new(move || Wrapper::new(Rule::Levels, &layout)))
 }
 
 /// Opens sections when their turn comes.
@@ -83,6 +113,7 @@ pub(super) struct SectionReader {
     pub(super) bucket: i32,
     pub(super) layout: KvLayout,
     pub(super) function: Arc<dyn MergeFunction>,
+    pub(super) rule: LevelRule,
     pub(super) options: MergeReadOptions,
 }
 
@@ -95,6 +126,11 @@ impl SectionReader {
 
     fn section(reader: &Arc<Self>, mut section: Vec<SortedRun>) -> Result<BatchStream> {
         let single = section.len() == 1;
+        match &reader.rule {
+            LevelRule::Always(wrapper) => return Self::wrapped_section(reader, section, wrapper()?),
+            LevelRule::Merging(wrapper) if !single => return Self::wrapped_section(reader, section, wrapper()?),
+            LevelRule::Merging(_) | LevelRule::None => {}
+        }
         let options = reader.merge_options();
         if options.spill.as_ref().is_some_and(|spill| section.len() > spill.max_fan_in) {
             // the last ones are spilled: the smallest
@@ -108,6 +144,22 @@ impl SectionReader {
             return Ok(if reader.options.drop_deletes { reader.without_retracts(run) } else { run });
         }
         merge(runs, &reader.layout, Arc::clone(&reader.function), options)
+    }
+
+    /// A section whose records' levels matter: every run has files of one level only.
+    fn wrapped_section(reader: &Arc<Self>, section: Vec<SortedRun>, wrapper: Wrapper) -> Result<BatchStream> {
+        let files: Vec<DataFileMeta> = section.into_iter().flat_map(|run| run.files).collect();
+        let key_types: Vec<DataType> = reader.ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+        let levels: BTreeSet<i32> = files.iter().map(|file| file.level).collect();
+        let mut runs: Vec<(i32, SortedRun)> = Vec::new();
+        for level in levels {
+            let of_level: Vec<DataFileMeta> = files.iter().filter(|file| file.level == level).cloned().collect();
+            runs.extend(few_runs(&of_level, &key_types)?.into_iter().map(|run| (level, run)));
+        }
+        runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.total_size()));
+        let filter = reader.options.key_filter.clone();
+        let inputs = runs.into_iter().map(|(level, run)| (level, Self::run(reader, run, filter.clone()))).collect();
+        merge_wrapped(inputs, &reader.layout, Arc::clone(&reader.function), reader.merge_options(), wrapper)
     }
 
     /// Both conditions: nothing is merged, so a row that does not satisfy them hides nothing.
@@ -156,6 +208,20 @@ impl SectionReader {
         let kind = self.layout.kind_index();
         Box::new(stream.map(move |batch| drop_retracts(batch?, kind)))
     }
+}
+
+/// Files in the fewest runs: those of each section behind those of the section before.
+fn few_runs(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<SortedRun>> {
+    let mut runs: Vec<SortedRun> = Vec::new();
+    for section in interval_partition(files, key_types)? {
+        for (at, run) in section.into_iter().enumerate() {
+            match runs.get_mut(at) {
+                Some(longer) => longer.files.extend(run.files),
+                None => runs.push(run),
+            }
+        }
+    }
+    Ok(runs)
 }
 
 /// A stream that could not be opened is one error.

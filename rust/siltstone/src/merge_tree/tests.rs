@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch, Stri
 use proptest::prelude::*;
 
 use super::{
-    MergeReadOptions, MergeTreeWriter, WriterSettings,
+    LookupCache, MergeReadOptions, MergeTreeWriter, WriterSettings,
     compact::{CompactResources, CompactionGate, pick, run_compaction},
     interval_partition, read_merged,
     testing::{self, Record},
@@ -19,9 +19,9 @@ use super::{
 };
 use crate::{
     fs::{FailWhen, FaultFileIo},
-    io::TableContext,
-    manifest::{CompactIncrement, DataFileMeta, DataIncrement},
-    options::CoreOptions,
+    io::{FileReadSpec, TableContext, read_data_file},
+    manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+    options::{ChangelogProducer, CoreOptions},
     path::PathFactory,
     row::{BinaryRow, Datum},
     schema::{NewTable, SchemaManager},
@@ -49,6 +49,8 @@ struct Bucket {
     /// the same with what is not committed yet
     pending: BTreeMap<i32, (Option<i8>, String)>,
     written: usize,
+    /// what the changelog makes of an empty table
+    replayed: BTreeMap<i32, Record>,
 }
 
 fn context(fs: &FaultFileIo, options: &[(&str, String)]) -> TableContext {
@@ -101,6 +103,7 @@ impl Bucket {
             model: BTreeMap::new(),
             pending: BTreeMap::new(),
             written: 0,
+            replayed: BTreeMap::new(),
         }
     }
 
@@ -158,12 +161,60 @@ impl Bucket {
     /// What a commit does with the increments: every deleted file must be there, no added one.
     fn apply(&mut self, data: DataIncrement, compact: CompactIncrement) {
         assert!(data.deleted_files.is_empty());
+        self.replay(&data.changelog_files);
+        self.replay(&compact.changelog_files);
         self.add(data.new_files);
         for file in compact.compact_before {
             let at = self.live.iter().position(|f| (f.level, &f.file_name) == (file.level, &file.file_name));
             self.live.remove(at.unwrap_or_else(|| panic!("{} of level {} is not live", file.file_name, file.level)));
         }
         self.add(compact.compact_after);
+    }
+
+    /// Applies changelog rows, each of which must fit what is there. With `input` they are rows as they were written.
+    fn replay(&mut self, files: &[DataFileMeta]) {
+        let layout = table_layout(&self.ctx);
+        let spec = FileReadSpec { system: true, ..FileReadSpec::new(layout.fields.clone()) };
+        let raw = self.ctx.options.changelog_producer == ChangelogProducer::Input;
+        for file in files {
+            assert!(file.file_name.starts_with("changelog-") && file.file_source == Some(FileSource::Append));
+            self.committed.insert(file.file_name.clone());
+            let rows = read_data_file(&self.ctx, &partition(), 0, file, &spec).unwrap();
+            for record in testing::all_records(&layout, rows) {
+                let Datum::Int(key) = record.fields[0] else { panic!("{record:?}") };
+                let retracts = record.kind % 2 == 1;
+                let before = if retracts { self.replayed.remove(&key) } else { None };
+                if !raw {
+                    let known = before.as_ref().map(|b| &b.fields);
+                    match record.kind {
+                        1 | 3 => assert_eq!(known, Some(&record.fields), "{record:?} takes back what is not there"),
+                        _ => assert!(!self.replayed.contains_key(&key), "{record:?} is there already"),
+                    }
+                }
+                if !retracts {
+                    self.replayed.insert(key, record);
+                }
+            }
+        }
+    }
+
+    /// The changelog tells how the files came about that it covers.
+    fn check_changelog(&self) {
+        let top = self.ctx.options.num_levels - 1;
+        let covers = |level: i32| match self.ctx.options.changelog_producer {
+            ChangelogProducer::None => None,
+            ChangelogProducer::Input if self.user_sequence => None,
+            ChangelogProducer::Input => Some(true),
+            ChangelogProducer::Lookup => Some(level > 0),
+            ChangelogProducer::FullCompaction => Some(level == top),
+        };
+        let Some(true) = covers(top) else { return };
+        let files: Vec<DataFileMeta> = self.live.iter().filter(|f| covers(f.level) == Some(true)).cloned().collect();
+        let layout = table_layout(&self.ctx);
+        let rows = read_merged(&self.ctx, &partition(), 0, &files, &layout, MergeReadOptions::default()).unwrap();
+        let fields = |records: Vec<Record>| records.into_iter().map(|r| r.fields).collect::<Vec<_>>();
+        let found = fields(testing::all_records(&layout, rows));
+        assert_eq!(fields(self.replayed.values().cloned().collect()), found);
     }
 
     fn add(&mut self, files: Vec<DataFileMeta>) {
@@ -187,7 +238,11 @@ impl Bucket {
             return;
         }
         let Some(unit) = pick(&self.ctx, &self.live, full).unwrap() else { return };
-        let resources = CompactResources { threads: self.settings.threads, spill_dir: self.settings.spill_dir.clone() };
+        let resources = CompactResources {
+            threads: self.settings.threads,
+            spill_dir: self.settings.spill_dir.clone(),
+            ..CompactResources::default()
+        };
         let result = run_compaction(&self.ctx, &partition(), 0, &self.live, &unit, &resources).unwrap();
         self.apply(DataIncrement::default(), result);
         if full {
@@ -221,6 +276,7 @@ impl Bucket {
             vec![Datum::Int(*key), user, Datum::String(text.clone())]
         };
         assert_eq!(found, self.model.iter().map(row).collect::<Vec<_>>());
+        self.check_changelog();
         let on_disk = self.data_files();
         assert!(self.live.iter().all(|f| on_disk.contains(&f.file_name)));
         let levels: BTreeSet<i32> = self.live.iter().map(|f| f.level).filter(|level| *level > 0).collect();
@@ -274,6 +330,8 @@ prop_compose! {
             "", "commit.force-compact", "compaction.force-up-level-0", "compaction.force-rewrite-all-files", "full",
         ]),
         threshold in prop::option::of(2usize..4),
+        producer in prop::sample::select(vec!["none", "none", "input", "lookup", "lookup", "full-compaction", "forced"]),
+        gentle in prop::bool::weighted(0.2), wait in any::<bool>(), dedup in any::<bool>(),
     ) -> Vec<(&'static str, String)> {
         let mut options = vec![
             ("num-sorted-run.compaction-trigger", trigger.to_string()),
@@ -288,8 +346,19 @@ prop_compose! {
             options.push(("sequence.field", "seq".to_owned()));
             options.push(("sequence.field.sort-order", order.to_owned()));
         }
+        match producer {
+            "none" => {}
+            "forced" => options.push(("force-lookup", "true".to_owned())),
+            producer => options.push(("changelog-producer", producer.to_owned())),
+        }
+        if gentle {
+            options.push(("lookup-compact", "gentle".to_owned()));
+        }
+        options.push(("lookup-wait", wait.to_string()));
+        options.push(("changelog-producer.row-deduplicate", dedup.to_string()));
         match force {
             "" => {}
+            "full" if producer == "lookup" => {}
             "full" => options.push(("full-compaction.delta-commits", "2".to_owned())),
             key => options.push((key, "true".to_owned())),
         }
@@ -303,7 +372,7 @@ prop_compose! {
         spill in any::<bool>(), write_only in prop::bool::weighted(0.2), streaming in any::<bool>(), threads in 0usize..3,
     ) -> WriterSettings {
         let dir = spill.then(|| std::env::temp_dir().join(format!("siltstone-bucket-{}", uuid::Uuid::new_v4())));
-        WriterSettings { budget, spill_dir: dir, write_only, streaming, threads, gate: CompactionGate::new(1) }
+        WriterSettings { budget, spill_dir: dir, write_only, streaming, threads, ..alone() }
     }
 }
 
@@ -376,7 +445,9 @@ proptest! {
             let writer = bucket.writer();
             writer.write(&batch, &kinds).and_then(|()| writer.flush())
         });
-        if let Ok((data, compact)) = written.and_then(|()| bucket.writer().prepare_commit(true)) {
+        let prepared = written.and_then(|()| bucket.writer().prepare_commit(true));
+        bucket.fs.heal();
+        if let Ok((data, compact)) = prepared {
             bucket.model = bucket.pending.clone();
             bucket.apply(data, compact);
         }
@@ -389,14 +460,7 @@ proptest! {
 
 #[test]
 fn a_compaction_that_fails_leaves_none_of_its_files() {
-    let settings = WriterSettings {
-        budget: usize::MAX,
-        spill_dir: None,
-        write_only: true,
-        streaming: false,
-        threads: 0,
-        gate: CompactionGate::new(1),
-    };
+    let settings = WriterSettings { write_only: true, streaming: false, ..alone() };
     let options = [("target-file-row-num", "3".to_owned())];
     let mut bucket = Bucket::new(&options, settings);
     for round in 0..4 {
@@ -421,14 +485,7 @@ fn a_compaction_that_fails_leaves_none_of_its_files() {
 fn a_full_compaction_due_at_a_commit_happens_once() {
     let options =
         [("num-sorted-run.compaction-trigger", "2".to_owned()), ("full-compaction.delta-commits", "1".to_owned())];
-    let settings = WriterSettings {
-        budget: usize::MAX,
-        spill_dir: None,
-        write_only: false,
-        streaming: true,
-        threads: 0,
-        gate: CompactionGate::new(1),
-    };
+    let settings = alone();
     let mut bucket = Bucket::new(&options, settings);
     for _ in 0..5 {
         bucket.write(&[(1, None, false), (2, None, false)]);
@@ -443,7 +500,16 @@ fn a_full_compaction_due_at_a_commit_happens_once() {
 
 fn alone() -> WriterSettings {
     let gate = CompactionGate::new(1);
-    WriterSettings { budget: usize::MAX, spill_dir: None, write_only: false, streaming: true, threads: 0, gate }
+    WriterSettings {
+        budget: usize::MAX,
+        spill_dir: None,
+        write_only: false,
+        streaming: true,
+        threads: 0,
+        gate,
+        cache: LookupCache::new(1 << 20),
+        ignore_previous: false,
+    }
 }
 
 #[test]

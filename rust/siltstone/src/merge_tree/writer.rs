@@ -8,16 +8,19 @@ use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
 use crossbeam_channel::{Receiver, bounded};
 
 use super::{
-    Levels, WriteBuffer, WriteBufferOptions,
-    compact::{CompactResources, CompactUnit, CompactionGate, delete_file, pick_in, run_compaction},
-    merge::{SpillOptions, read_ahead},
-    merge_function::for_table,
+    Levels, LookupCache, WriteBuffer, WriteBufferOptions,
+    compact::{
+        ChangelogFiles, CompactResources, CompactUnit, CompactionGate, delete_file, forces_level0, pick_in,
+        run_compaction,
+    },
+    merge::{KeepAll, MergeOptions, SpillOptions, merge, read_ahead},
+    merge_function::{MergeFunction, for_table},
 };
 use crate::{
     Error, ErrorKind, Result, env,
-    io::{FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
+    io::{BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
-    options::SortOrder,
+    options::{ChangelogProducer, LookupCompact, SortOrder},
     types::DataType,
 };
 
@@ -36,6 +39,10 @@ pub struct WriterSettings {
     pub threads: usize,
     /// Bounds the compactions of all writers that share it.
     pub gate: CompactionGate,
+    /// What lookups of earlier compactions left, for all writers that share it.
+    pub cache: LookupCache,
+    /// The rows replace what is there (overwrite): there is no changelog.
+    pub ignore_previous: bool,
 }
 
 /// Batches that sorting may be ahead of encoding.
@@ -63,12 +70,17 @@ pub struct MergeTreeWriter {
     buffer: WriteBuffer,
     levels: Levels,
     next_sequence: i64,
+    function: Arc<dyn MergeFunction>,
     new_files: Vec<DataFileMeta>,
+    /// changelog of the flushes: the rows as they came
+    new_changelog: Vec<DataFileMeta>,
     compacted: CompactIncrement,
     running: Option<Receiver<Result<CompactIncrement>>>,
     /// when this writer last picked everything, by the local wall clock
     last_full: Option<i64>,
     commits: u32,
+    /// times that level 0 could have been compacted and was not (`lookup-compact=gentle`)
+    passed_over: usize,
 }
 
 impl MergeTreeWriter {
@@ -93,8 +105,12 @@ impl MergeTreeWriter {
             batch_rows: FileReadSpec::DEFAULT_BATCH_ROWS,
             ahead: settings.threads > 0,
         };
+        let function = for_table(ctx)?;
+        let tells_input = ctx.options.changelog_producer == ChangelogProducer::Input && !settings.ignore_previous;
+        // the changelog wants every record
+        let buffered: Arc<dyn MergeFunction> = if tells_input { Arc::new(KeepAll) } else { Arc::clone(&function) };
         Ok(Self {
-            buffer: WriteBuffer::new(Arc::clone(&layout), for_table(ctx)?, options)?,
+            buffer: WriteBuffer::new(Arc::clone(&layout), buffered, options)?,
             levels: Levels::new(&restored, ctx.options.num_levels, key_types)?,
             next_sequence: restored.iter().map(|f| f.max_sequence_number.saturating_add(1)).max().unwrap_or(0).max(0),
             ctx: ctx.clone(),
@@ -102,12 +118,20 @@ impl MergeTreeWriter {
             bucket,
             settings,
             layout,
+            function,
             new_files: Vec::new(),
+            new_changelog: Vec::new(),
             compacted: CompactIncrement::default(),
             running: None,
             last_full: None,
             commits: 0,
+            passed_over: 0,
         })
+    }
+
+    /// Every row as it came goes to a changelog (`changelog-producer=input`).
+    fn tells_input(&self) -> bool {
+        self.ctx.options.changelog_producer == ChangelogProducer::Input && !self.settings.ignore_previous
     }
 
     /// Adds rows: all table fields in schema order, and one row kind for each.
@@ -162,21 +186,58 @@ impl MergeTreeWriter {
     }
 
     fn write_level0(&mut self) -> Result<()> {
+        let changelog = self.tells_input().then(|| ChangelogFiles::new(&self.ctx, &self.partition, self.bucket, 0));
+        let changelog = changelog.transpose()?;
+        let written = self.sorted_rows(changelog.as_ref()).and_then(|rows| self.write_files(rows));
+        let files = match written {
+            Ok(files) => files,
+            Err(error) => {
+                if let Some(changelog) = &changelog {
+                    changelog.abort();
+                }
+                return Err(error);
+            }
+        };
+        // known from here on, so that an abort finds them
+        for file in files {
+            self.levels.add_level0(file.clone());
+            self.new_files.push(file);
+        }
+        if let Some(changelog) = &changelog {
+            self.new_changelog.extend(changelog.finish()?);
+        }
+        Ok(())
+    }
+
+    /// The buffered rows, sorted and merged. Before they are merged they go to the changelog.
+    fn sorted_rows(&mut self, changelog: Option<&ChangelogFiles>) -> Result<BatchStream> {
+        let sorted = self.buffer.drain()?;
+        let merged = match changelog {
+            None => sorted,
+            Some(changelog) => {
+                let mut sink = changelog.sink();
+                let told: BatchStream = Box::new(sorted.map(move |batch| {
+                    let batch = batch?;
+                    sink(&batch)?;
+                    Ok(batch)
+                }));
+                let options = MergeOptions { unique_inputs: false, ..MergeOptions::default() };
+                merge(vec![told], &self.layout, Arc::clone(&self.function), options)?
+            }
+        };
+        Ok(if self.settings.threads > 0 { read_ahead(merged, AHEAD) } else { merged })
+    }
+
+    fn write_files(&self, rows: BatchStream) -> Result<Vec<DataFileMeta>> {
         let spec = FileWriteSpec::key_value(0, FileSource::Append);
         let mut writer = RollingWriter::new(&self.ctx, &self.partition, self.bucket, spec)?;
-        let sorted = self.buffer.drain()?;
-        let sorted = if self.settings.threads > 0 { read_ahead(sorted, AHEAD) } else { sorted };
-        for batch in sorted {
+        for batch in rows {
             if let Err(error) = batch.and_then(|b| writer.write(&b)) {
                 writer.abort();
                 return Err(error);
             }
         }
-        for file in writer.finish()? {
-            self.levels.add_level0(file.clone());
-            self.new_files.push(file);
-        }
-        Ok(())
+        writer.finish()
     }
 
     /// Flushes, waits for a running compaction and starts a new one: of everything when `full`.
@@ -189,10 +250,13 @@ impl MergeTreeWriter {
     }
 
     /// Flushes and hands over what changed since the last call; waits for the compaction when `wait`, when there are too
-    /// many runs, or when `commit.force-compact` asks for it.
+    /// many runs, or when `commit.force-compact` asks for it. A writer of many commits does not wait with
+    /// `lookup-wait=false` on a table that looks keys up.
     pub fn prepare_commit(&mut self, wait: bool) -> Result<(DataIncrement, CompactIncrement)> {
         self.commits = self.commits.saturating_add(1);
-        let mut wait = wait || self.ctx.options.commit_force_compact;
+        let o = &self.ctx.options;
+        let patient = !(self.settings.streaming && o.needs_lookup() && !o.lookup_wait);
+        let mut wait = (wait && patient) || o.commit_force_compact;
         if self.full_compaction_is_due() {
             self.compact(true)?;
             wait = true;
@@ -202,9 +266,30 @@ impl MergeTreeWriter {
         let limit = self.ctx.options.num_sorted_run_stop_trigger.saturating_add(1);
         if wait || self.levels.number_of_sorted_runs() > limit {
             self.wait_for_compaction()?;
+            self.drain_level0()?;
         }
-        let data = DataIncrement { new_files: std::mem::take(&mut self.new_files), ..DataIncrement::default() };
+        let data = DataIncrement {
+            new_files: std::mem::take(&mut self.new_files),
+            changelog_files: std::mem::take(&mut self.new_changelog),
+            ..DataIncrement::default()
+        };
         Ok((data, std::mem::take(&mut self.compacted)))
+    }
+
+    /// Compacts until level 0 is empty, where that is asked for.
+    fn drain_level0(&mut self) -> Result<()> {
+        let o = &self.ctx.options;
+        if !o.needs_lookup() || o.lookup_compact == LookupCompact::Gentle {
+            return Ok(());
+        }
+        while self.levels.has_level0() {
+            self.start_compaction(false)?;
+            if self.running.is_none() {
+                break;
+            }
+            self.wait_for_compaction()?;
+        }
+        Ok(())
     }
 
     fn full_compaction_is_due(&self) -> bool {
@@ -223,18 +308,41 @@ impl MergeTreeWriter {
         if self.settings.write_only || self.running.is_some() {
             return Ok(());
         }
-        let Some(unit) = pick_in(&self.ctx, &self.levels, full, self.last_full) else { return Ok(()) };
+        let Some(unit) = self.pick(full) else { return Ok(()) };
         if unit.output_level == self.levels.max_level() {
             self.last_full = Some(env::local_millis());
         }
         self.run_beside(unit)
     }
 
+    /// What to compact now. `lookup-compact=gentle` forces level 0 up only at every so many times without another reason.
+    fn pick(&mut self, full: bool) -> Option<CompactUnit> {
+        let o = &self.ctx.options;
+        let gentle = o.needs_lookup() && o.lookup_compact == LookupCompact::Gentle;
+        if full || !gentle {
+            return pick_in(&self.ctx, &self.levels, full, forces_level0(&self.ctx), self.last_full);
+        }
+        if let Some(unit) = pick_in(&self.ctx, &self.levels, false, false, self.last_full) {
+            return Some(unit);
+        }
+        self.passed_over += 1;
+        if self.passed_over < o.lookup_compact_max_interval {
+            return None;
+        }
+        self.passed_over = 0;
+        pick_in(&self.ctx, &self.levels, false, true, self.last_full)
+    }
+
     /// Runs a unit on a thread of its own; on this one when there are no threads to spare.
     fn run_beside(&mut self, unit: CompactUnit) -> Result<()> {
         let (ctx, partition, bucket) = (self.ctx.clone(), self.partition.clone(), self.bucket);
         let files = self.levels.files();
-        let resources = CompactResources { threads: self.settings.threads, spill_dir: self.settings.spill_dir.clone() };
+        let resources = CompactResources {
+            threads: self.settings.threads,
+            spill_dir: self.settings.spill_dir.clone(),
+            cache: Some(self.settings.cache.clone()),
+            ignore_previous: self.settings.ignore_previous,
+        };
         let (sender, receiver) = bounded(1);
         let gate = (self.settings.threads > 0).then(|| self.settings.gate.clone());
         let work = move || {
@@ -281,6 +389,8 @@ impl MergeTreeWriter {
         };
         self.running = None;
         let result = result?;
+        let kept = |file: &&DataFileMeta| result.compact_after.iter().any(|f| f.file_name == file.file_name);
+        self.settings.cache.forget(result.compact_before.iter().filter(|file| !kept(file)));
         self.levels.update(&result.compact_before, &result.compact_after)?;
         self.add_compaction(result);
         Ok(())
@@ -304,6 +414,7 @@ impl MergeTreeWriter {
             }
         }
         self.compacted.compact_after.extend(result.compact_after);
+        self.compacted.changelog_files.extend(result.changelog_files);
     }
 
     /// Deletes every file written since the last [`MergeTreeWriter::prepare_commit`].
@@ -312,7 +423,7 @@ impl MergeTreeWriter {
             tracing::debug!(%error, "the compaction of an aborted writer failed");
         }
         delete_rewritten(&self.ctx, &self.partition, self.bucket, &self.compacted);
-        for file in &self.new_files {
+        for file in self.new_files.iter().chain(&self.new_changelog) {
             delete_file(&self.ctx, &self.partition, self.bucket, file);
         }
     }
@@ -320,6 +431,9 @@ impl MergeTreeWriter {
 
 /// Deletes the outputs of a compaction that will not be committed; upgraded files are inputs and stay.
 fn delete_rewritten(ctx: &TableContext, partition: &[u8], bucket: i32, result: &CompactIncrement) {
+    for file in &result.changelog_files {
+        delete_file(ctx, partition, bucket, file);
+    }
     for file in &result.compact_after {
         if !result.compact_before.iter().any(|f| f.file_name == file.file_name) {
             delete_file(ctx, partition, bucket, file);

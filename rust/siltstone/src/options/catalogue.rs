@@ -3,7 +3,7 @@
 //! Taken from `CoreOptions` of each release line, the connector options of Flink and Spark that end up in tables, and
 //! format chapter 12. A key that is not here and lies in one of Paimon's namespaces is a typing error.
 
-use super::values::{BucketFunctionType, ChangelogProducer, MergeEngine, ScanMode, SortOrder};
+use super::values::{BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, ScanMode, SortOrder};
 use Class::{Harmless, Honoured, Refused, RefusedForWrite};
 
 /// What siltstone does about an option that is set to something else than its neutral value.
@@ -287,8 +287,8 @@ pub const OPTIONS: &[Known] = &[
     row("log.ignore-delete", Kind::Bool, Harmless),
     row("log.key.format", Kind::Text, Harmless),
     row("log.scan.remove-normalize", Kind::Bool, Harmless),
-    row("lookup-compact", Kind::Enum(&["radical", "gentle"]), Harmless),
-    row("lookup-compact.max-interval", Kind::Int, Harmless),
+    row("lookup-compact", Kind::Enum(LookupCompact::TEXTS), Honoured),
+    row("lookup-compact.max-interval", Kind::Int, Honoured),
     row("lookup-wait", Kind::Bool, Honoured).aliases(&["changelog-producer.lookup-wait"]),
     row("lookup.async", Kind::Text, Harmless),
     row("lookup.async-thread-number", Kind::Text, Harmless),
@@ -297,7 +297,7 @@ pub const OPTIONS: &[Known] = &[
     row("lookup.cache", Kind::Text, Harmless),
     row("lookup.cache-file-retention", Kind::Duration, Harmless),
     row("lookup.cache-max-disk-size", Kind::Size, Harmless),
-    row("lookup.cache-max-memory-size", Kind::Size, Harmless),
+    row("lookup.cache-max-memory-size", Kind::Size, Honoured),
     row("lookup.cache-rows", Kind::Long, Harmless),
     row("lookup.cache-spill-compression", Kind::Text, Harmless),
     row("lookup.cache.bloom.filter.enabled", Kind::Bool, Harmless),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::values::{
-    BucketFunctionType, ChangelogProducer, MergeEngine, ScanMode, SortOrder, invalid, parse_bool, parse_duration,
-    parse_level_map, parse_list, parse_size,
+    BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, ScanMode, SortOrder, invalid, parse_bool,
+    parse_duration, parse_level_map, parse_list, parse_size,
 };
 use crate::error::{Error, Result};
 
@@ -136,6 +136,10 @@ core_options! {
     /// `changelog-producer`
     changelog_producer: ChangelogProducer =
         o.parsed("changelog-producer", ChangelogProducer::None, ChangelogProducer::parse)?;
+    /// `changelog-producer.row-deduplicate`
+    changelog_row_deduplicate: bool = o.bool("changelog-producer.row-deduplicate", false)?;
+    /// `changelog-producer.row-deduplicate-ignore-fields`
+    changelog_row_deduplicate_ignore_fields: Vec<String> = o.list("changelog-producer.row-deduplicate-ignore-fields");
     /// `deletion-vectors.enabled`
     deletion_vectors_enabled: bool = o.bool("deletion-vectors.enabled", false)?;
     /// `deletion-vectors.bitmap64`
@@ -146,6 +150,15 @@ core_options! {
     deletion_vector_index_file_target_size: u64 = o.size("deletion-vector.index-file.target-size", 2 * MB)?;
     /// `force-lookup`
     force_lookup: bool = o.bool("force-lookup", false)?;
+    /// `lookup-wait`: a writer of many commits waits for the compaction of level 0
+    lookup_wait: bool = o.bool("lookup-wait", true)?;
+    /// `lookup-compact`
+    lookup_compact: LookupCompact = o.parsed("lookup-compact", LookupCompact::Radical, LookupCompact::parse)?;
+    /// `lookup-compact.max-interval`, by default twice the compaction trigger and never below it
+    lookup_compact_max_interval: usize =
+        o.at_least("lookup-compact.max-interval", o.trigger()?.saturating_mul(2), 1)?.max(o.trigger()?);
+    /// `lookup.cache-max-memory-size`
+    lookup_cache_max_memory_size: u64 = o.size("lookup.cache-max-memory-size", 256 * MB)?;
 
     // write buffer
     /// `write-buffer-size`
@@ -293,6 +306,21 @@ impl CoreOptions {
     /// `sequence.field.sort-order` = descending
     pub fn sequence_descending(&self) -> bool {
         self.sequence_order == SortOrder::Descending
+    }
+
+    /// Whether compactions look keys up in higher levels, so that level 0 must be compacted soon: lookup changelogs,
+    /// deletion vectors, first-row, `force-lookup` (`CoreOptions.needLookup`).
+    pub fn needs_lookup(&self) -> bool {
+        self.changelog_producer == ChangelogProducer::Lookup
+            || self.deletion_vectors_enabled
+            || self.merge_engine == MergeEngine::FirstRow
+            || self.force_lookup
+    }
+
+    /// Whether batch reads leave out level 0: first-row, and deletion vectors without `deletion-vectors.merge-on-read`.
+    pub fn skips_level0(&self) -> bool {
+        self.merge_engine == MergeEngine::FirstRow
+            || (self.deletion_vectors_enabled && !self.deletion_vectors_merge_on_read)
     }
 
     /// The raw text of any option, its aliases included.

@@ -61,6 +61,16 @@ option_enum! {
 }
 
 option_enum! {
+    /// `lookup-compact`
+    LookupCompact {
+        /// Level 0 is compacted whenever there is something in it.
+        Radical = "radical",
+        /// Level 0 is compacted at intervals.
+        Gentle = "gentle",
+    }
+}
+
+option_enum! {
     /// `sequence.field.sort-order`
     SortOrder {
         /// The largest value wins.

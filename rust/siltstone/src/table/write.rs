@@ -29,6 +29,8 @@ pub struct CommitReport {
     pub files: usize,
     /// Their bytes.
     pub bytes: i64,
+    /// Rows that no batch reader shows before a compaction: new files of level 0 where readers skip it.
+    pub invisible_rows: i64,
     /// The identifier had been committed before.
     pub already_committed: bool,
     /// What the caller should know.
@@ -37,7 +39,7 @@ pub struct CommitReport {
 
 impl CommitReport {
     /// The report of messages and what became of them.
-    pub fn new(messages: &[CommitMessage], outcome: CommitOutcome) -> Self {
+    pub fn new(ctx: &TableContext, messages: &[CommitMessage], outcome: CommitOutcome) -> Self {
         let mut report =
             Self { snapshots: outcome.snapshots, already_committed: outcome.already_committed, ..Self::default() };
         if report.already_committed {
@@ -47,6 +49,7 @@ impl CommitReport {
         for file in messages.iter().flat_map(|m| &m.data.new_files) {
             report.add(file);
         }
+        report.note_invisible(ctx, messages, matches!(outcome.compaction, CompactionOutcome::Committed));
         match outcome.compaction {
             CompactionOutcome::None | CompactionOutcome::Committed => {}
             CompactionOutcome::Dropped(e) => {
@@ -65,9 +68,29 @@ impl CommitReport {
             "rows": self.rows,
             "files": self.files,
             "bytes": self.bytes,
+            "invisible_rows": self.invisible_rows,
             "already_committed": self.already_committed,
             "notes": self.notes,
         }))
+    }
+
+    /// Says how many rows wait for a compaction. `compacted`: the messages' own compactions count.
+    fn note_invisible(&mut self, ctx: &TableContext, messages: &[CommitMessage], compacted: bool) {
+        if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
+            return;
+        }
+        let waits = |m: &CommitMessage, file: &DataFileMeta| {
+            !compacted || !m.compact.compact_before.iter().any(|before| before.file_name == file.file_name)
+        };
+        let files = messages.iter().flat_map(|m| m.data.new_files.iter().filter(|file| waits(m, file)));
+        let rows: i64 = files.map(|file| file.row_count).fold(0, i64::saturating_add);
+        if rows == 0 {
+            return;
+        }
+        self.invisible_rows = rows;
+        let text = format!("{rows} rows are not shown by batch reads before a compaction: run t.compact()");
+        tracing::warn!(table = ctx.name, rows, "rows are not shown by batch reads before a compaction");
+        self.notes.push(text);
     }
 
     fn add(&mut self, file: &DataFileMeta) {
@@ -119,7 +142,7 @@ impl Table {
         let messages = writer.write.prepare_commit()?;
         let committable = Committable { messages: messages.clone(), ..Committable::default() };
         let outcome = give_up_on_conflict(&writer.commit, &messages, writer.commit.overwrite(target, committable))?;
-        Ok(CommitReport::new(&messages, outcome))
+        Ok(CommitReport::new(self.context(), &messages, outcome))
     }
 
     /// Commits messages that were prepared elsewhere, adding to the table or replacing partitions.
@@ -139,7 +162,7 @@ impl Table {
             // messages may arrive twice, for example from a job that was started again
             None => commit.commit(Committable { check_append: true, ..committable }),
         };
-        Ok(CommitReport::new(&messages, give_up_on_conflict(&commit, &messages, outcome)?))
+        Ok(CommitReport::new(self.context(), &messages, give_up_on_conflict(&commit, &messages, outcome)?))
     }
 
     /// An error when the table was dropped and created anew since this handle was opened.
@@ -246,7 +269,7 @@ impl TableWriter {
         let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
         self.write.reset()?;
         let outcome = outcome?;
-        Ok(CommitReport::new(&messages, outcome))
+        Ok(CommitReport::new(&self.ctx, &messages, outcome))
     }
 
     /// The user of its commits.

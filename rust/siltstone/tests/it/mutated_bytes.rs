@@ -428,8 +428,14 @@ fn parquet_files() {
             let Some(file) = judge(ParquetFile::open(Arc::new(Memory(Bytes::copy_from_slice(bytes))), None)) else {
                 return;
             };
-            let read =
-                ParquetRead { columns: fields.clone(), prune: None, row_test: None, position: true, batch_rows: 1000 };
+            let read = ParquetRead {
+                columns: fields.clone(),
+                rows: None,
+                prune: None,
+                row_test: None,
+                position: true,
+                batch_rows: 1000,
+            };
             for rows in judge(file.read(read)).into_iter().flatten().take(50) {
                 if judge(rows).is_none() {
                     break;

@@ -27,7 +27,7 @@ mod schema;
 mod writer;
 
 pub use options::ParquetWriteOptions;
-pub use prune::{Prune, PruneColumn};
+pub use prune::{Block, Prune, PruneColumn};
 pub use reader::{ParquetBatches, ParquetFile, ParquetRead, RowTest, Rows, TestRows};
 pub use schema::parquet_schema;
 pub use writer::{ParquetFileWriter, WrittenFile};

@@ -1,6 +1,6 @@
 //! Row groups and pages that a predicate rules out by their statistics.
 
-use std::{collections::HashMap, ops::Range};
+use std::{cmp::Ordering, collections::HashMap, ops::Range};
 
 use parquet::{
     arrow::arrow_reader::RowSelection,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     predicate::{ColumnBounds, Predicate, may_match},
-    row::Datum,
+    row::{Datum, compare_datums},
     types::{DataField, DataType, TypeKind},
 };
 
@@ -142,6 +142,85 @@ impl<'a> Pruner<'a> {
             }
         }
         Some(ranges)
+    }
+}
+
+/// Consecutive rows of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Row numbers in the file.
+    pub rows: Range<i64>,
+    /// For each column asked for, bounds of its values in these rows; null where nothing is known.
+    pub bounds: Vec<(Datum, Datum)>,
+}
+
+/// The pages of the first column as blocks; a row group without a page index is one block.
+pub(crate) fn blocks(metadata: &ParquetMetaData, columns: &[Option<DataField>]) -> Vec<Block> {
+    let stored = columns.iter().flatten().map(|f| (f.name.clone(), PruneColumn::Stored(f.clone()))).collect();
+    let prune = Prune { predicate: Predicate::Constant(true), columns: stored };
+    let pruner = Pruner::new(&prune, metadata);
+    let mut blocks = Vec::new();
+    let mut start = 0;
+    for (group, head) in metadata.row_groups().iter().enumerate() {
+        let rows = usize::try_from(head.num_rows()).unwrap_or(0);
+        let pages = |column: &Option<DataField>| pruner.page_bounds(column.as_ref()?, group, rows);
+        let of_columns: Vec<Vec<PageBounds>> = columns
+            .iter()
+            .map(|column| pages(column).unwrap_or_else(|| vec![pruner.group_bounds(column.as_ref(), head, rows)]))
+            .collect();
+        for (range, _) in of_columns.first().into_iter().flatten() {
+            let bounds = of_columns.iter().map(|pages| bounds_within(pages, range)).collect();
+            let at = |row: usize| start + i64::try_from(row).unwrap_or(i64::MAX);
+            blocks.push(Block { rows: at(range.start)..at(range.end), bounds });
+        }
+        start += head.num_rows();
+    }
+    blocks
+}
+
+/// Rows of a row group, and the least and greatest value in them.
+type PageBounds = (Range<usize>, (Datum, Datum));
+
+/// The bounds of all pages that have some of these rows.
+fn bounds_within(pages: &[PageBounds], rows: &Range<usize>) -> (Datum, Datum) {
+    let mut all: Option<(Datum, Datum)> = None;
+    for (_, (min, max)) in pages.iter().filter(|(page, _)| page.start < rows.end && rows.start < page.end) {
+        all = Some(match all {
+            None => (min.clone(), max.clone()),
+            Some((low, high)) => (outer(low, min, Ordering::Less), outer(high, max, Ordering::Greater)),
+        });
+    }
+    all.unwrap_or((Datum::Null, Datum::Null))
+}
+
+/// The one of two bounds that lies further out; unknown when either is.
+fn outer(a: Datum, b: &Datum, direction: Ordering) -> Datum {
+    match (&a, b) {
+        (Datum::Null, _) | (_, Datum::Null) => Datum::Null,
+        _ if compare_datums(b, &a) == direction => b.clone(),
+        _ => a,
+    }
+}
+
+impl Pruner<'_> {
+    fn page_bounds(&self, column: &DataField, group: usize, rows: usize) -> Option<Vec<PageBounds>> {
+        let (leaf, t) = self.leaves.get(column.name.as_str())?;
+        let index = self.metadata.column_index()?.get(group)?.get(*leaf)?;
+        let locations = self.metadata.offset_index()?.get(group)?.get(*leaf)?.page_locations();
+        let page = |page: usize| {
+            let bounds = self.bounds(&page_statistics(index, page, locations.len())?, t);
+            Some((page_rows(locations, page, rows)?, (bounds.min, bounds.max)))
+        };
+        (0..locations.len()).map(page).collect()
+    }
+
+    fn group_bounds(&self, column: Option<&DataField>, group: &RowGroupMetaData, rows: usize) -> PageBounds {
+        let bounds = column.and_then(|column| {
+            let (leaf, t) = self.leaves.get(column.name.as_str())?;
+            let bounds = self.bounds(group.columns().get(*leaf)?.statistics()?, t);
+            Some((bounds.min, bounds.max))
+        });
+        (0..rows, bounds.unwrap_or((Datum::Null, Datum::Null)))
     }
 }
 

@@ -28,7 +28,7 @@ use super::{
     conform::conform,
     error::{broken, reading},
     project::{Projection, project},
-    prune::{Prune, Pruner},
+    prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
 };
 use crate::{
@@ -58,6 +58,8 @@ pub struct ParquetRead {
     pub columns: Vec<DataField>,
     /// Skips row groups and pages.
     pub prune: Option<Prune>,
+    /// Only these rows, by their numbers in the file: ascending, not overlapping.
+    pub rows: Option<Vec<Range<i64>>>,
     /// Drops rows before the other columns are decoded.
     pub row_test: Option<RowTest>,
     /// Whether to say where in the file each row is.
@@ -82,6 +84,8 @@ pub struct Rows {
 pub struct ParquetFile {
     chunks: Chunks,
     metadata: Arc<ParquetMetaData>,
+    /// the page indexes are there
+    indexed: bool,
 }
 
 impl ParquetFile {
@@ -103,7 +107,7 @@ impl ParquetFile {
         if metadata.row_groups().iter().any(|g| g.num_rows() < 0) {
             return Err(broken(chunks.path()));
         }
-        Ok(Self { chunks, metadata: Arc::new(metadata) })
+        Ok(Self { chunks, metadata: Arc::new(metadata), indexed: false })
     }
 
     /// Rows of the file.
@@ -118,14 +122,20 @@ impl ParquetFile {
 
     /// Starts reading.
     pub fn read(&self, request: ParquetRead) -> Result<ParquetBatches> {
-        let (metadata, row_groups, selection) = self.pruned(request.prune.as_ref())?;
+        let (metadata, row_groups, selection) = match &request.rows {
+            None => self.pruned(request.prune.as_ref())?,
+            Some(rows) => self.selected(rows)?,
+        };
         let root = metadata.file_metadata().schema_descr().root_schema();
         let projection = project(root, &request.columns);
         let tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
         let wanted = |leaf: usize| {
             projection.leaves.contains(&leaf) || tested.as_ref().is_some_and(|t| t.leaves.contains(&leaf))
         };
-        let chunks = self.chunks.plan(&metadata, &row_groups, &wanted);
+        // chosen rows: where each page lies is known, and reading ahead of one would be in vain
+        let ahead =
+            if request.rows.is_some() && metadata.offset_index().is_some() { &[] } else { row_groups.as_slice() };
+        let chunks = self.chunks.plan(&metadata, ahead, &wanted);
         // with a row test only the decoder knows which rows are left
         let numbered = request.position && request.row_test.is_some();
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
@@ -171,14 +181,59 @@ impl ParquetFile {
         if row_groups.is_empty() {
             return Ok((metadata, row_groups, None));
         }
+        let metadata = self.with_page_index()?;
+        let selection = guarded(&self.chunks, || Ok(Pruner::new(prune, &metadata).pages(&row_groups)))?;
+        Ok((metadata, row_groups, selection))
+    }
+
+    /// Row groups that have some of these rows, and which rows of them.
+    fn selected(&self, rows: &[Range<i64>]) -> Result<(Arc<ParquetMetaData>, Vec<usize>, Option<RowSelection>)> {
+        let (mut row_groups, mut ranges) = (Vec::new(), Vec::new());
+        let (mut start, mut kept) = (0, 0);
+        let offset = |row: i64| usize::try_from(row).unwrap_or(0);
+        for (i, group) in self.metadata.row_groups().iter().enumerate() {
+            let end = start + group.num_rows();
+            let first = rows.partition_point(|r| r.end <= start);
+            let inside = rows.iter().skip(first).take_while(|r| r.start < end);
+            let inside = inside.map(|r| offset(r.start.max(start) - start)..offset(r.end.min(end) - start));
+            let before = ranges.len();
+            ranges.extend(inside.filter(|r| !r.is_empty()).map(|r| r.start + kept..r.end + kept));
+            if ranges.len() > before {
+                row_groups.push(i);
+                kept += offset(group.num_rows());
+            }
+            start = end;
+        }
+        if row_groups.is_empty() {
+            return Ok((Arc::clone(&self.metadata), row_groups, None));
+        }
+        let selection = RowSelection::from_consecutive_ranges(ranges.into_iter(), kept);
+        Ok((self.with_page_index()?, row_groups, Some(selection)))
+    }
+
+    /// The footer with its page indexes, where the file has some.
+    fn with_page_index(&self) -> Result<Arc<ParquetMetaData>> {
+        if self.indexed {
+            return Ok(Arc::clone(&self.metadata));
+        }
         guarded(&self.chunks, || {
-            let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&metadata))
+            let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&self.metadata))
                 .with_page_index_policy(PageIndexPolicy::Optional);
             reader.read_page_indexes(&self.chunks)?;
-            let metadata = Arc::new(reader.finish()?);
-            let selection = Pruner::new(prune, &metadata).pages(&row_groups);
-            Ok((metadata, row_groups, selection))
+            Ok(Arc::new(reader.finish()?))
         })
+    }
+
+    /// The file with its page indexes at hand, for many reads.
+    pub fn indexed(self) -> Result<Self> {
+        let metadata = self.with_page_index()?;
+        Ok(Self { metadata, indexed: true, ..self })
+    }
+
+    /// Consecutive rows that are worth reading together, with bounds of these columns (`None`: unknown).
+    pub fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
+        let metadata = self.with_page_index()?;
+        guarded(&self.chunks, || Ok(blocks(&metadata, columns)))
     }
 }
 

@@ -84,7 +84,7 @@ fn open(bytes: &Bytes) -> ParquetFile {
 }
 
 fn request(fields: &[DataField]) -> ParquetRead {
-    ParquetRead { columns: fields.to_vec(), prune: None, row_test: None, position: false, batch_rows: 1000 }
+    ParquetRead { columns: fields.to_vec(), rows: None, prune: None, row_test: None, position: false, batch_rows: 1000 }
 }
 
 fn read(bytes: &Bytes, request: ParquetRead) -> Vec<Rows> {

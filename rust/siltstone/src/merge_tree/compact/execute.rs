@@ -1,20 +1,36 @@
 //! Carrying out a unit: files are upgraded where that is enough, rewritten where it is not (semantics a.8;
 //! `MergeTreeCompactTask`).
 
-use super::{CompactResources, CompactUnit};
+use std::sync::Arc;
+
+use super::{
+    CompactResources, CompactUnit,
+    rewriter::{ChangelogFiles, Rewriter, Upgrade, compared_columns, runs_above},
+};
 use crate::{
     Result,
-    io::{FileWriteSpec, RollingWriter, TableContext},
+    io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::{CompactIncrement, DataFileMeta, FileSource},
     merge_tree::{
-        Levels, MergeReadOptions, SortedRun, interval_partition, merge::read_ahead, merge_function::for_table,
-        read::SectionReader, writer::table_layout,
+        Levels, LookupCache, MergeReadOptions, SortedRun, interval_partition,
+        lookup::{LevelProbe, SharedProbe},
+        merge::{
+            read_ahead,
+            wrapper::{Probe, Rule, Wrapper},
+        },
+        merge_function::for_table,
+        read::{LevelRule, SectionReader, WrapperFactory, level_rule},
+        writer::table_layout,
     },
+    options::MergeEngine,
     types::DataType,
 };
 
 /// Batches that merging may be ahead of encoding.
 const AHEAD: usize = 4;
+
+/// Rows of a batch when keys are looked up: as many are looked up at once.
+const LOOKUP_ROWS: usize = 1 << 14;
 
 /// Executes a unit picked from `files` (all live files of the bucket). An error leaves no new file behind.
 pub fn run_compaction(
@@ -36,8 +52,12 @@ pub fn run_compaction(
         // nothing older lies below the output
         drop_deletes: unit.output_level != 0 && unit.output_level >= tree.highest_non_empty(),
         max_level: tree.max_level(),
+        rewriter: Rewriter::of(&ctx.options),
+        layout: table_layout(ctx),
+        probe: None,
         result: CompactIncrement::default(),
     };
+    task.open_probe(&tree)?;
     match task.run(&key_types) {
         Ok(()) => Ok(task.result),
         Err(error) => {
@@ -55,7 +75,23 @@ struct Task<'a> {
     resources: &'a CompactResources,
     drop_deletes: bool,
     max_level: i32,
+    rewriter: Rewriter,
+    layout: KvLayout,
+    /// looks into the levels above the output
+    probe: Option<SharedProbe>,
     result: CompactIncrement,
+}
+
+/// What becomes of merged rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    /// New files.
+    Rewrite {
+        /// whether retracts are left out
+        drop_deletes: bool,
+    },
+    /// The files stay and change their level; only the changelog is new.
+    Keep,
 }
 
 impl Task<'_> {
@@ -101,18 +137,70 @@ impl Task<'_> {
         if keeps_deletes || self.ctx.options.compaction_force_rewrite_all_files {
             return self.rewrite(vec![vec![SortedRun::single(file.clone())]]);
         }
-        if !is_there {
-            self.result.compact_before.push(file.clone());
-            self.result.compact_after.push(DataFileMeta { level: self.unit.output_level, ..file.clone() });
+        if is_there {
+            return Ok(());
+        }
+        let alone = vec![vec![SortedRun::single(file.clone())]];
+        match self.rewriter.upgrade(&self.ctx.options, file, self.unit.output_level, self.max_level) {
+            Upgrade::Changelog if self.tells() => self.produce(alone, true, Output::Keep),
+            Upgrade::Rewrite => self.produce(alone, true, Output::Rewrite { drop_deletes: false }),
+            Upgrade::Plain | Upgrade::Changelog => {
+                self.move_up(file);
+                Ok(())
+            }
+        }
+    }
+
+    fn tells(&self) -> bool {
+        self.rewriter.tells(&self.ctx.options) && !self.resources.ignore_previous
+    }
+
+    fn move_up(&mut self, file: &DataFileMeta) {
+        self.result.compact_before.push(file.clone());
+        self.result.compact_after.push(DataFileMeta { level: self.unit.output_level, ..file.clone() });
+    }
+
+    fn rewrite(&mut self, sections: Vec<Vec<SortedRun>>) -> Result<()> {
+        let applies = self.rewriter.applies(self.unit.output_level, self.max_level, &sections);
+        self.produce(sections, applies, Output::Rewrite { drop_deletes: self.drop_deletes })
+    }
+
+    /// Merges sections into new files, a changelog, or both. `applies`: under the table's own rule.
+    fn produce(&mut self, sections: Vec<Vec<SortedRun>>, applies: bool, output: Output) -> Result<()> {
+        let inputs: Vec<DataFileMeta> = sections.iter().flatten().flat_map(|run| run.files.clone()).collect();
+        let level = self.unit.output_level;
+        let tells = applies && self.tells();
+        let changelog = tells.then(|| ChangelogFiles::new(self.ctx, self.partition, self.bucket, level)).transpose()?;
+        let merged = self.reader(applies, output, changelog.as_ref())?.read(sections);
+        let written = self.write(merged, output);
+        let told = match (&written, &changelog) {
+            (_, None) => Ok(Vec::new()),
+            (Ok(_), Some(changelog)) => changelog.finish(),
+            (Err(_), Some(changelog)) => {
+                changelog.abort();
+                Ok(Vec::new())
+            }
+        };
+        let files = written?;
+        // from here on a failure deletes them with the rest
+        self.result.compact_after.extend(files);
+        self.result.changelog_files.extend(told?);
+        match output {
+            Output::Rewrite { .. } => self.result.compact_before.extend(inputs),
+            Output::Keep => inputs.iter().for_each(|file| self.move_up(file)),
         }
         Ok(())
     }
 
-    fn rewrite(&mut self, sections: Vec<Vec<SortedRun>>) -> Result<()> {
-        let inputs: Vec<DataFileMeta> = sections.iter().flatten().flat_map(|run| run.files.clone()).collect();
+    fn write(&self, merged: BatchStream, output: Output) -> Result<Vec<DataFileMeta>> {
+        if output == Output::Keep {
+            for batch in merged {
+                batch?;
+            }
+            return Ok(Vec::new());
+        }
         let spec = FileWriteSpec::key_value(self.unit.output_level, FileSource::Compact);
         let mut writer = RollingWriter::new(self.ctx, self.partition, self.bucket, spec)?;
-        let merged = self.reader()?.read(sections);
         let merged = if self.resources.threads > 0 { read_ahead(merged, AHEAD) } else { merged };
         for batch in merged {
             if let Err(error) = batch.and_then(|b| writer.write(&b)) {
@@ -120,26 +208,63 @@ impl Task<'_> {
                 return Err(error);
             }
         }
-        self.result.compact_after.extend(writer.finish()?);
-        self.result.compact_before.extend(inputs);
-        Ok(())
+        writer.finish()
     }
 
-    fn reader(&self) -> Result<SectionReader> {
+    fn reader(&self, applies: bool, output: Output, changelog: Option<&ChangelogFiles>) -> Result<SectionReader> {
         let options = MergeReadOptions {
-            drop_deletes: self.drop_deletes,
+            drop_deletes: output == Output::Rewrite { drop_deletes: true },
             threads: self.resources.threads.saturating_sub(1),
             spill_dir: self.resources.spill_dir.clone(),
+            batch_rows: if self.probe.is_some() { LOOKUP_ROWS } else { MergeReadOptions::default().batch_rows },
             ..MergeReadOptions::default()
         };
         Ok(SectionReader {
             ctx: self.ctx.clone(),
             partition: self.partition.to_vec(),
             bucket: self.bucket,
-            layout: table_layout(self.ctx),
+            layout: self.layout.clone(),
             function: for_table(self.ctx)?,
+            rule: if applies {
+                LevelRule::Always(self.wrapper(output, changelog))
+            } else {
+                level_rule(self.ctx, &self.layout)
+            },
             options,
         })
+    }
+
+    /// Makes the wrapper of each section.
+    fn wrapper(&self, output: Output, changelog: Option<&ChangelogFiles>) -> WrapperFactory {
+        let (rewriter, top, layout) = (self.rewriter, self.max_level, self.layout.clone());
+        let (probe, changelog) = (self.probe.clone(), changelog.cloned());
+        let compared = compared_columns(&self.ctx.options, &self.layout);
+        Arc::new(move || {
+            let probe = probe.clone().map(|probe| Box::new(probe) as Box<dyn Probe>);
+            let rule = match rewriter {
+                Rewriter::Plain => Rule::Levels,
+                Rewriter::FullChangelog => Rule::Top(top),
+                Rewriter::Lookup => Rule::Lookup(probe),
+                Rewriter::FirstRow => Rule::FirstRow(probe),
+            };
+            let wrapper = Wrapper::new(rule, &layout)?;
+            let sink = changelog.as_ref().map(ChangelogFiles::sink);
+            Ok(wrapper.with_changelog(sink).comparing(compared.clone()).discarding(output == Output::Keep))
+        })
+    }
+
+    /// Opens nothing yet: files are opened when keys fall into their range.
+    fn open_probe(&mut self, tree: &Levels) -> Result<()> {
+        if !matches!(self.rewriter, Rewriter::Lookup | Rewriter::FirstRow) || self.unit.output_level <= 0 {
+            return Ok(());
+        }
+        let runs = runs_above(tree, self.unit.output_level);
+        let values = self.ctx.options.merge_engine != MergeEngine::FirstRow;
+        let fresh = || LookupCache::new(self.ctx.options.lookup_cache_max_memory_size);
+        let cache = self.resources.cache.clone().unwrap_or_else(fresh);
+        let probe = LevelProbe::new(self.ctx, self.partition, self.bucket, &self.layout, &runs, values, &cache)?;
+        self.probe = probe.map(SharedProbe::new);
+        Ok(())
     }
 
     /// Files below this size are rewritten together with their neighbours.
@@ -157,6 +282,9 @@ impl Task<'_> {
     /// Deletes what was written before the task failed; upgraded files are inputs and stay.
     fn delete_outputs(&self) {
         let inputs = &self.result.compact_before;
+        for file in &self.result.changelog_files {
+            super::delete_file(self.ctx, self.partition, self.bucket, file);
+        }
         for file in &self.result.compact_after {
             if !inputs.iter().any(|f| f.file_name == file.file_name) {
                 super::delete_file(self.ctx, self.partition, self.bucket, file);

@@ -2,6 +2,7 @@
 
 mod execute;
 mod gate;
+mod rewriter;
 mod universal;
 
 use std::path::PathBuf;
@@ -10,9 +11,10 @@ use chrono::{DateTime, Timelike};
 
 pub use execute::run_compaction;
 pub use gate::CompactionGate;
+pub(super) use rewriter::ChangelogFiles;
 pub use universal::{UniversalRules, pick_full};
 
-use super::Levels;
+use super::{Levels, LookupCache};
 use crate::{Result, env, io::TableContext, manifest::DataFileMeta, types::DataType};
 
 /// What one compaction takes, and to which level.
@@ -27,30 +29,48 @@ pub struct CompactUnit {
 }
 
 /// Resources of a compaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CompactResources {
     /// Threads that decode ahead of the encoder; 0 does everything on one thread.
     pub threads: usize,
     /// Local folder for spilling.
     pub spill_dir: Option<PathBuf>,
+    /// Files and keys that earlier lookups left; `None` starts with nothing.
+    pub cache: Option<LookupCache>,
+    /// The output replaces what is there (overwrite): nothing is told of changes.
+    pub ignore_previous: bool,
 }
 
 /// Picks what to compact in a bucket with these live files: everything worth it when `full`, else what the
 /// universal rules say. `None`: nothing to do.
 pub fn pick(ctx: &TableContext, files: &[DataFileMeta], full: bool) -> Result<Option<CompactUnit>> {
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
-    Ok(pick_in(ctx, &Levels::new(files, ctx.options.num_levels, key_types)?, full, None))
+    let force = forces_level0(ctx);
+    Ok(pick_in(ctx, &Levels::new(files, ctx.options.num_levels, key_types)?, full, force, None))
 }
 
-/// [`pick`] for a tree; `last_full` is when this process last did a full compaction of it, by the local wall clock.
-pub(super) fn pick_in(ctx: &TableContext, levels: &Levels, full: bool, last_full: Option<i64>) -> Option<CompactUnit> {
+/// Whether level 0 is compacted even when the universal rules see no reason.
+pub(super) fn forces_level0(ctx: &TableContext) -> bool {
+    ctx.options.compaction_force_up_level_0 || ctx.options.needs_lookup()
+}
+
+/// [`pick`] for a tree. `force`: level 0 goes up even when nothing else asks for it. `last_full` is when this process last
+/// did a full compaction of the tree, by the local wall clock.
+pub(super) fn pick_in(
+    ctx: &TableContext,
+    levels: &Levels,
+    full: bool,
+    force: bool,
+    last_full: Option<i64>,
+) -> Option<CompactUnit> {
     let runs = levels.runs();
     if full {
         return pick_full(&runs, levels.max_level(), ctx.options.compaction_force_rewrite_all_files);
     }
     let now = env::local_millis();
     let hour = DateTime::from_timestamp_millis(now).map_or(0, |t| i32::try_from(t.hour()).unwrap_or(0));
-    UniversalRules::new(&ctx.options, hour).pick(&runs, levels.max_level(), now, last_full)
+    let rules = UniversalRules { force_up_level0: force, ..UniversalRules::new(&ctx.options, hour) };
+    rules.pick(&runs, levels.max_level(), now, last_full)
 }
 
 /// Deletes a data file and its extra files; a failure is logged, because nothing refers to them.

@@ -136,10 +136,11 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        let Collected { append: mut new, compact } = self.collect(&committable.messages);
-        // what the writer took away goes anyway, and an overwrite has no changelog
+        let Collected { append: mut new, mut compact } = self.collect(&committable.messages);
+        // what the writer took away goes anyway
         new.files.retain(|entry| entry.kind == EntryKind::Add);
-        new.changelog.clear();
+        self.drop_changelog(&mut new);
+        self.drop_changelog(&mut compact);
         let Some(partitions) = Partitions::of(&self.ctx, target, &new.files)? else {
             return Ok(CommitOutcome::default());
         };
@@ -221,6 +222,19 @@ impl TableCommit {
         let unused = abort::Unused::find(&self.ctx, &self.snapshots, messages);
         if let Err(error) = unused.and_then(|unused| unused.delete_compactions(messages)) {
             tracing::warn!(%error, table = self.ctx.name, "the files of a dropped compaction were not deleted");
+        }
+    }
+
+    /// An overwrite has no changelog (semantics c.5).
+    fn drop_changelog(&self, changes: &mut Changes) {
+        if !changes.changelog.is_empty() {
+            let files: Vec<&str> = changes.changelog.iter().map(|entry| entry.file.file_name.as_str()).collect();
+            tracing::warn!(
+                table = self.ctx.name,
+                ?files,
+                "an overwrite commits no changelog: readers of changes of these partitions miss it"
+            );
+            changes.changelog.clear();
         }
     }
 

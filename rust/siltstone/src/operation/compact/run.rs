@@ -39,7 +39,11 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
                 file_rewrite: *file_rewrite,
             };
             let spill_dir = resources.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
-            let resources = CompactResources { threads: threads.saturating_sub(1), spill_dir: Some(spill_dir) };
+            let resources = CompactResources {
+                threads: threads.saturating_sub(1),
+                spill_dir: Some(spill_dir),
+                ..CompactResources::default()
+            };
             run_compaction(ctx, &task.bucket.partition, task.bucket.bucket, &task.files, &unit, &resources)?
         }
     };

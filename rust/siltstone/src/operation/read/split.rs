@@ -96,6 +96,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
             fields: request.fields.clone(),
             system: has_key && (retracts || request.row_kind),
             position: false,
+            rows: None,
             filter: request.filter.clone(),
             exact_filter: request.filter.is_some(),
             batch_rows: request.batch_rows(),

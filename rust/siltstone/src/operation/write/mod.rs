@@ -43,7 +43,7 @@ use crate::{
     append::{AppendSettings, AppendWriter, batch_bytes},
     io::TableContext,
     manifest::{BucketId, DataFileMeta},
-    merge_tree::{MergeTreeWriter, WriterSettings, compact::CompactionGate},
+    merge_tree::{LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
 };
 
@@ -66,6 +66,7 @@ pub struct TableWrite {
     threads: usize,
     pool: Option<rayon::ThreadPool>,
     gate: CompactionGate,
+    cache: LookupCache,
     writers: BTreeMap<BucketId, BucketWriter>,
     failed: bool,
 }
@@ -90,6 +91,7 @@ impl TableWrite {
             pool: None,
             // a compaction merges on one thread and encodes on another
             gate: CompactionGate::new(threads / 2),
+            cache: LookupCache::new(ctx.options.lookup_cache_max_memory_size),
             writers: BTreeMap::new(),
             failed: false,
         })
@@ -235,6 +237,8 @@ impl TableWrite {
             streaming: self.options.streaming,
             threads: self.threads - 1,
             gate: self.gate.clone(),
+            cache: self.cache.clone(),
+            ignore_previous: self.options.ignore_previous_files,
         };
         let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
         Ok(BucketWriter::Tree(Box::new(writer)))
