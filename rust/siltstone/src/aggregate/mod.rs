@@ -49,6 +49,7 @@ use std::fmt;
 
 use arrow_array::ArrayRef;
 
+pub(crate) use error::no_retract;
 pub use error::{AggregateError, Aggregated};
 pub use options::{DEFAULT_FUNCTION, FieldOptions, NullKeyStrategy};
 pub use registry::{aggregate_function, function_names};

@@ -13,7 +13,7 @@ use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract
 use crate::{Error, ErrorKind, Result};
 
 /// A value of a column as (source, row), or null.
-pub(super) type Place = Option<(usize, usize)>;
+pub(crate) type Place = Option<(usize, usize)>;
 
 /// A function that picks.
 pub(super) trait Pick: Send + Sync + fmt::Debug {
@@ -93,16 +93,16 @@ pub(crate) fn gather(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Result<A
 }
 
 /// Where nulls are; sources without any are not asked.
-pub(super) struct Nulls<'a>(Option<Vec<Option<&'a NullBuffer>>>);
+pub(crate) struct Nulls<'a>(Option<Vec<Option<&'a NullBuffer>>>);
 
 impl<'a> Nulls<'a> {
-    pub(super) fn new(arrays: &'a [ArrayRef]) -> Self {
+    pub(crate) fn new(arrays: &'a [ArrayRef]) -> Self {
         let any = arrays.iter().any(|array| array.null_count() > 0);
         Self(any.then(|| arrays.iter().map(|array| array.nulls()).collect()))
     }
 
     #[inline]
-    pub(super) fn place(&self, (source, row): (usize, usize)) -> Place {
+    pub(crate) fn place(&self, (source, row): (usize, usize)) -> Place {
         let valid = match &self.0 {
             None => true,
             Some(nulls) => nulls.get(source).is_none_or(|n| n.is_none_or(|n| n.is_valid(row))),

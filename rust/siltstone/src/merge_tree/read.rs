@@ -11,7 +11,7 @@ use super::{
         MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead, row_kinds,
         wrapper::{Rule, Wrapper},
     },
-    merge_function::{MergeFunction, for_table},
+    merge_function::{MergeFunction, for_layout},
 };
 use crate::{
     Result,
@@ -74,7 +74,7 @@ pub fn read_merged(
         partition: partition.to_vec(),
         bucket,
         layout: layout.clone(),
-        function: for_table(ctx)?,
+        function: for_layout(ctx, layout)?,
         rule: level_rule(ctx, layout),
         options,
     };

@@ -93,6 +93,7 @@ pub(crate) fn model_order(a: &Datum, b: &Datum) -> Ordering {
         (_, Datum::Null) => Ordering::Greater,
         (Datum::Int(a), Datum::Int(b)) => a.cmp(b),
         (Datum::BigInt(a), Datum::BigInt(b)) => a.cmp(b),
+        (Datum::Decimal(a), Datum::Decimal(b)) => a.cmp(b),
         (Datum::String(a), Datum::String(b)) => a.as_bytes().cmp(b.as_bytes()),
         (Datum::Double(a), Datum::Double(b)) if a.is_nan() || b.is_nan() => a.is_nan().cmp(&b.is_nan()),
         (Datum::Double(a), Datum::Double(b)) => a.total_cmp(b),

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    merge_tree::merge_function::{Choice, Groups, MergeFunction},
+    merge_tree::merge_function::{Choice, Computed, Groups, MergeFunction},
 };
 
 /// Mean rows of a segment from which slices beat `interleave` (measured: about 30 on ten mixed columns).
@@ -40,6 +40,8 @@ struct Group {
     len: usize,
     first: (usize, usize),
     chosen: Option<(usize, usize)>,
+    /// whether any of them is -U or -D; only known for [`Choice::First`]
+    has_retract: bool,
 }
 
 /// Collects winners and makes batches of them.
@@ -59,6 +61,8 @@ pub(crate) struct Assembler {
     computed_ends: Vec<usize>,
     /// decides over finished groups instead of the plain reducer rule
     wrapper: Option<Wrapper>,
+    /// a record that the engine cannot take
+    refusal: Option<Error>,
     ready: VecDeque<RecordBatch>,
 }
 
@@ -82,6 +86,7 @@ impl Assembler {
             computed_rows: Vec::new(),
             computed_ends: Vec::new(),
             wrapper: None,
+            refusal: None,
             ready: VecDeque::new(),
         }
     }
@@ -127,7 +132,9 @@ impl Assembler {
                 }
             }
             Choice::First { ignore_retracts } => {
-                if self.group.chosen.is_none() && (!ignore_retracts || !self.slots[slot].is_retract(row)) {
+                let retract = self.slots[slot].is_retract(row);
+                self.group.has_retract |= retract;
+                if self.group.chosen.is_none() && !(ignore_retracts && retract) {
                     self.group.chosen = Some(at);
                 }
             }
@@ -142,7 +149,7 @@ impl Assembler {
     /// The current group has no more rows.
     #[inline]
     pub(crate) fn end_group(&mut self) {
-        let Group { len, first, chosen } = std::mem::take(&mut self.group);
+        let Group { len, first, chosen, has_retract } = std::mem::take(&mut self.group);
         if let Some(wrapper) = &self.wrapper {
             if len == 1 && wrapper.passes_singles(self.choice, &self.slots[first.0]) {
                 self.computed_rows.pop();
@@ -167,6 +174,9 @@ impl Assembler {
                 self.computed_ends.push(self.computed_rows.len());
             }
             _ => {
+                if has_retract && self.refusal.is_none() {
+                    self.refusal = self.function.refusal(&self.slots[first.0].batch, first.1);
+                }
                 if let Some((slot, row)) = chosen {
                     self.emit(slot, row);
                 }
@@ -236,6 +246,9 @@ impl Assembler {
 
     /// Makes batches of all waiting rows. Rows of the current, unfinished group stay.
     pub(crate) fn flush(&mut self) -> Result<()> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
         if let Some(wrapper) = self.wrapper.take() {
             let own = self.slots.len();
             let (wrapper, result) = self.flush_wrapped(wrapper);
@@ -335,8 +348,9 @@ impl Assembler {
         let done = self.computed_ends.last().copied().unwrap_or(0);
         let sources: Vec<RecordBatch> = self.slots.iter().map(|s| s.batch.clone()).collect();
         let inputs: Vec<usize> = self.slots.iter().map(|s| s.input).collect();
-        let groups =
-            Groups { sources: &sources, inputs: &inputs, rows: &self.computed_rows[..done], ends: &self.computed_ends };
+        let folded = self.fold_singles();
+        let (rows, ends) = folded.as_ref().map_or((&self.computed_rows[..done], &self.computed_ends), |(r, e)| (r, e));
+        let groups = Groups { sources: &sources, inputs: &inputs, rows, ends, pass_single: true };
         let computed = self.function.merge(&groups)?;
         if computed.rows.num_rows() != groups.len() {
             return Err(Error::new(
@@ -344,26 +358,63 @@ impl Assembler {
                 format!("{:?} computed {} rows for {} groups", self.function, computed.rows.num_rows(), groups.len()),
             ));
         }
+        if folded.is_some() {
+            self.segments.clear();
+            self.segments.push(Segment { slot: COMPUTED, start: 0, len: computed.rows.num_rows() });
+        }
+        self.computed_rows.drain(..done);
+        self.computed_ends.clear();
+        self.drop_computed(&computed)?;
+        Ok(Some(computed.rows))
+    }
+
+    /// Short runs of single records among computed groups: they go through the engine too, which passes them, so that
+    /// every row is copied once. Long runs are copied as slices.
+    fn fold_singles(&self) -> Option<(Vec<(usize, usize)>, Vec<usize>)> {
+        let singles = self.pending_rows - self.computed_ends.len();
+        if singles == 0 || self.pending_rows / self.segments.len().max(1) >= LONG_SEGMENT {
+            return None;
+        }
+        let mut rows = Vec::with_capacity(self.computed_rows.len() + singles);
+        let mut ends = Vec::with_capacity(self.pending_rows);
+        for &Segment { slot, start, len } in &self.segments {
+            for at in start..start + len {
+                if slot == COMPUTED {
+                    let from = at.checked_sub(1).map_or(0, |before| self.computed_ends[before]);
+                    rows.extend_from_slice(&self.computed_rows[from..self.computed_ends[at]]);
+                } else {
+                    rows.push((slot, at));
+                }
+                ends.push(rows.len());
+            }
+        }
+        Some((rows, ends))
+    }
+
+    /// Takes computed rows out of the segments that are not wanted.
+    fn drop_computed(&mut self, computed: &Computed) -> Result<()> {
         let kinds = super::row_kinds(&computed.rows, self.schema.fields().len() - 1)?;
-        let drop_deletes = self.drop_deletes;
+        let retracts = kinds.values().iter().fold(0, |all, kind| all | kind);
+        let drop_deletes = self.drop_deletes && super::slot::is_retract(retracts);
+        if computed.keep.is_none() && !drop_deletes {
+            return Ok(());
+        }
         let keeps = |row: usize| {
             computed.keep.as_ref().is_none_or(|keep| keep.is_valid(row) && keep.value(row))
                 && !(drop_deletes && super::slot::is_retract(kinds.value(row)))
         };
         let segments = std::mem::take(&mut self.segments);
         self.pending_rows = 0;
-        for segment in segments {
-            if segment.slot != COMPUTED {
-                self.push_many(segment.slot, segment.start, segment.len);
+        for Segment { slot, start, len } in segments {
+            if slot != COMPUTED {
+                self.push_many(slot, start, len);
                 continue;
             }
-            for row in (segment.start..segment.start + segment.len).filter(|&row| keeps(row)) {
+            for row in (start..start + len).filter(|&row| keeps(row)) {
                 self.push(COMPUTED, row);
             }
         }
-        self.computed_rows.drain(..done);
-        self.computed_ends.clear();
-        Ok(Some(computed.rows))
+        Ok(())
     }
 
     fn gather(&self, segments: &[Segment], computed: Option<&RecordBatch>) -> Result<RecordBatch> {

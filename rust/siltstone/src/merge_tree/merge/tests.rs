@@ -163,7 +163,7 @@ impl MergeFunction for LastByComputing {
         let last: Vec<(usize, usize)> = groups
             .iter()
             .map(|g| {
-                assert!(g.len() > 1);
+                assert!(groups.pass_single || g.len() > 1);
                 g[g.len() - 1]
             })
             .collect();

@@ -372,9 +372,14 @@ impl EngineInput {
             Choice::Last { ignore_retracts } => Ok((0..groups.len())
                 .map(|g| groups.group(g).iter().rev().find(|p| counts(ignore_retracts, p)).copied())
                 .collect()),
-            Choice::First { ignore_retracts } => Ok((0..groups.len())
-                .map(|g| groups.group(g).iter().find(|p| counts(ignore_retracts, p)).copied())
-                .collect()),
+            Choice::First { ignore_retracts } => {
+                let refused = self.rows.iter().filter(|place| slots[place.0].is_retract(place.1));
+                let refusal = |place: &Place| engine.refusal(&slots[place.0].batch, place.1);
+                refused.filter_map(refusal).map(Err).next().unwrap_or(Ok(()))?;
+                Ok((0..groups.len())
+                    .map(|g| groups.group(g).iter().find(|p| counts(ignore_retracts, p)).copied())
+                    .collect())
+            }
             Choice::All => Err(Error::new(ErrorKind::Internal, "sorting looks at no levels")),
             Choice::Computed if self.ends.is_empty() => Ok(Vec::new()),
             Choice::Computed => self.compute(engine, slots, factory),
@@ -389,7 +394,8 @@ impl EngineInput {
     ) -> Result<Vec<Option<Place>>> {
         let sources: Vec<RecordBatch> = slots.iter().map(|s| s.batch.clone()).collect();
         let inputs: Vec<usize> = slots.iter().map(|s| s.input).collect();
-        let groups = Groups { sources: &sources, inputs: &inputs, rows: &self.rows, ends: &self.ends };
+        let groups =
+            Groups { sources: &sources, inputs: &inputs, rows: &self.rows, ends: &self.ends, pass_single: false };
         let computed = engine.merge(&groups)?;
         if computed.rows.num_rows() != groups.len() {
             let text = format!("{engine:?} computed {} rows for {} groups", computed.rows.num_rows(), groups.len());

@@ -2,18 +2,35 @@
 //!
 //! The merge kernel orders records and finds groups of equal keys. An engine either *chooses a row* of each
 //! group, which the kernel does by itself ([`Choice`]), or *computes* new rows from whole groups
-//! ([`MergeFunction::merge`]). A group of a single record never reaches the engine: it passes through unchanged,
-//! row kind and sequence number included (the reducer rule, semantics a.6).
+//! ([`MergeFunction::merge`]). In plain merges a group of a single record passes through unchanged, row kind and
+//! sequence number included (the reducer rule, semantics a.6).
 
+mod aggregation;
+mod columns;
 mod deduplicate;
+mod first_row;
+mod partial_update;
+mod sequence;
+#[cfg(test)]
+mod tests;
 
 use std::{fmt, sync::Arc};
 
 use arrow_array::{BooleanArray, RecordBatch};
 
+pub use aggregation::Aggregation;
 pub use deduplicate::Deduplicate;
+pub use first_row::FirstRow;
+pub use partial_update::PartialUpdate;
 
-use crate::{Error, ErrorKind, Result, io::TableContext, options::MergeEngine};
+use super::writer::table_layout;
+use crate::{
+    Error, ErrorKind, Result,
+    io::{KvLayout, TableContext},
+    options::MergeEngine,
+    row::{datum_from_array, datum_to_text},
+    schema::EngineSpec,
+};
 
 /// How the result of a group comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +63,8 @@ pub struct Groups<'a> {
     pub rows: &'a [(usize, usize)],
     /// Group `g` is `rows[ends[g - 1]..ends[g]]`, the first one starting at 0.
     pub ends: &'a [usize],
+    /// Groups of a single record pass through unchanged, row kind included: the reducer rule.
+    pub pass_single: bool,
 }
 
 impl Groups<'_> {
@@ -94,6 +113,12 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
         )
     }
 
+    /// The error of a -U or -D that this engine met in a group of records and cannot take; `None`: it takes it. Only
+    /// asked of engines that choose rows.
+    fn refusal(&self, _batch: &RecordBatch, _row: usize) -> Option<Error> {
+        None
+    }
+
     /// Computes the rows of groups; only called when [`MergeFunction::choice`] says [`Choice::Computed`].
     fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {
         Err(Error::new(
@@ -103,12 +128,33 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
     }
 }
 
-/// The engine of a table, by option `merge-engine`.
+/// The engine of a table over all its columns, by option `merge-engine`.
 pub fn for_table(ctx: &TableContext) -> Result<Arc<dyn MergeFunction>> {
-    match ctx.options.merge_engine {
-        MergeEngine::Deduplicate => Ok(Arc::new(Deduplicate::new(ctx.options.ignore_delete))),
-        other => Err(Error::unsupported(format!("merge-engine={}", other.as_str()))
-            .with("table", &ctx.name)
-            .with("option", "merge-engine")),
-    }
+    for_layout(ctx, &table_layout(ctx))
+}
+
+/// The engine of a table over some of its columns: those that [`merge_columns`](crate::schema::merge_columns) asks
+/// for must be among them. Errors are those of [`EngineSpec::of`].
+pub fn for_layout(ctx: &TableContext, layout: &KvLayout) -> Result<Arc<dyn MergeFunction>> {
+    let spec = EngineSpec::of(&ctx.schema, &ctx.options).map_err(|e| e.with("table", &ctx.name))?;
+    of_spec(&ctx.name, &spec, layout)
+}
+
+fn of_spec(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Arc<dyn MergeFunction>> {
+    Ok(match spec.engine {
+        MergeEngine::Deduplicate => Arc::new(Deduplicate::new(spec.ignore_delete)),
+        MergeEngine::FirstRow => Arc::new(FirstRow::new(spec.ignore_delete, table, layout)),
+        MergeEngine::PartialUpdate => Arc::new(PartialUpdate::new(table, spec, layout)?),
+        MergeEngine::Aggregation => Arc::new(Aggregation::new(table, spec, layout)?),
+    })
+}
+
+/// The key of a record as text, for messages.
+fn key_text(layout: &KvLayout, batch: &RecordBatch, row: usize) -> String {
+    let field = |&at: &usize| {
+        let (field, column) = (layout.fields.get(at)?, batch.columns().get(at)?);
+        let value = datum_from_array(column.as_ref(), row, &field.data_type).ok()?;
+        Some(format!("{}={}", field.name, datum_to_text(&value, &field.data_type)))
+    };
+    layout.key.iter().filter_map(field).collect::<Vec<_>>().join(", ")
 }

@@ -1,0 +1,170 @@
+//! What engines that compute have in common: functions column by column, and errors that name table, column and key.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use super::key_text;
+use crate::{
+    Error, ErrorKind, Result,
+    aggregate::{ColumnGroups, Step, no_retract, pick::gather},
+    io::KvLayout,
+    merge_tree::merge::row_kinds,
+    schema::{ColumnRule, EngineSpec},
+};
+
+/// The columns of a layout and the functions that merge them.
+#[derive(Debug)]
+pub(super) struct Columns {
+    table: String,
+    layout: KvLayout,
+    schema: SchemaRef,
+    rules: Vec<ColumnRule>,
+}
+
+/// What happens to the records of some groups.
+pub(super) struct Plan<'a> {
+    pub(super) sources: &'a [RecordBatch],
+    /// records, inside a group in merge order; a record may come twice
+    pub(super) rows: &'a [(usize, usize)],
+    pub(super) ends: &'a [usize],
+    /// groups of one record pass through
+    pub(super) pass_single: bool,
+    /// for each class of columns what each record does; `None`: all are added
+    pub(super) steps: Vec<Option<Vec<Step>>>,
+    /// the record of each group whose sequence number is the result's
+    pub(super) last: Vec<(usize, usize)>,
+    /// row kinds of the results
+    pub(super) kinds: Vec<i8>,
+}
+
+impl Columns {
+    pub(super) fn new(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
+        let rule = |name: &String| {
+            spec.column(name).cloned().ok_or_else(|| {
+                Error::new(ErrorKind::Internal, format!("the column {name} under merge is not in the table's schema"))
+            })
+        };
+        Ok(Self {
+            table: table.to_owned(),
+            layout: layout.clone(),
+            schema: layout.arrow_schema()?,
+            rules: layout.fields.iter().map(|field| rule(&field.name)).collect::<Result<_>>()?,
+        })
+    }
+
+    /// The rules of the columns, in the layout's order.
+    pub(super) fn rules(&self) -> &[ColumnRule] {
+        &self.rules
+    }
+
+    /// The position of a column.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.name == name)
+    }
+
+    /// Row kinds of each source, and whether any is a retract.
+    pub(super) fn kinds<'a>(&self, sources: &'a [RecordBatch]) -> Result<Kinds<'a>> {
+        let column = self.layout.kind_index();
+        let kinds = sources.iter().map(|s| Ok(&**row_kinds(s, column)?.values())).collect::<Result<Vec<&[i8]>>>()?;
+        let retracts = kinds.iter().any(|kinds| kinds.iter().fold(0, |all, kind| all | kind) & 1 == 1);
+        Ok(Kinds { kinds, retracts })
+    }
+
+    /// One row for each group; `class` says which steps a column follows.
+    pub(super) fn compute(&self, plan: Plan<'_>, class: impl Fn(usize) -> usize) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(self.rules.len() + 2);
+        for (at, rule) in self.rules.iter().enumerate() {
+            let steps = plan.steps.get(class(at)).and_then(|steps| steps.as_deref());
+            columns.push(self.column(at, rule, &plan, steps)?);
+        }
+        let sequence = arrays_of(plan.sources, self.layout.sequence_index());
+        columns.push(gather(&sequence, &plan.last)?);
+        columns.push(Arc::new(Int8Array::from(plan.kinds)));
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    fn column(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, steps: Option<&[Step]>) -> Result<ArrayRef> {
+        let arrays = arrays_of(plan.sources, at);
+        let (rows, ends) = (plan.rows, plan.ends);
+        let named = |error: Error, group: Option<usize>| {
+            let error = error.with("table", &self.table).with("column", &rule.name);
+            let error = match group.and_then(|group| plan.place(group)) {
+                Some(place) => error.with("key", self.key(plan.sources, place)),
+                None => error,
+            };
+            error.with("option", &rule.option).with("function", rule.function.name())
+        };
+        if !rule.function.retracts()
+            && let Some(row) = steps.and_then(|steps| steps.iter().position(|step| *step == Step::Retract))
+        {
+            return Err(named(no_retract(rule.function.name()), Some(ends.partition_point(|end| *end <= row))));
+        }
+        let groups = ColumnGroups { arrays: &arrays, rows, ends, steps, pass_single: plan.pass_single };
+        let result = rule.function.aggregate(&groups).map_err(|e| named(e.error, e.group))?;
+        let nullable = self.layout.fields.get(at).is_none_or(|field| field.data_type.nullable);
+        if !nullable && result.null_count() > 0 {
+            let group = (0..result.len()).find(|group| result.is_null(*group));
+            let message = format!("merging leaves no value in the NOT NULL column '{}'", rule.name);
+            return Err(named(Error::new(ErrorKind::NullInKey, message), group)
+                .hint("make the column nullable, or write a value into it with every row"));
+        }
+        Ok(result)
+    }
+
+    /// The key of a record, as text.
+    pub(super) fn key(&self, sources: &[RecordBatch], (source, row): (usize, usize)) -> String {
+        sources.get(source).map(|batch| key_text(&self.layout, batch, row)).unwrap_or_default()
+    }
+
+    /// The table's name.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+}
+
+impl Plan<'_> {
+    /// The first record of a group.
+    fn place(&self, group: usize) -> Option<(usize, usize)> {
+        let start = group.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.rows.get(start).copied()
+    }
+}
+
+/// One column of all sources.
+pub(super) fn arrays_of(sources: &[RecordBatch], column: usize) -> Vec<ArrayRef> {
+    sources.iter().filter_map(|source| source.columns().get(column)).map(Arc::clone).collect()
+}
+
+/// Row kinds of the records.
+pub(super) struct Kinds<'a> {
+    kinds: Vec<&'a [i8]>,
+    /// whether any record of the sources is -U or -D
+    pub(super) retracts: bool,
+}
+
+impl Kinds<'_> {
+    #[inline]
+    pub(super) fn of(&self, (source, row): (usize, usize)) -> i8 {
+        self.kinds.get(source).and_then(|kinds| kinds.get(row)).copied().unwrap_or_default()
+    }
+}
+
+/// +I as it is stored.
+pub(super) const INSERT: i8 = 0;
+/// -D as it is stored.
+pub(super) const DELETE: i8 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{merge_tree::merge::slot::is_retract, row::RowKind};
+
+    #[test]
+    fn kinds_are_those_of_the_format() {
+        assert_eq!((INSERT, DELETE), (RowKind::Insert.to_byte(), RowKind::Delete.to_byte()));
+        assert!([RowKind::UpdateBefore, RowKind::Delete].iter().all(|kind| is_retract(kind.to_byte())));
+        assert!(![RowKind::Insert, RowKind::UpdateAfter].iter().any(|kind| is_retract(kind.to_byte())));
+    }
+}

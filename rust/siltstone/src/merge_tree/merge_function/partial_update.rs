@@ -1,0 +1,347 @@
+//! `merge-engine=partial-update`: later records fill in and overwrite columns (semantics b.4;
+//! `PartialUpdateMergeFunction`).
+//!
+//! Every column belongs to a *class*; columns of one class share the [`Step`]s of the records:
+//!
+//! ```text
+//! class 0          columns in no sequence group    Add     (last_non_null_value)
+//! class 3 g + 1    sequence fields of group g      Set when the record is new to the group
+//! class 3 g + 2    columns of g without a function Set when new, Clear when a retract is new
+//! class 3 g + 3    columns of g with a function    Add when new, AddReversed when old, Retract
+//! ```
+//! A retract that comes first fills the whole row before it does anything else: it then stands twice among the rows.
+
+use super::{
+    Choice, Computed, Groups, MergeFunction,
+    columns::{Columns, DELETE, INSERT, Kinds, Plan},
+    sequence::{SequenceColumns, SequenceOrder, Standing},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    aggregate::Step,
+    io::KvLayout,
+    merge_tree::merge::slot::is_retract,
+    schema::{ColumnRole, EngineSpec},
+};
+
+/// Fills rows column by column.
+#[derive(Debug)]
+pub struct PartialUpdate {
+    columns: Columns,
+    ignore_delete: bool,
+    /// `partial-update.remove-record-on-delete`
+    remove_on_delete: bool,
+    /// whether the table has sequence groups, the layout's or not
+    has_groups: bool,
+    /// groups of the layout: positions of their sequence fields, and whether a -D removes the row
+    groups: Vec<(Vec<usize>, bool)>,
+    /// of each column
+    classes: Vec<usize>,
+    /// classes that any column is in
+    used: Vec<bool>,
+}
+
+impl PartialUpdate {
+    /// For the columns of a layout; the sequence fields of every column's group must be among them.
+    pub(super) fn new(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
+        let columns = Columns::new(table, spec, layout)?;
+        let mut groups: Vec<(Vec<usize>, bool)> = Vec::new();
+        let mut place = vec![None; spec.groups.len()];
+        for (group, place) in spec.groups.iter().zip(&mut place) {
+            let fields: Vec<usize> = group.fields.iter().filter_map(|name| columns.position(name)).collect();
+            if fields.len() == group.fields.len() {
+                *place = Some(groups.len());
+                groups.push((fields, group.removes));
+            }
+        }
+        let class = |role: ColumnRole| {
+            let (group, offset) = match role {
+                ColumnRole::Plain => return Some(0),
+                ColumnRole::Sequence(group) => (group, 1),
+                ColumnRole::Protected(group) => (group, 2),
+                ColumnRole::Aggregated(group) => (group, 3),
+            };
+            Some(3 * place.get(group).copied().flatten()? + offset)
+        };
+        let classes = columns
+            .rules()
+            .iter()
+            .map(|rule| {
+                class(rule.role).ok_or_else(|| {
+                    let message = format!("'{}' is merged without the sequence fields of its group", rule.name);
+                    Error::new(ErrorKind::Internal, message).with("table", table)
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let used = (0..=3 * groups.len()).map(|class| classes.contains(&class)).collect();
+        Ok(Self {
+            columns,
+            ignore_delete: spec.ignore_delete,
+            remove_on_delete: spec.remove_on_delete,
+            has_groups: !spec.groups.is_empty(),
+            groups,
+            classes,
+            used,
+        })
+    }
+
+    /// Nothing but inserts, and no groups: every record is added.
+    fn plain<'a>(groups: &Groups<'a>, kinds: &Kinds<'_>) -> Plan<'a> {
+        let kind = |group: &[(usize, usize)]| match group {
+            [single] if groups.pass_single => kinds.of(*single),
+            _ => INSERT,
+        };
+        Plan {
+            sources: groups.sources,
+            rows: groups.rows,
+            ends: groups.ends,
+            pass_single: groups.pass_single,
+            steps: vec![None],
+            last: groups.iter().filter_map(|group| group.last().copied()).collect(),
+            kinds: groups.iter().map(kind).collect(),
+        }
+    }
+
+    fn deletes_refused(&self, groups: &Groups<'_>, place: (usize, usize), kind: i8) -> Error {
+        let name = if kind == DELETE { "-D" } else { "-U" };
+        Error::new(
+            ErrorKind::DeleteNotAllowed,
+            format!("the merge engine 'partial-update' cannot take a {name} record"),
+        )
+        .with("table", self.columns.table())
+        .with("key", self.columns.key(groups.sources, place))
+        .with("option", "merge-engine")
+        .hint(
+            "set 'ignore-delete' = 'true' to drop such records, 'partial-update.remove-record-on-delete' = 'true' \
+                 to remove whole rows, or sequence groups to take back the columns of one group",
+        )
+    }
+}
+
+impl MergeFunction for PartialUpdate {
+    fn choice(&self) -> Choice {
+        Choice::Computed
+    }
+
+    fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {
+        let kinds = self.columns.kinds(groups.sources)?;
+        let class = |column: usize| self.classes.get(column).copied().unwrap_or_default();
+        let rows = if self.groups.is_empty() && !kinds.retracts {
+            self.columns.compute(Self::plain(groups, &kinds), class)?
+        } else {
+            let sequences: Vec<SequenceColumns> =
+                self.groups.iter().map(|(fields, _)| SequenceColumns::new(groups.sources, fields)).collect();
+            let orders = sequences.iter().map(SequenceColumns::order).collect::<Result<Vec<_>>>()?;
+            let mut planner = Planner::new(self, groups, &kinds, &orders);
+            planner.all()?;
+            let Planner { steps, rows, ends, last, result_kinds, .. } = planner;
+            let plan = Plan {
+                sources: groups.sources,
+                rows: rows.as_deref().unwrap_or(groups.rows),
+                ends: rows.as_ref().map_or(groups.ends, |_| &ends),
+                pass_single: groups.pass_single,
+                steps: steps.into_iter().map(Some).collect(),
+                last,
+                kinds: result_kinds,
+            };
+            self.columns.compute(plan, class)?
+        };
+        Ok(Computed { rows, keep: None })
+    }
+}
+
+/// Goes through the records and says what each does to each class of columns.
+struct Planner<'a> {
+    engine: &'a PartialUpdate,
+    groups: &'a Groups<'a>,
+    kinds: &'a Kinds<'a>,
+    orders: &'a [SequenceOrder<'a>],
+    /// by class; empty for classes without columns
+    steps: Vec<Vec<Step>>,
+    /// the records, once one of them stands twice; as long as `ends` is kept up
+    rows: Option<Vec<(usize, usize)>>,
+    ends: Vec<usize>,
+    last: Vec<(usize, usize)>,
+    result_kinds: Vec<i8>,
+    /// for each sequence group the record that set its fields
+    held: Vec<Option<(usize, usize)>>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(
+        engine: &'a PartialUpdate,
+        groups: &'a Groups<'a>,
+        kinds: &'a Kinds<'a>,
+        orders: &'a [SequenceOrder<'a>],
+    ) -> Self {
+        let steps = |used: &bool| Vec::with_capacity(if *used { groups.rows.len() } else { 0 });
+        Self {
+            engine,
+            groups,
+            kinds,
+            orders,
+            steps: engine.used.iter().map(steps).collect(),
+            rows: None,
+            ends: Vec::with_capacity(groups.len()),
+            last: Vec::with_capacity(groups.len()),
+            result_kinds: Vec::with_capacity(groups.len()),
+            held: vec![None; orders.len()],
+        }
+    }
+
+    fn all(&mut self) -> Result<()> {
+        let mut start = 0;
+        for (group, &end) in self.groups.iter().zip(self.groups.ends) {
+            match group {
+                [single] if self.groups.pass_single => {
+                    self.record(*single, Step::Set);
+                    self.finish(*single, self.kinds.of(*single));
+                }
+                group => self.group(group, start)?,
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The records of one key, the first of them number `start` of all.
+    fn group(&mut self, group: &[(usize, usize)], start: usize) -> Result<()> {
+        self.held.fill(None);
+        let (mut meets_insert, mut removed) = (false, false);
+        let mut last = group.last().copied().unwrap_or_default();
+        for (number, &place) in (start..).zip(group) {
+            let kind = self.kinds.of(place);
+            if !is_retract(kind) {
+                self.insert(place);
+                (meets_insert, removed, last) = (true, false, place);
+                continue;
+            }
+            removed = self.retract(place, number, kind, number == start)?;
+            if !self.engine.ignore_delete {
+                last = place;
+            }
+        }
+        self.finish(last, if removed || !meets_insert { DELETE } else { INSERT });
+        Ok(())
+    }
+
+    fn insert(&mut self, place: (usize, usize)) {
+        for group in 0..self.orders.len() {
+            let standing = self.standing(group, place);
+            if standing == Standing::New {
+                self.hold(group, place);
+            }
+            let (set, add) = match standing {
+                Standing::Absent => (Step::Skip, Step::Skip),
+                Standing::New => (Step::Set, Step::Add),
+                Standing::Old => (Step::Skip, Step::AddReversed),
+            };
+            self.push_group(group, [set, set, add]);
+        }
+        self.push(0, Step::Add);
+        self.row(place);
+    }
+
+    /// True when the record removes the row.
+    fn retract(&mut self, place: (usize, usize), number: usize, kind: i8, first: bool) -> Result<bool> {
+        let fill = if first { Step::Set } else { Step::Skip };
+        if first {
+            self.held.fill(Some(place));
+        }
+        if self.engine.ignore_delete {
+            self.record(place, fill);
+            return Ok(false);
+        }
+        if !self.engine.has_groups {
+            if !self.engine.remove_on_delete {
+                return Err(self.engine.deletes_refused(self.groups, place, kind));
+            }
+            let removes = kind == DELETE;
+            self.record(place, if removes { Step::Set } else { fill });
+            return Ok(removes);
+        }
+        let standings: Vec<Standing> = (0..self.orders.len()).map(|group| self.standing(group, place)).collect();
+        let removes =
+            |(standing, (_, removes)): (&Standing, &(Vec<usize>, bool))| *removes && *standing == Standing::New;
+        if kind == DELETE && standings.iter().zip(&self.engine.groups).any(removes) {
+            self.held.fill(Some(place));
+            self.record(place, Step::Set);
+            return Ok(true);
+        }
+        if first {
+            self.record(place, Step::Set);
+            self.repeat(number);
+        }
+        for (group, standing) in standings.into_iter().enumerate() {
+            if standing == Standing::New {
+                self.hold(group, place);
+            }
+            self.push_group(
+                group,
+                match standing {
+                    Standing::Absent => [Step::Skip; 3],
+                    Standing::New => [Step::Set, Step::Clear, Step::Retract],
+                    Standing::Old => [Step::Skip, Step::Skip, Step::Retract],
+                },
+            );
+        }
+        self.push(0, Step::Skip);
+        self.row(place);
+        Ok(false)
+    }
+
+    fn standing(&self, group: usize, place: (usize, usize)) -> Standing {
+        let held = self.held.get(group).copied().flatten();
+        self.orders.get(group).map_or(Standing::Absent, |order| order.standing(place, held))
+    }
+
+    fn hold(&mut self, group: usize, place: (usize, usize)) {
+        if let Some(held) = self.held.get_mut(group) {
+            *held = Some(place);
+        }
+    }
+
+    /// A record that does the same to all classes.
+    fn record(&mut self, place: (usize, usize), step: Step) {
+        for class in 0..self.steps.len() {
+            self.push(class, step);
+        }
+        self.row(place);
+    }
+
+    fn push_group(&mut self, group: usize, steps: [Step; 3]) {
+        for (offset, step) in (1..).zip(steps) {
+            self.push(3 * group + offset, step);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, class: usize, step: Step) {
+        if self.engine.used.get(class) == Some(&true)
+            && let Some(steps) = self.steps.get_mut(class)
+        {
+            steps.push(step);
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, place: (usize, usize)) {
+        if let Some(rows) = &mut self.rows {
+            rows.push(place);
+        }
+    }
+
+    /// From now on the rows are listed here, because record `number` comes again.
+    fn repeat(&mut self, number: usize) {
+        if self.rows.is_none() {
+            self.rows = Some(self.groups.rows.get(..=number).unwrap_or_default().to_vec());
+        }
+    }
+
+    fn finish(&mut self, last: (usize, usize), kind: i8) {
+        self.last.push(last);
+        self.result_kinds.push(kind);
+        let rows = self.rows.as_ref().map(Vec::len);
+        self.ends.push(rows.or_else(|| self.groups.ends.get(self.ends.len()).copied()).unwrap_or_default());
+    }
+}
