@@ -69,6 +69,7 @@ class CommitReport:
         rows: Rows written to files, retractions included.
         files: Data files added.
         bytes: Their size.
+        affected_rows: Rows that a delete or an update found.
         invisible_rows: Rows that no batch reader shows before a compaction.
         already_committed: The explicit identifier had been committed before; nothing was done.
         notes: What the caller should know, for example that a compaction was dropped.
@@ -78,6 +79,7 @@ class CommitReport:
     rows: int = 0
     files: int = 0
     bytes: int = 0
+    affected_rows: int = 0
     invisible_rows: int = 0
     already_committed: bool = False
     notes: list[str] = field(default_factory=list)

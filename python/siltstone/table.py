@@ -235,6 +235,65 @@ class Table:
             raise InvalidArgument(f"{self.name} has no primary key: use append", context={"table": self.name})
         return self.append(data)
 
+    def delete(self, where: str | Expression | None = None, *, keys: Any = None) -> CommitReport:
+        """Delete rows, as one commit; give a condition or keys.
+
+        Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them. Primary-key
+        tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions.
+
+        Args:
+            where: Condition that the rows satisfy, as for :meth:`scan`.
+            keys: Rows with the columns of the primary key; others are ignored.
+
+        Returns:
+            The report; ``affected_rows`` is how many rows were found.
+
+        Raises:
+            DeleteNotAllowed: The merge engine cannot take a delete; the hint names the option that allows it.
+            CommitConflict: Others changed the same files again and again.
+
+        Example:
+            >>> t = example_table()
+            >>> t.delete(where="id = 1").affected_rows
+            1
+            >>> t.delete(keys=[{"id": 2}]).affected_rows
+            1
+        """
+        if (where is None) == (keys is None):
+            raise InvalidArgument("give either where or keys; truncate() removes all rows")
+        if keys is not None:
+            return CommitReport.from_json(self._core.delete_keys(arrow_stream(keys, self._core)))
+        sql, tree = split_filter(where)
+        return CommitReport.from_json(self._core.modify(sql, tree, {}))
+
+    def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
+        """Give columns new values in the rows that satisfy a condition, as one commit.
+
+        Args:
+            set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``. Literals,
+                columns, ``+ - * / % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``.
+            where: Condition that the rows satisfy, as for :meth:`scan`.
+
+        Returns:
+            The report; ``affected_rows`` is how many rows were found.
+
+        Raises:
+            InvalidArgument: A column of the primary key, an expression that cannot be computed, or a merge engine that
+                merges new values instead of replacing the old ones.
+            CommitConflict: Others changed the same files again and again.
+
+        Example:
+            >>> t = example_table()
+            >>> t.update({"item": "upper(item)"}, where="id = 1").affected_rows
+            1
+        """
+        if not isinstance(set, Mapping) or not all(isinstance(k, str) and isinstance(v, str) for k, v in set.items()):
+            raise InvalidArgument("set maps column names to SQL expressions; a text needs quotes of its own: \"'x'\"")
+        if not set:
+            raise InvalidArgument("set is empty: nothing would change")
+        sql, tree = split_filter(where)
+        return CommitReport.from_json(self._core.modify(sql, tree, dict(set)))
+
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
     ) -> CommitReport:

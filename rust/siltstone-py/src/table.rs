@@ -11,7 +11,7 @@ use pyo3_arrow::{PyRecordBatchReader, PySchema};
 use siltstone::{
     operation::{commit::PartitionSpec, write::WriteOptions},
     snapshot::Snapshot,
-    table::{InspectArgs, ScanArgs, Table},
+    table::{InspectArgs, ModifyArgs, ScanArgs, Table},
     types::arrow_schema,
 };
 
@@ -226,6 +226,25 @@ impl PyTable {
     fn truncate(&self, py: Python<'_>, partitions: Option<Vec<PartitionSpec>>, dry_run: bool) -> Result<String> {
         let table = self.table()?;
         py.detach(|| Ok(table.truncate(partitions.as_deref(), dry_run)?.to_json()?.to_string()))
+    }
+
+    fn modify(
+        &self,
+        py: Python<'_>,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+        set: BTreeMap<String, String>,
+    ) -> Result<String> {
+        let table = self.table()?;
+        let args = ModifyArgs { filter_sql, filter_json, set, threads: None };
+        py.detach(|| Ok(table.modify(&args)?.to_json()?.to_string()))
+    }
+
+    fn delete_keys(&self, py: Python<'_>, keys: PyRecordBatchReader) -> PyResult<String> {
+        let table = self.table()?;
+        let batches = input(keys)?;
+        let report: Result<String> = py.detach(|| Ok(table.delete_keys(batches)?.to_json()?.to_string()));
+        Ok(report?)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]

@@ -10,11 +10,13 @@
 mod bucketed;
 mod pack;
 mod rewrite;
+mod vectors;
 mod writer;
 
 pub use bucketed::BucketQueue;
-pub use pack::{PackRules, pack_small_files};
+pub use pack::{PackRules, VectorPlaces, pack_small_files, pack_with_vectors};
 pub use rewrite::rewrite;
+pub use vectors::AppendVectors;
 pub use writer::{AppendSettings, AppendWriter};
 
 /// Bytes of a batch's rows, without what else lies in the buffers they are a slice of.

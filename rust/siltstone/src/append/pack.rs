@@ -53,6 +53,37 @@ pub fn pack_small_files(rules: &PackRules, files: Vec<DataFileMeta>) -> Vec<Vec<
     groups
 }
 
+/// How a table keeps vectors, and for each data file the index file with its vector and how many rows that deletes.
+pub type VectorPlaces<'a> = std::collections::HashMap<&'a str, (&'a str, i64)>;
+
+/// As [`pack_small_files`], of a table with deletion vectors: a file of which more than `threshold` is deleted is a
+/// candidate whatever its size, and the candidates whose vectors are in one index file are a group of their own, so that
+/// the index file is rewritten once (`AppendCompactCoordinator`).
+pub fn pack_with_vectors(
+    rules: &PackRules,
+    files: Vec<DataFileMeta>,
+    vectors: &VectorPlaces<'_>,
+    threshold: f64,
+) -> Vec<Vec<DataFileMeta>> {
+    #[allow(clippy::cast_precision_loss, reason = "a share; Java computes it in double as well")]
+    let much_deleted = |file: &DataFileMeta| {
+        let deleted = vectors.get(file.file_name.as_str()).map_or(0, |(_, deleted)| *deleted);
+        deleted as f64 > file.row_count as f64 * threshold
+    };
+    let candidates = files.into_iter().filter(|f| rules.is_small(f) || much_deleted(f));
+    let mut by_index: std::collections::BTreeMap<&str, Vec<DataFileMeta>> = std::collections::BTreeMap::new();
+    let mut rest = Vec::new();
+    for file in candidates {
+        match vectors.get(file.file_name.as_str()) {
+            Some((index, _)) => by_index.entry(index).or_default().push(file),
+            None => rest.push(file),
+        }
+    }
+    let mut groups: Vec<Vec<DataFileMeta>> = by_index.into_values().collect();
+    groups.extend(pack_small_files(rules, rest));
+    groups
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -95,6 +126,18 @@ pub(super) mod tests {
     #[test]
     fn small_files_are_packed_to_twice_the_target() {
         assert_eq!(groups(false, &[60, 50, 65, 55, 69]), vec![vec![50, 55, 60, 65]], "a single rest stays");
+    }
+
+    #[test]
+    fn files_with_vectors_are_grouped_by_index_file_and_compacted_when_much_is_deleted() {
+        let options = CoreOptions { target_file_size: Some(100), ..CoreOptions::default() };
+        let files = vec![file(0, 90), file(1, 95), file(2, 5), file(3, 99), file(4, 6)];
+        let names: Vec<String> = files.iter().map(|f| f.file_name.clone()).collect();
+        let places: VectorPlaces<'_> =
+            [(0, "a", 201), (1, "b", 200), (2, "b", 1)].map(|(i, index, n)| (names[i].as_str(), (index, n))).into();
+        let groups = pack_with_vectors(&PackRules::new(&options, false), files, &places, 0.2);
+        let sizes: Vec<Vec<i64>> = groups.iter().map(|g| g.iter().map(|f| f.file_size).collect()).collect();
+        assert_eq!(sizes, [vec![90], vec![5]], "more than a fifth deleted, or small; a single small file stays");
     }
 
     #[test]

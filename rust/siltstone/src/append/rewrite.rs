@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::{
+    deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
     io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, read_data_file},
     manifest::{BucketId, DataFileMeta, FileSource},
@@ -14,12 +15,13 @@ use crate::{
 /// Batches decoded ahead of the encoder.
 const READ_AHEAD: usize = 4;
 
-/// Writes the rows of `files` into new ones, under the table's current schema. With `threads` of two or
+/// Writes the rows of `files`, without those that `deletions` deletes, into new ones, under the table's current schema. With `threads` of two or
 /// more the next rows are decoded while the last ones are encoded. An error leaves no new file behind.
 pub fn rewrite(
     ctx: &TableContext,
     bucket: &BucketId,
     files: &[DataFileMeta],
+    deletions: &DeletionMap,
     threads: usize,
 ) -> Result<Vec<DataFileMeta>> {
     let mut files = files.to_vec();
@@ -30,9 +32,9 @@ pub fn rewrite(
     let spec = FileWriteSpec::append(first.min_sequence_number, FileSource::Compact);
     let mut writer = RollingWriter::new(ctx, &bucket.partition, bucket.bucket, spec)?;
     let copied = if threads > 1 {
-        copy_in_parallel(ctx, bucket, &files, &mut writer)
+        copy_in_parallel(ctx, bucket, &files, deletions, &mut writer)
     } else {
-        read_all(ctx, bucket, &files, &mut |batch| writer.write(&batch))
+        read_all(ctx, bucket, &files, deletions, &mut |batch| writer.write(&batch))
     };
     match copied {
         Ok(()) => writer.finish(),
@@ -47,13 +49,15 @@ fn copy_in_parallel(
     ctx: &TableContext,
     bucket: &BucketId,
     files: &[DataFileMeta],
+    deletions: &DeletionMap,
     writer: &mut RollingWriter,
 ) -> Result<()> {
     thread::scope(|scope| {
         let (sender, receiver): (Sender<Result<RecordBatch>>, Receiver<_>) = bounded(READ_AHEAD);
         scope.spawn(move || {
             let stopped = || Error::new(ErrorKind::Cancelled, "the writer stopped");
-            let result = read_all(ctx, bucket, files, &mut |batch| sender.send(Ok(batch)).map_err(|_| stopped()));
+            let mut send = |batch| sender.send(Ok(batch)).map_err(|_| stopped());
+            let result = read_all(ctx, bucket, files, deletions, &mut send);
             if let Err(error) = result {
                 // nobody listens any more when the writer failed first
                 drop(sender.send(Err(error)));
@@ -67,10 +71,12 @@ fn read_all(
     ctx: &TableContext,
     bucket: &BucketId,
     files: &[DataFileMeta],
+    deletions: &DeletionMap,
     sink: &mut dyn FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
-    let spec = FileReadSpec::new(ctx.schema.fields.clone());
     for file in files {
+        let deletions = deletions.get(&file.file_name).cloned();
+        let spec = FileReadSpec { deletions, ..FileReadSpec::new(ctx.schema.fields.clone()) };
         for batch in read_data_file(ctx, &bucket.partition, bucket.bucket, file, &spec)? {
             sink(batch?)?;
         }

@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 
-use super::{batch_bytes, bucketed::BucketQueue, rewrite::rewrite};
+use super::{batch_bytes, bucketed::BucketQueue, rewrite::rewrite, vectors::AppendVectors};
 use crate::{
+    deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
     io::{FileWriteSpec, RollingWriter, TableContext},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
@@ -35,6 +36,7 @@ pub struct AppendWriter {
     queue: Option<BucketQueue>,
     full_requested: bool,
     threads: usize,
+    vectors: Option<AppendVectors>,
 }
 
 impl AppendWriter {
@@ -52,7 +54,15 @@ impl AppendWriter {
             queue: settings.compact.then(|| BucketQueue::new(&ctx.options, restored)),
             full_requested: false,
             threads: settings.threads,
+            vectors: None,
         }
+    }
+
+    /// With the deletion vectors of the restored files, which compaction applies.
+    #[must_use]
+    pub fn with_vectors(mut self, vectors: AppendVectors) -> Self {
+        self.vectors = Some(vectors);
+        self
     }
 
     /// Appends rows: all table columns in schema order.
@@ -133,9 +143,19 @@ impl AppendWriter {
         let Some(before) = picked else {
             return Ok(CompactIncrement::default());
         };
-        let after = rewrite(&self.ctx, &self.bucket, &before, self.threads)?;
+        let deletions = match &mut self.vectors {
+            Some(vectors) => vectors.of(&before)?,
+            None => DeletionMap::default(),
+        };
+        let after = rewrite(&self.ctx, &self.bucket, &before, &deletions, self.threads)?;
         queue.finished(&after);
-        Ok(CompactIncrement { compact_before: before, compact_after: after, ..CompactIncrement::default() })
+        let mut compact =
+            CompactIncrement { compact_before: before, compact_after: after, ..CompactIncrement::default() };
+        if let Some(vectors) = &mut self.vectors {
+            compact.compact_before.iter().for_each(|file| vectors.remove(&file.file_name));
+            compact.index_files = vectors.persist()?;
+        }
+        Ok(compact)
     }
 
     /// Deletes every file written since the last [`AppendWriter::prepare_commit`].

@@ -3,6 +3,7 @@
 pub mod commit;
 pub mod compact;
 mod model;
+pub mod modify;
 pub mod read;
 pub mod scan;
 mod serde;

@@ -49,6 +49,8 @@ fn is_idle(schema: &TableSchema, known: &Known) -> bool {
         "changelog-file.format" => {
             !schema.has_primary_key() || schema.options.get("changelog-producer").is_none_or(|p| p.trim() == "none")
         }
+        // vectors of append tables are written; of primary-key tables they are read
+        "deletion-vectors.enabled" => !schema.has_primary_key(),
         // options of single indexes do nothing without columns that have the index
         "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
         _ => false,

@@ -4,6 +4,7 @@
 
 mod catalog;
 mod maintain;
+mod modify;
 mod name;
 mod open;
 mod route;
@@ -14,6 +15,7 @@ mod write;
 
 pub use catalog::{FilesystemCatalog, FoundTable};
 pub use maintain::{CompactArgs, run_compaction_task};
+pub use modify::ModifyArgs;
 pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
 pub use scan::{ReadableSplit, ScanArgs, explain, result_schema};

@@ -31,6 +31,8 @@ pub struct CommitReport {
     pub bytes: i64,
     /// Rows that no batch reader shows before a compaction: new files of level 0 where readers skip it.
     pub invisible_rows: i64,
+    /// Rows that a DELETE or UPDATE found.
+    pub affected_rows: u64,
     /// The identifier had been committed before.
     pub already_committed: bool,
     /// What the caller should know.
@@ -69,6 +71,7 @@ impl CommitReport {
             "files": self.files,
             "bytes": self.bytes,
             "invisible_rows": self.invisible_rows,
+            "affected_rows": self.affected_rows,
             "already_committed": self.already_committed,
             "notes": self.notes,
         }))
@@ -320,7 +323,7 @@ fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {
 
 /// After a conflict nothing refers to the files of the messages: they are deleted. After any other error the outcome
 /// may be unknown, and they stay.
-fn give_up_on_conflict(
+pub(super) fn give_up_on_conflict(
     commit: &TableCommit,
     messages: &[CommitMessage],
     outcome: Result<CommitOutcome>,

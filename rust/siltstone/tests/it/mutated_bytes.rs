@@ -15,7 +15,7 @@ use siltstone::{
         avro::Compression,
         parquet::{ParquetFile, ParquetRead},
     },
-    fs::{FaultFileIo, FileIo as _, FileIoRef, InputFile},
+    fs::{FaultFileIo, FileIoRef, InputFile},
     manifest::{
         BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
@@ -389,6 +389,12 @@ fn compaction_tasks() {
         total_buckets: 1,
         unit: TaskUnit::Tree { output_level: 5, inputs, file_rewrite: false },
         files: message.data.new_files,
+        vectors: message
+            .data
+            .index_files
+            .into_iter()
+            .filter(|e| e.kind == siltstone::manifest::EntryKind::Add)
+            .collect(),
     };
     torture(&[task.to_bytes().unwrap()], |bytes| {
         if let Some(task) = judge(CompactionTask::from_bytes(bytes)) {

@@ -2,14 +2,12 @@
 
 use std::collections::HashSet;
 
+pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
     manifest::{DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
     operation::CommitMessage,
     stats::SimpleStats,
 };
-
-/// The index type whose change makes rows disappear.
-pub(super) const DELETION_VECTORS: &str = "DELETION_VECTORS";
 
 /// What one snapshot changes.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -12,7 +12,10 @@ use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
 };
 
-use super::vectors::{Checked, with_vectors};
+use super::{
+    changes::Changes,
+    vectors::{Checked, check_buckets, with_vectors},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -155,6 +158,17 @@ impl ConflictCheck<'_> {
                 Err(self.conflict(format!("{text} {}; {}", files[0], files[1])))
             }
         }
+    }
+
+    /// On tables with buckets, which Java does not check: the index file of a bucket that changes is the one that the
+    /// writer knew, and no vector is left for a file that is not alive.
+    pub(super) fn check_vectors(
+        &self,
+        base: &[ManifestEntry],
+        changes: &Changes,
+        live: &[IndexManifestEntry],
+    ) -> Result<()> {
+        check_buckets(base, changes, live).map_err(|e| self.deletion(e))
     }
 
     fn deletion(&self, cause: Error) -> Error {

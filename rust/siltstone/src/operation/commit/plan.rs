@@ -117,7 +117,8 @@ impl<'a> Planner<'a> {
     fn check(&self, latest: Option<&Snapshot>, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
         let rules = self.rules(latest);
         if !(self.ctx.options.deletion_vectors_enabled && self.without_buckets()) {
-            return rules.check(base, &changes.files, None);
+            rules.check(base, &changes.files, None)?;
+            return rules.check_vectors(base, changes, &self.live_index(latest)?);
         }
         let vectors = |entry: &IndexManifestEntry| entry.index_type == DELETION_VECTORS;
         let live: Vec<_> = self.live_index(latest)?.into_iter().filter(vectors).collect();

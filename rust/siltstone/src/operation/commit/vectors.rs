@@ -4,7 +4,9 @@
 //! vector must find the file without. So each change of a vector is checked as DELETE (file, old vector) and
 //! ADD (file, new vector). Semantics e.3, check 1.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::changes::{Changes, DELETION_VECTORS};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -96,6 +98,56 @@ fn delta_with_vectors<'a>(
         }
     }
     Ok(result)
+}
+
+/// Tables with buckets: a vector file is replaced as a whole, so a commit must name (by a DELETE entry) the one it knew;
+/// and the files that the resulting vectors belong to must be alive after the commit.
+pub(super) fn check_buckets(base: &[ManifestEntry], changes: &Changes, live: &[IndexManifestEntry]) -> Result<()> {
+    let is_vector = |entry: &&IndexManifestEntry| entry.index_type == DELETION_VECTORS;
+    let bucket = |entry: &IndexManifestEntry| (entry.partition.clone(), entry.bucket);
+    let touched: HashSet<(Vec<u8>, i32)> = changes.index.iter().filter(is_vector).map(bucket).collect();
+    for key in &touched {
+        let names = |entries: &[IndexManifestEntry], kind: EntryKind| -> BTreeSet<String> {
+            let of_bucket = entries.iter().filter(is_vector).filter(|e| e.kind == kind && bucket(e) == *key);
+            of_bucket.map(|entry| entry.file_name.clone()).collect()
+        };
+        let (now, known) = (names(live, EntryKind::Add), names(&changes.index, EntryKind::Delete));
+        if now != known {
+            let text = "the deletion vectors of a bucket changed while this commit was written";
+            return Err(wrong(text)
+                .with("bucket", key.1)
+                .with("expected", known.into_iter().collect::<Vec<_>>().join(", "))
+                .with("found", now.into_iter().collect::<Vec<_>>().join(", ")));
+        }
+    }
+    let mut gone: HashSet<&str> = HashSet::new();
+    let mut alive: HashSet<&str> = base.iter().map(|entry| entry.file.file_name.as_str()).collect();
+    for entry in changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete) {
+        gone.insert(&entry.file.file_name);
+    }
+    for entry in changes.files.iter().filter(|entry| entry.kind == EntryKind::Add) {
+        gone.remove(entry.file.file_name.as_str());
+        alive.insert(&entry.file.file_name);
+    }
+    let added = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
+    let kept = live.iter().filter(|entry| !touched.contains(&bucket(entry)));
+    for (file, entry) in added.clone().filter(is_vector).flat_map(ranges_of) {
+        if gone.contains(file) || !alive.contains(file) {
+            let text = format!("a deletion vector is for the data file {file}, which is not alive");
+            return Err(wrong(&text).with("file", &entry.file_name));
+        }
+    }
+    match kept.filter(is_vector).flat_map(ranges_of).find(|(file, _)| gone.contains(file)) {
+        None => Ok(()),
+        Some((file, entry)) => {
+            let text = format!("the data file {file} goes, and rows of it were deleted meanwhile");
+            Err(wrong(&text).with("file", &entry.file_name))
+        }
+    }
+}
+
+fn ranges_of(entry: &IndexManifestEntry) -> impl Iterator<Item = (&str, &IndexManifestEntry)> {
+    entry.deletion_vectors.iter().flatten().map(move |range| (range.data_file_name.as_str(), entry))
 }
 
 fn vectors_of(index: &[IndexManifestEntry]) -> impl Iterator<Item = (&str, &IndexManifestEntry)> {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{CompactionTask, TaskUnit};
 use crate::{
-    append::{BucketQueue, PackRules, pack_small_files},
+    append::{BucketQueue, PackRules, pack_with_vectors},
     env,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{BucketId, DataFileMeta, ManifestEntry},
+    manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     merge_tree::compact::pick,
-    operation::scan::{EntryFilter, live_entries},
+    operation::scan::{EntryFilter, bucket_vectors, live_entries},
     predicate::Predicate,
     schema::check_writable,
     snapshot::SnapshotManager,
@@ -67,11 +67,14 @@ pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<C
     if let Some(idle) = request.idle_millis {
         keep_idle(&mut entries, env::local_millis().saturating_sub(idle));
     }
+    let mut vectors = bucket_vectors(ctx, &snapshot)?;
     let buckets = by_bucket(entries);
     let looked_at = buckets.len();
     let mut tasks = Vec::new();
     for live in buckets {
-        for (unit, files) in units(ctx, request.full, live.files)? {
+        let index = vectors.remove(&live.bucket).unwrap_or_default();
+        for (unit, files) in units(ctx, request.full, live.files, &index)? {
+            let vectors = vectors_for(&unit, &files, &index);
             tasks.push(CompactionTask {
                 location: ctx.location.clone(),
                 branch: ctx.branch.clone(),
@@ -82,6 +85,7 @@ pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<C
                 total_buckets: live.total_buckets,
                 unit,
                 files,
+                vectors,
             });
         }
     }
@@ -89,7 +93,12 @@ pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<C
 }
 
 /// What is worth doing in one bucket, with the files that belong into each task.
-fn units(ctx: &TableContext, full: bool, files: Vec<DataFileMeta>) -> Result<Vec<(TaskUnit, Vec<DataFileMeta>)>> {
+fn units(
+    ctx: &TableContext,
+    full: bool,
+    files: Vec<DataFileMeta>,
+    index: &[IndexManifestEntry],
+) -> Result<Vec<(TaskUnit, Vec<DataFileMeta>)>> {
     if !ctx.schema.primary_keys.is_empty() {
         let unit = pick(ctx, &files, full)?.map(|unit| TaskUnit::Tree {
             output_level: unit.output_level,
@@ -101,13 +110,36 @@ fn units(ctx: &TableContext, full: bool, files: Vec<DataFileMeta>) -> Result<Vec
     let groups = if ctx.options.bucket == -1 {
         let mut files = files;
         files.truncate(ctx.options.compaction_file_num_limit);
-        pack_small_files(&PackRules::new(&ctx.options, full), files)
+        let rules = PackRules::new(&ctx.options, full);
+        pack_with_vectors(&rules, files, &places(index), ctx.options.compaction_delete_ratio_threshold)
     } else {
         let mut queue = BucketQueue::new(&ctx.options, files);
         let picked = if full { queue.pick_full(2) } else { queue.pick() };
         picked.into_iter().collect()
     };
     Ok(groups.into_iter().map(|files| (TaskUnit::Append, files)).collect())
+}
+
+/// The index file with the vector of each data file, and how many rows it deletes.
+fn places(index: &[IndexManifestEntry]) -> HashMap<&str, (&str, i64)> {
+    let ranges =
+        index.iter().flat_map(|entry| entry.deletion_vectors.iter().flatten().map(move |range| (entry, range)));
+    ranges
+        .map(|(entry, range)| {
+            (range.data_file_name.as_str(), (entry.file_name.as_str(), range.cardinality.unwrap_or(0)))
+        })
+        .collect()
+}
+
+/// The index files that a task needs: append tables without buckets only those with vectors of its files.
+fn vectors_for(unit: &TaskUnit, files: &[DataFileMeta], index: &[IndexManifestEntry]) -> Vec<IndexManifestEntry> {
+    let bucket_unaware = *unit == TaskUnit::Append && index.len() > 1;
+    let names: HashSet<&str> = files.iter().map(|f| f.file_name.as_str()).collect();
+    let touched = |entry: &&IndexManifestEntry| {
+        !bucket_unaware
+            || entry.deletion_vectors.iter().flatten().any(|range| names.contains(range.data_file_name.as_str()))
+    };
+    index.iter().filter(touched).cloned().collect()
 }
 
 /// Buckets in (partition, bucket) order. Postponed buckets are not among them.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{CompactionTask, TaskUnit};
 use crate::{
-    append::rewrite,
+    append::{AppendVectors, rewrite},
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{CompactIncrement, DataFileMeta, DataIncrement},
@@ -27,11 +27,7 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
     check_table(ctx, task)?;
     let threads = resources.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let compact = match &task.unit {
-        TaskUnit::Append => CompactIncrement {
-            compact_after: rewrite(ctx, &task.bucket, &task.files, threads)?,
-            compact_before: task.files.clone(),
-            ..CompactIncrement::default()
-        },
+        TaskUnit::Append => rewrite_append(ctx, task, threads)?,
         TaskUnit::Tree { output_level, inputs, file_rewrite } => {
             let unit = CompactUnit {
                 output_level: *output_level,
@@ -53,6 +49,29 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
         data: DataIncrement::default(),
         compact,
     })
+}
+
+fn rewrite_append(ctx: &TableContext, task: &CompactionTask, threads: usize) -> Result<CompactIncrement> {
+    let mut vectors = AppendVectors::new(ctx, &task.bucket, &task.vectors)?;
+    let deletions = vectors.of(&task.files)?;
+    let compact_after = rewrite(ctx, &task.bucket, &task.files, &deletions, threads)?;
+    task.files.iter().for_each(|file| vectors.remove(&file.file_name));
+    let index_files = vectors.persist();
+    let compact_before = task.files.clone();
+    match index_files {
+        Ok(index_files) => {
+            Ok(CompactIncrement { compact_before, compact_after, index_files, ..CompactIncrement::default() })
+        }
+        Err(error) => {
+            for file in &compact_after {
+                let path = ctx.paths.data_file(&task.bucket.partition, task.bucket.bucket, file);
+                if let Err(error) = path.and_then(|path| ctx.fs.delete(&path)) {
+                    tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
+                }
+            }
+            Err(error)
+        }
+    }
 }
 
 /// The inputs in the order that the plan gave them.

@@ -4,7 +4,8 @@
 //! "SSCT"            magic
 //! u16 BE            version: 1
 //! u32 BE, bytes     length and UTF-8 JSON of the header (location, branch, schema, options, snapshot, unit)
-//! rest              a commit message (`CommitMessage::to_bytes`) whose `compact_before` are the bucket's files
+//! rest              a commit message (`CommitMessage::to_bytes`) whose `compact_before` are the bucket's files, and
+//!                   whose index files of the compaction are those with their deletion vectors
 //! ```
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, IndexManifestEntry},
     operation::CommitMessage,
 };
 
@@ -43,6 +44,8 @@ pub struct CompactionTask {
     pub unit: TaskUnit,
     /// Primary-key tables: all live files of the bucket. Append tables: the files to rewrite.
     pub files: Vec<DataFileMeta>,
+    /// Index files with the deletion vectors of the files.
+    pub vectors: Vec<IndexManifestEntry>,
 }
 
 /// What a task does with its files.
@@ -139,6 +142,7 @@ impl CompactionTask {
             total_buckets: message.total_buckets,
             unit: header.unit,
             files: message.compact.compact_before,
+            vectors: message.compact.index_files,
         })
     }
 
@@ -147,7 +151,11 @@ impl CompactionTask {
             bucket: self.bucket.clone(),
             total_buckets: self.total_buckets,
             data: DataIncrement::default(),
-            compact: CompactIncrement { compact_before: self.files.clone(), ..CompactIncrement::default() },
+            compact: CompactIncrement {
+                compact_before: self.files.clone(),
+                index_files: self.vectors.clone(),
+                ..CompactIncrement::default()
+            },
         }
     }
 }

@@ -45,6 +45,7 @@ fn tasks() -> Vec<CompactionTask> {
         total_buckets: 4,
         unit: TaskUnit::Append,
         files: vec![file("a.parquet"), file("b.parquet")],
+        vectors: vec![],
     };
     let unit = TaskUnit::Tree { output_level: 5, inputs: vec!["b.parquet".to_owned()], file_rewrite: true };
     vec![CompactionTask { unit, ..task.clone() }, task]

@@ -8,4 +8,4 @@ mod split;
 
 pub use count::count;
 pub use parallel::read_splits;
-pub use split::{ROW_KIND_COLUMN, ReadRequest, read_split};
+pub use split::{ROW_KIND_COLUMN, ReadRequest, read_split, vector_of};

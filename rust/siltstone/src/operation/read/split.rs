@@ -87,7 +87,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
     let files = split.files.clone().into_iter().enumerate();
     let batches = files.flat_map(move |(i, file)| -> BatchStream {
-        let deletions = match split.deletion_file(i).map(|(path, range)| read_vector(&ctx, path, range)).transpose() {
+        let deletions = match vector_of(&ctx, &split, i) {
             Ok(deletions) => deletions,
             Err(e) => return Box::new(std::iter::once(Err(e))),
         };
@@ -138,6 +138,11 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
         row_kind: request.row_kind,
     };
     Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false)))))
+}
+
+/// The deletion vector of the split's file at `i`.
+pub fn vector_of(ctx: &TableContext, split: &Split, i: usize) -> Result<Option<Arc<DeletedRows>>> {
+    split.deletion_file(i).map(|(path, range)| read_vector(ctx, path, range)).transpose()
 }
 
 fn read_vector(ctx: &TableContext, path: &str, range: &DeletionVectorRange) -> Result<Arc<DeletedRows>> {

@@ -1,14 +1,28 @@
 //! Which rows of the files of a scan are deleted by deletion vectors (semantics d.4).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::{
     deletion_vectors::DELETION_VECTORS,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{BucketId, DeletionVectorRange, ManifestEntry, ManifestStore},
+    manifest::{BucketId, DeletionVectorRange, IndexManifestEntry, ManifestEntry, ManifestStore},
     snapshot::Snapshot,
 };
+
+/// The index files of type `DELETION_VECTORS` that a snapshot has, by bucket.
+pub fn bucket_vectors(ctx: &TableContext, snapshot: &Snapshot) -> Result<BTreeMap<BucketId, Vec<IndexManifestEntry>>> {
+    let mut buckets: BTreeMap<BucketId, Vec<IndexManifestEntry>> = BTreeMap::new();
+    let Some(name) = &snapshot.index_manifest else {
+        return Ok(buckets);
+    };
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    for index in store.read_index(name)?.into_iter().filter(|index| index.index_type == DELETION_VECTORS) {
+        let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
+        buckets.entry(bucket).or_default().push(index);
+    }
+    Ok(buckets)
+}
 
 /// Where the deletion vectors of some data files are.
 #[derive(Debug, Default)]
@@ -18,20 +32,21 @@ impl DeletionFiles {
     /// Those of the snapshot. `entries` are all files (above level 0 of tables that skip it) of the buckets that they are
     /// in: a vector for another file of such a bucket is an error, as are two vectors for one file.
     pub(super) fn of(ctx: &TableContext, snapshot: &Snapshot, entries: &[ManifestEntry]) -> Result<Self> {
-        let Some(name) = &snapshot.index_manifest else {
+        if snapshot.index_manifest.is_none() {
             return Ok(Self::default());
-        };
+        }
         let mut live: HashMap<BucketId, HashSet<&str>> = HashMap::new();
         for entry in entries {
             let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
             live.entry(bucket).or_default().insert(&entry.file.file_name);
         }
         let mut found: HashMap<BucketId, HashMap<String, (String, DeletionVectorRange)>> = HashMap::new();
-        let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-        for index in store.read_index(name)?.iter().filter(|index| index.index_type == DELETION_VECTORS) {
-            let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
+        for (bucket, index) in bucket_vectors(ctx, snapshot)?
+            .into_iter()
+            .flat_map(|(bucket, all)| all.into_iter().map(move |index| (bucket.clone(), index)))
+        {
             let Some(files) = live.get(&bucket) else { continue };
-            let path = ctx.paths.index_file_of(index)?;
+            let path = ctx.paths.index_file_of(&index)?;
             let vectors = found.entry(bucket).or_default();
             for range in index.deletion_vectors.iter().flatten() {
                 let wrong = |text: &str| {

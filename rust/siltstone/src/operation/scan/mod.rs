@@ -19,6 +19,7 @@ mod split;
 mod supported;
 mod version;
 
+pub use deletions::bucket_vectors;
 pub use entries::{EntryFilter, live_entries};
 pub use request::{ScanPlan, ScanRequest, VersionSelector, plan};
 pub use version::travel;

@@ -35,14 +35,15 @@ use self::{
     counted::Counted,
     input::Input,
     kinds::KindRules,
+    restore::Restored,
     route::{Portion, Router},
 };
 use super::CommitMessage;
 use crate::{
     Error, ErrorKind, Result,
-    append::{AppendSettings, AppendWriter, batch_bytes},
+    append::{AppendSettings, AppendVectors, AppendWriter, batch_bytes},
     io::TableContext,
-    manifest::{BucketId, DataFileMeta},
+    manifest::{BucketId, DataFileMeta, EntryKind},
     merge_tree::{LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
 };
@@ -200,11 +201,10 @@ impl TableWrite {
         if missing.is_empty() {
             return Ok(());
         }
-        let mut restored: HashMap<BucketId, Vec<DataFileMeta>> =
+        let mut restored: HashMap<BucketId, Restored> =
             if self.looks_at_files() { restore::live_files(&self.ctx, &missing)? } else { HashMap::new() };
         for bucket in missing {
-            let files = restored.remove(bucket).unwrap_or_default();
-            let writer = self.new_writer(bucket, files)?;
+            let writer = self.new_writer(bucket, restored.remove(bucket).unwrap_or_default())?;
             self.writers.insert(bucket.clone(), writer);
         }
         Ok(())
@@ -223,12 +223,16 @@ impl TableWrite {
         }
     }
 
-    fn new_writer(&self, bucket: &BucketId, files: Vec<DataFileMeta>) -> Result<BucketWriter> {
+    fn new_writer(&self, bucket: &BucketId, Restored { files, vectors }: Restored) -> Result<BucketWriter> {
         let o = &self.ctx.options;
         if self.ctx.schema.primary_keys.is_empty() {
             let compact = o.bucket > 0 && !o.write_only && !self.options.ignore_previous_files;
             let settings = AppendSettings { compact, threads: self.threads };
-            return Ok(BucketWriter::Append(Box::new(AppendWriter::new(&self.ctx, bucket.clone(), files, &settings))));
+            let mut writer = AppendWriter::new(&self.ctx, bucket.clone(), files, &settings);
+            if compact {
+                writer = writer.with_vectors(AppendVectors::new(&self.ctx, bucket, &vectors)?);
+            }
+            return Ok(BucketWriter::Append(Box::new(writer)));
         }
         let settings = WriterSettings {
             budget: self.budget,
@@ -308,6 +312,12 @@ fn discard(ctx: &TableContext, message: &CommitMessage) {
         let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file);
         if let Err(error) = path.and_then(|p| ctx.fs.delete(&p)) {
             tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
+        }
+    }
+    let index = data.index_files.iter().chain(&compact.index_files).filter(|entry| entry.kind == EntryKind::Add);
+    for entry in index {
+        if let Err(error) = ctx.paths.index_file_of(entry).and_then(|p| ctx.fs.delete(&p)) {
+            tracing::warn!(file = entry.file_name, %error, "an unused index file was not deleted");
         }
     }
 }

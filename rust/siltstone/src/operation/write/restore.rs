@@ -5,14 +5,23 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{BucketId, DataFileMeta, ManifestEntry},
-    operation::scan::{EntryFilter, live_entries},
+    manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
+    operation::scan::{EntryFilter, bucket_vectors, live_entries},
     snapshot::SnapshotManager,
 };
 
+/// What a snapshot has of a bucket.
+#[derive(Debug, Default)]
+pub(super) struct Restored {
+    /// Live data files.
+    pub(super) files: Vec<DataFileMeta>,
+    /// Index files with deletion vectors.
+    pub(super) vectors: Vec<IndexManifestEntry>,
+}
+
 /// The live files of each of these buckets, in one look at the manifests. A partition that was written
 /// with another number of buckets cannot be written to.
-pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<HashMap<BucketId, Vec<DataFileMeta>>> {
+pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<HashMap<BucketId, Restored>> {
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
     let Some(snapshot) = snapshots.latest()? else {
         return Ok(HashMap::new());
@@ -20,15 +29,20 @@ pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<Ha
     let partitions: HashSet<Vec<u8>> = buckets.iter().map(|b| b.partition.clone()).collect();
     let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
     let wanted: HashSet<&BucketId> = buckets.iter().copied().collect();
-    let mut files: HashMap<BucketId, Vec<DataFileMeta>> = HashMap::new();
+    let mut restored: HashMap<BucketId, Restored> = HashMap::new();
     for entry in live_entries(ctx, &snapshot, &filter)? {
         check_bucket_count(ctx, &entry)?;
         let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
         if wanted.contains(&bucket) {
-            files.entry(bucket).or_default().push(entry.file);
+            restored.entry(bucket).or_default().files.push(entry.file);
         }
     }
-    Ok(files)
+    for (bucket, vectors) in bucket_vectors(ctx, &snapshot)? {
+        if wanted.contains(&bucket) {
+            restored.entry(bucket).or_default().vectors = vectors;
+        }
+    }
+    Ok(restored)
 }
 
 fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {

@@ -1,0 +1,44 @@
+"""Changing rows: delete, update."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, pass_app, table_argument
+
+if TYPE_CHECKING:
+    from siltstone.report import CommitReport
+
+
+def _print(app: App, report: CommitReport) -> None:
+    snapshots = [s.id for s in report.snapshots]
+    output.record(app, {"affected_rows": report.affected_rows, "snapshots": snapshots, "notes": report.notes})
+
+
+@click.command()
+@table_argument
+@click.option("--where", required=True, help="The rows to delete, for example \"id = 3\".")
+@pass_app
+def delete(app: App, table: str, where: str) -> None:
+    """Delete the rows that satisfy a condition."""
+    _print(app, app.table(table).delete(where=where))
+
+
+@click.command()
+@table_argument
+@click.option("--set", "assignments", required=True, multiple=True, help="column=expression; may be repeated.")
+@click.option("--where", required=True, help="The rows to update.")
+@pass_app
+def update(app: App, table: str, assignments: tuple[str, ...], where: str) -> None:
+    """Give columns new values in the rows that satisfy a condition."""
+    pairs = [text.partition("=") for text in assignments]
+    for text, (column, equals, value) in zip(assignments, pairs, strict=True):
+        if not (column.strip() and equals and value.strip()):
+            raise click.UsageError(f"--set {text!r} is not column=expression")
+    _print(app, app.table(table).update({c.strip(): v.strip() for c, _, v in pairs}, where=where))
+
+
+COMMANDS = [delete, update]

@@ -1,0 +1,305 @@
+//! New values of columns, as SQL expressions over the old row: `'x'`, `amount * 2`, `coalesce(a, b) || '!'`, `NULL`.
+//!
+//! ```text
+//! literals   'text'  12.5  TRUE  NULL  X'0a'  DATE '..'  TIME '..'  TIMESTAMP '..'
+//! columns    a, `odd name`, "odd name"
+//! operators  + - * / %  ||  unary minus  parentheses
+//! functions  COALESCE(x, ...), UPPER(x), LOWER(x); CAST(x AS T) is left out: values become the column's type anyway
+//! ```
+
+use std::sync::Arc;
+
+use arrow_arith::numeric;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray, new_null_array};
+use arrow_schema::DataType as Arrow;
+use arrow_select::zip::zip;
+use sqlparser::{
+    ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator, Value},
+    dialect::GenericDialect,
+    parser::Parser,
+    tokenizer::Token,
+};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    predicate::resolve_column,
+    row::{Datum, constant_array, datum_from_text},
+    types::{DataField, DataType, TypeKind, arrow_type},
+};
+
+/// The new value of one column.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    field: DataField,
+    node: Node,
+    text: String,
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    /// A constant of the column it is assigned to or combined with; a number or text as it was written.
+    Literal(Literal),
+    Column(DataField),
+    Negated(Box<Node>),
+    Binary(Operator, Box<Node>, Box<Node>),
+    Coalesce(Vec<Node>),
+    Upper(Box<Node>),
+    Lower(Box<Node>),
+}
+
+#[derive(Clone, Debug)]
+enum Literal {
+    Null,
+    Text(String),
+    Number(String),
+    Bytes(Vec<u8>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Concatenate,
+}
+
+impl Assignment {
+    /// Parses `column = text` over these columns. Errors are `InvalidArgument` and name the column and the text.
+    pub fn parse(fields: &[DataField], column: &str, text: &str) -> Result<Self> {
+        let field = resolve_column(fields, column, true)?.clone();
+        let named = |e: Error| e.with("column", column).with("value", text);
+        let refuse = |e: &dyn std::fmt::Display| {
+            named(invalid(format!("the new value cannot be read: {e}")))
+                .hint("write a SQL expression; a text needs quotes of its own: {'status': \"'done'\"}")
+        };
+        let dialect = GenericDialect {};
+        let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|e| refuse(&e))?;
+        let expr = parser.parse_expr().map_err(|e| refuse(&e))?;
+        let rest = parser.peek_token();
+        if rest.token != Token::EOF {
+            return Err(refuse(&format!("'{rest}' is not expected")));
+        }
+        let node = node(&expr, fields).map_err(named)?;
+        if matches!(node, Node::Literal(Literal::Null)) && !field.data_type.nullable {
+            return Err(named(Error::new(ErrorKind::NullInKey, "the column is NOT NULL")));
+        }
+        let assignment = Self { field, node, text: text.to_owned() };
+        // a literal that the column cannot hold is an error before anything is read
+        if let Node::Literal(_) = &assignment.node {
+            let empty = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
+            assignment.value(&empty)?;
+        }
+        Ok(assignment)
+    }
+
+    /// Name of the column that gets the value.
+    pub fn column(&self) -> &str {
+        &self.field.name
+    }
+
+    /// The new values for the rows of a batch, of the column's type where they are literals or columns; else as computed,
+    /// to be converted when they are written.
+    pub fn value(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+        let named = |e: Error| e.with("column", &self.field.name).with("value", &self.text);
+        evaluate(&self.node, rows, &self.field.data_type).map_err(named)
+    }
+}
+
+fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, text)
+}
+
+fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
+    let boxed = |expr: &Expr| node(expr, fields).map(Box::new);
+    Ok(match expr {
+        Expr::Nested(inner) => node(inner, fields)?,
+        Expr::Identifier(name) => {
+            Node::Column(resolve_column(fields, &name.value, name.quote_style.is_none())?.clone())
+        }
+        Expr::Value(value) => Node::Literal(literal(&value.value)?),
+        Expr::TypedString(TypedString { value, .. }) => Node::Literal(literal(&value.value)?),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match node(expr, fields)? {
+            Node::Literal(Literal::Number(text)) => Node::Literal(Literal::Number(format!("-{text}"))),
+            other => Node::Negated(Box::new(other)),
+        },
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => node(expr, fields)?,
+        Expr::BinaryOp { left, op, right } => Node::Binary(operator(op)?, boxed(left)?, boxed(right)?),
+        Expr::Function(function) => {
+            let FunctionArguments::List(list) = &function.args else {
+                return Err(unknown(expr));
+            };
+            let mut arguments = Vec::new();
+            for argument in &list.args {
+                let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+                    return Err(unknown(expr));
+                };
+                arguments.push(node(argument, fields)?);
+            }
+            let name = function.name.to_string().to_ascii_lowercase();
+            match (name.as_str(), arguments.len()) {
+                ("coalesce", 1..) => Node::Coalesce(arguments),
+                ("upper", 1) => Node::Upper(Box::new(arguments.remove(0))),
+                ("lower", 1) => Node::Lower(Box::new(arguments.remove(0))),
+                _ => return Err(unknown(expr)),
+            }
+        }
+        other => return Err(unknown(other)),
+    })
+}
+
+fn unknown(expr: &Expr) -> Error {
+    invalid(format!("'{expr}' cannot be computed")).hint(
+        "use literals, columns, + - * / % ||, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them",
+    )
+}
+
+fn operator(op: &BinaryOperator) -> Result<Operator> {
+    Ok(match op {
+        BinaryOperator::Plus => Operator::Add,
+        BinaryOperator::Minus => Operator::Subtract,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        BinaryOperator::Modulo => Operator::Remainder,
+        BinaryOperator::StringConcat => Operator::Concatenate,
+        other => return Err(invalid(format!("the operator {other} cannot be computed"))),
+    })
+}
+
+fn literal(value: &Value) -> Result<Literal> {
+    Ok(match value {
+        Value::Null => Literal::Null,
+        Value::Number(text, _) => Literal::Number(text.clone()),
+        Value::Boolean(value) => Literal::Text(value.to_string()),
+        Value::SingleQuotedString(text) => Literal::Text(text.clone()),
+        Value::HexStringLiteral(hex) => {
+            let bytes = crate::codec::from_hex(hex);
+            Literal::Bytes(bytes.ok_or_else(|| invalid(format!("X'{hex}' is not hexadecimal")))?)
+        }
+        other => return Err(invalid(format!("{other} is not a value"))),
+    })
+}
+
+/// `wanted`: the type that literals take.
+fn evaluate(node: &Node, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
+    match node {
+        Node::Literal(value) => constant(value, wanted, rows.num_rows()),
+        Node::Column(field) => rows
+            .column_by_name(&field.name)
+            .cloned()
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "a column of the new value was not read")),
+        Node::Negated(inner) => Ok(numeric::neg(&evaluate(inner, rows, wanted)?)?),
+        Node::Binary(Operator::Concatenate, left, right) => {
+            let text = DataType::new(TypeKind::VarChar(crate::types::MAX_LENGTH));
+            concatenate(&evaluate(left, rows, &text)?, &evaluate(right, rows, &text)?)
+        }
+        Node::Binary(operator, left, right) => arithmetic(*operator, left, right, rows, wanted),
+        Node::Coalesce(parts) => {
+            let wanted = parts.iter().find_map(column_type).unwrap_or(wanted);
+            let mut parts = parts.iter();
+            let Some(first) = parts.next() else {
+                return Ok(new_null_array(&arrow_type(wanted)?, rows.num_rows()));
+            };
+            parts.try_fold(evaluate(first, rows, wanted)?, |value, next| {
+                let next = evaluate(next, rows, wanted)?;
+                let known: BooleanArray = arrow_arith::boolean::is_not_null(&value)?;
+                Ok(zip(&known, &value, &arrow_cast::cast(&next, value.data_type())?)?)
+            })
+        }
+        Node::Upper(inner) => map_text(&evaluate(inner, rows, wanted)?, str::to_uppercase),
+        Node::Lower(inner) => map_text(&evaluate(inner, rows, wanted)?, str::to_lowercase),
+    }
+}
+
+/// The type of the first column in an expression: literals beside it have it too.
+fn column_type(node: &Node) -> Option<&DataType> {
+    match node {
+        Node::Column(field) => Some(&field.data_type),
+        Node::Negated(inner) => column_type(inner),
+        Node::Binary(_, left, right) => column_type(left).or_else(|| column_type(right)),
+        Node::Coalesce(parts) => parts.iter().find_map(column_type),
+        Node::Literal(_) | Node::Upper(_) | Node::Lower(_) => None,
+    }
+}
+
+fn arithmetic(
+    operator: Operator,
+    left: &Node,
+    right: &Node,
+    rows: &RecordBatch,
+    wanted: &DataType,
+) -> Result<ArrayRef> {
+    let wanted = column_type(left).or_else(|| column_type(right)).unwrap_or(wanted);
+    // 1.5 does not fit an integer column: then both sides are DOUBLE
+    let double = DataType::new(TypeKind::Double);
+    let side = |node: &Node| evaluate(node, rows, wanted).or_else(|_| evaluate(node, rows, &double));
+    let (mut left, mut right) = (side(left)?, side(right)?);
+    let decimal = |array: &ArrayRef| matches!(array.data_type(), Arrow::Decimal128(..));
+    if left.data_type() != right.data_type() && !(decimal(&left) && decimal(&right)) {
+        let common = wider(left.data_type(), right.data_type())?;
+        (left, right) = (arrow_cast::cast(&left, &common)?, arrow_cast::cast(&right, &common)?);
+    }
+    let computed = match operator {
+        Operator::Add => numeric::add(&left, &right),
+        Operator::Subtract => numeric::sub(&left, &right),
+        Operator::Multiply => numeric::mul(&left, &right),
+        Operator::Divide => numeric::div(&left, &right),
+        Operator::Remainder => numeric::rem(&left, &right),
+        Operator::Concatenate => return concatenate(&left, &right),
+    };
+    computed.map_err(|e| invalid(format!("the new value cannot be computed: {e}")))
+}
+
+/// The wider of two number types.
+fn wider(a: &Arrow, b: &Arrow) -> Result<Arrow> {
+    let rank = |t: &Arrow| match t {
+        Arrow::Int8 => Some(0),
+        Arrow::Int16 => Some(1),
+        Arrow::Int32 => Some(2),
+        Arrow::Int64 => Some(3),
+        Arrow::Float32 => Some(4),
+        Arrow::Float64 | Arrow::Decimal128(..) => Some(5),
+        _ => None,
+    };
+    match (rank(a), rank(b)) {
+        (Some(_), Some(_)) if matches!((a, b), (Arrow::Decimal128(..), _) | (_, Arrow::Decimal128(..))) => {
+            let integer = |t: &Arrow| rank(t).is_some_and(|r| r < 4);
+            match (a, b) {
+                (Arrow::Decimal128(_, scale), other) | (other, Arrow::Decimal128(_, scale)) if integer(other) => {
+                    Ok(Arrow::Decimal128(38, *scale))
+                }
+                _ => Ok(Arrow::Float64),
+            }
+        }
+        (Some(x), Some(y)) => Ok(if x >= y { a.clone() } else { b.clone() }),
+        _ => Err(invalid(format!("{a} and {b} cannot be computed with each other"))),
+    }
+}
+
+fn constant(value: &Literal, wanted: &DataType, rows: usize) -> Result<ArrayRef> {
+    let datum = match value {
+        Literal::Null => return Ok(new_null_array(&arrow_type(wanted)?, rows)),
+        Literal::Text(text) | Literal::Number(text) => datum_from_text(text, wanted)?,
+        Literal::Bytes(bytes) if matches!(wanted.kind, TypeKind::Binary(_) | TypeKind::VarBinary(_)) => {
+            Datum::Bytes(bytes.clone())
+        }
+        Literal::Bytes(_) => return Err(invalid(format!("bytes are not a value of the type {wanted}"))),
+    };
+    constant_array(&datum, wanted, rows)
+}
+
+fn texts(array: &ArrayRef) -> Result<StringArray> {
+    Ok(arrow_cast::cast(array, &Arrow::Utf8)?.as_string::<i32>().clone())
+}
+
+fn concatenate(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let (left, right) = (texts(left)?, texts(right)?);
+    let joined = left.iter().zip(right.iter()).map(|(a, b)| Some(format!("{}{}", a?, b?)));
+    Ok(Arc::new(joined.collect::<StringArray>()))
+}
+
+fn map_text(array: &ArrayRef, f: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    let mapped: StringArray = texts(array)?.iter().map(|text| text.map(&f)).collect();
+    Ok(Arc::new(mapped))
+}

@@ -1,0 +1,218 @@
+//! Rows of primary-key tables: written again as -D or +U.
+
+use std::{collections::HashSet, sync::Arc};
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_row::{OwnedRow, RowConverter, SortField};
+use arrow_select::filter::filter_record_batch;
+
+use super::{Assignment, Modification, append::updated};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::{
+        RowKinds,
+        read::read_splits,
+        scan::{ScanRequest, plan},
+    },
+    options::{ChangelogProducer, MergeEngine},
+    predicate::Predicate,
+    row::{RowKind, datums_from_array},
+    types::arrow_type,
+};
+
+/// Takes rows and their kind.
+pub type Sink<'a> = &'a mut dyn FnMut(&RecordBatch, &RowKinds) -> Result<()>;
+
+/// An error unless a row of kind -D removes a row of the table (semantics b.8).
+pub fn check_deletes(ctx: &TableContext) -> Result<()> {
+    let options = &ctx.options;
+    let is_true = |key: &str| options.get(key).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+    let refuse = |text: &str, hint: &str| {
+        Err(Error::new(ErrorKind::DeleteNotAllowed, text).with("table", &ctx.name).hint(hint.to_owned()))
+    };
+    if options.ignore_delete {
+        return refuse("the table ignores deletes ('ignore-delete' = 'true')", "remove the option 'ignore-delete'");
+    }
+    match options.merge_engine {
+        MergeEngine::Deduplicate => Ok(()),
+        MergeEngine::PartialUpdate
+            if is_true("partial-update.remove-record-on-delete")
+                || options.get("partial-update.remove-record-on-sequence-group").is_some() =>
+        {
+            Ok(())
+        }
+        MergeEngine::Aggregation if is_true("aggregation.remove-record-on-delete") => Ok(()),
+        MergeEngine::PartialUpdate => refuse(
+            "merge engine partial-update takes no deletes",
+            "set 'partial-update.remove-record-on-delete' = 'true'",
+        ),
+        MergeEngine::Aggregation => refuse(
+            "merge engine aggregation retracts values, it deletes no rows",
+            "set 'aggregation.remove-record-on-delete' = 'true'",
+        ),
+        MergeEngine::FirstRow => {
+            refuse("merge engine first-row takes no deletes", "overwrite the partition, or drop it with truncate")
+        }
+    }
+}
+
+/// An error unless a row that is written again replaces the old one, and none of `set` is part of the key.
+pub fn check_updates(ctx: &TableContext, set: &[Assignment]) -> Result<()> {
+    if let Some(key) = set.iter().find(|a| ctx.schema.primary_keys.iter().any(|key| key == a.column())) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "a column of the primary key cannot be updated")
+            .with("table", &ctx.name)
+            .with("column", key.column())
+            .hint("delete the row and insert it with the other key"));
+    }
+    if matches!(ctx.options.merge_engine, MergeEngine::Deduplicate | MergeEngine::PartialUpdate) {
+        return Ok(());
+    }
+    let engine = ctx.options.merge_engine.as_str();
+    Err(Error::new(ErrorKind::InvalidArgument, format!("merge engine {engine} takes no updates: it merges new values"))
+        .with("table", &ctx.name)
+        .hint("write rows with t.append instead"))
+}
+
+/// Writes the rows that satisfy the condition again: -D, or +U with new values. Returns how many.
+pub fn write_matching(ctx: &TableContext, change: &Modification, sink: Sink<'_>) -> Result<u64> {
+    let plan = plan(ctx, &ScanRequest { filter: Some(change.filter.clone()), ..ScanRequest::default() })?;
+    let kind = if change.set.is_empty() { RowKind::Delete } else { RowKind::UpdateAfter };
+    let mut rows = 0_u64;
+    for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, change.threads)? {
+        let batch = batch?;
+        rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
+        let batch = updated(&batch, batch.num_columns(), &change.set)?;
+        sink(&with_kind(ctx, batch, kind)?, &RowKinds::All(kind))?;
+    }
+    Ok(rows)
+}
+
+/// Writes -D for the rows that have these keys; other columns of `keys` are ignored. Returns how many.
+///
+/// Where the merge engine and the changelog need nothing but the key of a deleted row, the keys are written as they are,
+/// also those that the table does not have.
+pub fn delete_keys(
+    ctx: &TableContext,
+    keys: impl Iterator<Item = Result<RecordBatch>>,
+    threads: usize,
+    sink: Sink<'_>,
+) -> Result<u64> {
+    let kind = RowKinds::All(RowKind::Delete);
+    let mut rows = 0_u64;
+    let mut count = |batch: &RecordBatch| rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
+    if key_is_enough(ctx) {
+        for batch in keys {
+            let batch = key_columns(ctx, &batch?)?;
+            count(&batch);
+            sink(&batch, &kind)?;
+        }
+        return Ok(rows);
+    }
+    let wanted = Wanted::new(ctx, keys)?;
+    let plan = plan(ctx, &ScanRequest { filter: Some(wanted.condition()?), ..ScanRequest::default() })?;
+    for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, threads)? {
+        let batch = wanted.rows_of(&batch?)?;
+        if batch.num_rows() > 0 {
+            count(&batch);
+            sink(&with_kind(ctx, batch, RowKind::Delete)?, &kind)?;
+        }
+    }
+    Ok(rows)
+}
+
+fn key_is_enough(ctx: &TableContext) -> bool {
+    let keys = &ctx.schema.primary_keys;
+    ctx.options.merge_engine == MergeEngine::Deduplicate
+        && ctx.options.changelog_producer != ChangelogProducer::Input
+        && ctx.options.sequence_fields.is_empty()
+        && ctx.options.rowkind_field.is_none()
+        && ctx.schema.fields.iter().all(|f| f.data_type.nullable || keys.contains(&f.name))
+}
+
+/// The columns of the primary key, with the table's types.
+fn key_columns(ctx: &TableContext, batch: &RecordBatch) -> Result<RecordBatch> {
+    let columns = ctx.schema.primary_keys.iter().map(|key| {
+        let missing = || {
+            Error::new(ErrorKind::SchemaMismatch, format!("the keys lack the column '{key}' of the primary key"))
+                .with("table", &ctx.name)
+                .with("column", key)
+        };
+        let column = batch.column_by_name(key).ok_or_else(missing)?;
+        let field = ctx.schema.field(key).ok_or_else(missing)?;
+        let options = arrow_cast::CastOptions { safe: false, ..arrow_cast::CastOptions::default() };
+        let column = arrow_cast::cast_with_options(column, &arrow_type(&field.data_type)?, &options).map_err(|e| {
+            Error::new(ErrorKind::SchemaMismatch, format!("a key is not a {}", field.data_type))
+                .with("column", key)
+                .caused_by(e)
+        })?;
+        Ok((key.as_str(), column))
+    });
+    let columns: Vec<(&str, ArrayRef)> = columns.collect::<Result<_>>()?;
+    Ok(RecordBatch::try_from_iter(columns)?)
+}
+
+/// Values of one key column that are worth listing in a condition.
+const LISTED: usize = 1000;
+
+/// A set of keys.
+struct Wanted<'a> {
+    ctx: &'a TableContext,
+    converter: RowConverter,
+    keys: HashSet<OwnedRow>,
+    batches: Vec<RecordBatch>,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(ctx: &'a TableContext, keys: impl Iterator<Item = Result<RecordBatch>>) -> Result<Self> {
+        let types = ctx.schema.primary_keys.iter().filter_map(|key| ctx.schema.field(key));
+        let fields: Result<Vec<SortField>> = types.map(|f| Ok(SortField::new(arrow_type(&f.data_type)?))).collect();
+        let mut wanted =
+            Self { ctx, converter: RowConverter::new(fields?)?, keys: HashSet::new(), batches: Vec::new() };
+        for batch in keys {
+            let batch = key_columns(ctx, &batch?)?;
+            let rows = wanted.converter.convert_columns(batch.columns())?;
+            wanted.keys.extend(rows.iter().map(|row| row.owned()));
+            wanted.batches.push(batch);
+        }
+        Ok(wanted)
+    }
+
+    /// What all of the keys satisfy, to skip files.
+    fn condition(&self) -> Result<Predicate> {
+        let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        if rows > LISTED {
+            return Ok(Predicate::Constant(true));
+        }
+        let mut parts = Vec::new();
+        for key in &self.ctx.schema.primary_keys {
+            let Some(field) = self.ctx.schema.field(key) else { continue };
+            let mut values = Vec::new();
+            for column in self.batches.iter().filter_map(|batch| batch.column_by_name(key)) {
+                values.extend(datums_from_array(column.as_ref(), &field.data_type)?);
+            }
+            parts.push(Predicate::In { column: key.clone(), values, negated: false });
+        }
+        Ok(Predicate::all(parts))
+    }
+
+    fn rows_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let keys = key_columns(self.ctx, batch)?;
+        let rows = self.converter.convert_columns(keys.columns())?;
+        let found: BooleanArray = rows.iter().map(|row| Some(self.keys.contains(&row.owned()))).collect();
+        Ok(filter_record_batch(batch, &found)?)
+    }
+}
+
+/// Where the table has `rowkind.field`, the kind is in that column.
+fn with_kind(ctx: &TableContext, batch: RecordBatch, kind: RowKind) -> Result<RecordBatch> {
+    let Some(at) = ctx.options.rowkind_field.as_ref().and_then(|name| batch.schema().index_of(name).ok()) else {
+        return Ok(batch);
+    };
+    let mut columns = batch.columns().to_vec();
+    let kinds: ArrayRef = Arc::new(StringArray::from(vec![kind.as_str(); batch.num_rows()]));
+    if let Some(column) = columns.get_mut(at) {
+        *column = arrow_cast::cast(&kinds, column.data_type())?;
+    }
+    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+}

@@ -1,0 +1,166 @@
+//! DELETE and UPDATE as one commit each, repeated when others change the same files meanwhile.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+
+use super::{CommitReport, Table, TableWriter, scan::filter};
+use crate::{
+    Error, ErrorKind, Result,
+    operation::{
+        commit::{Committable, PartitionSpec},
+        modify::{Assignment, Modification, check_deletes, check_updates, delete_keys, modify_files, write_matching},
+        read::count,
+        scan::{ScanRequest, plan},
+        write::WriteOptions,
+    },
+    options::ChangelogProducer,
+    predicate::Predicate,
+};
+
+/// How often a statement runs when others change the same files meanwhile.
+const TRIES: usize = 5;
+
+/// A condition and the new values of the rows that satisfy it.
+#[derive(Clone, Debug, Default)]
+pub struct ModifyArgs {
+    /// Condition as SQL.
+    pub filter_sql: Option<String>,
+    /// The same as JSON.
+    pub filter_json: Option<String>,
+    /// SQL expressions by column; empty deletes the rows.
+    pub set: BTreeMap<String, String>,
+    /// Threads; `None` = all cores.
+    pub threads: Option<usize>,
+}
+
+impl Table {
+    /// Deletes or updates the rows that satisfy a condition, as one commit. `DeleteNotAllowed` where the merge engine
+    /// deletes no rows; `CommitConflict` when others change the same files again and again.
+    pub fn modify(&self, args: &ModifyArgs) -> Result<CommitReport> {
+        self.check_writable()?;
+        self.check_latest()?;
+        let ctx = self.context();
+        let fields = &ctx.schema.fields;
+        let condition = filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?;
+        let condition = condition.ok_or_else(|| {
+            Error::new(ErrorKind::InvalidArgument, "a condition is needed")
+                .hint("where='true' means all rows; t.truncate() removes them faster")
+        })?;
+        let set: Vec<Assignment> =
+            args.set.iter().map(|(column, text)| Assignment::parse(fields, column, text)).collect::<Result<_>>()?;
+        let change = Modification { filter: condition.without_not(), set, threads: threads(args.threads) };
+        let has_key = !ctx.schema.primary_keys.is_empty();
+        if change.set.is_empty() && self.is_on_partitions(&change.filter) {
+            return self.drop_partitions(&change.filter);
+        }
+        if !has_key {
+            return self.modify_append(&change);
+        }
+        if change.set.is_empty() {
+            check_deletes(ctx)?
+        } else {
+            check_updates(ctx, &change.set)?
+        }
+        self.write_all(|writer| write_matching(ctx, &change, &mut |rows, kind| writer.write(rows, Some(kind))))
+    }
+
+    /// Deletes the rows that have these keys (a primary-key table), as one commit.
+    pub fn delete_keys(&self, keys: impl Iterator<Item = Result<RecordBatch>>) -> Result<CommitReport> {
+        self.check_writable()?;
+        self.check_latest()?;
+        let ctx = self.context();
+        if ctx.schema.primary_keys.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "the table has no primary key")
+                .with("table", &ctx.name)
+                .hint("name the rows by a condition: t.delete(where=...)"));
+        }
+        check_deletes(ctx)?;
+        self.write_all(|writer| delete_keys(ctx, keys, threads(None), &mut |rows, kind| writer.write(rows, Some(kind))))
+    }
+
+    fn modify_append(&self, change: &Modification) -> Result<CommitReport> {
+        let ctx = self.context();
+        let commit = self.committer(None);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let modified = modify_files(ctx, change)?;
+            let committable = Committable { messages: modified.messages.clone(), ..Committable::default() };
+            let outcome = super::write::give_up_on_conflict(&commit, &modified.messages, commit.commit(committable));
+            match outcome {
+                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
+                    tracing::info!(table = ctx.name, %error, "the statement runs again");
+                }
+                outcome => {
+                    let mut report = CommitReport::new(ctx, &modified.messages, outcome?);
+                    report.affected_rows = modified.rows;
+                    return Ok(report);
+                }
+            }
+        }
+    }
+
+    fn write_all(&self, write: impl FnOnce(&mut TableWriter) -> Result<u64>) -> Result<CommitReport> {
+        let mut writer = self.writer(None, WriteOptions::default())?;
+        let written =
+            write(&mut writer).and_then(|rows| writer.commit(Committable::default()).map(|report| (rows, report)));
+        writer.close();
+        let (rows, mut report) = written?;
+        report.affected_rows = rows;
+        Ok(report)
+    }
+
+    /// A condition on partition columns alone.
+    fn is_on_partitions(&self, condition: &Predicate) -> bool {
+        let ctx = self.context();
+        let keys = &ctx.schema.partition_keys;
+        let columns = condition.columns();
+        let changelog =
+            !ctx.schema.primary_keys.is_empty() && ctx.options.changelog_producer != ChangelogProducer::None;
+        let forced = ctx.options.get("delete.force-produce-changelog").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        !columns.is_empty() && columns.iter().all(|c| keys.iter().any(|key| key == c)) && !changelog && !forced
+    }
+
+    /// As Spark does for such a DELETE.
+    fn drop_partitions(&self, condition: &Predicate) -> Result<CommitReport> {
+        let ctx = self.context();
+        let plan = plan(ctx, &ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() })?;
+        let rows = count(&plan, threads(None))?;
+        let partitions: std::collections::BTreeSet<&[u8]> =
+            plan.splits.iter().map(|split| split.bucket.partition.as_slice()).collect();
+        if partitions.is_empty() {
+            return Ok(CommitReport::default());
+        }
+        let specs = partitions.into_iter().map(|partition| {
+            let values = ctx.paths.partition_spec(partition)?;
+            Ok(values.into_iter().map(|(name, value)| (name, Some(value))).collect::<PartitionSpec>())
+        });
+        let specs: Vec<PartitionSpec> = specs.collect::<Result<_>>()?;
+        let snapshots = self.committer(None).truncate(Some(&specs))?.snapshots;
+        Ok(CommitReport { snapshots, affected_rows: rows, ..CommitReport::default() })
+    }
+
+    /// Statements change the latest snapshot: a handle that reads another one is refused.
+    fn check_latest(&self) -> Result<()> {
+        const TRAVEL: [&str; 6] = [
+            "scan.snapshot-id",
+            "scan.tag-name",
+            "scan.version",
+            "scan.watermark",
+            "scan.timestamp",
+            "scan.timestamp-millis",
+        ];
+        match TRAVEL.iter().find(|key| self.context().options.get(key).is_some()) {
+            None => Ok(()),
+            Some(key) => Err(Error::new(ErrorKind::InvalidOption, "rows of an older version cannot be changed")
+                .with("table", &self.context().name)
+                .with("option", key)
+                .hint("open the table without this option")),
+        }
+    }
+}
+
+fn threads(given: Option<usize>) -> usize {
+    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
