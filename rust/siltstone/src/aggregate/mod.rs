@@ -13,8 +13,10 @@
 //! Source: semantics b.7; `org.apache.paimon.mergetree.compact.aggregate`.
 
 mod arithmetic;
+mod bitmap;
 mod bool_and;
 mod bool_or;
+mod by_union;
 mod collect;
 mod count;
 mod elements;
@@ -22,6 +24,7 @@ mod error;
 mod first_non_null_value;
 mod first_value;
 pub mod fold;
+mod hll_sketch;
 mod ignore_retract;
 mod last_non_null_value;
 mod last_value;
@@ -40,10 +43,15 @@ pub(crate) mod order;
 pub(crate) mod pick;
 mod primary_key;
 mod product;
+mod rbm32;
+mod rbm64;
 mod registry;
 mod sum;
 #[cfg(test)]
 mod testing;
+mod theta_sketch;
+#[cfg(test)]
+mod union_tests;
 
 use std::fmt;
 

@@ -44,6 +44,10 @@ functions! {
     "merge_map_with_keytime" => merge_map_with_keytime;
     "nested_update" => nested_update;
     "nested_partial_update" => nested_partial_update;
+    "rbm32" => rbm32;
+    "rbm64" => rbm64;
+    "hll_sketch" => hll_sketch;
+    "theta_sketch" => theta_sketch;
 }
 
 /// Names that the option `aggregate-function` takes.
