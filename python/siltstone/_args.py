@@ -45,6 +45,11 @@ def duration_millis(duration: Duration) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
+def duration_text(duration: Duration) -> str:
+    """A duration as the core reads it; texts pass as they are."""
+    return f"{duration_millis(duration)} ms" if isinstance(duration, dt.timedelta) else duration
+
+
 def size_bytes(size: Size | None) -> int | None:
     """Bytes of a number or a text such as ``128mb``; None stays None."""
     if size is None or isinstance(size, int):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Duration, duration_millis, partition_list
+from siltstone._args import Duration, Time, count, duration_millis, duration_text, millis, partition_list
 from siltstone.predicate import Expression, split_filter
-from siltstone.report import CommitReport, CompactionReport
+from siltstone.report import CommitReport, CompactionReport, UpkeepReport
 from siltstone.write import commit_messages
 
 Token = bytes
@@ -157,6 +157,78 @@ class Maintenance:
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
         return CommitReport.from_json(self._table.compact_manifests())
+
+
+    def expire_snapshots(
+        self,
+        *,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        older_than: Time | None = None,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> UpkeepReport:
+        """Expire snapshots and delete the files that nothing else needs.
+
+        What tags, branches, consumers and long-lived changelogs need stays. Without arguments the table's options
+        decide (``snapshot.num-retained.*``, ``snapshot.time-retained``).
+
+        Args:
+            retain_max: At most this many stay. Alone: this many stay, whatever their age.
+            retain_min: At least this many stay. Alone: this many stay, whatever their age.
+            older_than: Only snapshots whose successor is older than this time.
+            max_deletes: At most this many go.
+            dry_run: Only say what would be deleted.
+
+        Returns:
+            What was deleted; ``details["snapshots"]`` has the ids.
+
+        Raises:
+            InvalidArgument: Numbers that contradict each other.
+            CorruptFile: A tag, snapshot or consumer cannot be read: nothing is deleted.
+
+        Example:
+            >>> t = example_table()
+            >>> t.maintenance.expire_snapshots(retain_max=1).details["snapshots"]
+            [1]
+        """
+        limit = None if older_than is None else millis(older_than)
+        numbers = [count(n, v, 1) for n, v in (("retain_max", retain_max), ("retain_min", retain_min))]
+        deletes = count("max_deletes", max_deletes, 1)
+        return UpkeepReport.from_core(self._table.upkeep.expire_snapshots(*numbers, limit, deletes, dry_run))
+
+    def expire_partitions(
+        self,
+        *,
+        expiration_time: Duration | None = None,
+        timestamp_formatter: str | None = None,
+        timestamp_pattern: str | None = None,
+        strategy: str | None = None,
+        max_expires: int | None = None,
+        dry_run: bool = False,
+    ) -> UpkeepReport:
+        """Drop partitions that are old, by one commit; their files go when their snapshots expire.
+
+        Args:
+            expiration_time: Drop partitions older than this; None: option ``partition.expiration-time``.
+            timestamp_formatter: How the time is written, such as ``yyyyMMdd``; None: the option.
+            timestamp_pattern: Where it stands, such as ``$year-$month-$day``; None: the option, else the first column.
+            strategy: ``values-time`` (what the values say) or ``update-time`` (the newest file); None: the option.
+            max_expires: At most this many, the smallest values first; None: the option.
+            dry_run: Only say what would be dropped.
+
+        Returns:
+            What was dropped; ``details["partitions"]`` has the names.
+
+        Raises:
+            InvalidArgument: The table is not partitioned, or nobody says how long partitions are kept.
+        """
+        kept = None if expiration_time is None else duration_text(expiration_time)
+        most = count("max_expires", max_expires, 1)
+        report = self._table.upkeep.expire_partitions(
+            kept, timestamp_formatter, timestamp_pattern, strategy, most, dry_run
+        )
+        return UpkeepReport.from_core(report)
 
 
 def run_task(token: bytes, threads: int | None = None) -> bytes:

@@ -129,10 +129,60 @@ class CompactionReport:
         return self.snapshots[-1] if self.snapshots else None
 
 
+@dataclass(frozen=True)
+class PlannedFile:
+    """A file that an operation deletes.
+
+    Attributes:
+        path: Full path.
+        kind: What it is: data, changelog, manifest, index, statistics, snapshot, tag...
+        bytes: Its size as the metadata says it; 0 when nobody has said.
+        reason: Why it may go.
+    """
+
+    path: str
+    kind: str
+    bytes: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class UpkeepReport:
+    """What an operation deleted, or would delete.
+
+    Attributes:
+        dry_run: Nothing was done, this is the plan.
+        deleted_files: Number of files.
+        freed_bytes: Their size, as far as the metadata says it.
+        by_kind: Files and bytes of each kind.
+        notes: What the caller should know.
+        details: Names and ids, by topic: ``snapshots``, ``tags``, ``partitions``, ``current_snapshot``...
+    """
+
+    dry_run: bool = False
+    deleted_files: int = 0
+    freed_bytes: int = 0
+    by_kind: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+    _files: str = field(default="[]", repr=False)
+
+    @classmethod
+    def from_core(cls, texts: tuple[str, str]) -> UpkeepReport:
+        """Read the core's JSON: sums, and files."""
+        return cls(**json.loads(texts[0]), _files=texts[1])
+
+    @property
+    def files(self) -> list[PlannedFile]:
+        """Every file with its reason, in the order of deletion."""
+        return [PlannedFile(**item) for item in json.loads(self._files)]
+
+
 def as_dict(value: Any) -> dict[str, Any]:
     """A report or snapshot as plain JSON-ready values."""
     out = asdict(value)
     out.pop("raw", None)
+    out.pop("_files", None)
     for key, item in out.items():
         if isinstance(item, dt.datetime):
             out[key] = item.isoformat()

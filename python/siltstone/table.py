@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from siltstone import _core
 from siltstone._args import Size, Time, arrow_stream, count, millis, partition_list, size_bytes
 from siltstone.alter import Alter
+from siltstone.branches import Branches
 from siltstone.errors import InvalidArgument
 from siltstone.maintenance import CompactionPlan, Maintenance
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan
-from siltstone.report import CommitReport, CompactionReport, Snapshot
+from siltstone.report import CommitReport, CompactionReport, Snapshot, UpkeepReport
 from siltstone.tags import Tags
 from siltstone.write import RowKinds, TableWrite, commit_messages
 
@@ -102,6 +103,11 @@ class Table:
     def tags(self) -> Tags:
         """The table's tags."""
         return Tags(self._core)
+
+    @property
+    def branches(self) -> Branches:
+        """The table's branches."""
+        return Branches(self._core)
 
     @property
     def maintenance(self) -> Maintenance:
@@ -408,6 +414,61 @@ class Table:
     ) -> CompactionReport:
         """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
         return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
+
+    def expire_snapshots(
+        self,
+        *,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        older_than: Time | None = None,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> UpkeepReport:
+        """Expire snapshots; see :meth:`siltstone.maintenance.Maintenance.expire_snapshots`."""
+        return self.maintenance.expire_snapshots(
+            retain_max=retain_max,
+            retain_min=retain_min,
+            older_than=older_than,
+            max_deletes=max_deletes,
+            dry_run=dry_run,
+        )
+
+    def rollback(
+        self,
+        *,
+        version: int | None = None,
+        tag: str | None = None,
+        as_of: Time | None = None,
+        dry_run: bool = False,
+    ) -> UpkeepReport:
+        """Make a version the latest one: everything later is removed.
+
+        Readers and writers that are at a removed snapshot fail. Data files of removed snapshots stay until orphan files
+        are removed. Schemas are not rolled back.
+
+        Args:
+            version: Snapshot id.
+            tag: Tag name.
+            as_of: The newest version at or before this time.
+            dry_run: Only say what would be removed.
+
+        Returns:
+            What went; ``details`` has ``previous_snapshot`` and ``current_snapshot``.
+
+        Raises:
+            SnapshotNotFound: There is no such snapshot.
+            SnapshotExpired: It has expired, and no tag keeps it.
+            TagNotFound: There is no such tag.
+            VersionInUse: A branch was made from a version that would go.
+
+        Example:
+            >>> t = example_table()
+            >>> t.rollback(version=1).details["current_snapshot"]
+            1
+        """
+        moment = None if as_of is None else millis(as_of)
+        text = None if version is None else str(version)
+        return UpkeepReport.from_core(self._core.upkeep.rollback(text, tag, moment, dry_run))
 
     def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.

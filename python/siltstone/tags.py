@@ -1,30 +1,280 @@
-"""Tags, reading only: names of snapshots that are kept."""
+"""Tags: named snapshots, kept until they are deleted or their time is over."""
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import Any
+
 from siltstone import _core
-from siltstone.report import Snapshot
+from siltstone._args import Duration, Time, duration_text, millis
+from siltstone.report import Snapshot, UpkeepReport
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A named snapshot.
+
+    Attributes:
+        name: The name.
+        snapshot: The snapshot that it keeps.
+        create_time: When it was made, local time; only tags with a retention know it.
+        time_retained: How long it is kept from then on; None until it is deleted.
+    """
+
+    name: str
+    snapshot: Snapshot
+    create_time: dt.datetime | None
+    time_retained: dt.timedelta | None
+
+    @classmethod
+    def from_json(cls, text: str) -> Tag:
+        """Read the core's JSON."""
+        raw: dict[str, Any] = json.loads(text)
+        kept, created = raw["time_retained_seconds"], raw["create_time"]
+        return cls(
+            name=raw["name"],
+            snapshot=Snapshot.from_json(json.dumps(raw["snapshot"])),
+            create_time=None if created is None else dt.datetime.fromisoformat(created[:26]),
+            time_retained=None if kept is None else dt.timedelta(seconds=kept),
+        )
+
+    @property
+    def id(self) -> int:
+        """Id of the snapshot."""
+        return self.snapshot.id
+
+    @property
+    def tag_name(self) -> str:
+        """The name, as the column of ``$tags`` is called."""
+        return self.name
+
+    @property
+    def tagged_snapshot_id(self) -> int:
+        """Id of the snapshot."""
+        return self.snapshot.id
+
+    @property
+    def schema_id(self) -> int:
+        """Schema of the snapshot."""
+        return self.snapshot.schema_id
+
+    @property
+    def commit_time(self) -> dt.datetime:
+        """When the snapshot was committed."""
+        return self.snapshot.time
+
+    @property
+    def record_count(self) -> int | None:
+        """Rows in the snapshot's files, before merging."""
+        return self.snapshot.total_rows
 
 
 class Tags:
-    """The tags of a table: ``t.tags``."""
+    """The tags of a table: ``t.tags``.
+
+    Example:
+        >>> t = example_table()
+        >>> t.tags.create("v1").id
+        1
+        >>> t.scan(tag="v1").count() == t.scan().count()
+        True
+        >>> t.tags.delete("v1").details["tags"]
+        ['v1']
+    """
 
     def __init__(self, table: _core.Table) -> None:
         """Use ``t.tags``."""
         self._table = table
 
-    def list(self) -> list[str]:
-        """Names of all tags, in order."""
-        return self._table.tag_names()
+    def list(self) -> list[Tag]:
+        """All tags, by snapshot and then name.
+
+        Example:
+            >>> example_table().tags.list()
+            []
+        """
+        return [Tag.from_json(text) for text in self._table.upkeep.tags()]
 
     def exists(self, name: str) -> bool:
-        """Whether there is a tag of this name."""
-        return name in self.list()
+        """Whether there is a tag of this name.
 
-    def get(self, name: str) -> Snapshot:
-        """The tagged snapshot.
+        Example:
+            >>> example_table().tags.exists("v1")
+            False
+        """
+        return self._table.upkeep.tag_exists(name)
+
+    def get(self, name: str) -> Tag:
+        """One tag.
+
+        Example:
+            >>> t = example_table()
+            >>> _ = t.tags.create("v1", retain="30d")
+            >>> t.tags.get("v1").time_retained.days
+            30
+
+        Raises:
+            TagNotFound: There is no such tag; the hint names the nearest.
+        """
+        return Tag.from_json(self._table.upkeep.tag(name))
+
+    def create(
+        self,
+        name: str,
+        *,
+        version: int | str | None = None,
+        as_of: Time | None = None,
+        retain: Duration | None = None,
+        if_not_exists: bool = False,
+        allow_numeric: bool = False,
+    ) -> Tag:
+        """Give a snapshot a name. One small write, whatever the table's size.
+
+        Args:
+            name: Any text that can be a file name; digits alone only with ``allow_numeric``.
+            version: Snapshot id, or the name of another tag; None for the latest snapshot.
+            as_of: The newest snapshot at or before this time.
+            retain: Delete the tag after this long; None: option ``tag.default-time-retained``, else never.
+            if_not_exists: Return the tag that exists.
+            allow_numeric: Allow a name that reads like a snapshot id.
+
+        Example:
+            >>> t = example_table()
+            >>> t.tags.create("2026-Q4", version=1).id
+            1
+
+        Raises:
+            TagExists: The name is taken.
+            InvalidArgument: The name or the retention cannot be used.
+            SnapshotNotFound: There is no such snapshot.
+            SnapshotExpired: The snapshot has expired.
+        """
+        return self._make(name, version, as_of, retain, if_not_exists=if_not_exists, allow_numeric=allow_numeric)
+
+    def replace(
+        self,
+        name: str,
+        *,
+        version: int | str | None = None,
+        as_of: Time | None = None,
+        retain: Duration | None = None,
+    ) -> Tag:
+        """Let an existing tag name another snapshot.
+
+        Files that only its old snapshot kept stay until orphan files are removed.
+
+        Args:
+            name: The tag.
+            version: See :meth:`create`.
+            as_of: See :meth:`create`.
+            retain: See :meth:`create`.
+
+        Example:
+            >>> t = example_table()
+            >>> _ = t.tags.create("current", version=1)
+            >>> t.tags.replace("current").id == t.snapshot().id
+            True
 
         Raises:
             TagNotFound: There is no such tag.
         """
-        return Snapshot.from_json(self._table.tag(name))
+        return self._make(name, version, as_of, retain, replace=True)
+
+    def _make(
+        self,
+        name: str,
+        version: int | str | None,
+        as_of: Time | None,
+        retain: Duration | None,
+        *,
+        replace: bool = False,
+        if_not_exists: bool = False,
+        allow_numeric: bool = False,
+    ) -> Tag:
+        text = self._table.upkeep.create_tag(
+            name,
+            replace=replace,
+            version=None if version is None else str(version),
+            tag=None,
+            as_of=None if as_of is None else millis(as_of),
+            retain=None if retain is None else duration_text(retain),
+            if_not_exists=if_not_exists,
+            allow_numeric=allow_numeric,
+        )
+        return Tag.from_json(text)
+
+    def rename(self, source: str, target: str, *, allow_numeric: bool = False) -> None:
+        """Give a tag another name.
+
+        Example:
+            >>> t = example_table()
+            >>> _ = t.tags.create("a")
+            >>> t.tags.rename("a", "b")
+            >>> [tag.name for tag in t.tags.list()]
+            ['b']
+
+        Raises:
+            TagNotFound: There is no such tag.
+            TagExists: The new name is taken.
+        """
+        self._table.upkeep.rename_tag(source, target, allow_numeric)
+
+    def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
+        """Delete a tag and the files that nothing else needs.
+
+        Args:
+            name: The tag.
+            dry_run: Only say what would be deleted.
+
+        Example:
+            >>> t = example_table()
+            >>> _ = t.tags.create("v1")
+            >>> t.tags.delete("v1", dry_run=True).deleted_files
+            1
+
+        Raises:
+            TagNotFound: There is no such tag.
+            VersionInUse: A branch was made from it.
+        """
+        return UpkeepReport.from_core(self._table.upkeep.delete_tag(name, dry_run))
+
+    def previous(self, name: str) -> str | None:
+        """Name of the tag before this one, by commit time; None when it is the first.
+
+        Raises:
+            TagNotFound: There is no such tag.
+        """
+        return self._table.upkeep.tag_neighbour(name, False)
+
+    def next(self, name: str) -> str | None:
+        """Name of the tag after this one, by commit time; None when it is the last.
+
+        Raises:
+            TagNotFound: There is no such tag.
+        """
+        return self._table.upkeep.tag_neighbour(name, True)
+
+    def expire(self, *, older_than: Time | None = None, dry_run: bool = False) -> UpkeepReport:
+        """Delete tags whose retention is over; ``details["tags"]`` of the report has their names.
+
+        Args:
+            older_than: Also tags made before this time, whatever their retention.
+            dry_run: Only say what would be deleted.
+
+        Example:
+            >>> example_table().tags.expire().details["tags"]
+            []
+        """
+        limit = None if older_than is None else millis(older_than)
+        return UpkeepReport.from_core(self._table.upkeep.expire_tags(limit, dry_run))
+
+    def create_automatic(self) -> UpkeepReport:
+        """Make the tags that are due by the option ``tag.automatic-creation``, as each commit does.
+
+        Example:
+            >>> example_table().tags.create_automatic().details["created"]
+            []
+        """
+        return UpkeepReport.from_core(self._table.upkeep.create_automatic_tags())

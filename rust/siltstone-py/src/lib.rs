@@ -8,6 +8,7 @@ mod inspect;
 mod maintain;
 mod scan;
 mod table;
+mod upkeep;
 mod write;
 
 use pyo3::prelude::*;
@@ -26,5 +27,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     inspect::register(m)?;
     scan::register(m)?;
     write::register(m)?;
+    upkeep::register(m)?;
     maintain::register(m)
 }

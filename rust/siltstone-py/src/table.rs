@@ -20,6 +20,7 @@ use crate::{
     error::Result,
     inspect::{About, Inspection},
     scan::Plan,
+    upkeep::Upkeep,
     write::Writer,
 };
 
@@ -111,14 +112,10 @@ impl PyTable {
         py.detach(|| Ok(table.history(limit)?.iter().map(Snapshot::to_json).collect::<siltstone::Result<_>>()?))
     }
 
-    fn tag_names(&self, py: Python<'_>) -> Result<Vec<String>> {
-        let table = self.table()?;
-        py.detach(|| Ok(table.tag_names()?))
-    }
-
-    fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
-        let table = self.table()?;
-        py.detach(|| Ok(table.tag(name)?.to_json()?))
+    /// Tags, branches, rollback, expiry, cleaning.
+    #[getter]
+    fn upkeep(&self) -> Result<Upkeep> {
+        Ok(Upkeep::new(self.table()?))
     }
 
     #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]

@@ -315,6 +315,16 @@ impl FileIo for FaultFileIo {
         })
     }
 
+    fn delete_empty_dir(&self, path: &str) -> Result<bool> {
+        self.call("delete_empty_dir", path, |s| {
+            let used = s.names.keys().chain(s.dirs.iter()).any(|name| below(name, path));
+            if !used {
+                s.dirs.remove(path);
+            }
+            Ok(!used)
+        })
+    }
+
     fn delete_dir(&self, path: &str) -> Result<()> {
         self.call("delete_dir", path, |s| {
             s.names.retain(|name, _| !below(name, path));

@@ -200,6 +200,15 @@ impl FileIo for LocalFileIo {
         absent_is_fine(fs::remove_file(path), "delete the file", path)
     }
 
+    fn delete_empty_dir(&self, path: &str) -> Result<bool> {
+        match fs::remove_dir(path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(e) if matches!(e.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory) => Ok(false),
+            Err(e) => Err(storage("delete the directory", Path::new(path), e)),
+        }
+    }
+
     fn delete_dir(&self, path: &str) -> Result<()> {
         absent_is_fine(fs::remove_dir_all(path), "delete the directory", path)
     }

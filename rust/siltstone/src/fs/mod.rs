@@ -72,6 +72,8 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn status(&self, path: &str) -> Result<Option<FileStatus>>;
     /// Deletes a file; fine when absent.
     fn delete(&self, path: &str) -> Result<()>;
+    /// Deletes a directory that is empty; whether it is gone. Fine when absent.
+    fn delete_empty_dir(&self, path: &str) -> Result<bool>;
     /// Deletes a directory with all its content; fine when absent.
     fn delete_dir(&self, path: &str) -> Result<()>;
     /// Creates a directory and its parents.

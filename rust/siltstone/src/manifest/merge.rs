@@ -70,6 +70,19 @@ pub fn live_entries(entries: impl IntoIterator<Item = ManifestEntry>) -> Result<
     Ok(merged)
 }
 
+/// The same without copying entries and without complaints: for finding out what is in use, where one file too many
+/// does no harm.
+pub fn live_refs<'a>(entries: impl IntoIterator<Item = &'a ManifestEntry>) -> Vec<&'a ManifestEntry> {
+    let mut live: HashMap<IdRef<'a>, ()> = HashMap::new();
+    for entry in entries {
+        match entry.kind {
+            EntryKind::Add => drop(live.insert(IdRef(entry), ())),
+            EntryKind::Delete => drop(live.remove(&IdRef(entry))),
+        }
+    }
+    live.into_keys().map(|id| id.0).collect()
+}
+
 fn added_twice(entry: &ManifestEntry) -> Error {
     Error::new(ErrorKind::CorruptFile, "the manifests add a data file that the table has already")
         .with("file", &entry.file.file_name)

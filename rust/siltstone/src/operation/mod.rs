@@ -1,12 +1,17 @@
 //! What a user asks for, below the table object: scan, read, write, compact, commit.
 
+pub mod branch;
+pub mod cleanup;
 pub mod commit;
 pub mod compact;
+pub mod expire;
 mod model;
 pub mod modify;
 pub mod read;
+pub mod rollback;
 pub mod scan;
 mod serde;
+pub mod tag;
 pub mod write;
 
 pub use compact::{CompactRequest, CompactionPlan, CompactionTask, TaskResources, TaskUnit, plan_compaction, run_task};

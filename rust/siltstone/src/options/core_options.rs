@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::values::{
-    BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, ScanMode, SortOrder, invalid, parse_bool,
-    parse_duration, parse_level_map, parse_list, parse_size,
+    BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, PartitionExpireStrategy, ScanMode, SortOrder,
+    TagCreation, TagFormatter, TagPeriod, invalid, parse_bool, parse_days, parse_duration, parse_level_map, parse_list,
+    parse_size, parse_time_of_day,
 };
 use crate::error::{Error, Result};
 
@@ -250,7 +251,76 @@ core_options! {
     /// `siltstone.sync`: whether files are made durable before a snapshot is published (default true)
     sync: bool = o.bool("siltstone.sync", true)?;
 
+    // snapshots, tags, partitions: how long they are kept
+    /// `snapshot.num-retained.min`
+    snapshot_num_retained_min: u32 = o.at_least("snapshot.num-retained.min", 10, 1)?;
+    /// `snapshot.num-retained.max`
+    snapshot_num_retained_max: u32 = o.at_least("snapshot.num-retained.max", i32::MAX.unsigned_abs(), 1)?;
+    /// `snapshot.time-retained`
+    snapshot_time_retained: Duration = o.duration("snapshot.time-retained", Duration::from_secs(3600))?;
+    /// `snapshot.expire.limit`
+    snapshot_expire_limit: u32 = o.at_least("snapshot.expire.limit", 50, 1)?;
+    /// `snapshot.clean-empty-directories`
+    snapshot_clean_empty_directories: bool = o.bool("snapshot.clean-empty-directories", false)?;
+    /// `changelog.num-retained.min`, default that of snapshots
+    changelog_num_retained_min: Option<u32> = o.maybe("changelog.num-retained.min", |t| integer(t, 1))?;
+    /// `changelog.num-retained.max`, default that of snapshots
+    changelog_num_retained_max: Option<u32> = o.maybe("changelog.num-retained.max", |t| integer(t, 1))?;
+    /// `changelog.time-retained`, default that of snapshots
+    changelog_time_retained: Option<Duration> = o.maybe("changelog.time-retained", parse_duration)?;
+    /// `consumer.expiration-time`
+    consumer_expiration_time: Option<Duration> = o.maybe("consumer.expiration-time", parse_duration)?;
+    /// `consumer.changelog-only`: consumers keep changelogs, not snapshots
+    consumer_changelog_only: bool = o.bool("consumer.changelog-only", false)?;
+    /// `partition.expiration-time`
+    partition_expiration_time: Option<Duration> = o.maybe("partition.expiration-time", parse_duration)?;
+    /// `partition.expiration-check-interval`
+    partition_expiration_check_interval: Duration =
+        o.duration("partition.expiration-check-interval", Duration::from_secs(3600))?;
+    /// `partition.expiration-strategy`
+    partition_expiration_strategy: PartitionExpireStrategy =
+        o.parsed("partition.expiration-strategy", PartitionExpireStrategy::ValuesTime, PartitionExpireStrategy::parse)?;
+    /// `partition.expiration-max-num`
+    partition_expiration_max_num: usize = o.at_least("partition.expiration-max-num", 100, 1)?;
+    /// `partition.timestamp-formatter`
+    partition_timestamp_formatter: Option<String> = o.optional("partition.timestamp-formatter");
+    /// `partition.timestamp-pattern`
+    partition_timestamp_pattern: Option<String> = o.optional("partition.timestamp-pattern");
+    /// `tag.automatic-creation`
+    tag_automatic_creation: TagCreation = o.parsed("tag.automatic-creation", TagCreation::None, TagCreation::parse)?;
+    /// `tag.creation-period`
+    tag_creation_period: TagPeriod = o.parsed("tag.creation-period", TagPeriod::Daily, TagPeriod::parse)?;
+    /// `tag.creation-period-duration`
+    tag_creation_period_duration: Option<Duration> = o.maybe("tag.creation-period-duration", parse_duration)?;
+    /// `tag.creation-delay`
+    tag_creation_delay: Duration = o.duration("tag.creation-delay", Duration::ZERO)?;
+    /// `tag.create-time` (`hh:mm`), an older proposal's words for a daily tag with a delay after midnight
+    tag_create_time: Option<Duration> = o.maybe("tag.create-time", parse_time_of_day)?;
+    /// `tag.create-interval` (whole days), that proposal's words for the period
+    tag_create_interval: Option<Duration> = o.maybe("tag.create-interval", parse_days)?;
+    /// `tag.period-formatter`
+    tag_period_formatter: TagFormatter =
+        o.parsed("tag.period-formatter", TagFormatter::WithDashes, TagFormatter::parse)?;
+    /// `tag.automatic-completion`
+    tag_automatic_completion: bool = o.bool("tag.automatic-completion", false)?;
+    /// `tag.num-retained-max`
+    tag_num_retained_max: Option<usize> = o.maybe("tag.num-retained-max", |t| integer(t, 1))?;
+    /// `tag.default-time-retained`
+    tag_default_time_retained: Option<Duration> = o.maybe("tag.default-time-retained", parse_duration)?;
+    /// `tag.time-expire-enabled`
+    tag_time_expire_enabled: bool = o.bool("tag.time-expire-enabled", true)?;
+    /// `tag.batch.customized-name`
+    tag_batch_customized_name: Option<String> = o.optional("tag.batch.customized-name");
+    /// `tag.create-success-file`
+    tag_create_success_file: bool = o.bool("tag.create-success-file", false)?;
+    /// `sink.process-time-zone`: of automatic tags by process time
+    sink_process_time_zone: Option<String> = o.optional("sink.process-time-zone");
+    /// `sink.watermark-time-zone`: of automatic tags by watermark
+    sink_watermark_time_zone: String = o.text("sink.watermark-time-zone", "UTC");
+
     // reading
+    /// `scan.fallback-branch`
+    scan_fallback_branch: Option<String> = o.optional("scan.fallback-branch");
     /// `source.split.target-size`
     source_split_target_size: u64 = o.size("source.split.target-size", 128 * MB)?;
     /// `source.split.open-file-cost`

@@ -120,6 +120,54 @@ option_enum! {
     }
 }
 
+option_enum! {
+    /// `partition.expiration-strategy`
+    PartitionExpireStrategy {
+        /// By the time that the partition's values say.
+        ValuesTime = "values-time",
+        /// By the newest file of the partition.
+        UpdateTime = "update-time",
+    }
+}
+
+option_enum! {
+    /// `tag.automatic-creation`
+    TagCreation {
+        /// Only when asked.
+        None = "none",
+        /// By the time of commits.
+        ProcessTime = "process-time",
+        /// By the watermark of snapshots.
+        Watermark = "watermark",
+        /// After each batch commit.
+        Batch = "batch",
+    }
+}
+
+option_enum! {
+    /// `tag.creation-period`
+    TagPeriod {
+        /// Each day.
+        Daily = "daily",
+        /// Each hour.
+        Hourly = "hourly",
+        /// Each even hour.
+        TwoHours = "two-hours",
+    }
+}
+
+option_enum! {
+    /// `tag.period-formatter`
+    TagFormatter {
+        /// `2024-05-01`, `2024-05-01 12`
+        WithDashes = "with-dashes",
+        /// `20240501`, `20240501 12`
+        WithoutDashes = "without-dashes",
+        /// `20240501`, `2024050112`
+        WithoutDashesAndSpaces = "without-dashes-and-spaces",
+    }
+}
+
 fn not_one_of(text: &str, allowed: &[&str]) -> Error {
     Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a value of this option"))
         .hint(format!("use one of: {}", allowed.join(", ")))
@@ -177,6 +225,22 @@ fn times(number: u64, nanos_per_unit: u64) -> Duration {
     let seconds = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
     let rest = u32::try_from(nanos % 1_000_000_000).unwrap_or(0);
     Duration::new(seconds, rest)
+}
+
+/// `hh:mm` as the time since midnight.
+pub(super) fn parse_time_of_day(text: &str) -> Result<Duration> {
+    let wrong = || invalid(text, "a time of day such as '02:30'");
+    let (hours, minutes) = text.trim().split_once(':').ok_or_else(wrong)?;
+    let number = |part: &str, below: u64| part.parse::<u64>().ok().filter(|n| *n < below && part.len() <= 2);
+    let (hours, minutes) = (number(hours, 24).ok_or_else(wrong)?, number(minutes, 60).ok_or_else(wrong)?);
+    Ok(Duration::from_secs(hours * 3600 + minutes * 60))
+}
+
+/// A duration of one or more whole days.
+pub(super) fn parse_days(text: &str) -> Result<Duration> {
+    let duration = parse_duration(text)?;
+    let whole = duration.subsec_nanos() == 0 && duration.as_secs() % 86_400 == 0;
+    if whole && !duration.is_zero() { Ok(duration) } else { Err(invalid(text, "a whole number of days such as '7 d'")) }
 }
 
 /// `P[nD][T[nH][nM][n[.n]S]]`

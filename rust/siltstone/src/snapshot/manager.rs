@@ -84,6 +84,29 @@ impl SnapshotManager {
         }
     }
 
+    /// When a snapshot was committed; `None` when it does not exist.
+    pub fn time_of(&self, id: i64) -> Result<Option<i64>> {
+        match self.read(id) {
+            Ok(snapshot) => Ok(Some(snapshot.time_millis)),
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The snapshots of these ids that exist, ascending.
+    pub fn existing(&self, ids: impl IntoIterator<Item = i64>) -> Result<Vec<Snapshot>> {
+        let mut found = Vec::new();
+        for id in ids {
+            match self.read(id) {
+                Ok(snapshot) => found.push(snapshot),
+                Err(e) if e.kind() == ErrorKind::FileNotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+        found.sort_by_key(|snapshot| snapshot.id);
+        Ok(found)
+    }
+
     /// The newest snapshot; `None` for an empty table.
     pub fn latest(&self) -> Result<Option<Snapshot>> {
         let mut last = None;

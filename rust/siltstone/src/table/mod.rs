@@ -10,6 +10,7 @@ mod open;
 mod route;
 mod scan;
 mod system;
+mod upkeep;
 mod versions;
 mod write;
 
@@ -20,4 +21,5 @@ pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
 pub use scan::{ReadableSplit, ScanArgs, explain, result_schema};
 pub use system::InspectArgs;
+pub use upkeep::{ExpireArgs, PartitionExpireArgs, TagArgs, VersionArgs};
 pub use write::{CommitReport, TableWriter};

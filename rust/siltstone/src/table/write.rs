@@ -42,8 +42,12 @@ pub struct CommitReport {
 impl CommitReport {
     /// The report of messages and what became of them.
     pub fn new(ctx: &TableContext, messages: &[CommitMessage], outcome: CommitOutcome) -> Self {
-        let mut report =
-            Self { snapshots: outcome.snapshots, already_committed: outcome.already_committed, ..Self::default() };
+        let mut report = Self {
+            snapshots: outcome.snapshots,
+            already_committed: outcome.already_committed,
+            notes: outcome.notes,
+            ..Self::default()
+        };
         if report.already_committed {
             report.notes.push("the identifier was committed before by this user: nothing was done".to_owned());
             return report;

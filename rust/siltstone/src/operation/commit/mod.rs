@@ -28,7 +28,7 @@ mod write;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -46,7 +46,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, ManifestEntry},
-    operation::CommitMessage,
+    operation::{CommitMessage, expire::after_commit},
     path::branch_root,
     snapshot::{CommitKind, Snapshot, SnapshotManager},
 };
@@ -107,8 +107,19 @@ impl TableCommit {
         &self.user
     }
 
-    /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome.
+    /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome; then does what the table's
+    /// options ask for after a commit (automatic tags, expiry), whose failures are notes of the outcome.
     pub fn commit(&self, committable: Committable) -> Result<CommitOutcome> {
+        self.commit_only(committable).map(|outcome| self.maintained(outcome))
+    }
+
+    fn maintained(&self, mut outcome: CommitOutcome) -> CommitOutcome {
+        let committed = !outcome.snapshots.is_empty();
+        outcome.notes.extend(after_commit(&self.ctx, committed, self.clock.now_millis()));
+        outcome
+    }
+
+    fn commit_only(&self, committable: Committable) -> Result<CommitOutcome> {
         let looked_up_to = match self.look_up(&committable)? {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
@@ -130,8 +141,12 @@ impl TableCommit {
         Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None))
     }
 
-    /// Replaces partitions by new files.
+    /// Replaces partitions by new files; then as [`TableCommit::commit`].
     pub fn overwrite(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
+        self.overwrite_only(target, committable).map(|outcome| self.maintained(outcome))
+    }
+
+    fn overwrite_only(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
         let looked_up_to = match self.look_up(&committable)? {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
@@ -160,6 +175,14 @@ impl TableCommit {
     /// Deletes all rows, or those of the partitions that match any of the specifications.
     pub fn truncate(&self, partitions: Option<&[PartitionSpec]>) -> Result<CommitOutcome> {
         let partitions = self.partitions(partitions)?;
+        let new = Changes::default();
+        let source = Source::Overwrite { partitions: &partitions, new: &new };
+        Ok(outcome_of(self.publish(&request(&Committable::default(), CommitKind::Overwrite, source))?))
+    }
+
+    /// Deletes all rows of these partitions (serialized rows).
+    pub fn drop_partitions(&self, partitions: HashSet<Vec<u8>>) -> Result<CommitOutcome> {
+        let partitions = Partitions::These(partitions);
         let new = Changes::default();
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         Ok(outcome_of(self.publish(&request(&Committable::default(), CommitKind::Overwrite, source))?))

@@ -60,4 +60,6 @@ pub struct CommitOutcome {
     pub compaction: CompactionOutcome,
     /// How often a snapshot was tried.
     pub attempts: u32,
+    /// What followed the commit and failed: automatic tags, expiry. The commit stands.
+    pub notes: Vec<String>,
 }

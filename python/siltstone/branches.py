@@ -1,0 +1,99 @@
+"""Branches: versions of their own that share files with the main branch."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from siltstone import _core
+from siltstone.report import UpkeepReport
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch.
+
+    Attributes:
+        name: Its name.
+        time: When its directory was last changed, with zone UTC.
+    """
+
+    name: str
+    time: dt.datetime
+
+
+class Branches:
+    """The branches of a table: ``t.branches``. Open one with ``open_table(path, branch=name)`` or ``db.t$branch_name``.
+
+    Example:
+        >>> t = example_table()
+        >>> _ = t.tags.create("v1")
+        >>> t.branches.create("fix", tag="v1")
+        >>> fix = open_table(t.location, branch="fix")
+        >>> fix.upsert([{"id": 1, "item": "pencil", "amount": 1}]).snapshot.id
+        3
+        >>> t.branches.fast_forward("fix").details["current_snapshot"]
+        3
+    """
+
+    def __init__(self, table: _core.Table) -> None:
+        """Use ``t.branches``."""
+        self._table = table
+
+    def list(self) -> list[Branch]:
+        """All branches beside main, by name."""
+        found = self._table.upkeep.branches()
+        return [Branch(name, dt.datetime.fromtimestamp(at / 1000, dt.UTC)) for name, at in found]
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a branch of this name; ``main`` always is."""
+        return name == "main" or any(branch.name == name for branch in self.list())
+
+    def create(self, name: str, *, tag: str | None = None, version: int | str | None = None) -> None:
+        """Make a branch.
+
+        Args:
+            name: Any text that can be a file name, not ``main`` and not digits alone.
+            tag: The tag of main that it starts from; the tag cannot be deleted while the branch is there.
+            version: The snapshot of main that it starts from, or ``"latest"``; a tag ``fork-<name>`` keeps its files.
+                Without tag and version the branch is empty.
+
+        Raises:
+            BranchExists: The name is taken.
+            InvalidArgument: The name cannot be used.
+            TagNotFound: There is no such tag.
+            SnapshotNotFound: There is no such snapshot.
+        """
+        self._table.upkeep.create_branch(name, tag, None if version is None else str(version))
+
+    def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
+        """Delete a branch; its data files stay until orphan files are removed.
+
+        Raises:
+            BranchNotFound: There is no such branch; the hint names the nearest.
+            VersionInUse: This table is opened on it, or reads fall back to it.
+        """
+        return UpkeepReport.from_core(self._table.upkeep.delete_branch(name, dry_run))
+
+    def rename(self, source: str, target: str) -> None:
+        """Give a branch another name.
+
+        Raises:
+            BranchNotFound: There is no such branch.
+            BranchExists: The new name is taken.
+        """
+        self._table.upkeep.rename_branch(source, target)
+
+    def fast_forward(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
+        """Make main what the branch is: main's snapshots and tags since the branch's first one give way.
+
+        Args:
+            name: The branch.
+            dry_run: Only say what would go.
+
+        Raises:
+            BranchNotFound: There is no such branch.
+            SnapshotNotFound: The branch has no snapshot.
+            VersionInUse: Another branch was made from a version of main that would go.
+        """
+        return UpkeepReport.from_core(self._table.upkeep.fast_forward(name, dry_run))

@@ -1,0 +1,169 @@
+//! Tags, branches, rollback, expiry, cleaning: reports are pairs of JSON texts, sums and files.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use siltstone::{
+    operation::cleanup::Report,
+    table::{ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
+};
+
+use crate::error::Result;
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Upkeep>()
+}
+
+/// The care of one table.
+#[pyclass(frozen, module = "siltstone._core")]
+pub(crate) struct Upkeep(Arc<Table>);
+
+impl Upkeep {
+    pub(crate) fn new(table: Arc<Table>) -> Self {
+        Self(table)
+    }
+}
+
+type Reported = (String, String);
+
+fn reported(report: &Report) -> Reported {
+    (report.to_json().to_string(), report.files_json().to_string())
+}
+
+#[pymethods]
+impl Upkeep {
+    fn tags(&self, py: Python<'_>) -> Result<Vec<String>> {
+        let table = &self.0;
+        py.detach(|| Ok(table.tags_json()?.iter().map(ToString::to_string).collect()))
+    }
+
+    fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
+        let table = &self.0;
+        py.detach(|| Ok(table.tag_json(name)?.to_string()))
+    }
+
+    fn tag_exists(&self, py: Python<'_>, name: &str) -> Result<bool> {
+        let table = &self.0;
+        py.detach(|| Ok(table.tag_exists(name)?))
+    }
+
+    fn tag_neighbour(&self, py: Python<'_>, name: &str, next: bool) -> Result<Option<String>> {
+        let table = &self.0;
+        py.detach(|| Ok(table.tag_neighbour(name, next)?))
+    }
+
+    #[pyo3(signature = (name, *, replace, version, tag, as_of, retain, if_not_exists, allow_numeric))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn create_tag(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        replace: bool,
+        version: Option<String>,
+        tag: Option<String>,
+        as_of: Option<i64>,
+        retain: Option<String>,
+        if_not_exists: bool,
+        allow_numeric: bool,
+    ) -> Result<String> {
+        let table = &self.0;
+        let args = TagArgs { source: VersionArgs { version, tag, as_of }, retain, if_not_exists, allow_numeric };
+        py.detach(|| {
+            let made = if replace { table.replace_tag(name, &args)? } else { table.create_tag(name, &args)? };
+            Ok(made.to_string())
+        })
+    }
+
+    fn rename_tag(&self, py: Python<'_>, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
+        let table = &self.0;
+        py.detach(|| Ok(table.rename_tag(from, to, allow_numeric)?))
+    }
+
+    fn delete_tag(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.delete_tag(name, dry_run)?)))
+    }
+
+    fn expire_tags(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.expire_tags(older_than, dry_run)?)))
+    }
+
+    fn create_automatic_tags(&self, py: Python<'_>) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.create_automatic_tags()?)))
+    }
+
+    fn rollback(
+        &self,
+        py: Python<'_>,
+        version: Option<String>,
+        tag: Option<String>,
+        as_of: Option<i64>,
+        dry_run: bool,
+    ) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.rollback(&VersionArgs { version, tag, as_of }, dry_run)?)))
+    }
+
+    fn branches(&self, py: Python<'_>) -> Result<Vec<(String, i64)>> {
+        let table = &self.0;
+        py.detach(|| Ok(table.branches()?))
+    }
+
+    fn create_branch(&self, py: Python<'_>, name: &str, tag: Option<String>, version: Option<&str>) -> Result<()> {
+        let table = &self.0;
+        py.detach(|| Ok(table.create_branch(name, tag, version)?))
+    }
+
+    fn delete_branch(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.delete_branch(name, dry_run)?)))
+    }
+
+    fn rename_branch(&self, py: Python<'_>, from: &str, to: &str) -> Result<()> {
+        let table = &self.0;
+        py.detach(|| Ok(table.rename_branch(from, to)?))
+    }
+
+    fn fast_forward(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.fast_forward(name, dry_run)?)))
+    }
+
+    fn expire_snapshots(
+        &self,
+        py: Python<'_>,
+        retain_max: Option<i64>,
+        retain_min: Option<i64>,
+        older_than: Option<i64>,
+        max_deletes: Option<i64>,
+        dry_run: bool,
+    ) -> Result<Reported> {
+        let table = &self.0;
+        let args = ExpireArgs { retain_max, retain_min, older_than, max_deletes };
+        py.detach(|| Ok(reported(&table.expire_snapshots(&args, dry_run)?)))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn expire_partitions(
+        &self,
+        py: Python<'_>,
+        expiration_time: Option<String>,
+        timestamp_formatter: Option<String>,
+        timestamp_pattern: Option<String>,
+        strategy: Option<String>,
+        max_expires: Option<usize>,
+        dry_run: bool,
+    ) -> Result<Reported> {
+        let table = &self.0;
+        let args =
+            PartitionExpireArgs { expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_expires };
+        py.detach(|| Ok(reported(&table.expire_partitions(&args, dry_run)?)))
+    }
+
+    fn expire_consumers(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.expire_consumers(older_than, dry_run)?)))
+    }
+}

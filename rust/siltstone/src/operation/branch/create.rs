@@ -1,0 +1,196 @@
+//! Making, renaming and deleting branches.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::{
+    env::new_uuid,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::{
+        cleanup::{FileKind, Plan, PlannedFile, Report, Step},
+        scan::VersionSelector,
+        tag::{CreateTag, create_tag, delete_tag},
+    },
+    schema::SchemaManager,
+    snapshot::{BranchManager, SnapshotManager, Tag, TagManager, check_name, is_main},
+};
+
+/// What a new branch starts with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BranchSource {
+    /// The table's definition and no rows.
+    #[default]
+    Empty,
+    /// A tag of the main branch.
+    Tag(String),
+    /// A snapshot of the main branch; `None` = the latest.
+    Snapshot(Option<i64>),
+}
+
+/// The tag that keeps the files of a branch made from a snapshot.
+fn fork_tag(branch: &str) -> String {
+    format!("fork-{branch}")
+}
+
+fn main_context(ctx: &TableContext) -> TableContext {
+    TableContext { branch: "main".to_owned(), ..ctx.clone() }
+}
+
+fn check_branch_name(name: &str) -> Result<()> {
+    check_name("branch", name)?;
+    let reason = if is_main(name) {
+        "every table has the branch main"
+    } else if name.bytes().all(|b| b.is_ascii_digit()) {
+        "a name of digits is not allowed"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::InvalidArgument, format!("'{name}' cannot be the name of a new branch: {reason}"))
+        .with("branch", name))
+}
+
+/// Makes a branch of the table.
+///
+/// # Errors
+/// `InvalidArgument` for a name that cannot be one; `BranchExists`; `TagNotFound`, `SnapshotNotFound` or
+/// `SnapshotExpired` for the source.
+pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> Result<()> {
+    check_branch_name(name)?;
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    if branches.exists(name)? {
+        return Err(exists_already(ctx, name));
+    }
+    let main = main_context(ctx);
+    // whole or not at all: readers do not look at names that start with a dot
+    let hidden = format!("{}/.{name}.{}", branches.directory(), new_uuid());
+    match source {
+        BranchSource::Empty => copy_schemas(&main, &hidden, None)?,
+        BranchSource::Tag(tag) => from_tag(&main, &hidden, tag)?,
+        BranchSource::Snapshot(id) => {
+            let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
+            let fork = fork_tag(name);
+            create_tag(&main, &fork, &CreateTag { version, ..CreateTag::default() })?;
+            from_tag(&main, &hidden, &fork)?;
+        }
+    }
+    match ctx.fs.rename_dir(&hidden, &branches.root(name)) {
+        Err(e) if e.kind() == ErrorKind::FileExists => {
+            ctx.fs.delete_dir(&hidden)?;
+            return Err(exists_already(ctx, name));
+        }
+        other => other?,
+    }
+    ctx.fs.sync_dir(&branches.directory())?;
+    // whoever deletes a tag removes it first and looks at the branches then: one of the two sees the other
+    if let BranchSource::Tag(tag) = source
+        && !TagManager::new(ctx.fs.clone(), &ctx.location).exists(tag)?
+    {
+        ctx.fs.delete_dir(&branches.root(name))?;
+        return Err(Error::new(ErrorKind::TagNotFound, format!("tag '{tag}' was deleted while the branch was made"))
+            .with("table", &ctx.name)
+            .with("tag", tag));
+    }
+    Ok(())
+}
+
+fn exists_already(ctx: &TableContext, name: &str) -> Error {
+    Error::new(ErrorKind::BranchExists, format!("branch '{name}' exists already"))
+        .with("table", &ctx.name)
+        .with("branch", name)
+        .hint("delete it, or choose another name")
+}
+
+fn from_tag(main: &TableContext, root: &str, name: &str) -> Result<()> {
+    let tag = TagManager::new(main.fs.clone(), &main.location).tag(name).map_err(|e| e.with("table", &main.name))?;
+    let snapshot = tag.snapshot.clone();
+    TagManager::new(main.fs.clone(), root).create(name, &Tag { ..tag }, main.options.sync)?;
+    let snapshots = SnapshotManager::new(main.fs.clone(), root);
+    main.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), main.options.sync)?;
+    copy_schemas(main, root, Some(snapshot.schema_id))
+}
+
+/// Copies schema files, up to one or all.
+fn copy_schemas(main: &TableContext, root: &str, up_to: Option<i64>) -> Result<()> {
+    let schemas = SchemaManager::new(main.fs.clone(), &main.location);
+    let theirs = SchemaManager::new(main.fs.clone(), root);
+    let ids = schemas.ids()?;
+    let wanted: Vec<i64> = ids.into_iter().filter(|id| up_to.is_none_or(|last| *id <= last)).collect();
+    for id in wanted {
+        let content = main.fs.read(&schemas.path(id))?;
+        main.fs.publish(&theirs.path(id), &content, main.options.sync)?;
+    }
+    Ok(())
+}
+
+/// Deletes a branch: its own metadata. Its data files stay until orphan files are removed.
+///
+/// # Errors
+/// `BranchNotFound` with the nearest name; `VersionInUse` for the branch that the table handle works on and for one that
+/// reads fall back to (`scan.fallback-branch`); `InvalidArgument` for main.
+pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
+    if is_main(name) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
+    }
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    branches.check_exists(name).map_err(|e| e.with("table", &ctx.name))?;
+    let latest = SchemaManager::new(ctx.fs.clone(), &ctx.location).latest()?;
+    let falls_back = latest.is_some_and(|s| s.options.get("scan.fallback-branch").is_some_and(|b| b == name));
+    let reason = match (falls_back, ctx.branch == name) {
+        (true, _) => "reads of the table fall back to it (`scan.fallback-branch`)",
+        (_, true) => "this table is opened on it",
+        _ => "",
+    };
+    if !reason.is_empty() {
+        return Err(Error::new(ErrorKind::VersionInUse, format!("branch '{name}' is in use: {reason}"))
+            .with("table", &ctx.name)
+            .with("branch", name));
+    }
+    let mut plan = Plan::default();
+    plan.steps.push(Step::DeleteTrees(vec![PlannedFile {
+        path: branches.root(name),
+        kind: FileKind::Branch,
+        bytes: 0,
+        reason: Arc::from("the branch is deleted"),
+    }]));
+    plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
+    let mut report = Report::of(&ctx.fs, plan, dry_run)?.with("branches", json!([name]));
+    let main = main_context(ctx);
+    let fork = fork_tag(name);
+    if TagManager::new(ctx.fs.clone(), &ctx.location).exists(&fork)? && !dry_run {
+        report.extend(delete_tag(&main, &fork, false)?);
+    }
+    Ok(report)
+}
+
+/// Gives a branch another name.
+///
+/// # Errors
+/// `BranchNotFound`, `BranchExists`, `InvalidArgument`, `VersionInUse` as for deleting.
+pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
+    check_branch_name(to)?;
+    delete_branch(ctx, from, true)?;
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    if branches.exists(to)? {
+        return Err(exists_already(ctx, to));
+    }
+    let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
+    let (old, new) = (fork_tag(from), fork_tag(to));
+    let fork = tags.exists(&old)? && !tags.exists(&new)?;
+    if fork {
+        // in both branches, before the old name goes
+        let tag = tags.tag(&old)?;
+        tags.create(&new, &tag, ctx.options.sync)?;
+        let copies = TagManager::new(ctx.fs.clone(), &branches.root(from));
+        if !copies.exists(&new)? {
+            copies.create(&new, &tag, ctx.options.sync)?;
+        }
+    }
+    ctx.fs.rename_dir(&branches.root(from), &branches.root(to))?;
+    if fork {
+        TagManager::new(ctx.fs.clone(), &branches.root(to)).delete_file(&old)?;
+        tags.delete_file(&old)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Fast-forward: main becomes what a branch is.
+//!
+//! From the branch's earliest snapshot on, main's snapshots, tags and schemas give way to the branch's. What both have
+//! in common stays untouched. The branch keeps everything, so a fast-forward that was cut short is finished by the same
+//! call.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::{
+        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step},
+        rollback::check_branch_points,
+    },
+    schema::SchemaManager,
+    snapshot::{BranchManager, Snapshot, SnapshotManager, TagManager, is_main},
+};
+
+/// Makes main what the branch is.
+///
+/// # Errors
+/// `BranchNotFound`; `SnapshotNotFound` when the branch is empty; `VersionInUse` when another branch was made from a
+/// version of main that would go; `InvalidArgument` for main.
+pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
+    if is_main(name) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "main cannot be fast-forwarded to itself"));
+    }
+    let main = TableContext { branch: "main".to_owned(), ..ctx.clone() };
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    branches.check_exists(name).map_err(|e| e.with("table", &ctx.name))?;
+    let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
+    let ours = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
+    let Some(first) = theirs.ids()?.first().copied() else {
+        return Err(Error::new(
+            ErrorKind::SnapshotNotFound,
+            format!("branch '{name}' has no snapshot to go forward to"),
+        )
+        .with("table", &ctx.name)
+        .with("branch", name));
+    };
+    let before = ours.latest_id()?;
+    let theirs = theirs.existing(theirs.ids()?)?;
+    let ours = Ours { snapshots: ours.existing(ours.ids()?.into_iter().filter(|id| *id >= first))?, manager: ours };
+    let plan = plan(&main, &branches.root(name), &ours, &theirs)?;
+    Ok(Report::of(&ctx.fs, plan, dry_run)?
+        .with("previous_snapshot", before.map_or(Value::Null, Value::from))
+        .with("current_snapshot", theirs.last().map_or(Value::Null, |last| json!(last.id))))
+}
+
+/// Main's snapshots from the branch's first one on.
+struct Ours {
+    snapshots: Vec<Snapshot>,
+    manager: SnapshotManager,
+}
+
+fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let by_id: BTreeMap<i64, &Snapshot> = theirs.iter().map(|s| (s.id, s)).collect();
+    let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other == s);
+    let shared = ours.snapshots.iter().take_while(|s| common(s)).count();
+    let gone: Vec<&Snapshot> = ours.snapshots.iter().skip(shared).collect();
+    let last_common = ours.snapshots.iter().take(shared).last();
+    let stands = last_common.map_or_else(|| theirs.first().map_or(0, |s| s.id - 1), |s| s.id);
+    let manager = &ours.manager;
+    let reason: Arc<str> = Arc::from("main gives way to the branch");
+    let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
+
+    let (tags, copies) = (TagManager::new(main.fs.clone(), &main.location), TagManager::new(main.fs.clone(), root));
+    let first = theirs.first().map_or(i64::MAX, |s| s.id);
+    let mut tags_gone = Vec::new();
+    for (name, tag) in tags.tags()?.into_iter().filter(|(_, tag)| tag.snapshot.id >= first) {
+        if !(copies.exists(&name)? && copies.tag(&name)? == tag) {
+            tags_gone.push((name, tag.snapshot));
+        }
+    }
+    if let Some(target) = theirs.first() {
+        let target = Snapshot { id: stands, ..target.clone() };
+        let others = TableContext { branch: branch_of(root), ..main.clone() };
+        check_branch_points(&others, manager, &target, &tags_gone)?;
+    }
+    let schemas = schema_changes(main, root, theirs)?;
+    plan.delete_in_order(gone.iter().rev().map(|s| file(manager.path(s.id), FileKind::Snapshot)).collect());
+    plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
+    plan.delete_in_order(schemas.gone.into_iter().map(|path| file(path, FileKind::Schema)).collect());
+    plan.steps.extend(schemas.written);
+    for (name, tag) in copies.tags()? {
+        if !tags.exists(&name)? || tags_gone.iter().any(|(other, _)| *other == name) {
+            plan.steps.push(Step::Change(Change::Publish { path: tags.path(&name), content: tag.to_json()? }));
+        }
+    }
+    for snapshot in theirs.iter().filter(|s| s.id > stands) {
+        let (path, content) = (manager.path(snapshot.id), snapshot.to_json()?);
+        plan.steps.push(Step::Change(Change::Publish { path, content }));
+    }
+    if let Some(last) = theirs.last() {
+        plan.overwrite(manager.hint_path("LATEST"), last.id.to_string());
+    }
+    if !gone.is_empty() {
+        plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
+    }
+    Ok(plan)
+}
+
+fn branch_of(root: &str) -> String {
+    root.rsplit('/').next().and_then(|name| name.strip_prefix("branch-")).unwrap_or("main").to_owned()
+}
+
+/// Schema files of main that go, and those that are written.
+#[derive(Default)]
+struct SchemaChanges {
+    gone: Vec<String>,
+    written: Vec<Step>,
+}
+
+fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot]) -> Result<SchemaChanges> {
+    let (ours, branch) =
+        (SchemaManager::new(main.fs.clone(), &main.location), SchemaManager::new(main.fs.clone(), root));
+    let from = theirs.first().map_or(i64::MAX, |s| s.schema_id);
+    let mut changes = SchemaChanges::default();
+    let ids = branch.ids()?;
+    for id in ours.ids()?.into_iter().filter(|id| *id >= from && !ids.contains(id)) {
+        changes.gone.push(ours.path(id));
+    }
+    changes.gone.reverse();
+    for id in ids {
+        let content = main.fs.read(&branch.path(id))?;
+        let same = match main.fs.read(&ours.path(id)) {
+            Ok(known) => known == content,
+            Err(e) if e.kind() == ErrorKind::FileNotFound => false,
+            Err(e) => return Err(e),
+        };
+        if !same {
+            let content = String::from_utf8_lossy(&content).into_owned();
+            changes.written.push(Step::Change(Change::Overwrite { path: ours.path(id), content }));
+        }
+    }
+    Ok(changes)
+}

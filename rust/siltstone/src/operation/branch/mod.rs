@@ -1,0 +1,13 @@
+//! Branches: versions of their own that share data, manifests and index files with the main branch.
+//!
+//! A branch is made from a tag, which stays in the main branch and keeps the shared files there; a branch made from a
+//! snapshot gets such a tag, `fork-<branch>`. A branch is made under a hidden name and then renamed: it is there whole or
+//! not at all.
+//!
+//! Source: semantics g.7; `FileSystemBranchManager`.
+
+mod create;
+mod forward;
+
+pub use create::{BranchSource, create_branch, delete_branch, rename_branch};
+pub use forward::fast_forward;

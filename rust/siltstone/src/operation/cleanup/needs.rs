@@ -1,0 +1,150 @@
+//! The files that one snapshot names, as paths.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use super::{FileKind, PlannedFile};
+use crate::{
+    error::{ErrorKind, Result},
+    io::TableContext,
+    manifest::{ManifestEntry, ManifestStore},
+    snapshot::Snapshot,
+};
+
+/// A file of metadata that a snapshot names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetaFile {
+    /// Unique in the table.
+    pub name: String,
+    /// Full path.
+    pub path: String,
+    /// Size, when the metadata says it.
+    pub bytes: u64,
+    /// What it is.
+    pub kind: FileKind,
+}
+
+/// Which parts of a snapshot's metadata are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent parts")]
+pub struct MetaParts {
+    /// Base and delta manifest lists with their manifests.
+    pub data: bool,
+    /// The changelog manifest list with its manifests.
+    pub changelog: bool,
+    /// The index manifest with its index files, and statistics.
+    pub index: bool,
+    /// Files that cannot be found are skipped: an earlier run deleted them.
+    pub tolerant: bool,
+}
+
+impl MetaParts {
+    /// Everything, and everything must be there.
+    pub const ALL: Self = Self { data: true, changelog: true, index: true, tolerant: false };
+}
+
+/// The files of metadata that a snapshot names.
+///
+/// # Errors
+/// Lists and index manifests that cannot be read; those that are gone only when `parts.tolerant` is false.
+pub fn metadata_files(
+    ctx: &TableContext,
+    store: &ManifestStore,
+    snapshot: &Snapshot,
+    parts: MetaParts,
+) -> Result<Vec<MetaFile>> {
+    let mut found = Vec::new();
+    let manifest = |name: &str, bytes: Option<i64>| MetaFile {
+        name: name.to_owned(),
+        path: ctx.paths.manifest(name),
+        bytes: size(bytes.unwrap_or(0)),
+        kind: FileKind::Manifest,
+    };
+    let mut lists = Vec::new();
+    if parts.data {
+        lists.push((&snapshot.base_manifest_list, snapshot.base_manifest_list_size));
+        lists.push((&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size));
+    }
+    if let (true, Some(list)) = (parts.changelog, &snapshot.changelog_manifest_list) {
+        lists.push((list, snapshot.changelog_manifest_list_size));
+    }
+    for (list, bytes) in lists {
+        for meta in absent_is_empty(store.read_list(list), parts.tolerant)? {
+            found.push(manifest(&meta.file_name, Some(meta.file_size)));
+        }
+        found.push(manifest(list, bytes));
+    }
+    if let (true, Some(index)) = (parts.index, &snapshot.index_manifest) {
+        for entry in absent_is_empty(store.read_index(index), parts.tolerant)? {
+            let path = ctx.paths.index_file_of(&entry)?;
+            found.push(MetaFile { name: entry.file_name, path, bytes: size(entry.file_size), kind: FileKind::Index });
+        }
+        found.push(manifest(index, None));
+    }
+    if let (true, Some(name)) = (parts.index, &snapshot.statistics) {
+        let path = ctx.paths.statistics(name);
+        found.push(MetaFile { name: name.clone(), path, bytes: 0, kind: FileKind::Statistics });
+    }
+    Ok(found)
+}
+
+/// Names of the files of metadata that a snapshot needs.
+pub fn metadata_names(
+    ctx: &TableContext,
+    store: &ManifestStore,
+    snapshot: &Snapshot,
+    parts: MetaParts,
+) -> Result<HashSet<String>> {
+    Ok(metadata_files(ctx, store, snapshot, parts)?.into_iter().map(|file| file.name).collect())
+}
+
+fn absent_is_empty<T>(read: Result<Vec<T>>, tolerant: bool) -> Result<Vec<T>> {
+    match read {
+        Err(e) if tolerant && e.kind() == ErrorKind::FileNotFound => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// A data or changelog file with its extra files, to be deleted.
+pub fn data_file(
+    ctx: &TableContext,
+    entry: &ManifestEntry,
+    kind: FileKind,
+    reason: &Arc<str>,
+) -> Result<Vec<PlannedFile>> {
+    let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
+    let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)?;
+    let file = |path, bytes| PlannedFile { path, kind, bytes, reason: Arc::clone(reason) };
+    let mut files = vec![file(path, size(entry.file.file_size))];
+    files.extend(extras.into_iter().map(|path| file(path, 0)));
+    Ok(files)
+}
+
+/// Directories that may be empty once these entries' files are gone: buckets, then partitions, the deepest first.
+pub fn bucket_dirs<'a>(
+    ctx: &TableContext,
+    entries: impl IntoIterator<Item = &'a ManifestEntry>,
+) -> Result<Vec<String>> {
+    let buckets: BTreeSet<(&[u8], i32)> =
+        entries.into_iter().map(|entry| (entry.partition.as_slice(), entry.bucket)).collect();
+    let mut by_depth: Vec<BTreeSet<String>> = Vec::new();
+    for (partition, bucket) in buckets {
+        let mut path = ctx.paths.bucket_dir(partition, bucket)?;
+        for depth in 0..=ctx.paths.partition_names().len() {
+            if by_depth.len() <= depth {
+                by_depth.push(BTreeSet::new());
+            }
+            if let Some(level) = by_depth.get_mut(depth) {
+                level.insert(path.clone());
+            }
+            path = path.rsplit_once('/').map(|(parent, _)| parent.to_owned()).unwrap_or_default();
+        }
+    }
+    Ok(by_depth.into_iter().flatten().collect())
+}
+
+fn size(bytes: i64) -> u64 {
+    u64::try_from(bytes).unwrap_or(0)
+}

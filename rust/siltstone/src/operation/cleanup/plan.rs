@@ -1,0 +1,280 @@
+//! A plan of what is deleted and why, and carrying it out.
+//!
+//! Steps run one after another, the files of one step in parallel. Every deletion is fine when the file is gone already:
+//! a plan that was cut short can be made and carried out again, and two jobs may do the same work.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    fs::FileIoRef,
+    threads::in_pool,
+};
+
+/// What a file is to its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileKind {
+    /// Data files and their indexes.
+    Data,
+    /// Changelog files.
+    Changelog,
+    /// Manifests, manifest lists, index manifests.
+    Manifest,
+    /// Hash indexes and deletion vectors.
+    Index,
+    /// Statistics.
+    Statistics,
+    /// `snapshot-<n>`
+    Snapshot,
+    /// `changelog-<n>`
+    LongLivedChangelog,
+    /// `tag-<name>`
+    Tag,
+    /// `schema-<n>`
+    Schema,
+    /// `consumer-<id>`
+    Consumer,
+    /// A branch's directory.
+    Branch,
+    /// An empty directory.
+    Directory,
+    /// Temporary files and whatever else is in the way.
+    Other,
+}
+
+impl FileKind {
+    /// For reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Changelog => "changelog",
+            Self::Manifest => "manifest",
+            Self::Index => "index",
+            Self::Statistics => "statistics",
+            Self::Snapshot => "snapshot",
+            Self::LongLivedChangelog => "long-lived changelog",
+            Self::Tag => "tag",
+            Self::Schema => "schema",
+            Self::Consumer => "consumer",
+            Self::Branch => "branch",
+            Self::Directory => "directory",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One path to delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Full path.
+    pub path: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its size; 0 when nobody has said.
+    pub bytes: u64,
+    /// Why it may go.
+    pub reason: Arc<str>,
+}
+
+impl PlannedFile {
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        json!({ "path": self.path, "kind": self.kind.as_str(), "bytes": self.bytes, "reason": &*self.reason })
+    }
+}
+
+/// A small file that is written, or a directory that is renamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Replaces a small file (hints, long-lived changelogs).
+    Overwrite {
+        /// Where.
+        path: String,
+        /// What.
+        content: String,
+    },
+    /// Makes a file that must not exist; the same content there already is fine.
+    Publish {
+        /// Where.
+        path: String,
+        /// What.
+        content: String,
+    },
+    /// Makes names in a directory durable before going on.
+    Sync {
+        /// Which.
+        directory: String,
+    },
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Deletes files, in parallel.
+    Delete(Vec<PlannedFile>),
+    /// Deletes files one after another: what is first is gone first.
+    DeleteInOrder(Vec<PlannedFile>),
+    /// Deletes directories with all they hold.
+    DeleteTrees(Vec<PlannedFile>),
+    /// Deletes those of these directories that are empty, in this order.
+    DeleteEmpty(Vec<String>),
+    /// Writes.
+    Change(Change),
+}
+
+/// What is to be done, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// What was left alone, and why.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Adds a step that deletes files in parallel, unless there are none.
+    pub fn delete(&mut self, files: Vec<PlannedFile>) {
+        if !files.is_empty() {
+            self.steps.push(Step::Delete(files));
+        }
+    }
+
+    /// Adds a step that deletes files one by one, unless there are none.
+    pub fn delete_in_order(&mut self, files: Vec<PlannedFile>) {
+        if !files.is_empty() {
+            self.steps.push(Step::DeleteInOrder(files));
+        }
+    }
+
+    /// Adds a write.
+    pub fn overwrite(&mut self, path: String, content: impl Into<String>) {
+        self.steps.push(Step::Change(Change::Overwrite { path, content: content.into() }));
+    }
+
+    /// Everything that is deleted, in order.
+    pub fn files(&self) -> impl Iterator<Item = &PlannedFile> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Delete(files) | Step::DeleteInOrder(files) | Step::DeleteTrees(files) => files.as_slice(),
+            Step::DeleteEmpty(_) | Step::Change(_) => &[],
+        })
+    }
+
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Carries the plan out.
+    pub fn execute(&self, fs: &FileIoRef) -> Result<()> {
+        self.steps.iter().try_for_each(|step| run(fs, step))
+    }
+}
+
+fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
+    match step {
+        Step::Delete(files) => in_pool(|| files.par_iter().try_for_each(|file| fs.delete(&file.path))),
+        Step::DeleteInOrder(files) => files.iter().try_for_each(|file| fs.delete(&file.path)),
+        Step::DeleteTrees(files) => files.iter().try_for_each(|file| fs.delete_dir(&file.path)),
+        Step::DeleteEmpty(directories) => {
+            for directory in directories {
+                // a directory that cannot be deleted is no harm
+                if let Err(error) = fs.delete_empty_dir(directory) {
+                    tracing::debug!(%error, directory, "an empty directory was not deleted");
+                }
+            }
+            Ok(())
+        }
+        Step::Change(Change::Overwrite { path, content }) => {
+            if let Some((directory, _)) = path.rsplit_once('/') {
+                fs.create_dir(directory)?;
+            }
+            fs.overwrite(path, content.as_bytes())
+        }
+        Step::Change(Change::Publish { path, content }) => match fs.publish(path, content.as_bytes(), true) {
+            Err(e) if e.kind() == ErrorKind::FileExists => {
+                if fs.read(path)? == content.as_bytes() {
+                    return Ok(());
+                }
+                Err(Error::new(ErrorKind::CommitConflict, "another job wrote this file meanwhile").with("file", path))
+            }
+            other => other,
+        },
+        Step::Change(Change::Sync { directory }) => {
+            if fs.exists(directory)? {
+                fs.sync_dir(directory)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What an operation did or would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The plan.
+    pub plan: Plan,
+    /// Whether it was only shown.
+    pub dry_run: bool,
+    /// What else there is to say: names of tags, ids of snapshots, by topic.
+    pub details: BTreeMap<&'static str, Value>,
+}
+
+impl Report {
+    /// Carries the plan out unless it is only to be shown.
+    pub fn of(fs: &FileIoRef, plan: Plan, dry_run: bool) -> Result<Self> {
+        if !dry_run {
+            plan.execute(fs)?;
+        }
+        Ok(Self { plan, dry_run, details: BTreeMap::new() })
+    }
+
+    /// Adds a detail.
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.details.insert(key, value.into());
+        self
+    }
+
+    /// Adds what another operation did.
+    pub fn extend(&mut self, other: Self) {
+        self.plan.steps.extend(other.plan.steps);
+        self.plan.notes.extend(other.plan.notes);
+        self.details.extend(other.details);
+    }
+
+    /// Sums as a JSON object; the files are apart ([`Report::files_json`]), because there may be many.
+    pub fn to_json(&self) -> Value {
+        let mut kinds: BTreeMap<FileKind, (usize, u64)> = BTreeMap::new();
+        for file in self.plan.files() {
+            let sum = kinds.entry(file.kind).or_default();
+            sum.0 += 1;
+            sum.1 = sum.1.saturating_add(file.bytes);
+        }
+        let count: usize = kinds.values().map(|sum| sum.0).sum();
+        let bytes = kinds.values().fold(0_u64, |all, sum| all.saturating_add(sum.1));
+        let by_kind: serde_json::Map<String, Value> =
+            kinds.iter().map(|(kind, (n, b))| (kind.as_str().to_owned(), json!({ "files": n, "bytes": b }))).collect();
+        json!({
+            "dry_run": self.dry_run,
+            "deleted_files": count,
+            "freed_bytes": bytes,
+            "by_kind": by_kind,
+            "notes": self.plan.notes,
+            "details": self.details,
+        })
+    }
+
+    /// The deleted files as a JSON list.
+    pub fn files_json(&self) -> Value {
+        self.plan.files().map(PlannedFile::to_json).collect()
+    }
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self { plan: Plan::default(), dry_run: false, details: BTreeMap::new() }
+    }
+}

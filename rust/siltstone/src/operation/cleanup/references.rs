@@ -1,0 +1,177 @@
+//! Everything that the versions of a table refer to: which names are in use.
+//!
+//! ```text
+//! branch ─ snapshots  data of the first, what each later one added, its changelog, its metadata
+//!        ─ tags       data and metadata
+//!        ─ changelogs changelog files and their metadata; with decoupled changelogs also what each one added
+//! ```
+
+use std::collections::HashSet;
+
+use super::{ManifestCache, MetaParts, metadata_names};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::{EntryKind, ManifestEntry},
+    path::branch_root,
+    snapshot::{BranchManager, ChangelogManager, Snapshot, SnapshotManager, TagManager},
+};
+
+/// The versions of one branch.
+#[derive(Clone, Debug, Default)]
+pub struct Roots {
+    /// Ascending by id.
+    pub snapshots: Vec<Snapshot>,
+    /// By id, then name.
+    pub tags: Vec<(String, Snapshot)>,
+    /// Long-lived changelogs, ascending.
+    pub changelogs: Vec<Snapshot>,
+}
+
+impl Roots {
+    /// Reads all versions of a branch; snapshots that expire meanwhile are left out.
+    ///
+    /// # Errors
+    /// A file that is not a snapshot's or tag's JSON: what it needs is not known, so nothing may be deleted.
+    pub fn of(ctx: &TableContext, branch: &str) -> Result<Self> {
+        let root = branch_root(&ctx.location, branch);
+        let manager = SnapshotManager::new(ctx.fs.clone(), &root);
+        let mut snapshots = Vec::new();
+        for id in manager.ids()? {
+            match manager.get(id) {
+                Ok(snapshot) => snapshots.push(snapshot),
+                Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {}
+                Err(e) => return Err(unreadable(e)),
+            }
+        }
+        let tags = TagManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
+        let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
+        Ok(Self { snapshots, tags, changelogs })
+    }
+}
+
+fn unreadable(e: Error) -> Error {
+    e.hint("repair or remove this file first: what it refers to cannot be known, so nothing is deleted")
+}
+
+/// Names of files in use. Names are unique in a table, so directories do not matter.
+#[derive(Clone, Debug, Default)]
+pub struct References {
+    /// Data, changelog and extra files.
+    pub data: HashSet<String>,
+    /// Manifests, lists, index files, statistics.
+    pub meta: HashSet<String>,
+}
+
+impl References {
+    /// Adds everything that a branch's versions refer to. A snapshot that expires while it is read is left out.
+    pub fn add_branch(&mut self, ctx: &TableContext, cache: &ManifestCache, roots: &Roots) -> Result<()> {
+        let mut previous: Option<i64> = None;
+        for snapshot in &roots.snapshots {
+            let follows = previous.is_some_and(|id| id + 1 == snapshot.id);
+            let added = if follows { self.add_delta(cache, snapshot) } else { self.add_live(cache, snapshot) };
+            previous = Some(snapshot.id);
+            let rest = added.and_then(|()| {
+                self.add_changelog(cache, snapshot)?;
+                self.add_meta(ctx, cache, snapshot, MetaParts::ALL)
+            });
+            if let Err(e) = rest {
+                let manager = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+                if e.kind() != ErrorKind::FileNotFound || manager.exists(snapshot.id)? {
+                    return Err(e);
+                }
+                previous = None;
+            }
+        }
+        let alive: HashSet<&str> = roots.snapshots.iter().map(|s| s.base_manifest_list.as_str()).collect();
+        for (_, tagged) in roots.tags.iter().filter(|(_, t)| !alive.contains(t.base_manifest_list.as_str())) {
+            self.add_live(cache, tagged)?;
+            self.add_meta(ctx, cache, tagged, MetaParts { changelog: false, ..MetaParts::ALL })?;
+        }
+        roots.changelogs.iter().try_for_each(|changelog| self.add_long_lived(ctx, cache, changelog))
+    }
+
+    fn add_live(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
+        cache.visit_live(snapshot, &mut |entry| self.add_file(entry))
+    }
+
+    /// What a snapshot adds to the one before it.
+    fn add_delta(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
+        let manifests = cache.store().read_list(&snapshot.delta_manifest_list)?;
+        self.add_all(cache, &manifests)
+    }
+
+    fn add_all(&mut self, cache: &ManifestCache, manifests: &[crate::manifest::ManifestFileMeta]) -> Result<()> {
+        for part in cache.entries(manifests)? {
+            part.iter().filter(|entry| entry.kind == EntryKind::Add).for_each(|entry| self.add_file(entry));
+        }
+        Ok(())
+    }
+
+    fn add_changelog(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
+        match &snapshot.changelog_manifest_list {
+            Some(list) => self.add_all(cache, &cache.store().read_list(list)?),
+            None => Ok(()),
+        }
+    }
+
+    /// A changelog without changelog files is the delta: its files stay, too. Its lists may have gone with the
+    /// snapshot.
+    fn add_long_lived(&mut self, ctx: &TableContext, cache: &ManifestCache, changelog: &Snapshot) -> Result<()> {
+        let own = changelog.changelog_manifest_list.is_some();
+        if own {
+            self.add_changelog(cache, changelog)?;
+        } else {
+            for entry in cache.entries_of_list(&changelog.delta_manifest_list)? {
+                if entry.kind == EntryKind::Add {
+                    self.add_file(&entry);
+                }
+            }
+        }
+        let parts = MetaParts { data: !own, changelog: own, index: false, tolerant: !own };
+        self.add_meta(ctx, cache, changelog, parts)
+    }
+
+    fn add_meta(
+        &mut self,
+        ctx: &TableContext,
+        cache: &ManifestCache,
+        snapshot: &Snapshot,
+        parts: MetaParts,
+    ) -> Result<()> {
+        self.meta.extend(metadata_names(ctx, cache.store(), snapshot, parts)?);
+        Ok(())
+    }
+
+    fn add_file(&mut self, entry: &ManifestEntry) {
+        self.data.insert(entry.file.file_name.clone());
+        self.data.extend(entry.file.extra_files.iter().cloned());
+    }
+}
+
+/// What the long-lived changelogs of the table's branch refer to.
+pub fn long_lived(ctx: &TableContext, cache: &ManifestCache) -> Result<References> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let mut found = References::default();
+    for changelog in ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)? {
+        found.add_long_lived(ctx, cache, &changelog)?;
+    }
+    Ok(found)
+}
+
+/// What the *other* branches refer to; `None` when there are none. Files are shared between branches, and an expiry of
+/// one must not take what another one needs.
+pub fn elsewhere(ctx: &TableContext, cache: &ManifestCache) -> Result<Option<References>> {
+    let mut branches = BranchManager::new(ctx.fs.clone(), &ctx.location).names()?;
+    branches.push("main".to_owned());
+    branches.retain(|name| *name != ctx.branch);
+    if branches.is_empty() {
+        return Ok(None);
+    }
+    let mut found = References::default();
+    for branch in branches {
+        let other = TableContext { branch: branch.clone(), ..ctx.clone() };
+        found.add_branch(&other, cache, &Roots::of(&other, &branch)?)?;
+    }
+    Ok(Some(found))
+}

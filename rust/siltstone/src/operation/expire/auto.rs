@@ -1,0 +1,115 @@
+//! What follows a commit on its own (semantics e.7): automatic tags, then tags, partitions, consumers and snapshots
+//! that have had their time. Nothing of it happens on write-only tables, and no failure of it undoes the commit.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{
+    PartitionExpiry, Retention, expire_changelogs, expire_partitions, expire_snapshots,
+    range::{before, expiring},
+};
+use crate::{
+    error::{Error, Result},
+    io::TableContext,
+    operation::{
+        cleanup::{FileKind, Plan, PlannedFile, Report},
+        tag,
+    },
+    path::branch_root,
+    snapshot::{ConsumerManager, SnapshotManager},
+};
+
+/// When the partitions of a table were last looked at by this process, by location and branch.
+static PARTITIONS_CHECKED: Mutex<Option<HashMap<String, i64>>> = Mutex::new(None);
+
+/// Does what the table's options ask for after a commit. `committed`: whether the commit made a snapshot.
+///
+/// Returns what could not be done, in words: the commit itself stands.
+pub fn after_commit(ctx: &TableContext, committed: bool, now: i64) -> Vec<String> {
+    if ctx.options.write_only {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let mut note = |what: &str, done: Result<()>| {
+        if let Err(error) = done {
+            tracing::warn!(%error, table = ctx.name, "{what} after a commit failed");
+            notes.push(format!("the commit is done, {what} failed: {error}"));
+        }
+    };
+    note("the automatic creation of tags", tag::create_automatic(ctx).map(drop));
+    if !committed {
+        return notes;
+    }
+    if ctx.options.tag_time_expire_enabled {
+        note("the expiry of tags", tag::expire_tags(ctx, None, now, false).map(drop));
+    }
+    note("the expiry of partitions", partitions(ctx, now));
+    note("the expiry of consumers", consumers(ctx, now));
+    note("the expiry of snapshots", snapshots(ctx, now));
+    notes
+}
+
+fn snapshots(ctx: &TableContext, now: i64) -> Result<()> {
+    let manager = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let keep = Retention::of_options(&ctx.options, now);
+    // by the hint: looking through the whole directory after each commit would cost too much
+    let earliest = manager.earliest_id()?;
+    if expiring(ctx, &manager, earliest, &keep)?.is_some() {
+        expire_snapshots(ctx, &keep, false)?;
+    } else if let (Some(earliest), None) = (earliest, manager.earliest_hint()?) {
+        manager.write_earliest_hint(earliest)?;
+    }
+    if Retention::changelogs_outlive(&ctx.options) {
+        expire_changelogs(ctx, &Retention::of_changelogs(&ctx.options, now), false)?;
+    }
+    Ok(())
+}
+
+/// Looks at partitions when the check interval has passed since this process last did.
+fn partitions(ctx: &TableContext, now: i64) -> Result<()> {
+    let Some(expiry) = PartitionExpiry::of_options(ctx)? else {
+        return Ok(());
+    };
+    let key = format!("{}#{}", ctx.location, ctx.branch);
+    let due = before(now, ctx.options.partition_expiration_check_interval);
+    {
+        let mut checked = PARTITIONS_CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = checked.get_or_insert_default();
+        if known.get(&key).is_some_and(|last| *last > due) {
+            return Ok(());
+        }
+        known.insert(key, now);
+    }
+    expire_partitions(ctx, &expiry, now, false).map(drop)
+}
+
+fn consumers(ctx: &TableContext, now: i64) -> Result<()> {
+    match ctx.options.consumer_expiration_time {
+        Some(kept) => expire_consumers(ctx, before(now, kept), false).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Deletes consumers whose file was last written before this time: nobody reads with them any more.
+pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> Result<Report> {
+    let manager = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let reason: Arc<str> = Arc::from("the consumer has not read for longer than `consumer.expiration-time`");
+    let old: Vec<_> = manager.list()?.into_iter().filter(|c| c.modified_millis < older_than).collect();
+    let mut plan = Plan::default();
+    plan.delete_in_order(
+        old.iter()
+            .map(|consumer| PlannedFile {
+                path: manager.path(&consumer.id),
+                kind: FileKind::Consumer,
+                bytes: 0,
+                reason: Arc::clone(&reason),
+            })
+            .collect(),
+    );
+    let names: Vec<String> = old.into_iter().map(|consumer| consumer.id).collect();
+    Report::of(&ctx.fs, plan, dry_run)
+        .map(|r| r.with("consumers", names))
+        .map_err(|e: Error| e.with("table", &ctx.name))
+}

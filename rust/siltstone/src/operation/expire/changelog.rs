@@ -1,0 +1,134 @@
+//! Expiry of long-lived changelogs (semantics g.3).
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_json::json;
+
+use super::{
+    Retention,
+    data::{added_changelog, deleted_data},
+    metadata::tags_between,
+};
+use crate::{
+    error::Result,
+    io::TableContext,
+    operation::cleanup::{
+        FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, elsewhere, metadata_files,
+        metadata_names,
+    },
+    path::branch_root,
+    snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, TagManager},
+};
+
+/// Expires changelogs that have outlived their snapshots, with the files only they needed. The newest one stays.
+pub fn expire_changelogs(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
+    keep.check()?;
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let nothing = || Report { dry_run, ..Report::default() }.with("changelogs", json!([]));
+    let Some(end) = end_of(ctx, &changelogs, &snapshots, keep)? else { return Ok(nothing()) };
+    let ids = changelogs.ids()?;
+    let mut going = Vec::new();
+    for id in ids.into_iter().filter(|id| *id < end) {
+        going.push(changelogs.get(id)?);
+    }
+    let Some(earliest) = snapshots.earliest_id()?.map(|id| snapshots.get(id)).transpose()? else {
+        return Ok(nothing());
+    };
+    let plan = plan(ctx, &changelogs, &going, &changelogs.get(end)?, &earliest)?;
+    let gone: Vec<i64> = going.iter().map(|changelog| changelog.id).collect();
+    Ok(Report::of(&ctx.fs, plan, dry_run)?.with("changelogs", gone))
+}
+
+/// Changelogs before this id expire.
+fn end_of(
+    ctx: &TableContext,
+    changelogs: &ChangelogManager,
+    snapshots: &SnapshotManager,
+    keep: &Retention,
+) -> Result<Option<i64>> {
+    let (Some(newest), Some(earliest), Some(latest)) =
+        (snapshots.latest_id()?, changelogs.earliest_id()?, changelogs.latest_id()?)
+    else {
+        return Ok(None);
+    };
+    let mut end = newest.saturating_sub(keep.min).saturating_add(1).min(latest);
+    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    end = consumers.min_next_snapshot()?.map_or(end, |next| end.min(next));
+    end = end.min(earliest.saturating_add(keep.limit));
+    let by_number = newest.saturating_sub(keep.max).saturating_add(1).max(earliest);
+    if let Some(limit) = keep.older_than {
+        for id in by_number..end {
+            if changelogs.get(id)?.time_millis >= limit {
+                end = id;
+                break;
+            }
+        }
+    }
+    Ok((end > earliest).then_some(end))
+}
+
+fn plan(
+    ctx: &TableContext,
+    changelogs: &ChangelogManager,
+    going: &[Snapshot],
+    end: &Snapshot,
+    earliest: &Snapshot,
+) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let tags: Vec<Snapshot> =
+        TagManager::new(ctx.fs.clone(), &root).list()?.into_iter().map(|(_, tagged)| tagged).collect();
+    let cache = ManifestCache::new(ctx)?;
+    let elsewhere = elsewhere(ctx, &cache)?;
+    let (own, deltas): (Vec<Snapshot>, Vec<Snapshot>) =
+        going.iter().cloned().partition(|changelog| changelog.changelog_manifest_list.is_some());
+    plan.delete(added_changelog(ctx, &cache, &own, elsewhere.as_ref())?.0);
+    let deltas: Vec<&Snapshot> = deltas.iter().collect();
+    let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
+    plan.delete(data.files);
+    let first = going.first().map_or(end.id, |s| s.id);
+    let mut kept = tags_between(&tags, first, end.id);
+    kept.extend([end, earliest]);
+    plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
+    let reason: Arc<str> = Arc::from("the changelog has expired");
+    let file = |changelog: &Snapshot| PlannedFile {
+        path: changelogs.path(changelog.id),
+        kind: FileKind::LongLivedChangelog,
+        bytes: 0,
+        reason: Arc::clone(&reason),
+    };
+    plan.delete_in_order(going.iter().map(file).collect());
+    plan.overwrite(changelogs.hint_path("EARLIEST"), end.id.to_string());
+    Ok(plan)
+}
+
+/// Manifests that only these changelogs need; their index files and statistics went with the snapshots.
+fn unused_lists(
+    ctx: &TableContext,
+    cache: &ManifestCache,
+    going: &[Snapshot],
+    kept: &[&Snapshot],
+    elsewhere: Option<&References>,
+) -> Result<Vec<PlannedFile>> {
+    let mut used: HashSet<String> = HashSet::new();
+    for version in kept {
+        // of an expired snapshot whose changelog has files of its own, the other lists are gone
+        let parts = MetaParts { data: true, changelog: true, index: false, tolerant: true };
+        used.extend(metadata_names(ctx, cache.store(), version, parts)?);
+    }
+    let mut unused = Vec::new();
+    for changelog in going {
+        let own = changelog.changelog_manifest_list.is_some();
+        let parts = MetaParts { data: !own, changelog: own, index: false, tolerant: true };
+        let reason: Arc<str> = Arc::from(format!("only changelogs up to {} need it", changelog.id));
+        for MetaFile { name, path, bytes, kind } in metadata_files(ctx, cache.store(), changelog, parts)? {
+            let needed = elsewhere.is_some_and(|other| other.meta.contains(&name));
+            if !needed && used.insert(name) {
+                unused.push(PlannedFile { path, kind, bytes, reason: Arc::clone(&reason) });
+            }
+        }
+    }
+    Ok(unused)
+}

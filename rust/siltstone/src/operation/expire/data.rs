@@ -1,0 +1,128 @@
+//! Data and changelog files that no version needs any more (semantics g.2, steps 1 and 2).
+//!
+//! A file that snapshot `s` deletes was needed up to `s - 1`. The tags that need it have ids from the snapshot that
+//! added it to `s - 1`; if there are any, the nearest tag before `s` is one of them. So asking that one tag is enough.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use rayon::prelude::*;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::{EntryKind, FileSource, ManifestEntry},
+    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, data_file},
+    snapshot::Snapshot,
+    threads::in_pool,
+};
+
+/// Files to delete, and the entries they come from.
+#[derive(Debug, Default)]
+pub(super) struct Unused {
+    pub(super) files: Vec<PlannedFile>,
+    pub(super) entries: Vec<ManifestEntry>,
+}
+
+/// Files that these snapshots (ascending) deleted and that no tag and no other branch needs.
+pub(super) fn deleted_data(
+    ctx: &TableContext,
+    cache: &ManifestCache,
+    snapshots: &[&Snapshot],
+    tags: &[Snapshot],
+    keep_appended: bool,
+    elsewhere: Option<&References>,
+    notes: &mut Vec<String>,
+) -> Result<Unused> {
+    let candidates: Vec<(i64, Result<Vec<ManifestEntry>>)> =
+        in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(ctx, cache, &s.delta_manifest_list))).collect());
+    let mut tagged: HashMap<i64, HashSet<String>> = HashMap::new();
+    let mut unused = Unused::default();
+    for (id, entries) in candidates {
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == ErrorKind::CorruptFile => {
+                notes.push(format!("what snapshot {id} deleted cannot be read, its files stay: {e}"));
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        if keep_appended {
+            entries.retain(|entry| entry.file.file_source == Some(FileSource::Compact));
+        }
+        if let Some(elsewhere) = elsewhere {
+            entries.retain(|entry| !elsewhere.data.contains(&entry.file.file_name));
+        }
+        if entries.is_empty() {
+            continue;
+        }
+        if let Some(tag) = nearest_before(tags, id) {
+            let names = match tagged.entry(tag.id) {
+                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::hash_map::Entry::Vacant(new) => new.insert(live_names(cache, tag)?),
+            };
+            entries.retain(|entry| !names.contains(&entry.file.file_name));
+        }
+        let reason: Arc<str> = Arc::from(format!("deleted by snapshot {id}, and no version that is kept reads it"));
+        for entry in &entries {
+            unused.files.extend(data_file(ctx, entry, FileKind::Data, &reason)?);
+        }
+        unused.entries.append(&mut entries);
+    }
+    Ok(unused)
+}
+
+/// The newest tag before a snapshot; `tags` are ascending by id.
+pub(super) fn nearest_before(tags: &[Snapshot], id: i64) -> Option<&Snapshot> {
+    tags.iter().rev().find(|tag| tag.id < id)
+}
+
+/// Names of the live data files of a version.
+pub(super) fn live_names(cache: &ManifestCache, version: &Snapshot) -> Result<HashSet<String>> {
+    let mut names = HashSet::new();
+    cache
+        .visit_live(version, &mut |entry| names.extend([entry.file.file_name.clone()]))
+        .map_err(|e: Error| e.with("snapshot", version.id))?;
+    Ok(names)
+}
+
+/// DELETE entries of a delta that no later ADD of the same path takes back (an upgrade does).
+pub(super) fn deleted_in(ctx: &TableContext, cache: &ManifestCache, delta: &str) -> Result<Vec<ManifestEntry>> {
+    let mut deleted: HashMap<String, ManifestEntry> = HashMap::new();
+    for entry in cache.entries_of_list(delta)? {
+        let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
+        match entry.kind {
+            EntryKind::Add => drop(deleted.remove(&path)),
+            EntryKind::Delete => drop(deleted.insert(path, entry)),
+        }
+    }
+    Ok(deleted.into_values().collect())
+}
+
+/// Changelog files of these snapshots.
+pub(super) fn added_changelog(
+    ctx: &TableContext,
+    cache: &ManifestCache,
+    snapshots: &[Snapshot],
+    elsewhere: Option<&References>,
+) -> Result<(Vec<PlannedFile>, Vec<ManifestEntry>)> {
+    let with_changelog: Vec<(&Snapshot, &String)> =
+        snapshots.iter().filter_map(|s| Some((s, s.changelog_manifest_list.as_ref()?))).collect();
+    let parts: Vec<(i64, Vec<ManifestEntry>)> = in_pool(|| {
+        with_changelog.par_iter().map(|(s, list)| Ok((s.id, cache.entries_of_list(list)?))).collect::<Result<_>>()
+    })?;
+    let (mut files, mut all) = (Vec::new(), Vec::new());
+    for (id, mut entries) in parts {
+        entries.retain(|entry| {
+            entry.kind == EntryKind::Add && elsewhere.is_none_or(|used| !used.data.contains(&entry.file.file_name))
+        });
+        let reason: Arc<str> = Arc::from(format!("changelog of snapshot {id}, which expires"));
+        for entry in &entries {
+            files.extend(data_file(ctx, entry, FileKind::Changelog, &reason)?);
+        }
+        all.append(&mut entries);
+    }
+    Ok((files, all))
+}

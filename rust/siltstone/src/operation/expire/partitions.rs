@@ -1,0 +1,147 @@
+//! Expiry of partitions (semantics g.9): partitions that are old enough are dropped by an OVERWRITE commit.
+//!
+//! Their files stay until the snapshots that read them expire.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{partition_time::partition_time, range::before};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::ManifestEntry,
+    operation::{
+        cleanup::{FileKind, Plan, Report, data_file},
+        commit::TableCommit,
+        scan::{EntryFilter, live_entries},
+    },
+    options::PartitionExpireStrategy,
+    path::branch_root,
+    row::{BinaryRow, datum_to_legacy_text},
+    snapshot::SnapshotManager,
+};
+
+/// Which partitions are old.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionExpiry {
+    /// Older than this.
+    pub kept: Duration,
+    /// How the age is found.
+    pub strategy: PartitionExpireStrategy,
+    /// `$year-$month-$day`
+    pub pattern: Option<String>,
+    /// `yyyyMMdd`
+    pub formatter: Option<String>,
+    /// At most this many at once, the smallest values first.
+    pub limit: usize,
+}
+
+impl PartitionExpiry {
+    /// What the options `partition.*` ask for; `None` without `partition.expiration-time`.
+    ///
+    /// # Errors
+    /// `InvalidOption` on a table that is not partitioned.
+    pub fn of_options(ctx: &TableContext) -> Result<Option<Self>> {
+        let options = &ctx.options;
+        let Some(kept) = options.partition_expiration_time else { return Ok(None) };
+        if ctx.schema.partition_keys.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidOption, "a table without partitions has none that could expire")
+                .with("table", &ctx.name)
+                .with("option", "partition.expiration-time"));
+        }
+        Ok(Some(Self {
+            kept,
+            strategy: options.partition_expiration_strategy,
+            pattern: options.partition_timestamp_pattern.clone(),
+            formatter: options.partition_timestamp_formatter.clone(),
+            limit: options.partition_expiration_max_num,
+        }))
+    }
+}
+
+/// A partition's files and values.
+struct Partition {
+    entries: Vec<ManifestEntry>,
+    values: Vec<(String, Option<String>)>,
+}
+
+/// Drops the partitions that are old at `now` (epoch milliseconds).
+pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, dry_run: bool) -> Result<Report> {
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let mut partitions: BTreeMap<Vec<u8>, Partition> = BTreeMap::new();
+    if let Some(latest) = snapshots.latest()? {
+        for entry in live_entries(ctx, &latest, &EntryFilter::default())? {
+            match partitions.get_mut(&entry.partition) {
+                Some(known) => known.entries.push(entry),
+                None => {
+                    let values = values(ctx, &entry.partition)?;
+                    partitions.insert(entry.partition.clone(), Partition { entries: vec![entry], values });
+                }
+            }
+        }
+    }
+    let mut plan = Plan::default();
+    let mut old = Vec::new();
+    for (key, partition) in partitions {
+        match is_old(&partition, expiry, now) {
+            Some(true) => old.push((key, partition)),
+            Some(false) => {}
+            None => plan
+                .notes
+                .push(format!("partition {} never expires: its values say no time", ctx.paths.partition_path(&key)?)),
+        }
+    }
+    let joined = |p: &Partition| {
+        let texts = p.values.iter().map(|(_, v)| v.as_deref().unwrap_or(&ctx.options.partition_default_name));
+        texts.collect::<Vec<_>>().join(",")
+    };
+    old.sort_by_key(|(_, partition)| joined(partition));
+    old.truncate(expiry.limit);
+    let reason: Arc<str> = Arc::from("its partition has expired; the file stays until its snapshots expire");
+    let mut names = Vec::new();
+    let mut files = Vec::new();
+    for (key, partition) in &old {
+        names.push(ctx.paths.partition_path(key)?);
+        for entry in &partition.entries {
+            files.extend(data_file(ctx, entry, FileKind::Data, &reason)?);
+        }
+    }
+    let report = |plan| Report { plan, dry_run, ..Report::default() };
+    if dry_run {
+        plan.delete(files);
+        return Ok(report(plan).with("partitions", names));
+    }
+    let mut made = Vec::new();
+    if !old.is_empty() {
+        let keys: HashSet<Vec<u8>> = old.into_iter().map(|(key, _)| key).collect();
+        let outcome = TableCommit::with_new_user(ctx).drop_partitions(keys)?;
+        made = outcome.snapshots.iter().map(|snapshot| snapshot.id).collect();
+    }
+    Ok(report(plan).with("partitions", names).with("snapshots", made))
+}
+
+/// Values as Java's `toString` gives them, which is what the pattern works on.
+fn values(ctx: &TableContext, partition: &[u8]) -> Result<Vec<(String, Option<String>)>> {
+    let types = ctx.paths.partition_types();
+    let datums = BinaryRow::from_serialized(partition)?.datums(types)?;
+    let texts = datums.iter().zip(types).map(|(d, t)| (!d.is_null()).then(|| datum_to_legacy_text(d, t)));
+    Ok(ctx.paths.partition_names().iter().cloned().zip(texts).collect())
+}
+
+/// `None`: nobody can tell.
+fn is_old(partition: &Partition, expiry: &PartitionExpiry, now: i64) -> Option<bool> {
+    let limit = crate::env::local_wall_clock(before(now, expiry.kept));
+    match expiry.strategy {
+        PartitionExpireStrategy::ValuesTime => {
+            let time = partition_time(&partition.values, expiry.pattern.as_deref(), expiry.formatter.as_deref())?;
+            Some(time.and_utc().timestamp_millis() < limit)
+        }
+        PartitionExpireStrategy::UpdateTime => {
+            let newest = partition.entries.iter().map(|entry| entry.file.creation_time).max()??;
+            Some(newest < limit)
+        }
+    }
+}

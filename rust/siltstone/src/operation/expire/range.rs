@@ -1,0 +1,108 @@
+//! Which snapshots expire (semantics g.1).
+
+use std::time::Duration;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    options::CoreOptions,
+    path::branch_root,
+    snapshot::{ConsumerManager, SnapshotManager},
+};
+
+/// How much is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// At most this many snapshots; more go whatever their age.
+    pub max: i64,
+    /// At least this many.
+    pub min: i64,
+    /// Snapshots go only when their successor is older than this time (epoch milliseconds); `None`: whatever the age.
+    pub older_than: Option<i64>,
+    /// At most this many go at once.
+    pub limit: i64,
+}
+
+impl Retention {
+    /// What the options `snapshot.*` ask for.
+    pub fn of_options(options: &CoreOptions, now: i64) -> Self {
+        Self {
+            max: i64::from(options.snapshot_num_retained_max),
+            min: i64::from(options.snapshot_num_retained_min),
+            older_than: Some(before(now, options.snapshot_time_retained)),
+            limit: i64::from(options.snapshot_expire_limit),
+        }
+    }
+
+    /// What the options `changelog.*` ask for; they default to those of snapshots.
+    pub fn of_changelogs(options: &CoreOptions, now: i64) -> Self {
+        let of = Self::of_options(options, now);
+        Self {
+            max: options.changelog_num_retained_max.map_or(of.max, i64::from),
+            min: options.changelog_num_retained_min.map_or(of.min, i64::from),
+            older_than: options.changelog_time_retained.map_or(of.older_than, |kept| Some(before(now, kept))),
+            limit: of.limit,
+        }
+    }
+
+    /// Whether changelogs outlive their snapshots.
+    pub fn changelogs_outlive(options: &CoreOptions) -> bool {
+        options.changelog_num_retained_max.is_some_and(|max| max > options.snapshot_num_retained_max)
+            || options.changelog_num_retained_min.is_some_and(|min| min > options.snapshot_num_retained_min)
+            || options.changelog_time_retained.is_some_and(|kept| kept > options.snapshot_time_retained)
+    }
+
+    /// Whether the numbers make sense.
+    pub fn check(&self) -> Result<()> {
+        let message = if self.min < 1 {
+            format!("at least 1 snapshot must be retained, not {}", self.min)
+        } else if self.max < self.min {
+            format!("retain_max ({}) must not be less than retain_min ({})", self.max, self.min)
+        } else if self.limit < 1 {
+            format!("at least 1 snapshot must be allowed to expire at a time, not {}", self.limit)
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::InvalidArgument, message))
+    }
+}
+
+/// The time this long before now.
+pub(super) fn before(now: i64, kept: Duration) -> i64 {
+    now.saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Snapshots before `end` expire; `end` stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) end: i64,
+}
+
+/// What expires of the snapshots from `earliest` on; `None`: nothing.
+pub(super) fn expiring(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    earliest: Option<i64>,
+    keep: &Retention,
+) -> Result<Option<Range>> {
+    keep.check()?;
+    let (Some(latest), Some(earliest)) = (snapshots.latest_id()?, earliest) else {
+        return Ok(None);
+    };
+    let mut end = latest.saturating_sub(keep.min).saturating_add(1);
+    if !ctx.options.consumer_changelog_only && end > earliest {
+        let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+        end = consumers.min_next_snapshot()?.map_or(end, |next| end.min(next));
+    }
+    end = end.min(earliest.saturating_add(keep.limit));
+    let by_number = latest.saturating_sub(keep.max).saturating_add(1).max(earliest);
+    if let Some(limit) = keep.older_than {
+        for id in by_number..end {
+            if snapshots.time_of(id + 1)?.is_some_and(|time| time >= limit) {
+                end = id;
+                break;
+            }
+        }
+    }
+    Ok((end > earliest).then_some(Range { end }))
+}

@@ -1,0 +1,133 @@
+//! Rollback: a table as it was at a snapshot or tag; everything later goes (semantics g.6).
+//!
+//! ```text
+//! LATEST hint ─ snapshot files, newest first ─ later changelogs ─ later tags ─ [snapshot file of an expired tag] ─ EARLIEST
+//! ```
+//!
+//! Data and manifests of the removed snapshots stay until orphan files are removed: readers may still be at them.
+//!
+//! Source: `RollbackHelper`, `Table.rollbackTo`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::{
+        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step},
+        scan::{VersionSelector, travel},
+    },
+    path::branch_root,
+    snapshot::{BranchManager, ChangelogManager, Snapshot, SnapshotManager, TagManager},
+};
+
+/// How often snapshots that writers add meanwhile are removed.
+const ROUNDS: usize = 10;
+
+/// Makes a snapshot or tag the latest version.
+///
+/// With `dry_run` the report only says what would go. A rollback that was cut short is finished by the same call.
+///
+/// # Errors
+/// `SnapshotNotFound`, `SnapshotExpired`, `TagNotFound` for the target; `VersionInUse` when a branch was made from a tag
+/// that would go (nothing is deleted).
+pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> Result<Report> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let named = |e: Error| e.with("table", &ctx.name);
+    let target = travel(ctx, target).map_err(named)?.1.ok_or_else(|| {
+        Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
+    })?;
+    let before = snapshots.latest_id()?;
+    let plan = plan(ctx, &snapshots, &target)?;
+    let mut report = Report::of(&ctx.fs, plan, dry_run)?;
+    for _ in 0..ROUNDS {
+        // a writer may have put a snapshot on top of one that went
+        if dry_run || snapshots.ids()?.last().is_none_or(|last| *last <= target.id) {
+            break;
+        }
+        report.extend(Report::of(&ctx.fs, self::plan(ctx, &snapshots, &target)?, false)?);
+    }
+    if !dry_run && !snapshots.exists(target.id)? {
+        let message = format!("snapshot {} expired while the table was rolled back to it", target.id);
+        return Err(Error::new(ErrorKind::SnapshotExpired, message)
+            .with("table", &ctx.name)
+            .hint("roll back to a newer snapshot or a tag"));
+    }
+    Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<Plan> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+    let tags = TagManager::new(ctx.fs.clone(), &root);
+    let mut plan = Plan::default();
+    let reason: Arc<str> = Arc::from(format!("later than snapshot {}", target.id));
+    let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
+
+    let gone: Vec<(String, Snapshot)> = tags.list()?.into_iter().filter(|(_, tag)| tag.id > target.id).collect();
+    check_branch_points(ctx, snapshots, target, &gone)?;
+    let mut ids = snapshots.ids()?;
+    let present = ids.contains(&target.id);
+    ids.retain(|id| *id > target.id);
+    let expired = !present;
+    if expired {
+        // first of all: from here on there is a latest snapshot at every moment
+        plan.steps.push(Step::Change(Change::Publish { path: snapshots.path(target.id), content: target.to_json()? }));
+        plan.overwrite(snapshots.hint_path("EARLIEST"), target.id.to_string());
+    }
+    plan.overwrite(snapshots.hint_path("LATEST"), target.id.to_string());
+    plan.delete_in_order(ids.iter().rev().map(|id| file(snapshots.path(*id), FileKind::Snapshot)).collect());
+    let long_lived = changelogs.ids()?;
+    let later: Vec<i64> = long_lived.iter().copied().filter(|id| *id > target.id).collect();
+    if !later.is_empty() {
+        let left = long_lived.iter().copied().filter(|id| *id <= target.id).max().unwrap_or(-1);
+        plan.overwrite(changelogs.hint_path("LATEST"), left.to_string());
+        let files = later.iter().rev().map(|id| file(changelogs.path(*id), FileKind::LongLivedChangelog));
+        plan.delete_in_order(files.collect());
+    }
+    plan.delete_in_order(gone.iter().rev().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
+    if !ids.is_empty() {
+        plan.notes.push(
+            "readers and writers that are at a removed snapshot will fail; data files of removed snapshots stay until \
+             orphan files are removed"
+                .to_owned(),
+        );
+    }
+    Ok(plan)
+}
+
+/// A branch was made from a version that would go: that version keeps the branch's files.
+pub(super) fn check_branch_points(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    target: &Snapshot,
+    gone: &[(String, Snapshot)],
+) -> Result<()> {
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
+        let in_use = |what: String| {
+            Err(Error::new(ErrorKind::VersionInUse, format!("{what} would go, and branch '{branch}' was made from it"))
+                .with("table", &ctx.name)
+                .with("branch", &branch)
+                .hint("delete the branch first, or fast-forward to it"))
+        };
+        let root = branches.root(&branch);
+        let copies = TagManager::new(ctx.fs.clone(), &root);
+        for (name, tag) in gone {
+            if copies.exists(name)? && copies.get(name)? == *tag {
+                return in_use(format!("tag '{name}'"));
+            }
+        }
+        let theirs = SnapshotManager::new(ctx.fs.clone(), &root);
+        if let Some(first) = theirs.ids()?.first().copied().filter(|first| *first > target.id)
+            && snapshots.exists(first)?
+            && snapshots.get(first)? == theirs.get(first)?
+        {
+            return in_use(format!("snapshot {first}"));
+        }
+    }
+    Ok(())
+}

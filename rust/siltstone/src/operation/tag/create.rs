@@ -1,0 +1,157 @@
+//! Making, replacing and renaming tags.
+
+use std::time::Duration;
+
+use chrono::Local;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::scan::{VersionSelector, travel},
+    path::branch_root,
+    snapshot::{Snapshot, SnapshotManager, Tag, TagManager, check_name, exists_already},
+};
+
+/// What to tag.
+#[derive(Clone, Debug, Default)]
+pub struct CreateTag {
+    /// `Latest` is the latest snapshot, whatever the table's `scan.*` options say.
+    pub version: VersionSelector,
+    /// How long the tag is kept; `None`: option `tag.default-time-retained`, else until it is deleted.
+    pub retain: Option<Duration>,
+    /// An existing tag of that name is fine, and stays as it is.
+    pub if_not_exists: bool,
+    /// A name of digits is fine. It hides the snapshot of that number from `VERSION AS OF '<digits>'`.
+    pub allow_numeric: bool,
+}
+
+fn managers(ctx: &TableContext) -> (SnapshotManager, TagManager) {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    (SnapshotManager::new(ctx.fs.clone(), &root), TagManager::new(ctx.fs.clone(), &root))
+}
+
+/// Gives a snapshot a name; one small write, whatever the table's size.
+///
+/// # Errors
+/// `InvalidArgument` for a name that cannot be one; `TagExists`; `SnapshotNotFound`, `SnapshotExpired` or `TagNotFound`
+/// for the source.
+pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
+    check_new_name(name, request.allow_numeric)?;
+    let (_, tags) = managers(ctx);
+    if tags.exists(name)? {
+        return if request.if_not_exists { tags.tag(name) } else { Err(exists_already(name).with("table", &ctx.name)) };
+    }
+    let snapshot = source(ctx, &request.version)?;
+    let retain = request.retain.or(ctx.options.tag_default_time_retained);
+    publish(ctx, name, Tag::new(snapshot, retain, Local::now().naive_local()), request.if_not_exists)
+}
+
+/// Publishes a tag, and takes it back when its source expired meanwhile.
+pub(super) fn publish(ctx: &TableContext, name: &str, tag: Tag, if_not_exists: bool) -> Result<Tag> {
+    let (_, tags) = managers(ctx);
+    match tags.create(name, &tag, ctx.options.sync) {
+        Err(e) if e.kind() == ErrorKind::TagExists && if_not_exists => return tags.tag(name),
+        Err(e) => return Err(e.with("table", &ctx.name)),
+        Ok(()) => {}
+    }
+    if is_kept(ctx, &tag.snapshot, name)? {
+        return Ok(tag);
+    }
+    tags.delete_file(name)?;
+    let message = format!("snapshot {} expired while tag '{name}' was created", tag.snapshot.id);
+    Err(Error::new(ErrorKind::SnapshotExpired, message)
+        .with("table", &ctx.name)
+        .with("tag", name)
+        .hint("tag a newer snapshot, or raise `snapshot.time-retained`"))
+}
+
+/// Whether somebody else than the tag `name` keeps the files of a snapshot.
+fn is_kept(ctx: &TableContext, snapshot: &Snapshot, name: &str) -> Result<bool> {
+    let (snapshots, tags) = managers(ctx);
+    let expiring = snapshots.earliest_hint()?.is_some_and(|earliest| snapshot.id < earliest);
+    if !expiring && snapshots.exists(snapshot.id)? {
+        return Ok(true);
+    }
+    Ok(tags.list()?.iter().any(|(other, tagged)| other != name && tagged.id == snapshot.id))
+}
+
+/// The snapshot that a selector names, without the table's `scan.*` options.
+pub(super) fn source(ctx: &TableContext, version: &VersionSelector) -> Result<Snapshot> {
+    let found = match version {
+        VersionSelector::Latest => managers(ctx).0.latest()?,
+        other => travel(ctx, other).map_err(|e| e.with("table", &ctx.name))?.1,
+    };
+    found.ok_or_else(|| {
+        Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot yet, there is nothing to tag")
+            .with("table", &ctx.name)
+            .hint("write rows first")
+    })
+}
+
+fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
+    check_name("tag", name)?;
+    if !allow_numeric && name.bytes().all(|b| b.is_ascii_digit()) {
+        let message = format!("'{name}' cannot be the name of a tag: a version of digits is a snapshot id");
+        return Err(Error::new(ErrorKind::InvalidArgument, message)
+            .with("tag", name)
+            .hint(format!("name it v{name}, or allow numeric names explicitly (allow_numeric=True)")));
+    }
+    Ok(())
+}
+
+/// Lets an existing tag name another snapshot. Files that only the old one kept stay until orphan files are removed.
+///
+/// # Errors
+/// `TagNotFound` with the nearest name; those of [`create_tag`] for the source.
+pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
+    let (_, tags) = managers(ctx);
+    let old = tags.tag(name).map_err(|e| e.with("table", &ctx.name))?;
+    let snapshot = source(ctx, &request.version)?;
+    let retain = request.retain.or(ctx.options.tag_default_time_retained);
+    let tag = Tag::new(snapshot, retain, Local::now().naive_local());
+    tags.replace(name, &tag)?;
+    if is_kept(ctx, &tag.snapshot, name)? || old.snapshot.id == tag.snapshot.id {
+        return Ok(tag);
+    }
+    tags.replace(name, &old)?;
+    let message = format!("snapshot {} expired while tag '{name}' was replaced", tag.snapshot.id);
+    Err(Error::new(ErrorKind::SnapshotExpired, message).with("table", &ctx.name).with("tag", name))
+}
+
+/// Gives a tag another name. The new name is there before the old one goes, so its files are kept all the time.
+///
+/// # Errors
+/// `TagNotFound`, `TagExists`, `InvalidArgument` for a name that cannot be one.
+pub fn rename_tag(ctx: &TableContext, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
+    check_new_name(to, allow_numeric)?;
+    let (_, tags) = managers(ctx);
+    let tag = tags.tag(from).map_err(|e| e.with("table", &ctx.name))?;
+    if tags.exists(to)? {
+        // a rename that was cut short: both names, one content
+        let interrupted = from != to && tags.tag(to)? == tag && tag.create_time.is_some();
+        if !interrupted {
+            return Err(exists_already(to).with("table", &ctx.name));
+        }
+    } else {
+        tags.create(to, &tag, ctx.options.sync).map_err(|e| e.with("table", &ctx.name))?;
+    }
+    tags.delete_file(from)
+}
+
+/// The name of the tag before or after this one, by commit time; `None` at the ends.
+///
+/// # Errors
+/// `TagNotFound`.
+pub fn neighbour(ctx: &TableContext, name: &str, next: bool) -> Result<Option<String>> {
+    let (_, tags) = managers(ctx);
+    let own = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
+    let place = |s: &Snapshot| (s.time_millis, s.id);
+    let all = tags.list()?;
+    let others = all.iter().filter(|(other, _)| other != name);
+    let found = if next {
+        others.filter(|(_, s)| place(s) > place(&own)).min_by_key(|(_, s)| place(s))
+    } else {
+        others.filter(|(_, s)| place(s) < place(&own)).max_by_key(|(_, s)| place(s))
+    };
+    Ok(found.map(|(name, _)| name.clone()))
+}

@@ -1,0 +1,189 @@
+//! Deleting tags, with the files that only they kept (semantics g.4, rules A, B and C of the tags document).
+//!
+//! ```text
+//! A  the tagged snapshot is there      only the tag's file goes: the snapshot's expiry does the rest
+//! B  it has expired                    files of the earliest snapshot stay
+//! C                                    and files of the previous and the next tag
+//! ```
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_json::json;
+
+use crate::{
+    env::local_wall_clock,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::ManifestEntry,
+    operation::cleanup::{
+        FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_file,
+        elsewhere, long_lived, metadata_files, metadata_names,
+    },
+    path::branch_root,
+    snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager},
+};
+
+/// Deletes a tag and the files that nothing else keeps.
+///
+/// # Errors
+/// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag; a tag or snapshot that
+/// cannot be read, because then nobody knows what it needs (nothing is deleted).
+pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let tags = TagManager::new(ctx.fs.clone(), &root);
+    let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
+    check_no_branch(ctx, name, &tagged)?;
+    // whatever cannot be read is found before anything is deleted
+    let before = plan_cleaning(ctx, name, &tagged)?;
+    let own = own_file(&tags, name, "the tag is deleted");
+    if dry_run {
+        let mut plan = Plan::default();
+        plan.delete_in_order(vec![own]);
+        plan.steps.extend(before.steps);
+        plan.notes = before.notes;
+        return Ok(Report { plan, dry_run, ..Report::default() }.with("tags", json!([name])));
+    }
+    let mut first = Plan::default();
+    first.delete_in_order(vec![own]);
+    let mut report = Report::of(&ctx.fs, first, false)?.with("tags", json!([name]));
+    // once more: a tag of the same snapshot may have been made before this one went
+    report.extend(Report::of(&ctx.fs, plan_cleaning(ctx, name, &tagged)?, false)?);
+    Ok(report)
+}
+
+fn own_file(tags: &TagManager, name: &str, reason: &str) -> PlannedFile {
+    PlannedFile { path: tags.path(name), kind: FileKind::Tag, bytes: 0, reason: Arc::from(reason) }
+}
+
+/// A branch made from a tag shares its files; other programs know only the tag.
+fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<()> {
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
+        let root = branches.root(&branch);
+        let copies = TagManager::new(ctx.fs.clone(), &root);
+        let same_tag = copies.exists(name)? && copies.get(name)? == *tagged;
+        let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+        let same_snapshot = snapshots.exists(tagged.id)? && snapshots.get(tagged.id)? == *tagged;
+        if same_tag || same_snapshot {
+            return Err(Error::new(
+                ErrorKind::VersionInUse,
+                format!("tag '{name}' keeps the files that branch '{branch}' was made from"),
+            )
+            .with("table", &ctx.name)
+            .with("tag", name)
+            .with("branch", branch)
+            .hint("delete the branch first, or fast-forward to it"));
+        }
+    }
+    Ok(())
+}
+
+/// What goes with the tag beside its own file; empty while something keeps its snapshot.
+fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Plan> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let mut others = TagManager::new(ctx.fs.clone(), &root).list()?;
+    others.retain(|(other, _)| other != name);
+    let mut plan = Plan::default();
+    if snapshots.exists(tagged.id)? || others.iter().any(|(_, other)| other.id == tagged.id) {
+        return Ok(plan);
+    }
+    let mut kept: Vec<Snapshot> = Vec::new();
+    kept.extend(others.iter().rev().find(|(_, tag)| tag.id < tagged.id).map(|(_, tag)| tag.clone()));
+    kept.extend(others.iter().find(|(_, tag)| tag.id > tagged.id).map(|(_, tag)| tag.clone()));
+    // the oldest that is there, whatever the hint says: an expiry may have been cut short
+    if let Some(earliest) = snapshots.ids()?.into_iter().find(|id| *id > tagged.id) {
+        kept.push(snapshots.get(earliest)?);
+    }
+    if let Some(below) = snapshots.ids()?.into_iter().rev().find(|id| *id < tagged.id) {
+        kept.push(snapshots.get(below)?);
+    }
+    let cache = ManifestCache::new(ctx)?;
+    let elsewhere = elsewhere(ctx, &cache)?;
+    let mut used_data: HashSet<String> = elsewhere.as_ref().map(|e| e.data.clone()).unwrap_or_default();
+    let mut used_meta: HashSet<String> = elsewhere.map(|e| e.meta).unwrap_or_default();
+    let changelogs = long_lived(ctx, &cache)?;
+    used_data.extend(changelogs.data);
+    used_meta.extend(changelogs.meta);
+    let parts = MetaParts { changelog: false, ..MetaParts::ALL };
+    for version in &kept {
+        cache.visit_live(version, &mut |entry| used_data.extend([entry.file.file_name.clone()]))?;
+        used_meta.extend(metadata_names(ctx, cache.store(), version, parts)?);
+    }
+    let reason: Arc<str> = Arc::from(format!("only tag '{name}' (snapshot {}) kept it", tagged.id));
+    let mut unused: Vec<ManifestEntry> = Vec::new();
+    match cache.visit_live(tagged, &mut |entry| {
+        if !used_data.contains(&entry.file.file_name) {
+            unused.push(entry.clone());
+        }
+    }) {
+        Err(e) if e.kind() == ErrorKind::FileNotFound => {
+            plan.notes
+                .push(format!("a manifest of tag '{name}' is gone, its data files are left to the orphan cleaning"));
+            unused.clear();
+        }
+        other => other?,
+    }
+    let mut files = Vec::new();
+    for entry in &unused {
+        files.extend(data_file(ctx, entry, FileKind::Data, &reason)?);
+    }
+    plan.delete(files);
+    if ctx.options.snapshot_clean_empty_directories && !unused.is_empty() {
+        plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &unused)?));
+    }
+    let mut files = Vec::new();
+    let parts = MetaParts { tolerant: true, ..parts };
+    for MetaFile { name, path, bytes, kind } in metadata_files(ctx, cache.store(), tagged, parts)? {
+        if used_meta.insert(name) {
+            files.push(PlannedFile { path, kind, bytes, reason: Arc::clone(&reason) });
+        }
+    }
+    plan.delete(files);
+    Ok(plan)
+}
+
+/// Deletes tags whose retention is over at `now` (epoch milliseconds), and with `older_than` also those made before that
+/// time (a tag that does not know when it was made: when its file was written).
+///
+/// A tag that a branch was made from stays, and the report says so.
+pub fn expire_tags(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_run: bool) -> Result<Report> {
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let mut report = Report { dry_run, ..Report::default() };
+    let mut gone = Vec::new();
+    let local = |millis: i64| chrono::DateTime::from_timestamp_millis(local_wall_clock(millis)).map(|t| t.naive_utc());
+    let (Some(now), limit) = (local(now), older_than.and_then(local)) else {
+        return Err(Error::new(ErrorKind::InvalidArgument, "the time is out of range"));
+    };
+    for (name, tag) in tags.tags()? {
+        let over = tag.expires_at().is_some_and(|end| end < now);
+        let made = made_at(&tags, &name, &tag, &local)?;
+        let old = limit.is_some_and(|limit| made.is_some_and(|made| made < limit));
+        if !over && !old {
+            continue;
+        }
+        match delete_tag(ctx, &name, dry_run) {
+            Ok(done) => {
+                report.extend(done);
+                gone.push(name);
+            }
+            Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(e.to_string()),
+            // another job was faster
+            Err(e) if e.kind() == ErrorKind::TagNotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(report.with("tags", gone))
+}
+
+fn made_at(
+    tags: &TagManager,
+    name: &str,
+    tag: &Tag,
+    local: &dyn Fn(i64) -> Option<chrono::NaiveDateTime>,
+) -> Result<Option<chrono::NaiveDateTime>> {
+    match tag.create_time {
+        Some(time) => Ok(Some(time)),
+        None => Ok(tags.modified_millis(name)?.and_then(local)),
+    }
+}

@@ -1,0 +1,1 @@
+//! see tests/it/upkeep.rs for tags of real tables

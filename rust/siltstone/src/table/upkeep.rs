@@ -1,0 +1,292 @@
+//! Tags, branches, rollback, expiry and cleaning, for people: arguments as they are given, reports as they are shown.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Table;
+use crate::{
+    Error, ErrorKind, Result,
+    env::now_millis,
+    operation::{
+        branch::{self, BranchSource},
+        cleanup::Report,
+        expire::{self, PartitionExpiry, Retention},
+        rollback::rollback,
+        scan::VersionSelector,
+        tag::{self, CreateTag},
+    },
+    options::{PartitionExpireStrategy, parse_duration},
+    snapshot::{BranchManager, Tag, TagManager},
+};
+
+/// Which version a tag or rollback is about: at most one of these.
+#[derive(Clone, Debug, Default)]
+pub struct VersionArgs {
+    /// A snapshot id, or what `VERSION AS OF` takes.
+    pub version: Option<String>,
+    /// A tag.
+    pub tag: Option<String>,
+    /// Epoch milliseconds: the newest version at or before.
+    pub as_of: Option<i64>,
+}
+
+impl VersionArgs {
+    /// `None`: nothing was given.
+    fn selector(&self) -> Result<Option<VersionSelector>> {
+        let all = [
+            self.version.clone().map(|text| match text.parse() {
+                Ok(id) => VersionSelector::Snapshot(id),
+                Err(_) => VersionSelector::Version(text),
+            }),
+            self.tag.clone().map(VersionSelector::Tag),
+            self.as_of.map(VersionSelector::Timestamp),
+        ];
+        let mut given: Vec<VersionSelector> = all.into_iter().flatten().collect();
+        if given.len() > 1 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "give only one of version, tag and as_of"));
+        }
+        Ok(given.pop())
+    }
+}
+
+/// How a tag is made.
+#[derive(Clone, Debug, Default)]
+pub struct TagArgs {
+    /// What to tag; nothing = the latest snapshot.
+    pub source: VersionArgs,
+    /// A duration such as `30 d`.
+    pub retain: Option<String>,
+    /// An existing tag is fine.
+    pub if_not_exists: bool,
+    /// A name of digits is fine.
+    pub allow_numeric: bool,
+}
+
+impl TagArgs {
+    fn request(&self) -> Result<CreateTag> {
+        let retain = self.retain.as_deref().map(retention).transpose()?;
+        Ok(CreateTag {
+            version: self.source.selector()?.unwrap_or(VersionSelector::Latest),
+            retain,
+            if_not_exists: self.if_not_exists,
+            allow_numeric: self.allow_numeric,
+        })
+    }
+}
+
+fn retention(text: &str) -> Result<Duration> {
+    let wrong = |e: Error| {
+        Error::new(ErrorKind::InvalidArgument, e.message().to_owned()).hint("write a retention as '30 d' or '12 h'")
+    };
+    let duration = parse_duration(text).map_err(wrong)?;
+    if duration.is_zero() {
+        return Err(Error::new(ErrorKind::InvalidArgument, "a tag cannot be retained for no time"));
+    }
+    Ok(duration)
+}
+
+/// How much an expiry of snapshots keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExpireArgs {
+    /// At most this many snapshots stay.
+    pub retain_max: Option<i64>,
+    /// At least this many stay.
+    pub retain_min: Option<i64>,
+    /// Only snapshots older than this (epoch milliseconds).
+    pub older_than: Option<i64>,
+    /// At most this many go.
+    pub max_deletes: Option<i64>,
+}
+
+/// Which partitions an expiry drops; what is not given comes from the table's options.
+#[derive(Clone, Debug, Default)]
+pub struct PartitionExpireArgs {
+    /// `7 d`
+    pub expiration_time: Option<String>,
+    /// `yyyyMMdd`
+    pub timestamp_formatter: Option<String>,
+    /// `$year-$month-$day`
+    pub timestamp_pattern: Option<String>,
+    /// `values-time` or `update-time`
+    pub strategy: Option<String>,
+    /// At most this many.
+    pub max_expires: Option<usize>,
+}
+
+impl Table {
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|e| if e.context_value("table").is_some() { e } else { e.with("table", &self.context().name) })
+    }
+
+    fn tag_manager(&self) -> TagManager {
+        TagManager::new(self.context().fs.clone(), &self.branch_root())
+    }
+
+    /// Makes a tag; as JSON.
+    pub fn create_tag(&self, name: &str, args: &TagArgs) -> Result<Value> {
+        self.named(args.request().and_then(|request| tag::create_tag(self.context(), name, &request)))
+            .and_then(|tag| tag_json(name, &tag))
+    }
+
+    /// Lets a tag name another snapshot; as JSON.
+    pub fn replace_tag(&self, name: &str, args: &TagArgs) -> Result<Value> {
+        self.named(args.request().and_then(|request| tag::replace_tag(self.context(), name, &request)))
+            .and_then(|tag| tag_json(name, &tag))
+    }
+
+    /// Gives a tag another name.
+    pub fn rename_tag(&self, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
+        self.named(tag::rename_tag(self.context(), from, to, allow_numeric))
+    }
+
+    /// Deletes a tag and what only it kept.
+    pub fn delete_tag(&self, name: &str, dry_run: bool) -> Result<Report> {
+        self.named(tag::delete_tag(self.context(), name, dry_run))
+    }
+
+    /// One tag as JSON: name, snapshot, when it was made, how long it is kept.
+    pub fn tag_json(&self, name: &str) -> Result<Value> {
+        self.named(self.tag_manager().tag(name)).and_then(|tag| tag_json(name, &tag))
+    }
+
+    /// All tags as JSON, by snapshot id.
+    pub fn tags_json(&self) -> Result<Vec<Value>> {
+        self.named(self.tag_manager().tags())?.iter().map(|(name, tag)| tag_json(name, tag)).collect()
+    }
+
+    /// Whether there is a tag of this name.
+    pub fn tag_exists(&self, name: &str) -> Result<bool> {
+        self.tag_manager().exists(name)
+    }
+
+    /// The tag before or after this one, by commit time.
+    pub fn tag_neighbour(&self, name: &str, next: bool) -> Result<Option<String>> {
+        self.named(tag::neighbour(self.context(), name, next))
+    }
+
+    /// Deletes tags whose time is over, and with `older_than` those made before.
+    pub fn expire_tags(&self, older_than: Option<i64>, dry_run: bool) -> Result<Report> {
+        self.named(tag::expire_tags(self.context(), older_than, now_millis(), dry_run))
+    }
+
+    /// Makes the automatic tags that are due.
+    pub fn create_automatic_tags(&self) -> Result<Report> {
+        self.named(tag::create_automatic(self.context()))
+    }
+
+    /// Makes a version the latest one.
+    pub fn rollback(&self, target: &VersionArgs, dry_run: bool) -> Result<Report> {
+        let selector = target.selector()?.ok_or_else(|| {
+            Error::new(ErrorKind::InvalidArgument, "nothing to roll back to: give a version, a tag or a time")
+        })?;
+        self.named(rollback(self.context(), &selector, dry_run))
+    }
+
+    /// Names of all branches beside main, with the time their directory was changed.
+    pub fn branches(&self) -> Result<Vec<(String, i64)>> {
+        BranchManager::new(self.context().fs.clone(), &self.context().location).list()
+    }
+
+    /// Makes a branch from a tag, from a snapshot (`latest` for the latest), or empty.
+    pub fn create_branch(&self, name: &str, tag: Option<String>, version: Option<&str>) -> Result<()> {
+        let source = match (tag, version) {
+            (Some(_), Some(_)) => {
+                return Err(Error::new(ErrorKind::InvalidArgument, "give only one of tag and version"));
+            }
+            (Some(tag), None) => BranchSource::Tag(tag),
+            (None, Some("latest")) => BranchSource::Snapshot(None),
+            (None, Some(text)) => BranchSource::Snapshot(Some(text.parse().map_err(|_| {
+                Error::new(ErrorKind::InvalidArgument, format!("'{text}' is not a snapshot id"))
+                    .hint("give a snapshot id, 'latest', or a tag")
+            })?)),
+            (None, None) => BranchSource::Empty,
+        };
+        self.named(branch::create_branch(self.context(), name, &source))
+    }
+
+    /// Deletes a branch.
+    pub fn delete_branch(&self, name: &str, dry_run: bool) -> Result<Report> {
+        self.named(branch::delete_branch(self.context(), name, dry_run))
+    }
+
+    /// Gives a branch another name.
+    pub fn rename_branch(&self, from: &str, to: &str) -> Result<()> {
+        self.named(branch::rename_branch(self.context(), from, to))
+    }
+
+    /// Makes main what a branch is.
+    pub fn fast_forward(&self, name: &str, dry_run: bool) -> Result<Report> {
+        self.named(branch::fast_forward(self.context(), name, dry_run))
+    }
+
+    /// Expires snapshots. Without arguments by the table's options; numbers alone ignore the age.
+    pub fn expire_snapshots(&self, args: &ExpireArgs, dry_run: bool) -> Result<Report> {
+        let options = &self.context().options;
+        let now = now_millis();
+        let by_options = Retention::of_options(options, now);
+        let numbers = args.retain_max.is_some() || args.retain_min.is_some();
+        let older_than = match args.older_than {
+            Some(time) => Some(time),
+            None if numbers => None,
+            None => by_options.older_than,
+        };
+        // without an age everything above the minimum goes: "at most 5" alone means that 5 stay
+        let min = args.retain_min.or(args.retain_max).unwrap_or(by_options.min);
+        let keep = Retention {
+            max: args.retain_max.unwrap_or(by_options.max.max(min)),
+            min,
+            older_than,
+            limit: args.max_deletes.unwrap_or(i64::MAX),
+        };
+        let mut report = self.named(expire::expire_snapshots(self.context(), &keep, dry_run))?;
+        if Retention::changelogs_outlive(options) {
+            let keep = Retention::of_changelogs(options, now);
+            report.extend(self.named(expire::expire_changelogs(self.context(), &keep, dry_run))?);
+        }
+        Ok(report)
+    }
+
+    /// Drops old partitions.
+    pub fn expire_partitions(&self, args: &PartitionExpireArgs, dry_run: bool) -> Result<Report> {
+        self.check_writable()?;
+        let ctx = self.context();
+        let options = &ctx.options;
+        let kept = match &args.expiration_time {
+            Some(text) => parse_duration(text).map_err(|e| e.with("argument", "expiration_time"))?,
+            None => options.partition_expiration_time.ok_or_else(|| {
+                Error::new(ErrorKind::InvalidArgument, "how long are partitions kept? Give expiration_time")
+                    .with("table", &ctx.name)
+                    .hint("or set the table option partition.expiration-time")
+            })?,
+        };
+        if ctx.schema.partition_keys.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "the table is not partitioned").with("table", &ctx.name));
+        }
+        let strategy = args.strategy.as_deref().map(PartitionExpireStrategy::parse).transpose()?;
+        let expiry = PartitionExpiry {
+            kept,
+            strategy: strategy.unwrap_or(options.partition_expiration_strategy),
+            pattern: args.timestamp_pattern.clone().or_else(|| options.partition_timestamp_pattern.clone()),
+            formatter: args.timestamp_formatter.clone().or_else(|| options.partition_timestamp_formatter.clone()),
+            limit: args.max_expires.unwrap_or(options.partition_expiration_max_num),
+        };
+        self.named(expire::expire_partitions(ctx, &expiry, now_millis(), dry_run))
+    }
+
+    /// Deletes consumers that have not read since this time.
+    pub fn expire_consumers(&self, older_than: i64, dry_run: bool) -> Result<Report> {
+        self.named(expire::expire_consumers(self.context(), older_than, dry_run))
+    }
+}
+
+fn tag_json(name: &str, tag: &Tag) -> Result<Value> {
+    let snapshot: Value = serde_json::from_str(&tag.snapshot.to_json()?)
+        .map_err(|e| Error::new(ErrorKind::Internal, "a snapshot as JSON").caused_by(e))?;
+    Ok(json!({
+        "name": name,
+        "snapshot": snapshot,
+        "create_time": tag.create_time.map(|time| time.format("%Y-%m-%dT%H:%M:%S%.f").to_string()),
+        "time_retained_seconds": tag.time_retained.map(|kept| kept.as_secs_f64()),
+    }))
+}
