@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Duration, Time, count, duration_millis, duration_text, millis, partition_list
+from siltstone._args import Duration, Time, age_limit, count, duration_millis, duration_text, millis, partition_list
 from siltstone.predicate import Expression, split_filter
-from siltstone.report import CommitReport, CompactionReport, UpkeepReport
+from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
 
 Token = bytes
@@ -196,6 +196,46 @@ class Maintenance:
         numbers = [count(n, v, 1) for n, v in (("retain_max", retain_max), ("retain_min", retain_min))]
         deletes = count("max_deletes", max_deletes, 1)
         return UpkeepReport.from_core(self._table.upkeep.expire_snapshots(*numbers, limit, deletes, dry_run))
+
+    def remove_orphan_files(self, *, older_than: Time | Duration = "1d", dry_run: bool = True) -> UpkeepReport:
+        """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
+
+        Files of writers that have not committed yet look like orphans: the age limit must exceed the longest job.
+
+        Args:
+            older_than: Only files older than this duration, or than this time.
+            dry_run: Only list them.
+
+        Raises:
+            InvalidArgument: The limit lies in the future.
+            CorruptFile: A snapshot, tag or manifest cannot be read: nothing is deleted.
+
+        Example:
+            >>> example_table().maintenance.remove_orphan_files().deleted_files
+            0
+        """
+        return UpkeepReport.from_core(self._table.upkeep.remove_orphan_files(age_limit(older_than), dry_run))
+
+    def fsck(self, *, deep: bool = False) -> Verdict:
+        """Check every version of every branch against its metadata, and the metadata against the files.
+
+        Args:
+            deep: Also read every row of every live data file.
+
+        Example:
+            >>> example_table().maintenance.fsck().ok
+            True
+        """
+        return Verdict.from_json(self._table.upkeep.fsck(deep))
+
+    def analyze(self) -> CommitReport:
+        """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
+
+        Example:
+            >>> example_table().maintenance.analyze().snapshot.kind
+            'ANALYZE'
+        """
+        return CommitReport.from_json(self._table.upkeep.analyze())
 
     def expire_partitions(
         self,

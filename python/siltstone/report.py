@@ -178,6 +178,59 @@ class UpkeepReport:
         return [PlannedFile(**item) for item in json.loads(self._files)]
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    Attributes:
+        severity: ``problem`` (readers get an error or wrong rows) or ``warning`` (space or time is lost).
+        code: Stable name of the kind of thing, such as ``missing-file``.
+        place: Where: ``main/snapshot-3``, ``dev/tag-v1``, or a file.
+        message: What is wrong.
+        repair: What could be done about it.
+    """
+
+    severity: str
+    code: str
+    place: str
+    message: str
+    repair: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check looked at, and what it found.
+
+    Attributes:
+        findings: Problems first.
+        checked: How many versions, manifests and files were looked at.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    checked: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, text: str) -> Verdict:
+        """Read the core's JSON."""
+        raw = json.loads(text)
+        return cls([Finding(**item) for item in raw["findings"]], raw["checked"])
+
+    @property
+    def problems(self) -> list[Finding]:
+        """Findings that break reads."""
+        return [f for f in self.findings if f.severity == "problem"]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """Findings that cost space or time only."""
+        return [f for f in self.findings if f.severity == "warning"]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+
 def as_dict(value: Any) -> dict[str, Any]:
     """A report or snapshot as plain JSON-ready values."""
     out = asdict(value)

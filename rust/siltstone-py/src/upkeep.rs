@@ -166,4 +166,19 @@ impl Upkeep {
         let table = &self.0;
         py.detach(|| Ok(reported(&table.expire_consumers(older_than, dry_run)?)))
     }
+
+    fn remove_orphan_files(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        py.detach(|| Ok(reported(&table.remove_orphan_files(older_than, dry_run)?)))
+    }
+
+    fn fsck(&self, py: Python<'_>, deep: bool) -> Result<String> {
+        let table = &self.0;
+        py.detach(|| Ok(table.fsck(deep)?.to_json().to_string()))
+    }
+
+    fn analyze(&self, py: Python<'_>) -> Result<String> {
+        let table = &self.0;
+        py.detach(|| Ok(table.analyze()?.to_json()?.to_string()))
+    }
 }

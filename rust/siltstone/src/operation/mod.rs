@@ -1,12 +1,15 @@
 //! What a user asks for, below the table object: scan, read, write, compact, commit.
 
+pub mod analyze;
 pub mod branch;
 pub mod cleanup;
 pub mod commit;
 pub mod compact;
 pub mod expire;
+pub mod fsck;
 mod model;
 pub mod modify;
+pub mod orphan;
 pub mod read;
 pub mod rollback;
 pub mod scan;

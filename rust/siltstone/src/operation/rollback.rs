@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::{
@@ -17,10 +18,11 @@ use crate::{
     io::TableContext,
     operation::{
         cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step},
-        scan::{VersionSelector, travel},
+        scan::{EntryFilter, VersionSelector, live_entries, travel},
     },
     path::branch_root,
     snapshot::{BranchManager, ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    threads::in_pool,
 };
 
 /// How often snapshots that writers add meanwhile are removed.
@@ -41,6 +43,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
     })?;
     let before = snapshots.latest_id()?;
+    check_whole(ctx, &target)?;
     let plan = plan(ctx, &snapshots, &target)?;
     let mut report = Report::of(&ctx.fs, plan, dry_run)?;
     for _ in 0..ROUNDS {
@@ -57,6 +60,31 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
             .hint("roll back to a newer snapshot or a tag"));
     }
     Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+/// Before anything later goes: every file of the target must be there.
+fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
+    let broken = |e: Error| {
+        Error::new(
+            ErrorKind::SnapshotExpired,
+            format!("snapshot {} cannot be gone back to, it is not whole", target.id),
+        )
+        .with("table", &ctx.name)
+        .with("snapshot", target.id)
+        .caused_by(e)
+        .hint("it has expired in part: choose a newer snapshot or a tag")
+    };
+    let live = live_entries(ctx, target, &EntryFilter::default()).map_err(broken)?;
+    let missing: Option<String> = in_pool(|| {
+        live.par_iter().find_map_any(|entry| {
+            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file).ok()?;
+            matches!(ctx.fs.exists(&path), Ok(false)).then_some(path)
+        })
+    });
+    match missing {
+        Some(path) => Err(broken(Error::new(ErrorKind::FileNotFound, format!("{path} is missing")))),
+        None => Ok(()),
+    }
 }
 
 fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<Plan> {

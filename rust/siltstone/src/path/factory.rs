@@ -60,6 +60,11 @@ impl PathFactory {
         &self.location
     }
 
+    /// Where partitions and buckets are.
+    pub fn data_root(&self) -> &str {
+        &self.data_root
+    }
+
     /// Names of the partition keys, in their order.
     pub fn partition_names(&self) -> &[String] {
         &self.partition_names

@@ -131,7 +131,7 @@ mod tests {
             ("bucket", "-1"),
             ("file-index.bloom-filter.columns", "v"),
             ("data-file.external-paths", "file:///x"),
-            ("tag.automatic-creation", "batch"),
+            ("tag.callbacks", "com.example.Callback"),
         ] {
             let schema = with(&[(key, value)]);
             check_readable(&schema).unwrap();

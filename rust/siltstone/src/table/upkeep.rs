@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Table;
+use super::{CommitReport, Table};
 use crate::{
     Error, ErrorKind, Result,
     env::now_millis,
     operation::{
+        analyze::analyze,
         branch::{self, BranchSource},
         cleanup::Report,
         expire::{self, PartitionExpiry, Retention},
+        fsck::{Verdict, fsck},
+        orphan::remove_orphan_files,
         rollback::rollback,
         scan::VersionSelector,
         tag::{self, CreateTag},
@@ -272,6 +275,24 @@ impl Table {
             limit: args.max_expires.unwrap_or(options.partition_expiration_max_num),
         };
         self.named(expire::expire_partitions(ctx, &expiry, now_millis(), dry_run))
+    }
+
+    /// Deletes files older than this time (epoch milliseconds) that nothing refers to.
+    pub fn remove_orphan_files(&self, older_than: i64, dry_run: bool) -> Result<Report> {
+        self.named(remove_orphan_files(self.context(), older_than, now_millis(), dry_run))
+    }
+
+    /// Checks the table; with `deep` every row of every live file is read, too.
+    pub fn fsck(&self, deep: bool) -> Result<Verdict> {
+        self.named(fsck(self.context(), deep, now_millis()))
+    }
+
+    /// Writes statistics of all columns.
+    pub fn analyze(&self) -> Result<CommitReport> {
+        self.check_writable()?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let snapshot = self.named(analyze(self.context(), threads))?;
+        Ok(CommitReport { snapshots: snapshot.into_iter().collect(), ..CommitReport::default() })
     }
 
     /// Deletes consumers that have not read since this time.

@@ -19,5 +19,6 @@ mod rows;
 mod schemas;
 mod sizes;
 mod table_rows;
+mod upkeep;
 mod vectors;
 mod watched_memory;

@@ -82,7 +82,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         }
         other => other?,
     }
-    ctx.fs.sync_dir(&branches.directory())?;
+    sync(ctx, &branches, name)?;
     // whoever deletes a tag removes it first and looks at the branches then: one of the two sees the other
     if let BranchSource::Tag(tag) = source
         && !TagManager::new(ctx.fs.clone(), &ctx.location).exists(tag)?
@@ -93,6 +93,17 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
             .with("tag", tag));
     }
     Ok(())
+}
+
+/// Makes a branch's new name durable, for the directory itself and for what is in it.
+fn sync(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
+    for part in ["schema", "snapshot", "tag"] {
+        let directory = format!("{}/{part}", branches.root(name));
+        if ctx.fs.exists(&directory)? {
+            ctx.fs.sync_dir(&directory)?;
+        }
+    }
+    ctx.fs.sync_dir(&branches.directory())
 }
 
 fn exists_already(ctx: &TableContext, name: &str) -> Error {
@@ -188,6 +199,7 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
         }
     }
     ctx.fs.rename_dir(&branches.root(from), &branches.root(to))?;
+    sync(ctx, &branches, to)?;
     if fork {
         TagManager::new(ctx.fs.clone(), &branches.root(to)).delete_file(&old)?;
         tags.delete_file(&old)?;

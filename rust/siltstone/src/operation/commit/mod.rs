@@ -203,6 +203,14 @@ impl TableCommit {
         Ok(self.publish(&request)?.snapshot)
     }
 
+    /// Makes a snapshot of kind ANALYZE that names a statistics file and changes nothing else.
+    pub fn commit_statistics(&self, name: &str) -> Result<Option<Snapshot>> {
+        let none = Changes::default();
+        let request = request(&Committable::default(), CommitKind::Analyze, Source::Files(&none));
+        let request = Request { statistics: Some(name.to_owned()), allow_empty: true, ..request };
+        Ok(self.publish(&request)?.snapshot)
+    }
+
     /// Deletes the files of messages that were not committed. Files that a snapshot refers to stay, whoever
     /// committed them.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
@@ -324,6 +332,7 @@ fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) 
         properties: BTreeMap::clone(&committable.properties),
         source,
         check: committable.check_append,
+        statistics: None,
         allow_empty: false,
         looked_up_to: None,
     }

@@ -38,6 +38,8 @@ pub(super) struct Request<'a> {
     pub(super) source: Source<'a>,
     /// Check against the live files also when nothing is taken away.
     pub(super) check: bool,
+    /// The statistics file that the snapshot names; `None`: that of the one before.
+    pub(super) statistics: Option<String>,
     /// Make a snapshot although nothing changes.
     pub(super) allow_empty: bool,
     /// An explicit identifier was looked for up to this snapshot and not found: if it comes up later, another

@@ -19,9 +19,6 @@ mod partitions;
 mod range;
 mod snapshots;
 
-#[cfg(test)]
-mod tests;
-
 pub use auto::{after_commit, expire_consumers};
 pub use changelog::expire_changelogs;
 pub use partitions::{PartitionExpiry, expire_partitions};

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::Result,
     io::TableContext,
-    operation::cleanup::{FileKind, ManifestCache, Plan, PlannedFile, Report, bucket_dirs, elsewhere},
+    operation::cleanup::{Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, bucket_dirs, elsewhere},
     options::ChangelogProducer,
     path::branch_root,
     snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
@@ -74,7 +74,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, range: Range) -> Result
         entries.extend(of);
     }
     if ctx.options.snapshot_clean_empty_directories && !entries.is_empty() {
-        plan.steps.push(crate::operation::cleanup::Step::DeleteEmpty(bucket_dirs(ctx, &entries)?));
+        plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &entries)?));
     }
     if let Some(end) = &end {
         let skip = Skip { data_lists: keep_appended, changelog: outlive };
@@ -84,6 +84,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, range: Range) -> Result
         plan.notes.push(format!("snapshot {} is gone, another job expires snapshots: metadata stays", range.end));
     }
     delete_snapshots(ctx, snapshots, &going, outlive, &mut plan)?;
+    plan.steps.push(Step::Change(Change::Sync { directory: ctx.paths.snapshot_dir(&ctx.branch) }));
     if let Some(end) = &end {
         plan.overwrite(snapshots.hint_path("EARLIEST"), end.id.to_string());
     }

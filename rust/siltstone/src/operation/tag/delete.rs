@@ -16,7 +16,7 @@ use crate::{
     io::TableContext,
     manifest::ManifestEntry,
     operation::cleanup::{
-        FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_file,
+        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_file,
         elsewhere, long_lived, metadata_files, metadata_names,
     },
     path::branch_root,
@@ -45,6 +45,8 @@ pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Repor
     }
     let mut first = Plan::default();
     first.delete_in_order(vec![own]);
+    // the tag must not come back after a power loss, when its files are gone
+    first.steps.push(Step::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
     let mut report = Report::of(&ctx.fs, first, false)?.with("tags", json!([name]));
     // once more: a tag of the same snapshot may have been made before this one went
     report.extend(Report::of(&ctx.fs, plan_cleaning(ctx, name, &tagged)?, false)?);

@@ -15,6 +15,3 @@ mod zone;
 pub use automatic::create_automatic;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};
 pub use delete::{delete_tag, expire_tags};
-
-#[cfg(test)]
-mod tests;

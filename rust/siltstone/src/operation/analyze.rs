@@ -1,0 +1,163 @@
+//! `analyze`: counts and value ranges of all columns, in a statistics file that query planners read.
+//!
+//! ```text
+//! statistics/stat-<uuid>-<n>   { "snapshotId", "schemaId", "mergedRecordCount", "mergedRecordSize", "colStats": { column: {...} } }
+//! ```
+//!
+//! Source: format chapter 3.5, semantics g.10; `Statistics`, `ColStats`.
+
+use std::{cmp::Ordering, collections::HashSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::{
+        commit::TableCommit,
+        read::read_splits,
+        scan::{ScanRequest, plan},
+    },
+    path::MetaNames,
+    row::{BinaryRow, Datum, compare_datums, datum_to_text, datums_from_array},
+    snapshot::Snapshot,
+    types::{DataField, DataType, TypeKind},
+};
+
+/// Reads the latest snapshot and commits what its columns hold; `None` for an empty table.
+///
+/// # Errors
+/// Those of reading the table and of committing. Columns of nested types have no statistics.
+pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
+    let plan = plan(ctx, &ScanRequest::default())?;
+    let Some(snapshot) = &plan.snapshot else { return Ok(None) };
+    let fields: Vec<&DataField> = plan.ctx.schema.fields.iter().collect();
+    let mut columns: Vec<Option<Column>> = fields.iter().map(|field| Column::of(field)).collect();
+    let mut rows: u64 = 0;
+    for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, threads)? {
+        let batch = batch?;
+        rows = rows.saturating_add(batch.num_rows() as u64);
+        for (array, column) in batch.columns().iter().zip(&mut columns) {
+            if let Some(column) = column {
+                let values = datums_from_array(array, &column.data_type)?;
+                values.into_iter().try_for_each(|value| column.add(value))?;
+            }
+        }
+    }
+    let files = plan.splits.iter().flat_map(|split| &split.files);
+    let (bytes, stored) = files
+        .fold((0_i64, 0_i64), |sum, file| (sum.0.saturating_add(file.file_size), sum.1.saturating_add(file.row_count)));
+    let stats: Map<String, Value> = fields
+        .iter()
+        .zip(columns)
+        .filter_map(|(field, column)| Some((field.name.clone(), column?.to_json(field.id))))
+        .collect();
+    let size = share(bytes, rows, stored);
+    let content = json!({
+        "snapshotId": snapshot.id,
+        "schemaId": snapshot.schema_id,
+        "mergedRecordCount": rows,
+        "mergedRecordSize": size,
+        "colStats": stats,
+    });
+    let text = serde_json::to_string_pretty(&content)
+        .map_err(|e| Error::new(ErrorKind::Internal, "statistics as JSON").caused_by(e))?;
+    let name = MetaNames::new().statistics();
+    let path = ctx.paths.statistics(&name);
+    ctx.fs.write_new(&path, text.as_bytes(), ctx.options.sync)?;
+    if let (true, Some((directory, _))) = (ctx.options.sync, path.rsplit_once('/')) {
+        ctx.fs.sync_dir(directory)?;
+    }
+    TableCommit::with_new_user(ctx).commit_statistics(&name)
+}
+
+/// The bytes of the rows that are left after merging.
+fn share(bytes: i64, rows: u64, stored: i64) -> i64 {
+    match (i128::from(bytes) * i128::from(rows)).checked_div(i128::from(stored)) {
+        Some(size) => i64::try_from(size).unwrap_or(i64::MAX),
+        None => 0,
+    }
+}
+
+/// What is known of a column.
+struct Column {
+    data_type: DataType,
+    distinct: HashSet<Vec<u8>>,
+    nulls: u64,
+    values: u64,
+    length: u64,
+    longest: u64,
+    min: Option<Datum>,
+    max: Option<Datum>,
+}
+
+impl Column {
+    fn of(field: &DataField) -> Option<Self> {
+        let nested = matches!(
+            field.data_type.kind,
+            TypeKind::Array(..) | TypeKind::Map(..) | TypeKind::Multiset(..) | TypeKind::Row(..)
+        );
+        (!nested).then(|| Self {
+            data_type: field.data_type.clone(),
+            distinct: HashSet::new(),
+            nulls: 0,
+            values: 0,
+            length: 0,
+            longest: 0,
+            min: None,
+            max: None,
+        })
+    }
+
+    fn add(&mut self, value: Datum) -> Result<()> {
+        if value.is_null() {
+            self.nulls += 1;
+            return Ok(());
+        }
+        let length = match &value {
+            Datum::String(text) => text.len() as u64,
+            Datum::Bytes(bytes) => bytes.len() as u64,
+            _ => width(&self.data_type.kind),
+        };
+        self.values += 1;
+        self.length = self.length.saturating_add(length);
+        self.longest = self.longest.max(length);
+        let row = BinaryRow::from_datums(std::slice::from_ref(&self.data_type), std::slice::from_ref(&value))?;
+        self.distinct.insert(row.to_serialized());
+        if self.min.as_ref().is_none_or(|min| compare_datums(&value, min) == Ordering::Less) {
+            self.min = Some(value.clone());
+        }
+        if self.max.as_ref().is_none_or(|max| compare_datums(&value, max) == Ordering::Greater) {
+            self.max = Some(value);
+        }
+        Ok(())
+    }
+
+    fn to_json(&self, id: i32) -> Value {
+        let mut out = Map::new();
+        out.insert("colId".to_owned(), json!(id));
+        out.insert("distinctCount".to_owned(), json!(self.distinct.len()));
+        for (key, value) in [("min", &self.min), ("max", &self.max)] {
+            if let Some(value) = value {
+                out.insert(key.to_owned(), json!(datum_to_text(value, &self.data_type)));
+            }
+        }
+        out.insert("nullCount".to_owned(), json!(self.nulls));
+        if let Some(average) = self.length.checked_div(self.values) {
+            out.insert("avgLen".to_owned(), json!(average));
+            out.insert("maxLen".to_owned(), json!(self.longest));
+        }
+        Value::Object(out)
+    }
+}
+
+/// Bytes of a value of fixed width, as Spark counts them.
+fn width(kind: &TypeKind) -> u64 {
+    match kind {
+        TypeKind::Boolean | TypeKind::TinyInt => 1,
+        TypeKind::SmallInt => 2,
+        TypeKind::Int | TypeKind::Float | TypeKind::Date | TypeKind::Time(_) => 4,
+        TypeKind::Decimal { precision, .. } if *precision > 18 => 16,
+        _ => 8,
+    }
+}

@@ -1,0 +1,267 @@
+//! Versions: what each snapshot, tag and long-lived changelog says, against its manifests.
+
+use std::collections::HashMap;
+
+use super::{Check, RESTORE};
+use crate::{
+    error::{ErrorKind, Result},
+    io::TableContext,
+    manifest::{EntryKind, ManifestEntry, ManifestFileMeta, live_entries, merge_entries},
+    operation::commit::invariants::levels_are_sorted_runs,
+    path::branch_root,
+    snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    types::DataType,
+};
+
+impl Check<'_> {
+    /// Checks a branch; returns the versions that could be read, tags of expired snapshots among them.
+    pub(super) fn branch(&mut self, ctx: &TableContext) -> Result<Vec<Snapshot>> {
+        let root = branch_root(&ctx.location, &ctx.branch);
+        let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+        let ids = snapshots.ids()?;
+        self.hints(ctx, &snapshots, &ids)?;
+        let mut versions: Vec<Snapshot> = Vec::new();
+        let mut previous: Option<Snapshot> = None;
+        for id in &ids {
+            let place = format!("{}/snapshot-{id}", ctx.branch);
+            if let Some(before) = previous.as_ref().filter(|before| before.id + 1 != *id) {
+                let message = format!("snapshots {} to {} are missing", before.id + 1, id - 1);
+                self.verdict.problem("missing-snapshot", &place, message, RESTORE);
+            }
+            match snapshots.get(*id) {
+                Ok(snapshot) => {
+                    self.version(ctx, &place, &snapshot, previous.as_ref())?;
+                    versions.push(snapshot.clone());
+                    previous = Some(snapshot);
+                }
+                Err(e) => self.verdict.problem("bad-snapshot", &place, e.to_string(), RESTORE),
+            }
+        }
+        let tags = TagManager::new(ctx.fs.clone(), &root);
+        for name in tags.names()? {
+            let place = format!("{}/tag-{name}", ctx.branch);
+            match tags.get(&name) {
+                Ok(tagged) if versions.contains(&tagged) => {}
+                Ok(tagged) => {
+                    self.version(ctx, &place, &tagged, None)?;
+                    versions.push(tagged);
+                }
+                Err(e) => self.verdict.problem("bad-tag", &place, e.to_string(), "delete the tag's file"),
+            }
+        }
+        let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+        for id in changelogs.ids()? {
+            let place = format!("{}/changelog-{id}", ctx.branch);
+            match changelogs.get(id) {
+                Ok(changelog) => self.changelog(ctx, &place, &changelog)?,
+                Err(e) => self.verdict.problem("bad-changelog", &place, e.to_string(), RESTORE),
+            }
+        }
+        Ok(versions)
+    }
+
+    fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
+        for (hint, right) in [("EARLIEST", ids.first()), ("LATEST", ids.last())] {
+            let path = snapshots.hint_path(hint);
+            let found = match ctx.fs.read(&path) {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i64>().ok(),
+                Err(e) if e.kind() == ErrorKind::FileNotFound => continue,
+                Err(e) => return Err(e),
+            };
+            if found.as_ref() != right {
+                let message = format!("the hint says {found:?}, the directory {right:?}");
+                self.verdict.warning("wrong-hint", &path, message, "delete the hint; readers list the directory");
+            }
+        }
+        Ok(())
+    }
+
+    /// A snapshot or tag.
+    fn version(
+        &mut self,
+        ctx: &TableContext,
+        place: &str,
+        version: &Snapshot,
+        before: Option<&Snapshot>,
+    ) -> Result<()> {
+        self.verdict.count("versions", 1);
+        if !self.schemas.contains(&version.schema_id) {
+            let message = format!("its schema {} is missing", version.schema_id);
+            self.verdict.problem("missing-schema", place, message, RESTORE);
+        }
+        let base = self.list(place, &version.base_manifest_list, version.base_manifest_list_size)?;
+        let delta = self.list(place, &version.delta_manifest_list, version.delta_manifest_list_size)?;
+        let changelog = match &version.changelog_manifest_list {
+            // a tag does not keep its changelog
+            Some(list) if !place.contains("/tag-") => self.list(place, list, version.changelog_manifest_list_size)?,
+            _ => Some(Vec::new()),
+        };
+        let (Some(base), Some(delta), Some(changelog)) = (base, delta, changelog) else { return Ok(()) };
+        let known = |metas: &[ManifestFileMeta]| -> i64 {
+            metas.iter().map(|m| m.num_added_files.saturating_sub(m.num_deleted_files)).sum()
+        };
+        let (Some(all), Some(delta_entries), Some(changelog)) = (
+            self.entries(place, &base, before.is_none() || known(&base) < 0)?,
+            self.entries(place, &delta, true)?,
+            self.entries(place, &changelog, true)?,
+        ) else {
+            return Ok(());
+        };
+        self.counts(place, version, before, &delta_entries, &changelog);
+        self.expect_files(ctx, place, delta_entries.iter().filter(|e| e.kind == EntryKind::Add))?;
+        self.expect_files(ctx, place, changelog.iter().filter(|e| e.kind == EntryKind::Add))?;
+        if before.is_none() {
+            self.live(ctx, place, version, all.into_iter().chain(delta_entries).collect())?;
+        }
+        self.index(ctx, place, version)
+    }
+
+    /// The live files of the first snapshot and of tags; later snapshots are checked by what they add.
+    fn live(&mut self, ctx: &TableContext, place: &str, version: &Snapshot, all: Vec<ManifestEntry>) -> Result<()> {
+        match merge_entries(all.clone()) {
+            Ok(merged) => {
+                for entry in merged.iter().filter(|e| e.kind == EntryKind::Delete) {
+                    let message = format!("deletes {}, which no manifest adds", entry.file.file_name);
+                    self.verdict.problem("unmatched-delete", place, message, RESTORE);
+                }
+            }
+            Err(e) => self.verdict.problem("file-added-twice", place, e.to_string(), RESTORE),
+        }
+        let Ok(live) = live_entries(all) else { return Ok(()) };
+        let rows: i64 = live.iter().map(|entry| entry.file.row_count).sum();
+        if version.total_record_count.is_some_and(|total| total != rows) {
+            let message = format!("says {:?} rows, its live files hold {rows}", version.total_record_count);
+            self.verdict.problem("wrong-row-count", place, message, "compact the table; counts are carried on");
+        }
+        let keys: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+        if !keys.is_empty()
+            && let Err(e) = levels_are_sorted_runs(&live, &keys)
+        {
+            self.verdict.problem("overlapping-files", place, e.message(), "compact the table fully");
+        }
+        self.expect_files(ctx, place, live.iter())
+    }
+
+    fn counts(
+        &mut self,
+        place: &str,
+        version: &Snapshot,
+        before: Option<&Snapshot>,
+        delta: &[ManifestEntry],
+        changelog: &[ManifestEntry],
+    ) {
+        let signed = |e: &ManifestEntry| if e.kind == EntryKind::Add { e.file.row_count } else { -e.file.row_count };
+        let rows: i64 = delta.iter().map(signed).sum();
+        let mut wrong = |what: &str, says: Option<i64>, is: i64| {
+            if says.is_some_and(|says| says != is) {
+                let message = format!("says {says:?} {what}, the manifests {is}");
+                self.verdict.problem("wrong-row-count", place, message, "compact the table; counts are carried on");
+            }
+        };
+        wrong("rows changed", version.delta_record_count, rows);
+        wrong("rows of changelog", version.changelog_record_count, changelog.iter().map(|e| e.file.row_count).sum());
+        if let Some(total) = before.and_then(|before| before.total_record_count) {
+            wrong("rows", version.total_record_count, total.saturating_add(rows));
+        }
+    }
+
+    fn changelog(&mut self, ctx: &TableContext, place: &str, changelog: &Snapshot) -> Result<()> {
+        self.verdict.count("versions", 1);
+        let (list, size) = match &changelog.changelog_manifest_list {
+            Some(list) => (list, changelog.changelog_manifest_list_size),
+            None => (&changelog.delta_manifest_list, changelog.delta_manifest_list_size),
+        };
+        let Some(metas) = self.list(place, list, size)? else { return Ok(()) };
+        let Some(entries) = self.entries(place, &metas, true)? else { return Ok(()) };
+        self.expect_files(ctx, place, entries.iter().filter(|e| e.kind == EntryKind::Add))
+    }
+
+    /// A manifest list; `None` when it cannot be read.
+    fn list(&mut self, place: &str, name: &str, size: Option<i64>) -> Result<Option<Vec<ManifestFileMeta>>> {
+        let path = self.ctx.paths.manifest(name);
+        if self.seen.insert(name.to_owned()) {
+            self.verdict.count("manifest lists", 1);
+            let found = self.ctx.fs.status(&path)?.map(|status| status.size);
+            if let (Some(size), Some(found)) = (size, found)
+                && u64::try_from(size) != Ok(found)
+            {
+                let message = format!("{path} has {found} bytes, the snapshot says {size}");
+                self.verdict.problem("wrong-size", place, message, RESTORE);
+            }
+        }
+        match self.cache.store().read_list(name) {
+            Ok(metas) => Ok(Some(metas)),
+            Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => {
+                self.verdict.problem("bad-manifest-list", place, e.to_string(), RESTORE);
+                Ok(None)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Entries of manifests, each checked against what its list says; not read again unless `read`.
+    fn entries(&mut self, place: &str, metas: &[ManifestFileMeta], read: bool) -> Result<Option<Vec<ManifestEntry>>> {
+        let mut all = Vec::new();
+        for meta in metas {
+            let first = self.seen.insert(meta.file_name.clone());
+            if !first && !read {
+                continue;
+            }
+            match self.cache.store().read(meta) {
+                Ok(entries) => {
+                    if first {
+                        self.manifest(place, meta, &entries)?;
+                    }
+                    all.extend(entries);
+                }
+                Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => {
+                    self.verdict.problem("bad-manifest", place, e.to_string(), RESTORE);
+                    return Ok(None);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Some(all))
+    }
+
+    fn manifest(&mut self, place: &str, meta: &ManifestFileMeta, entries: &[ManifestEntry]) -> Result<()> {
+        self.verdict.count("manifests", 1);
+        let path = self.ctx.paths.manifest(&meta.file_name);
+        let size = self.ctx.fs.status(&path)?.map(|status| status.size);
+        let mut wrong: Vec<String> = Vec::new();
+        if size.is_some_and(|size| u64::try_from(meta.file_size) != Ok(size)) {
+            wrong.push(format!("{size:?} bytes, the list says {}", meta.file_size));
+        }
+        let mut kinds: HashMap<EntryKind, i64> = HashMap::new();
+        for entry in entries {
+            *kinds.entry(entry.kind).or_default() += 1;
+        }
+        let count = |kind| kinds.get(&kind).copied().unwrap_or(0);
+        let found = (count(EntryKind::Add), count(EntryKind::Delete));
+        if found != (meta.num_added_files, meta.num_deleted_files) {
+            wrong.push(format!(
+                "{found:?} added and deleted files, the list says {:?}",
+                (meta.num_added_files, meta.num_deleted_files)
+            ));
+        }
+        let buckets = (entries.iter().map(|e| e.bucket).min(), entries.iter().map(|e| e.bucket).max());
+        let levels = (entries.iter().map(|e| e.file.level).min(), entries.iter().map(|e| e.file.level).max());
+        for (what, says, is) in [
+            ("bucket", (meta.min_bucket, meta.max_bucket), buckets),
+            ("level", (meta.min_level, meta.max_level), levels),
+        ] {
+            if says.0.is_some() && says != is {
+                wrong.push(format!("{what}s {is:?}, the list says {says:?}"));
+            }
+        }
+        for message in wrong {
+            self.verdict.problem(
+                "wrong-manifest",
+                place,
+                format!("{path}: {message}"),
+                "rewrite the manifests (compact_manifests)",
+            );
+        }
+        Ok(())
+    }
+}

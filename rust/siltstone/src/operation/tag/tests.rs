@@ -1,1 +1,0 @@
-//! see tests/it/upkeep.rs for tags of real tables
