@@ -82,8 +82,9 @@ impl Listagg {
         };
         let mut text = acc.into_owned();
         if self.distinct {
-            let add = self.not_in(&text, &input);
-            add.into_iter().for_each(|part| text.extend([self.delimiter.as_str(), part]));
+            for part in self.not_in(&text, &input) {
+                text.extend([self.delimiter.as_str(), part]);
+            }
         } else {
             text.extend([self.delimiter.as_str(), &input]);
         }

@@ -11,6 +11,7 @@
 //! the others           rbm32, hll_sketch, ...  [`fold`], one value at a time
 //! ```
 //! Source: semantics b.7; `org.apache.paimon.mergetree.compact.aggregate`.
+#![allow(clippy::unnecessary_wraps, reason = "functions are made by one signature; some refuse options")]
 
 mod arithmetic;
 mod bitmap;

@@ -101,13 +101,12 @@ impl ElementFunction for NestedPartialUpdate {
         let mut table = Vec::new();
         for row in acc.unwrap_or_default().into_iter().chain(input) {
             let Some(key) = values.keys.key(values.like(row))?.map(<[u8]>::to_vec) else { continue };
-            match places.get(&key) {
-                Some(onto) => values.update(*onto, row),
-                None => {
-                    let composed = values.compose(row);
-                    places.insert(key, composed);
-                    table.push(composed);
-                }
+            if let Some(onto) = places.get(&key) {
+                values.update(*onto, row);
+            } else {
+                let composed = values.compose(row);
+                places.insert(key, composed);
+                table.push(composed);
             }
         }
         Ok(Some(table))

@@ -98,7 +98,8 @@ fn write(bitmap: &Bitmap) -> Vec<u8> {
     let int = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
     let mut out = Vec::new();
     if has_runs {
-        out.extend_from_slice(&int(12347 | (forms.len() - 1) << 16));
+        out.extend_from_slice(&12347_u16.to_le_bytes());
+        out.extend_from_slice(&u16::try_from(forms.len() - 1).unwrap_or(u16::MAX).to_le_bytes());
         for forms in forms.chunks(8) {
             out.push(forms.iter().zip(0..8).map(|(form, bit)| u8::from(*form == Form::Run) << bit).sum());
         }

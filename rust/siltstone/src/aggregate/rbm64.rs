@@ -56,17 +56,14 @@ fn union(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     let mut known: BTreeMap<Key, usize> = bitmap.iter().flat_map(Bitmap::keys).collect();
     for (key, place) in other.keys() {
         let Some(container) = other.places.get(place).and_then(Option::as_ref) else { continue };
-        match known.get(&key) {
-            Some(place) => {
-                let mine = bitmap.as_mut().and_then(|bitmap| bitmap.places.get_mut(*place));
-                if let Some(Some(mine)) = mine {
-                    *mine = mine.union(container);
-                }
+        if let Some(place) = known.get(&key) {
+            let mine = bitmap.as_mut().and_then(|bitmap| bitmap.places.get_mut(*place));
+            if let Some(Some(mine)) = mine {
+                *mine = mine.union(container);
             }
-            None => {
-                let place = put(&mut bitmap, key, container.clone());
-                known.insert(key, place);
-            }
+        } else {
+            let place = put(&mut bitmap, key, container.clone());
+            known.insert(key, place);
         }
     }
     Ok(write(bitmap.as_ref()))

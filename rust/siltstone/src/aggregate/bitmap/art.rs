@@ -191,7 +191,9 @@ impl Branch {
                         *word |= 1 << (key % 64);
                     }
                 }
-                bits.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+                for word in bits {
+                    out.extend_from_slice(&word.to_le_bytes());
+                }
             }
         }
         self.children.iter().for_each(|(_, child)| child.write(out));

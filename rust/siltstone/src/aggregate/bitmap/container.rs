@@ -180,7 +180,9 @@ mod tests {
 
     fn array(numbers: &BTreeSet<u16>) -> Container {
         let mut runs = Vec::new();
-        numbers.iter().for_each(|n| push_run(&mut runs, *n, *n));
+        for n in numbers {
+            push_run(&mut runs, *n, *n);
+        }
         Container { runs, came_as: Form::Array, merged: false }
     }
 
