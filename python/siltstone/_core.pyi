@@ -1,11 +1,12 @@
 """Typed face of the extension module; the documentation is on the public classes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self, final
+from typing import Any, Self, TypeAlias, final
 
 __all__ = [
     "Batches",
     "Catalog",
+    "Changes",
     "Plan",
     "Split",
     "Table",
@@ -96,12 +97,36 @@ class Table:
         version: str | None,
         tag: str | None,
         as_of: int | None,
+        between: tuple[str, Any, Any] | tuple[str, str] | None,
+        mode: str | None,
+        system: str | None,
         limit: int | None,
         row_kind: bool,
         batch_size: int | None,
         memory_limit: int | None,
         threads: int | None,
     ) -> Plan: ...
+    def changes(
+        self,
+        *,
+        columns: Sequence[str] | None,
+        filter_sql: str | None,
+        filter_json: str | None,
+        start: tuple[str, Any] | None,
+        end: tuple[str, Any] | None,
+        consumer: str | None,
+        follow: bool,
+        batch_size: int | None,
+        memory_limit: int | None,
+        threads: int | None,
+    ) -> Changes: ...
+    def has_tag(self, name: str) -> bool: ...
+    def view_schema(
+        self, name: str, columns: Sequence[str] | None, filter_sql: str | None, filter_json: str | None
+    ) -> Any: ...
+    def consumers(self) -> list[tuple[str, int, int]]: ...
+    def reset_consumer(self, id: str, next_snapshot: int | None) -> None: ...
+    def delete_consumer(self, id: str) -> bool: ...
     def writer(
         self, *, commit_user: str | None, memory_limit: int | None, spill_dir: str | None, overwrite: bool
     ) -> Writer: ...
@@ -143,6 +168,11 @@ class Batches:
     def close(self) -> None: ...
 
 @final
+class Changes:
+    def progress(self) -> tuple[int | None, Batches | None, int | None] | None: ...
+    def done(self) -> None: ...
+
+@final
 class Plan:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
@@ -171,14 +201,14 @@ class Split:
     def read(self) -> Batches: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
-_Report = tuple[str, str]
+_Report: TypeAlias = tuple[str, str]
 
 @final
 class Upkeep:
     def tags(self) -> list[str]: ...
     def tag(self, name: str) -> str: ...
     def tag_exists(self, name: str) -> bool: ...
-    def tag_neighbour(self, name: str, next: bool) -> str | None: ...  # noqa: A002
+    def tag_neighbour(self, name: str, next: bool) -> str | None: ...
     def create_tag(
         self,
         name: str,

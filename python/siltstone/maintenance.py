@@ -158,7 +158,6 @@ class Maintenance:
         """Rewrite small manifests and those with deletions into few large ones."""
         return CommitReport.from_json(self._table.compact_manifests())
 
-
     def expire_snapshots(
         self,
         *,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
+from siltstone._args import Size, Time, count, millis, size_bytes
+from siltstone.changes import between_argument
+from siltstone.errors import InvalidArgument
+from siltstone.predicate import Expression, split_filter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +26,45 @@ def _batches(source: _core.Batches) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch(batch)
     finally:
         source.close()
+
+
+def scan_request(  # noqa: PLR0913  # one argument for each part of a query
+    columns: Sequence[str] | None = None,
+    filter: str | Expression | None = None,  # noqa: A002  # the API's name
+    *,
+    version: int | str | None = None,
+    tag: str | None = None,
+    as_of: Time | None = None,
+    between: Any = None,
+    limit: int | None = None,
+    mode: str | None = None,
+    row_kind: bool = False,
+    batch_size: int | None = None,
+    memory_limit: Size | None = None,
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """The arguments of :meth:`siltstone.Table.scan`, checked, as the core takes them."""
+    sql, tree = split_filter(filter)
+    if isinstance(columns, str) or (columns is not None and not all(isinstance(c, str) for c in columns)):
+        raise InvalidArgument(f"columns must be a list of names, not {columns!r}")
+    if version is not None and (isinstance(version, bool) or not isinstance(version, (int, str))):
+        raise InvalidArgument(f"version={version!r} is neither a snapshot id nor a tag")
+    return {
+        "columns": None if columns is None else list(columns),
+        "filter_sql": sql,
+        "filter_json": tree,
+        "version": None if version is None else str(version),
+        "tag": tag,
+        "as_of": None if as_of is None else millis(as_of),
+        "between": between_argument(between),
+        "mode": mode,
+        "system": None,
+        "limit": count("limit", limit),
+        "row_kind": row_kind,
+        "batch_size": count("batch_size", batch_size, 1),
+        "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
+        "threads": count("threads", threads, 1),
+    }
 
 
 class Split:

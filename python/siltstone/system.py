@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
+from siltstone._args import count, millis
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, split_filter
-from siltstone.read import Scan, Split
+from siltstone.read import Scan, Split, scan_request
 from siltstone.table import Table
 
 if TYPE_CHECKING:
@@ -72,9 +73,48 @@ def scan_of(
     return scan
 
 
-def inspect(table: Table, system: str, *query: Any) -> SystemScan:
-    """Describe a read of a table's system table."""
-    return scan_of(Place(table.location, table.branch, table.dynamic_options), system, *query)
+#: The table's rows in another form; they are scanned like the table itself.
+VIEWS = ("audit_log", "binlog", "ro")
+
+
+def inspect(
+    table: Table,
+    system: str,
+    columns: Sequence[str] | None = None,
+    filter: str | Expression | None = None,  # noqa: A002  # the API's name
+    **query: Any,
+) -> Scan:
+    """Describe a read of a table's system table; see :meth:`siltstone.Table.inspect`."""
+    if system.lower() in VIEWS:
+        return _view(table, system.lower(), columns, filter, **query)
+    given = {key: value for key, value in query.items() if value is not None and value is not False}
+    limit = count("limit", given.pop("limit", None))
+    options = {_VERSIONS[key]: str(given.pop(key)) for key in [*given] if key in _VERSIONS}
+    if "as_of" in given:
+        options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))
+    if given:
+        raise UnsupportedFeature(f"the system table '${system}' is read without '{next(iter(given))}'")
+    place = Place(table.location, table.branch, {**table.dynamic_options, **options})
+    return scan_of(place, system, columns, filter, limit)
+
+
+def _view(
+    table: Table,
+    system: str,
+    columns: Sequence[str] | None,
+    filter: str | Expression | None,  # noqa: A002  # the API's name
+    **query: Any,
+) -> Scan:
+    """A scan of a view of the rows; wrong columns and conditions are told at once."""
+    request = scan_request(columns, filter, **query) | {"system": system}
+    core = _core.Table.open(table.location, table.dynamic_options, table.branch)
+    core.view_schema(system, request["columns"], request["filter_sql"], request["filter_json"])
+    return Scan(table.location, table.branch, table.dynamic_options, request)
+
+
+def names() -> list[str]:
+    """Names of all system tables of a table."""
+    return _core.Table.system_tables()
 
 
 class SystemTable(Table):
@@ -105,15 +145,12 @@ class SystemTable(Table):
         """Directory, branch and system table in one text."""
         return f"{super().path}${self._system}"
 
-    def _place(self, options: Mapping[str, str]) -> Place:
-        return Place(self.location, self.branch, {**self.dynamic_options, **options})
-
     @property
     def schema(self) -> pa.Schema:
         """Columns as a pyarrow schema."""
         import pyarrow as pa
 
-        return pa.schema(scan_of(self._place({}), self._system))
+        return pa.schema(self.scan())
 
     @property
     def primary_key(self) -> list[str]:
@@ -125,35 +162,33 @@ class SystemTable(Table):
         """None."""
         return []
 
-    def scan(
+    def scan(  # type: ignore[override]  # what a view does not take is refused below
         self,
         columns: Sequence[str] | None = None,
         filter: str | Expression | None = None,  # noqa: A002  # the API's name
         *,
-        limit: int | None = None,
-        **version: Any,
-    ) -> SystemScan:
+        row_kind: bool = False,
+        **query: Any,
+    ) -> Scan:
         """Describe a read.
 
         Args:
             columns: Columns, in this order; None for all.
             filter: A predicate over the system table's columns.
-            limit: Rows at most.
-            version: ``version`` or ``tag``, where the system table shows one snapshot (``$files``, ``$manifests`` …).
+            row_kind: Refused: ``$audit_log`` has the kinds as a column.
+            query: What else :meth:`siltstone.Table.inspect` takes.
 
         Raises:
             UnsupportedFeature: An argument that only tables of rows take.
         """
-        given = {key: value for key, value in version.items() if value not in (None, False)}
-        options = {_VERSIONS[key]: str(value) for key, value in given.items() if key in _VERSIONS}
-        if unknown := [key for key in given if key not in _VERSIONS]:
-            raise UnsupportedFeature(f"a system table is read without '{unknown[0]}'")
-        return scan_of(self._place(options), self._system, columns, filter, limit)
+        if row_kind:
+            raise UnsupportedFeature(f"the rows of {self.name} have no kinds of their own")
+        return inspect(self, self._system, columns, filter, **query)
 
     def _read_only(self, *_: Any, **__: Any) -> Never:
         raise UnsupportedFeature(f"the system table {self.name} is only read")
 
-    append = upsert = overwrite = truncate = writer = commit = alter = compact = _read_only
+    append = upsert = overwrite = truncate = writer = commit = alter = compact = changes = _read_only
 
 
 class CatalogSystemTable(SystemTable):
@@ -164,16 +199,24 @@ class CatalogSystemTable(SystemTable):
         self._warehouse = warehouse
         self._catalog_options = dict(options)
         self._system = system
-        scan_of(self._place({}), system)
+        self.scan()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as warehouse, options and name."""
         return CatalogSystemTable, (self._warehouse, self._catalog_options, self._system)
 
-    def _place(self, options: Mapping[str, str]) -> Place:
-        if options:
-            raise UnsupportedFeature(f"{self.name} has no versions")
-        return Place(self._warehouse, None, self._catalog_options)
+    def scan(  # type: ignore[override]  # a catalog has no versions
+        self,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        *,
+        limit: int | None = None,
+        **query: Any,
+    ) -> Scan:
+        """Describe a read; a catalog's tables have no versions."""
+        if given := [key for key, value in query.items() if value is not None and value is not False]:
+            raise UnsupportedFeature(f"{self.name} is read without '{given[0]}'")
+        return scan_of(Place(self._warehouse, None, self._catalog_options), self._system, columns, filter, limit)
 
     @property
     def name(self) -> str:

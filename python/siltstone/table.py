@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, arrow_stream, count, millis, partition_list, size_bytes
+from siltstone._args import Size, Time, arrow_stream, count, millis, partition_list
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.errors import InvalidArgument
 from siltstone.maintenance import CompactionPlan, Maintenance
 from siltstone.predicate import Expression, split_filter
-from siltstone.read import Scan
+from siltstone.reads import Reads
 from siltstone.report import CommitReport, CompactionReport, Snapshot, UpkeepReport
 from siltstone.tags import Tags
 from siltstone.write import RowKinds, TableWrite, commit_messages
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Table:
+class Table(Reads):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
     Example:
@@ -114,35 +114,6 @@ class Table:
         """The table's care: compaction and manifests."""
         return Maintenance(self._core)
 
-    def inspect(
-        self,
-        name: str,
-        columns: Sequence[str] | None = None,
-        filter: str | Expression | None = None,  # noqa: A002  # the API's name
-        *,
-        limit: int | None = None,
-    ) -> Scan:
-        """Describe a read of a system table (semantics h; Java ``SystemTableLoader``).
-
-        Args:
-            name: ``snapshots``, ``schemas``, ``options``, ``files``, ``manifests``, ``tags``, ``branches``,
-                ``consumers``, ``partitions``, ``buckets``, ``statistics``, ``aggregation_fields``,
-                ``table_indexes`` and ``file_key_ranges``.
-            columns: Columns, in this order; None for all.
-            filter: A predicate over the system table's columns.
-            limit: Rows at most.
-
-        Raises:
-            TableNotFound: There is no such system table; the hint names all.
-
-        Example:
-            >>> example_table().inspect("snapshots", ["snapshot_id", "commit_kind"]).to_arrow().to_pylist()
-            [{'snapshot_id': 1, 'commit_kind': 'APPEND'}]
-        """
-        from siltstone.system import inspect
-
-        return inspect(self, name, columns, filter, limit)
-
     # ---- versions
 
     def snapshot(self, version: int | None = None) -> Snapshot | None:
@@ -157,71 +128,6 @@ class Table:
     def history(self, limit: int = 20) -> list[Snapshot]:
         """The newest snapshots, newest first."""
         return [Snapshot.from_json(text) for text in self._core.history(count("limit", limit) or 0)]
-
-    # ---- read
-
-    def scan(  # noqa: PLR0913  # one argument for each part of a query
-        self,
-        columns: Sequence[str] | None = None,
-        filter: str | Expression | None = None,  # noqa: A002  # the API's name
-        *,
-        version: int | str | None = None,
-        tag: str | None = None,
-        as_of: Time | None = None,
-        between: tuple[int, int] | tuple[str, str] | None = None,
-        limit: int | None = None,
-        mode: str | None = None,
-        row_kind: bool = False,
-        batch_size: int | None = None,
-        memory_limit: Size | None = None,
-        threads: int | None = None,
-    ) -> Scan:
-        """Describe a read. Nothing is read before rows are asked for.
-
-        Args:
-            columns: Columns to return, in this order; None for all.
-            filter: SQL text such as ``"dt = '2026-11-20' AND amount > 10"``, or an expression of :func:`siltstone.col`.
-            version: Snapshot id, or a text: a tag's name, else a snapshot id.
-            tag: Tag name.
-            as_of: The latest snapshot committed at or before this time.
-            between: Changes between two snapshots or tags; comes with changelogs in a later version.
-            limit: At most this many rows.
-            mode: How to read ``between``.
-            row_kind: Add the column ``rowkind`` (``+I -U +U -D``) in front.
-            batch_size: Rows of a batch, at most.
-            memory_limit: Memory for decoding and merging.
-            threads: Threads to use; None for all cores.
-
-        Raises:
-            InvalidArgument: Unknown column, bad predicate, more than one version.
-            SnapshotNotFound: No such version; the message names those there are.
-            UnsupportedFeature: The table needs something that is not implemented.
-        """
-        if between is not None or mode is not None:
-            from siltstone.errors import UnsupportedFeature
-
-            raise UnsupportedFeature(
-                "reading the changes between two versions is not supported by this version of siltstone"
-            )
-        sql, tree = split_filter(filter)
-        if isinstance(columns, str) or (columns is not None and not all(isinstance(c, str) for c in columns)):
-            raise InvalidArgument(f"columns must be a list of names, not {columns!r}")
-        if version is not None and (isinstance(version, bool) or not isinstance(version, (int, str))):
-            raise InvalidArgument(f"version={version!r} is neither a snapshot id nor a tag")
-        request = {
-            "columns": None if columns is None else list(columns),
-            "filter_sql": sql,
-            "filter_json": tree,
-            "version": None if version is None else str(version),
-            "tag": tag,
-            "as_of": None if as_of is None else millis(as_of),
-            "limit": count("limit", limit),
-            "row_kind": row_kind,
-            "batch_size": count("batch_size", batch_size, 1),
-            "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
-            "threads": count("threads", threads, 1),
-        }
-        return Scan(self.location, self.branch, self.dynamic_options, request)
 
     # ---- write
 

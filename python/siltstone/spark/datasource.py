@@ -30,7 +30,19 @@ if TYPE_CHECKING:
 
     from siltstone import Expression, Scan, Table
 
-_OWN = {"path", "warehouse", "filter", "version", "tag", "as-of", "pushdown", "overwrite.mode", "row-kind"}
+_OWN = {
+    "path",
+    "warehouse",
+    "filter",
+    "version",
+    "tag",
+    "as-of",
+    "pushdown",
+    "overwrite.mode",
+    "row-kind",
+    "between",
+    "mode",
+}
 
 
 def source_class(warehouse: str | None, options: Mapping[str, str]) -> type[DataSource]:
@@ -43,6 +55,7 @@ class SiltstoneSource(DataSource):
     """``spark.read.format("siltstone")`` and ``df.write.format("siltstone")``.
 
     Options: ``path`` (directory or ``db.table``), ``warehouse``, ``filter``, ``version``, ``tag``, ``as-of``,
+    ``between`` (``3,7``: changes after snapshot or tag 3 up to 7), ``mode`` (how, as in ``scan``),
     ``overwrite.mode`` (full, static or dynamic; needed for mode("overwrite")), ``row-kind``, ``pushdown``; every other
     option is a dynamic table option such as ``scan.tag-name``.
 
@@ -80,6 +93,8 @@ class SiltstoneSource(DataSource):
             "version": options.get("version"),
             "tag": options.get("tag"),
             "as_of": int(as_of) if as_of and as_of.lstrip("-").isdigit() else as_of,
+            "between": _between(options.get("between")),
+            "mode": options.get("mode"),
         }
 
     def _read_schema(self, columns: list[str] | None) -> pa.Schema:
@@ -104,6 +119,16 @@ class SiltstoneSource(DataSource):
                 hint="add .option('overwrite.mode', 'full') for everything, 'dynamic' for the partitions in the data",
             )
         return Writer(self._table(), mode if overwrite else None, options.get("row-kind"))
+
+
+def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
+    """``start,end``: two snapshot ids or two tags."""
+    if text is None:
+        return None
+    start, comma, end = (part.strip() for part in text.partition(","))
+    if not (start and comma and end):
+        raise InvalidArgument(f"between={text!r} does not name a start and an end, as in '3,7'")
+    return (int(start), int(end)) if start.isdigit() and end.isdigit() else (start, end)
 
 
 @dataclasses.dataclass

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from siltstone._args import Time, millis
-from siltstone.errors import UnsupportedFeature
 from siltstone.spark.session import OPTIONS_CONF, table_of
 from siltstone.spark.types import spark_schema
 
@@ -25,7 +24,8 @@ def read(
     version: int | str | None = None,
     tag: str | None = None,
     as_of: Time | None = None,
-    between: tuple[int, int] | None = None,
+    between: tuple[int, int] | tuple[str, str] | None = None,
+    mode: str | None = None,
 ) -> DataFrame:
     """A Spark frame over one version of a table.
 
@@ -39,22 +39,22 @@ def read(
         version: Snapshot id, or a tag's name.
         tag: Tag name.
         as_of: The latest snapshot at or before this time.
-        between: Comes with changelogs in a later version.
+        between: Changes after one version up to another: two snapshot ids or two tags. Rows that were deleted or
+            replaced are left out; ``db.table$audit_log`` has them, with their kinds.
+        mode: How to read ``between``; see :meth:`siltstone.Table.scan`.
 
     Raises:
         InvalidArgument: Unknown column or bad predicate; at once, not when the frame is used.
     """
     import pyarrow as pa
 
-    if between is not None:
-        raise UnsupportedFeature(
-            "reading the changes between two versions is not supported by this version of siltstone"
-        )
     t = table_of(spark, table)
     time = None if as_of is None else millis(as_of)
-    scan = t.scan(columns, filter, version=version, tag=tag, as_of=time)
+    scan = t.scan(columns, filter, version=version, tag=tag, as_of=time, between=between, mode=mode)
     reader = spark.read.format("siltstone").schema(spark_schema(pa.schema(scan)))
-    given = {"filter": filter, "version": version, "tag": tag, "as-of": time}
+    given = {"filter": filter, "version": version, "tag": tag, "as-of": time, "mode": mode}
+    if between is not None:
+        given["between"] = f"{between[0]},{between[1]}"
     for key, value in {**_session_options(spark), **given}.items():
         if value is not None:
             reader = reader.option(key, str(value))

@@ -3,6 +3,7 @@
 
 mod arrow;
 mod catalog;
+mod changes;
 mod error;
 mod inspect;
 mod maintain;
@@ -26,6 +27,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     table::register(m)?;
     inspect::register(m)?;
     scan::register(m)?;
+    changes::register(m)?;
     write::register(m)?;
     upkeep::register(m)?;
     maintain::register(m)

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use pyo3::{prelude::*, types::PyBytes};
 use siltstone::{
     io::BatchStream,
-    operation::scan::ScanPlan,
-    table::{ReadableSplit, ScanArgs, Table, explain, result_schema},
+    table::{Planned, ReadableSplit, ScanArgs, Table, explain},
 };
 
 use crate::{
@@ -25,7 +24,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 pub(crate) struct Plan {
     table: Arc<Table>,
     args: ScanArgs,
-    planned: ScanPlan,
+    planned: Planned,
 }
 
 impl Plan {
@@ -42,7 +41,7 @@ impl Plan {
 #[pymethods]
 impl Plan {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = result_schema(&self.planned.read).map_err(crate::error::CoreError::from)?;
+        let schema = self.planned.schema().map_err(crate::error::CoreError::from)?;
         schema_capsule(py, &schema)
     }
 
@@ -52,14 +51,14 @@ impl Plan {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let schema = result_schema(&self.planned.read).map_err(crate::error::CoreError::from)?;
+        let schema = self.planned.schema().map_err(crate::error::CoreError::from)?;
         let stream = py.detach(|| self.stream())?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 
     /// The rows, with errors as exceptions of siltstone.
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(result_schema(&self.planned.read)?, self.stream()?)))
+        py.detach(|| Ok(Batches::new(self.planned.schema()?, self.stream()?)))
     }
 
     fn count(&self, py: Python<'_>) -> Result<u64> {
@@ -102,12 +101,12 @@ impl Split {
 
     #[getter]
     fn bytes(&self) -> i64 {
-        self.split.split().files.iter().map(|f| f.file_size).sum()
+        self.split.files().map(|f| f.file_size).sum()
     }
 
     #[getter]
     fn files(&self) -> Vec<String> {
-        self.split.split().files.iter().map(|f| f.file_name.clone()).collect()
+        self.split.files().map(|f| f.file_name.clone()).collect()
     }
 
     fn read(&self, py: Python<'_>) -> Result<Batches> {

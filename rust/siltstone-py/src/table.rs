@@ -9,14 +9,15 @@ use std::{
 use pyo3::{prelude::*, types::PyDict};
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 use siltstone::{
-    operation::{commit::PartitionSpec, write::WriteOptions},
+    operation::{commit::PartitionSpec, scan::Between, write::WriteOptions},
     snapshot::Snapshot,
-    table::{InspectArgs, ModifyArgs, ScanArgs, Table},
+    table::{ChangesArgs, InspectArgs, ModifyArgs, Place, ScanArgs, Table},
     types::arrow_schema,
 };
 
 use crate::{
     arrow::{input, poisoned, py_schema},
+    changes::Changes,
     error::Result,
     inspect::{About, Inspection},
     scan::Plan,
@@ -135,7 +136,7 @@ impl PyTable {
 
     #[staticmethod]
     fn system_tables() -> Vec<&'static str> {
-        Table::system_tables()
+        Table::all_system_tables()
     }
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
@@ -143,7 +144,7 @@ impl PyTable {
         py.detach(|| Ok(table.files(version)?.iter().map(ToString::to_string).collect()))
     }
 
-    #[pyo3(signature = (*, columns, filter_sql, filter_json, version, tag, as_of, limit, row_kind, batch_size, memory_limit, threads))]
+    #[pyo3(signature = (*, columns, filter_sql, filter_json, version, tag, as_of, between, mode, system, limit, row_kind, batch_size, memory_limit, threads))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
     fn plan(
         &self,
@@ -154,6 +155,9 @@ impl PyTable {
         version: Option<String>,
         tag: Option<String>,
         as_of: Option<i64>,
+        between: Option<BetweenInput>,
+        mode: Option<String>,
+        system: Option<String>,
         limit: Option<usize>,
         row_kind: bool,
         batch_size: Option<usize>,
@@ -168,6 +172,9 @@ impl PyTable {
             version,
             tag,
             as_of,
+            between: between.map(|b| b.0),
+            mode,
+            system,
             limit,
             row_kind,
             batch_rows: batch_size,
@@ -175,6 +182,70 @@ impl PyTable {
             threads,
         };
         py.detach(|| Plan::new(table, args))
+    }
+
+    #[pyo3(signature = (*, columns, filter_sql, filter_json, start, end, consumer, follow, batch_size, memory_limit, threads))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    fn changes(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+        start: Option<PlaceInput>,
+        end: Option<PlaceInput>,
+        consumer: Option<String>,
+        follow: bool,
+        batch_size: Option<usize>,
+        memory_limit: Option<u64>,
+        threads: Option<usize>,
+    ) -> Result<Changes> {
+        let table = self.table()?;
+        let scan = ScanArgs {
+            columns,
+            filter_sql,
+            filter_json,
+            batch_rows: batch_size,
+            memory_limit,
+            threads,
+            ..ScanArgs::default()
+        };
+        let (start, end) = (start.map(|p| p.0), end.map(|p| p.0));
+        py.detach(|| Changes::new(table, ChangesArgs { scan, start, end, consumer, follow }))
+    }
+
+    fn has_tag(&self, py: Python<'_>, name: &str) -> Result<bool> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.has_tag(name)?))
+    }
+
+    fn view_schema(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        columns: Option<Vec<String>>,
+        filter_sql: Option<String>,
+        filter_json: Option<String>,
+    ) -> Result<PySchema> {
+        let table = self.table()?;
+        let args = ScanArgs { columns, filter_sql, filter_json, ..ScanArgs::default() };
+        py.detach(|| Ok(py_schema(table.view_schema(name, &args)?)))
+    }
+
+    fn consumers(&self, py: Python<'_>) -> Result<Vec<(String, i64, i64)>> {
+        let table = self.table()?;
+        let all = py.detach(|| table.consumer_list())?;
+        Ok(all.into_iter().map(|c| (c.id, c.next_snapshot, c.modified_millis)).collect())
+    }
+
+    fn reset_consumer(&self, py: Python<'_>, id: &str, next_snapshot: Option<i64>) -> Result<()> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.reset_consumer(id, next_snapshot)?))
+    }
+
+    fn delete_consumer(&self, py: Python<'_>, id: &str) -> Result<bool> {
+        let table = self.table()?;
+        py.detach(|| Ok(table.delete_consumer(id)?))
     }
 
     #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite))]
@@ -303,6 +374,43 @@ impl PyTable {
             *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
             Ok(())
         })
+    }
+}
+
+/// `("snapshots", 3, 7)`, `("names", "a", "b")`, `("times", 0, 1)` or `("to-auto-tag", "2026-11-21")`.
+struct BetweenInput(Between);
+
+impl<'py> FromPyObject<'_, 'py> for BetweenInput {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok((_, tag)) = object.extract::<(String, String)>() {
+            return Ok(Self(Between::ToAutoTag(tag)));
+        }
+        if let Ok((_, start, end)) = object.extract::<(String, String, String)>() {
+            return Ok(Self(Between::Names(start, end)));
+        }
+        let (what, start, end): (String, i64, i64) = object.extract()?;
+        Ok(Self(if what == "times" { Between::Times(start, end) } else { Between::Snapshots(start, end) }))
+    }
+}
+
+/// `("snapshot", 3)`, `("tag", "v1")`, `("time", 0)` or `("full", None)`.
+struct PlaceInput(Place);
+
+impl<'py> FromPyObject<'_, 'py> for PlaceInput {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok((_, tag)) = object.extract::<(String, String)>() {
+            return Ok(Self(Place::Tag(tag)));
+        }
+        let (what, number): (String, Option<i64>) = object.extract()?;
+        Ok(Self(match (what.as_str(), number) {
+            ("time", Some(millis)) => Place::Time(millis),
+            (_, Some(id)) => Place::Snapshot(id),
+            (_, None) => Place::Full,
+        }))
     }
 }
 

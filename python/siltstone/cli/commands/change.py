@@ -20,7 +20,7 @@ def _print(app: App, report: CommitReport) -> None:
 
 @click.command()
 @table_argument
-@click.option("--where", required=True, help="The rows to delete, for example \"id = 3\".")
+@click.option("--where", required=True, help='The rows to delete, for example "id = 3".')
 @pass_app
 def delete(app: App, table: str, where: str) -> None:
     """Delete the rows that satisfy a condition."""

@@ -20,6 +20,10 @@ def _query_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--as-of", help="The version at this time (ISO, or epoch milliseconds)."),
         click.option("--tag", help="The version that this tag keeps."),
         click.option("--version", help="Snapshot id or tag name."),
+        click.option("--between", metavar="START,END", help="Changes after a snapshot or tag up to another."),
+        click.option(
+            "--mode", type=click.Choice(["auto", "delta", "changelog", "diff"]), help="How to read --between."
+        ),
         click.option("--where", help="Predicate, for example \"dt = '2026-11-20' AND amount > 10\"."),
     ):
         command = option(command)
@@ -34,8 +38,19 @@ def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, qu
         version=query["version"],
         tag=query["tag"],
         as_of=int(as_of) if as_of and as_of.isdigit() else as_of,
+        between=_between(query["between"]),
+        mode=query["mode"],
         limit=limit,
     )
+
+
+def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
+    if text is None:
+        return None
+    start, comma, end = (part.strip() for part in text.partition(","))
+    if not (start and comma and end):
+        raise click.UsageError("--between takes START,END, for example 3,7")
+    return (int(start), int(end)) if start.isdigit() and end.isdigit() else (start, end)
 
 
 @click.command()
@@ -67,4 +82,32 @@ def count(app: App, /, table: str, **query: Any) -> None:
         click.echo(n)
 
 
-COMMANDS = [cat, count]
+@click.command()
+@table_argument
+@click.option("--start", help="First snapshot: an id, a tag, a time, or full. Default the earliest, or the consumer's.")
+@click.option("--end", help="Last snapshot: an id, a tag, or a time. Default the latest.")
+@click.option("--consumer", help="Go on where this consumer stopped, and remember how far it came.")
+@click.option("--follow", is_flag=True, help="Wait for new snapshots.")
+@click.option("--where", help="Predicate over the table's columns.")
+@pass_app
+def changes(  # one argument an option
+    app: App,
+    table: str,
+    start: str | None,
+    end: str | None,
+    consumer: str | None,
+    follow: bool,
+    where: str | None,
+) -> None:
+    """Print what each snapshot brought."""
+    t = app.table(table)
+    stream = t.changes(_place(start), _place(end), consumer=consumer, follow=follow, filter=where)
+    for batch in stream:
+        output.rows(app, ({"snapshot": batch.snapshot_id, **row} for row in batch.to_pylist()))
+
+
+def _place(text: str | None) -> str | int | None:
+    return int(text) if text and text.isdigit() else text
+
+
+COMMANDS = [cat, count, changes]

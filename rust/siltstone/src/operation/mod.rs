@@ -15,6 +15,7 @@ pub mod rollback;
 pub mod scan;
 mod serde;
 pub mod tag;
+pub mod view;
 pub mod write;
 
 pub use compact::{CompactRequest, CompactionPlan, CompactionTask, TaskResources, TaskUnit, plan_compaction, run_task};

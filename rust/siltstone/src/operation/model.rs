@@ -67,4 +67,8 @@ pub struct Split {
     pub raw_convertible: bool,
     /// a changelog or delta: no merging, all row kinds kept
     pub is_streaming: bool,
+    /// files that `files` replace: batch reads give the difference, streaming ones take the old rows back first
+    pub before_files: Vec<DataFileMeta>,
+    /// as `deletion_files`, for `before_files`
+    pub before_deletion_files: Option<Vec<Option<(String, DeletionVectorRange)>>>,
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::values::{
-    BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, PartitionExpireStrategy, ScanMode, SortOrder,
-    TagCreation, TagFormatter, TagPeriod, invalid, parse_bool, parse_days, parse_duration, parse_level_map, parse_list,
-    parse_size, parse_time_of_day,
+    BucketFunctionType, ChangelogProducer, IncrementalMode, LookupCompact, MergeEngine, PartitionExpireStrategy,
+    ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, invalid, parse_bool, parse_days, parse_duration,
+    parse_level_map, parse_list, parse_size, parse_time_of_day,
 };
 use crate::error::{Error, Result};
 
@@ -339,6 +339,33 @@ core_options! {
     scan_timestamp: Option<String> = o.optional("scan.timestamp");
     /// `scan.watermark`
     scan_watermark: Option<i64> = o.maybe("scan.watermark", |t| integer(t, i64::MIN))?;
+    /// `incremental-between`: `start,end`, two tags or two snapshot ids
+    incremental_between: Option<String> = o.optional("incremental-between");
+    /// `incremental-between-timestamp`: `start,end`
+    incremental_between_timestamp: Option<String> = o.optional("incremental-between-timestamp");
+    /// `incremental-to-auto-tag`
+    incremental_to_auto_tag: Option<String> = o.optional("incremental-to-auto-tag");
+    /// `incremental-between-scan-mode`
+    incremental_mode: IncrementalMode =
+        o.parsed("incremental-between-scan-mode", IncrementalMode::Auto, IncrementalMode::parse)?;
+    /// `incremental-between-tag-to-snapshot`
+    incremental_tag_to_snapshot: bool = o.bool("incremental-between-tag-to-snapshot", false)?;
+    /// `consumer-id`
+    consumer_id: Option<String> = o.optional("consumer-id");
+    /// `consumer.ignore-progress`
+    consumer_ignore_progress: bool = o.bool("consumer.ignore-progress", false)?;
+    /// `continuous.discovery-interval`
+    continuous_discovery_interval: Duration = o.duration("continuous.discovery-interval", Duration::from_secs(10))?;
+    /// `scan.bounded.watermark`
+    scan_bounded_watermark: Option<i64> = o.maybe("scan.bounded.watermark", |t| integer(t, i64::MIN))?;
+    /// `streaming-read-overwrite`
+    streaming_read_overwrite: bool = o.bool("streaming-read-overwrite", false)?;
+    /// `streaming-read-append-overwrite`
+    streaming_read_append_overwrite: bool = o.bool("streaming-read-append-overwrite", false)?;
+    /// `streaming.read.snapshot.delay`
+    streaming_read_snapshot_delay: Option<Duration> = o.maybe("streaming.read.snapshot.delay", parse_duration)?;
+    /// `table-read.sequence-number.enabled`: `$audit_log` and `$binlog` show `_SEQUENCE_NUMBER`
+    table_read_sequence_number: bool = o.bool("table-read.sequence-number.enabled", false)?;
     /// `scan.bucket`: read this bucket only
     scan_bucket: Option<i32> = o.maybe("scan.bucket", |t| integer(t, 0))?;
     /// `file-index.read.enabled`

@@ -117,6 +117,22 @@ option_enum! {
         FromSnapshotFull = "from-snapshot-full",
         /// Changes between two versions.
         Incremental = "incremental",
+        /// What the latest snapshot added.
+        LatestDelta = "latest-delta",
+    }
+}
+
+option_enum! {
+    /// `incremental-between-scan-mode`
+    IncrementalMode {
+        /// The changelog where the table has one, else the new files.
+        Auto = "auto",
+        /// The files that APPEND snapshots added.
+        Delta = "delta",
+        /// The changelog files.
+        Changelog = "changelog",
+        /// The two states, compared row by row.
+        Diff = "diff",
     }
 }
 

@@ -3,23 +3,27 @@
 //! Thin on purpose: arguments become requests of `operation`, answers become reports.
 
 mod catalog;
+mod changes;
 mod maintain;
 mod modify;
 mod name;
 mod open;
 mod route;
 mod scan;
+mod split;
 mod system;
 mod upkeep;
 mod versions;
 mod write;
 
 pub use catalog::{FilesystemCatalog, FoundTable};
+pub use changes::{Changes, ChangesArgs, Place, Progress};
 pub use maintain::{CompactArgs, run_compaction_task};
 pub use modify::ModifyArgs;
 pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
-pub use scan::{ReadableSplit, ScanArgs, explain, result_schema};
+pub use scan::{Planned, ScanArgs, explain};
+pub use split::ReadableSplit;
 pub use system::InspectArgs;
 pub use upkeep::{ExpireArgs, PartitionExpireArgs, TagArgs, VersionArgs};
 pub use write::{CommitReport, TableWriter};

@@ -1,33 +1,21 @@
-//! From the arguments of a read to its plan, and splits that travel to other processes.
-//!
-//! ```text
-//! split token: "STSP" | u8 version 1 | u32 LE length of header | header (JSON) | Paimon's DataSplit bytes
-//! ```
+//! From the arguments of a read to its plan.
 
-use std::{collections::BTreeMap, sync::Arc};
+use arrow_schema::SchemaRef;
 
-use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use serde::{Deserialize, Serialize};
-
-use super::Table;
+use super::{Table, split::SplitHeader};
 use crate::{
     Error, ErrorKind, Result,
-    env::local_to_instant,
-    fs::LocalFileIo,
-    io::BatchStream,
+    io::{BatchStream, TableContext},
     operation::{
-        Split,
-        read::{ReadRequest, count, read_split, read_splits},
-        scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
+        read::{count, read_splits},
+        scan::{Between, Incremental, ScanPlan, ScanRequest, VersionSelector, plan, read_request, travel},
+        view::{Finish, View, ViewRequest},
     },
-    options::{CoreOptions, ScanMode},
+    options::IncrementalMode,
     predicate::{Predicate, parse_predicate},
-    row::{Datum, datum_from_text},
-    types::{DataField, DataType, TypeKind, arrow_schema},
+    types::DataField,
 };
 
-const MAGIC: &[u8; 4] = b"STSP";
-const VERSION: u8 = 1;
 /// What one reading thread holds with batches of 8,192 rows: decoded pages of a few runs and the batches ahead.
 const THREAD_BYTES: u64 = 32 << 20;
 
@@ -46,6 +34,12 @@ pub struct ScanArgs {
     pub tag: Option<String>,
     /// Epoch milliseconds.
     pub as_of: Option<i64>,
+    /// What lies between two versions instead of a version.
+    pub between: Option<Between>,
+    /// How that is read: `auto`, `delta`, `changelog`, `diff`.
+    pub mode: Option<String>,
+    /// A system table instead of the table.
+    pub system: Option<String>,
     /// At most this many rows.
     pub limit: Option<usize>,
     /// First column `rowkind`.
@@ -59,8 +53,53 @@ pub struct ScanArgs {
 }
 
 impl ScanArgs {
+    /// The version that the arguments name; otherwise the table's `scan.*` options decide.
+    fn version_selector(&self) -> Result<VersionSelector> {
+        let given = [self.version.is_some(), self.tag.is_some(), self.as_of.is_some(), self.between.is_some()];
+        if given.iter().filter(|g| **g).count() > 1 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "give only one of version, tag, as_of and between"));
+        }
+        let tag = self.tag.clone().map(VersionSelector::Tag);
+        let time = self.as_of.map(VersionSelector::Timestamp);
+        let text = self.version.clone().map(VersionSelector::Version);
+        Ok(tag.or(time).or(text).unwrap_or_default())
+    }
+
+    /// What lies between two versions, when that is asked for by arguments.
+    fn incremental(&self) -> Result<Option<Incremental>> {
+        let mode = self.mode.as_deref().map(IncrementalMode::parse).transpose();
+        let mode = mode.map_err(|e| {
+            let hint = e.hint_text().unwrap_or_default().to_owned();
+            Error::new(ErrorKind::InvalidArgument, "mode is not a way to read changes").hint(hint)
+        })?;
+        let Some(between) = self.between.clone() else {
+            return match mode {
+                None => Ok(None),
+                Some(_) => Err(Error::new(ErrorKind::InvalidArgument, "mode says how to read between two versions")
+                    .hint("give between=(start, end), too")),
+            };
+        };
+        Ok(Some(Incremental {
+            between,
+            mode: mode.unwrap_or(IncrementalMode::Auto),
+            tags_as_snapshots: matches!(mode, Some(IncrementalMode::Delta | IncrementalMode::Changelog)),
+        }))
+    }
+
+    /// The arguments as a view takes them, without the version.
+    pub(super) fn view_request(&self, view: View, ctx: &TableContext) -> Result<ViewRequest> {
+        let fields = view.filter_fields(ctx);
+        Ok(ViewRequest {
+            columns: self.columns.clone(),
+            filter: filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), &fields)?,
+            limit: self.limit,
+            batch_rows: self.batch_rows().or(self.batch_rows),
+            ..ViewRequest::default()
+        })
+    }
+
     /// Threads to read with: as many as asked for, and no more than the memory limit feeds.
-    fn thread_count(&self) -> usize {
+    pub(super) fn thread_count(&self) -> usize {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         let fed =
             self.memory_limit.map_or(usize::MAX, |limit| usize::try_from(limit / THREAD_BYTES).unwrap_or(usize::MAX));
@@ -68,17 +107,40 @@ impl ScanArgs {
     }
 
     /// Rows of a batch: as many as asked for; fewer when the memory limit is below what one thread holds.
-    fn batch_rows(&self) -> Option<usize> {
+    pub(super) fn batch_rows(&self) -> Option<usize> {
         let limit = self.memory_limit.filter(|limit| *limit < THREAD_BYTES)?;
         let share = usize::try_from(limit * 8192 / THREAD_BYTES).unwrap_or(1).max(64);
         Some(self.batch_rows.unwrap_or(share).min(share))
     }
 }
 
+/// A planned read: splits, and what becomes of their rows where a view was asked for.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The splits.
+    pub scan: ScanPlan,
+    /// The view's part.
+    pub finish: Finish,
+}
+
+impl Planned {
+    /// The schema of the rows.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        match self.finish.schema() {
+            Some(schema) => Ok(SchemaRef::clone(schema)),
+            None => self.scan.read.arrow_schema(),
+        }
+    }
+}
+
 impl Table {
     /// Plans a read: checks the arguments, finds the version, chooses files.
-    pub fn plan(&self, args: &ScanArgs) -> Result<ScanPlan> {
-        let version = self.version(args)?;
+    pub fn plan(&self, args: &ScanArgs) -> Result<Planned> {
+        let version = args.version_selector()?;
+        let incremental = args.incremental()?;
+        if let Some(name) = &args.system {
+            return self.plan_view(view(name)?, args, version, incremental);
+        }
         let (ctx, _) = travel(self.context(), &version)?;
         let request = ScanRequest {
             columns: args.columns.clone(),
@@ -87,73 +149,73 @@ impl Table {
             version,
             row_kind: args.row_kind,
             batch_rows: args.batch_rows().or(args.batch_rows),
+            incremental,
+            ..ScanRequest::default()
         };
-        plan(self.context(), &request)
+        Ok(Planned { scan: plan(self.context(), &request)?, finish: Finish::default() })
     }
 
-    /// The version that the arguments name, else the one that the table's `scan.*` options name.
-    fn version(&self, args: &ScanArgs) -> Result<VersionSelector> {
-        let given = [args.version.is_some(), args.tag.is_some(), args.as_of.is_some()];
-        if given.iter().filter(|g| **g).count() > 1 {
-            return Err(Error::new(ErrorKind::InvalidArgument, "give only one of version, tag and as_of"));
-        }
-        if let Some(tag) = &args.tag {
-            return Ok(VersionSelector::Tag(tag.clone()));
-        }
-        if let Some(millis) = args.as_of {
-            return Ok(VersionSelector::Timestamp(millis));
-        }
-        match &args.version {
-            Some(text) => Ok(VersionSelector::Version(text.clone())),
-            None => version_of_options(&self.context().options),
-        }
+    fn plan_view(
+        &self,
+        view: View,
+        args: &ScanArgs,
+        version: VersionSelector,
+        incremental: Option<Incremental>,
+    ) -> Result<Planned> {
+        let (ctx, _) = travel(self.context(), &version)?;
+        let request = ViewRequest { version, incremental, ..args.view_request(view, &ctx)? };
+        let (request, finish) = view.prepare(&ctx, request)?;
+        Ok(Planned { scan: plan(self.context(), &request)?, finish })
     }
 
     /// The rows of a plan, read by several threads.
-    pub fn read(&self, args: &ScanArgs, plan: &ScanPlan) -> Result<BatchStream> {
-        read_splits(&plan.ctx, &plan.splits, &plan.read, args.thread_count())
+    pub fn read(&self, args: &ScanArgs, planned: &Planned) -> Result<BatchStream> {
+        let plan = &planned.scan;
+        Ok(planned.finish.apply(read_splits(&plan.ctx, &plan.splits, &plan.read, args.thread_count())?))
     }
 
     /// The number of rows of a plan.
-    pub fn count(&self, args: &ScanArgs, plan: &ScanPlan) -> Result<u64> {
-        count(plan, args.thread_count())
+    pub fn count(&self, args: &ScanArgs, planned: &Planned) -> Result<u64> {
+        if planned.finish.keeps_count() {
+            return count(&planned.scan, args.thread_count());
+        }
+        let length = |rows: usize| u64::try_from(rows).unwrap_or(u64::MAX);
+        self.read(args, planned)?.try_fold(0, |sum, batch| Ok(sum + length(batch?.num_rows())))
     }
 
     /// One token for each split of a plan.
-    pub fn split_tokens(&self, args: &ScanArgs, plan: &ScanPlan) -> Result<Vec<Vec<u8>>> {
-        let header = SplitHeader {
-            location: plan.ctx.location.clone(),
-            branch: plan.ctx.branch.clone(),
-            schema_id: plan.ctx.schema.id,
-            options: self.dynamic_options().clone(),
-            columns: plan.read.fields.iter().map(|f| f.name.clone()).collect(),
-            filter_sql: args.filter_sql.clone(),
-            filter_json: args.filter_json.clone(),
-            limit: args.limit,
-            row_kind: args.row_kind,
-            batch_rows: args.batch_rows,
-        };
-        plan.splits.iter().map(|split| header.encode(split)).collect()
+    pub fn split_tokens(&self, args: &ScanArgs, planned: &Planned) -> Result<Vec<Vec<u8>>> {
+        let header = SplitHeader::new(self, args, &planned.scan.ctx);
+        planned.scan.splits.iter().map(|split| header.encode(split)).collect()
+    }
+
+    /// The columns of what a read of a view gives, and the check of its columns and condition.
+    pub fn view_schema(&self, name: &str, args: &ScanArgs) -> Result<SchemaRef> {
+        let view = view(name)?;
+        let (request, finish) = view.prepare(self.context(), args.view_request(view, self.context())?)?;
+        match finish.schema() {
+            Some(schema) => Ok(SchemaRef::clone(schema)),
+            None => read_request(self.context(), &request)?.arrow_schema(),
+        }
     }
 }
 
-/// The schema of the rows that a request gives.
-pub fn result_schema(request: &ReadRequest) -> Result<SchemaRef> {
-    let rows = arrow_schema(&request.fields)?;
-    if !request.row_kind {
-        return Ok(rows);
-    }
-    let kind = Arc::new(Field::new("rowkind", Arrow::Utf8, false));
-    Ok(Arc::new(Schema::new(std::iter::once(kind).chain(rows.fields().iter().cloned()).collect::<Vec<_>>())))
+/// The view of a name.
+pub(super) fn view(name: &str) -> Result<View> {
+    View::find(name).ok_or_else(|| {
+        Error::new(ErrorKind::TableNotFound, format!("there is no view '${name}' of the rows of a table"))
+            .hint(format!("views: {}", View::NAMES.join(", ")))
+    })
 }
 
 /// A plan in words: version, files kept, splits, and which of them need merging.
-pub fn explain(plan: &ScanPlan) -> String {
-    let files: usize = plan.splits.iter().map(|s| s.files.len()).sum();
-    let bytes: i64 = plan.splits.iter().flat_map(|s| &s.files).map(|f| f.file_size).sum();
-    let raw = plan.splits.iter().filter(|s| s.raw_convertible).count();
+pub fn explain(planned: &Planned) -> String {
+    let plan = &planned.scan;
+    let files: usize = plan.splits.iter().map(|s| s.files.len() + s.before_files.len()).sum();
+    let bytes: i64 = plan.splits.iter().flat_map(|s| s.files.iter().chain(&s.before_files)).map(|f| f.file_size).sum();
+    let raw = plan.splits.iter().filter(|s| s.raw_convertible || s.is_streaming).count();
     let version = plan.snapshot.as_ref().map_or_else(
-        || "no snapshot yet".to_owned(),
+        || "no snapshot".to_owned(),
         |s| format!("snapshot {} ({:?}, schema {})", s.id, s.commit_kind, plan.ctx.schema.id),
     );
     let columns: Vec<&str> = plan.read.fields.iter().map(|f| f.name.as_str()).collect();
@@ -174,154 +236,6 @@ pub fn explain(plan: &ScanPlan) -> String {
         lines.push(format!("filter   {filter:?}"));
     }
     lines.join("\n")
-}
-
-/// The version that `scan.*` options name (semantics f.5).
-fn version_of_options(options: &CoreOptions) -> Result<VersionSelector> {
-    match options.scan_mode {
-        ScanMode::Default
-        | ScanMode::LatestFull
-        | ScanMode::Full
-        | ScanMode::Latest
-        | ScanMode::FromSnapshot
-        | ScanMode::FromSnapshotFull
-        | ScanMode::FromTimestamp => {}
-        other => return Err(Error::unsupported(format!("scan.mode={other:?}")).with("option", "scan.mode")),
-    }
-    let timestamp = options.scan_timestamp.as_deref().map(local_time).transpose()?;
-    let given = [
-        options.scan_snapshot_id.map(VersionSelector::Snapshot),
-        options.scan_tag_name.clone().map(VersionSelector::Tag),
-        options.scan_version.clone().map(VersionSelector::Version),
-        options.scan_watermark.map(|w| VersionSelector::Version(format!("watermark-{w}"))),
-        options.scan_timestamp_millis.map(VersionSelector::Timestamp),
-        timestamp.map(VersionSelector::Timestamp),
-    ];
-    let mut given = given.into_iter().flatten();
-    let first = given.next();
-    if given.next().is_some() {
-        return Err(Error::new(ErrorKind::InvalidOption, "more than one scan.* option names a version")
-            .hint("set one of scan.snapshot-id, scan.tag-name, scan.version, scan.watermark, scan.timestamp, scan.timestamp-millis"));
-    }
-    Ok(first.unwrap_or_default())
-}
-
-/// Epoch milliseconds of a local `yyyy-MM-dd[ HH:mm:ss[.fff]]`.
-fn local_time(text: &str) -> Result<i64> {
-    match datum_from_text(text, &DataType::new(TypeKind::Timestamp(3)))? {
-        Datum::Timestamp { millis, .. } => match chrono::DateTime::from_timestamp_millis(millis) {
-            Some(wall) => Ok(local_to_instant(wall.naive_utc())),
-            None => Ok(millis),
-        },
-        _ => {
-            Err(Error::new(ErrorKind::InvalidOption, format!("'{text}' is not a time"))
-                .with("option", "scan.timestamp"))
-        }
-    }
-}
-
-/// What a split needs besides its files: where the table is, and what is read of it. No credentials.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct SplitHeader {
-    location: String,
-    branch: String,
-    schema_id: i64,
-    options: BTreeMap<String, String>,
-    columns: Vec<String>,
-    filter_sql: Option<String>,
-    filter_json: Option<String>,
-    limit: Option<usize>,
-    row_kind: bool,
-    batch_rows: Option<usize>,
-}
-
-impl SplitHeader {
-    fn encode(&self, split: &Split) -> Result<Vec<u8>> {
-        let header = serde_json::to_vec(self).map_err(|e| bad_token("a header").caused_by(e))?;
-        let length = u32::try_from(header.len()).map_err(|e| bad_token("a short header").caused_by(e))?;
-        let mut out = MAGIC.to_vec();
-        out.push(VERSION);
-        out.extend(length.to_le_bytes());
-        out.extend(header);
-        out.extend(split.to_bytes()?);
-        Ok(out)
-    }
-}
-
-/// A split and what to do with it. The table is opened when its rows are asked for, so that a driver can hold
-/// thousands of splits.
-#[derive(Clone, Debug)]
-pub struct ReadableSplit {
-    header: SplitHeader,
-    split: Split,
-}
-
-impl ReadableSplit {
-    /// Takes a token of [`Table::split_tokens`] apart.
-    pub fn from_token(token: &[u8]) -> Result<Self> {
-        let (header, split) = decode(token)?;
-        Ok(Self { header, split })
-    }
-
-    /// The files.
-    pub fn split(&self) -> &Split {
-        &self.split
-    }
-
-    /// Rows in it, where no merging and no filter decides that.
-    pub fn rows(&self) -> Option<i64> {
-        let filtered = self.header.filter_sql.is_some() || self.header.filter_json.is_some();
-        let known = self.split.raw_convertible && !filtered;
-        known.then(|| (0..self.split.files.len()).map(|i| self.split.rows_left(i)).sum()).flatten()
-    }
-
-    /// The rows and their schema, which is the one that was planned with, never "latest".
-    pub fn read(&self) -> Result<(SchemaRef, BatchStream)> {
-        let header = &self.header;
-        let table = Table::open_with(
-            Arc::new(LocalFileIo::new()),
-            &header.location,
-            &header.branch,
-            Some(header.schema_id),
-            header.options.clone(),
-        )?;
-        let schema = Arc::clone(&table.context().schema);
-        let fields: Result<Vec<DataField>> = header
-            .columns
-            .iter()
-            .map(|name| schema.field(name).cloned().ok_or_else(|| bad_token("known columns").with("column", name)))
-            .collect();
-        let request = ReadRequest {
-            fields: fields?,
-            filter: filter(header.filter_sql.as_deref(), header.filter_json.as_deref(), &schema.fields)?,
-            limit: header.limit,
-            row_kind: header.row_kind,
-            batch_rows: header.batch_rows,
-            decoders: 0,
-        };
-        Ok((result_schema(&request)?, read_split(table.context(), &self.split, &request)?))
-    }
-}
-
-fn decode(token: &[u8]) -> Result<(SplitHeader, Split)> {
-    let rest = token.strip_prefix(MAGIC).ok_or_else(|| bad_token("the magic STSP"))?;
-    let (version, rest) = rest.split_first().ok_or_else(|| bad_token("a version"))?;
-    if *version != VERSION {
-        return Err(Error::new(
-            ErrorKind::UnsupportedVersion,
-            format!("a split of version {version} was made by another version of siltstone"),
-        )
-        .hint("install the same version of siltstone on the driver and on the executors"));
-    }
-    let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(|| bad_token("a length"))?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|e| bad_token("a length").caused_by(e))?;
-    let (header, split) = rest.split_at_checked(length).ok_or_else(|| bad_token("a whole header"))?;
-    let header = serde_json::from_slice(header).map_err(|e| bad_token("a JSON header").caused_by(e))?;
-    Ok((header, Split::from_bytes(split)?))
-}
-
-fn bad_token(expected: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, format!("these bytes are not a split of siltstone: expected {expected}"))
 }
 
 /// A predicate given as SQL or as JSON.

@@ -369,6 +369,8 @@ fn splits() {
         deletion_files: Some(vec![None, Some(("/t/index/index-0".into(), vector))]),
         raw_convertible: true,
         is_streaming: false,
+        before_files: Vec::new(),
+        before_deletion_files: None,
     };
     torture(&[split.to_bytes().unwrap()], |bytes| {
         judge(Split::from_bytes(bytes));

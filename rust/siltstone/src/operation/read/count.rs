@@ -20,7 +20,12 @@ pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
     let mut known = 0_u64;
     let mut to_read: Vec<Split> = Vec::new();
     for split in &plan.splits {
-        if plan.read.filter.is_some() || split.is_streaming {
+        let counted = if plan.read.filter.is_none() { count_changes(plan, split) } else { None };
+        if let Some(rows) = counted {
+            known = known.saturating_add(rows);
+            continue;
+        }
+        if plan.read.filter.is_some() || split.is_streaming || plan.read.keep_deletes || is_compared(split) {
             to_read.push(split.clone());
             continue;
         }
@@ -32,7 +37,7 @@ pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
     if known >= limit || to_read.is_empty() {
         return Ok(known.min(limit));
     }
-    let request = ReadRequest { fields: Vec::new(), row_kind: false, limit: None, ..plan.read.clone() };
+    let request = ReadRequest { fields: Vec::new(), sequence_number: false, limit: None, ..plan.read.clone() };
     for batch in read_splits(&plan.ctx, &to_read, &request, threads)? {
         known = known.saturating_add(u64::try_from(batch?.num_rows()).unwrap_or(u64::MAX));
         if known >= limit {
@@ -40,6 +45,21 @@ pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
         }
     }
     Ok(known.min(limit))
+}
+
+fn is_compared(split: &Split) -> bool {
+    !split.before_files.is_empty()
+}
+
+/// Changes that metadata counts: all of them with their kinds, without kinds those that are no retracts.
+fn count_changes(plan: &ScanPlan, split: &Split) -> Option<u64> {
+    if !split.is_streaming || is_compared(split) {
+        return None;
+    }
+    let all = plan.read.row_kind || plan.read.keep_deletes || plan.ctx.schema.primary_keys.is_empty();
+    let rows =
+        split.files.iter().map(|f| if all { Some(f.row_count) } else { Some(f.row_count - f.delete_row_count?) });
+    u64::try_from(rows.sum::<Option<i64>>()?).ok()
 }
 
 /// Rows that metadata counts, and what is left to read.

@@ -3,6 +3,7 @@
 //! Source: semantics f.4; `MergeFileSplitRead`, `RawFileSplitRead`.
 
 mod count;
+mod diff;
 mod parallel;
 mod split;
 

@@ -7,12 +7,13 @@ use arrow_array::{
 };
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 
+use super::diff;
 use crate::{
     deletion_vectors::{DeletedRows, DeletionMap, DeletionVectorsIndexFile},
     error::{Error, ErrorKind, Result},
     fs::strip_scheme,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
-    manifest::DeletionVectorRange,
+    manifest::{DataFileMeta, DeletionVectorRange},
     merge_tree::{MergeReadOptions, read_merged},
     operation::{
         Split,
@@ -21,7 +22,7 @@ use crate::{
     predicate::{Predicate, evaluate},
     row::RowKind,
     schema::merge_columns,
-    types::{DataField, arrow_schema},
+    types::{DataField, arrow_schema, special},
 };
 
 /// Name of the column that [`ReadRequest::row_kind`] adds.
@@ -42,21 +43,24 @@ pub struct ReadRequest {
     pub batch_rows: Option<usize>,
     /// Threads that decode beside the reader's within a split; 0 reads on the reader's thread alone.
     pub decoders: usize,
+    /// Rows that end with a retract stay in merged results, too.
+    pub keep_deletes: bool,
+    /// Column `_SEQUENCE_NUMBER` behind `rowkind`, or first.
+    pub sequence_number: bool,
 }
 
 impl ReadRequest {
     /// The Arrow schema of the result.
     pub fn arrow_schema(&self) -> Result<SchemaRef> {
         let schema = arrow_schema(&self.fields)?;
-        if !self.row_kind {
-            return Ok(schema);
-        }
-        let kind = Arc::new(Field::new(ROW_KIND_COLUMN, Arrow::Utf8, false));
-        let fields: Vec<_> = std::iter::once(kind).chain(schema.fields().iter().cloned()).collect();
+        let kind = self.row_kind.then(|| Arc::new(Field::new(ROW_KIND_COLUMN, Arrow::Utf8, false)));
+        let number = Field::new(special::SEQUENCE_NUMBER, Arrow::Int64, false);
+        let number = self.sequence_number.then(|| Arc::new(number));
+        let fields: Vec<_> = kind.into_iter().chain(number).chain(schema.fields().iter().cloned()).collect();
         Ok(Arc::new(Schema::new(fields)))
     }
 
-    fn batch_rows(&self) -> usize {
+    pub(super) fn batch_rows(&self) -> usize {
         self.batch_rows.unwrap_or(FileReadSpec::DEFAULT_BATCH_ROWS).max(1)
     }
 }
@@ -64,11 +68,22 @@ impl ReadRequest {
 /// The rows of a split that satisfy the request.
 pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
     let has_key = !ctx.schema.primary_keys.is_empty();
+    if request.sequence_number && !has_key {
+        return Err(Error::unsupported("sequence numbers of a table without a primary key")
+            .with("table", &ctx.name)
+            .with("option", "table-read.sequence-number.enabled"));
+    }
     let merging = has_key && !split.is_streaming && !split.raw_convertible && {
         let sections = sections_of(ctx, &split.files)?;
         !sections.iter().all(Section::needs_no_merge)
     };
-    let rows = if merging { merged(ctx, split, request)? } else { one_after_another(ctx, split, request, has_key)? };
+    let rows = if !split.before_files.is_empty() {
+        compared(ctx, split, request)?
+    } else if merging {
+        merged(ctx, split, request)?
+    } else {
+        one_after_another(ctx, split, request, has_key)?
+    };
     Ok(match request.limit {
         Some(limit) => Box::new(Limited { rows, left: limit }),
         None => rows,
@@ -77,13 +92,8 @@ pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> R
 
 /// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
 fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<BatchStream> {
-    let keep_retracts = split.is_streaming && request.row_kind;
-    let finish = Finish {
-        schema: request.arrow_schema()?,
-        filter: None,
-        width: request.fields.len(),
-        row_kind: request.row_kind,
-    };
+    let keep_retracts = request.keep_deletes || (split.is_streaming && request.row_kind);
+    let finish = Finish::new(request, None)?;
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
     let files = split.files.clone().into_iter().enumerate();
     let batches = files.flat_map(move |(i, file)| -> BatchStream {
@@ -94,7 +104,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
         let spec = FileReadSpec {
             fields: request.fields.clone(),
-            system: has_key && (retracts || request.row_kind),
+            system: has_key && (retracts || request.row_kind || request.sequence_number),
             position: false,
             rows: None,
             filter: request.filter.clone(),
@@ -123,20 +133,15 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
     let options = MergeReadOptions {
         key_filter: key_filter.filter(|f| !f.is_always_true()),
         value_filter: request.filter.clone(),
-        drop_deletes: true,
+        drop_deletes: !request.keep_deletes,
         batch_rows: request.batch_rows(),
         threads: request.decoders,
-        deletions: read_vectors(ctx, split)?,
+        deletions: read_vectors(ctx, &split.files, split.deletion_files.as_deref())?,
         ..MergeReadOptions::default()
     };
     let kinds = layout.kind_index();
     let rows = read_merged(ctx, &split.bucket.partition, split.bucket.bucket, &split.files, &layout, options)?;
-    let finish = Finish {
-        schema: request.arrow_schema()?,
-        filter: request.filter.clone(),
-        width: request.fields.len(),
-        row_kind: request.row_kind,
-    };
+    let finish = Finish::new(request, request.filter.clone())?;
     Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false)))))
 }
 
@@ -151,12 +156,47 @@ fn read_vector(ctx: &TableContext, path: &str, range: &DeletionVectorRange) -> R
     read.map(Arc::new)
 }
 
-/// The deletion vectors of all files of a split.
-fn read_vectors(ctx: &TableContext, split: &Split) -> Result<DeletionMap> {
-    let files = split.files.iter().enumerate();
-    let with_vector = files.filter_map(|(i, file)| Some((file.file_name.clone(), split.deletion_file(i)?)));
+/// The deletion vectors of some files, one entry a file.
+fn read_vectors(
+    ctx: &TableContext,
+    files: &[DataFileMeta],
+    vectors: Option<&[Option<(String, DeletionVectorRange)>]>,
+) -> Result<DeletionMap> {
+    let pairs = files.iter().zip(vectors.unwrap_or_default());
+    let with_vector = pairs.filter_map(|(file, vector)| Some((file.file_name.clone(), vector.as_ref()?)));
     let read = with_vector.map(|(name, (path, range))| Ok((name, read_vector(ctx, path, range)?)));
     Ok(Arc::new(read.collect::<Result<_>>()?))
+}
+
+/// Files of two states: their difference, or as a stream the old rows taken back and the new ones.
+fn compared(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    let wanted: HashSet<i32> = request.fields.iter().map(|f| f.id).collect();
+    let others = ctx.schema.fields.iter().filter(|f| !wanted.contains(&f.id)).cloned();
+    // rows differ when any column does
+    let fields: Vec<DataField> = request.fields.iter().cloned().chain(others).collect();
+    let layout = layout(ctx, &ReadRequest { fields, ..request.clone() })?;
+    let keys = ctx.schema.trimmed_primary_keys();
+    let key_filter = request.filter.as_ref().map(|f| f.relaxed(&|c| keys.contains(&c)));
+    let options = MergeReadOptions {
+        key_filter: key_filter.filter(|f| !f.is_always_true()),
+        drop_deletes: split.is_streaming || !request.keep_deletes,
+        batch_rows: request.batch_rows(),
+        threads: request.decoders,
+        ..MergeReadOptions::default()
+    };
+    let kinds = layout.kind_index();
+    let drop_retracts = split.is_streaming && !request.row_kind && !request.keep_deletes;
+    let finish = Finish::new(request, request.filter.clone())?;
+    let vectors = split.before_deletion_files.as_deref();
+    let before = MergeReadOptions { deletions: read_vectors(ctx, &split.before_files, vectors)?, ..options.clone() };
+    let vectors = split.deletion_files.as_deref();
+    let after = MergeReadOptions { deletions: read_vectors(ctx, &split.files, vectors)?, ..options };
+    let rows = if split.is_streaming {
+        diff::replaced(ctx, split, &layout, before, after)?
+    } else {
+        diff::difference(ctx, split, &layout, before, after)?
+    };
+    Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), drop_retracts)))))
 }
 
 /// The result's columns first, then what merging and filtering need besides.
@@ -196,11 +236,23 @@ struct Finish {
     /// The result's columns are the first ones of a batch.
     width: usize,
     row_kind: bool,
+    sequence_number: bool,
 }
 
 impl Finish {
+    fn new(request: &ReadRequest, filter: Option<Predicate>) -> Result<Self> {
+        Ok(Self {
+            schema: request.arrow_schema()?,
+            filter,
+            width: request.fields.len(),
+            row_kind: request.row_kind,
+            sequence_number: request.sequence_number,
+        })
+    }
+
     /// `kinds`: position of `_VALUE_KIND`. Drops retracts when told, and rows that fail the filter.
     fn apply(&self, batch: &RecordBatch, kinds: Option<usize>, drop_retracts: bool) -> Result<RecordBatch> {
+        let numbers = kinds.and_then(|i| batch.columns().get(i.checked_sub(1)?));
         let kinds = kinds.and_then(|i| batch.columns().get(i)).map(|c| c.as_primitive_opt::<Int8Type>());
         let kinds = match kinds {
             Some(None) => return Err(Error::new(ErrorKind::Internal, "_VALUE_KIND is not an Int8 column")),
@@ -219,6 +271,10 @@ impl Finish {
             });
         }
         let mut columns: Vec<_> = batch.columns().iter().take(self.width).cloned().collect();
+        if self.sequence_number {
+            let missing = || Error::new(ErrorKind::Internal, "rows without sequence numbers");
+            columns.insert(0, Arc::clone(numbers.ok_or_else(missing)?));
+        }
         if self.row_kind {
             columns.insert(0, Arc::new(kind_texts(kinds.as_ref(), batch.num_rows())?));
         }

@@ -50,6 +50,22 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
     Ok(live)
 }
 
+/// The entries of some manifest lists that the filter wants, in order, as they are: nothing cancels anything.
+pub(super) fn listed_entries(ctx: &TableContext, lists: &[&str], filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let heads = HeadFilter::new(ctx, filter)?;
+    let mut manifests = Vec::new();
+    for list in lists {
+        manifests.extend(store.read_list(list)?);
+    }
+    manifests.retain(|m| heads.wants_manifest(m));
+    let mut entries = store.read_all(&manifests, &|head| heads.wants(head))?;
+    if let Some(level) = filter.min_level {
+        entries.retain(|e| e.file.level >= level);
+    }
+    Ok(entries)
+}
+
 /// The partition as values, in the order of the partition keys.
 pub(super) fn partition_values(ctx: &TableContext, partition: &[u8]) -> Result<Vec<Datum>> {
     BinaryRow::from_serialized(partition)?.datums(ctx.paths.partition_types())

@@ -8,10 +8,13 @@
 //!                        partition, bucket, level)
 //! ```
 
+mod between;
 mod bounds;
 mod buckets;
 mod deletions;
 mod entries;
+mod follow;
+mod incremental;
 mod prune;
 mod request;
 pub(crate) mod sections;
@@ -19,7 +22,9 @@ mod split;
 mod supported;
 mod version;
 
+pub use between::{Between, Incremental};
 pub use deletions::bucket_vectors;
 pub use entries::{EntryFilter, live_entries};
-pub use request::{ScanPlan, ScanRequest, VersionSelector, plan};
+pub use follow::{Follow, FollowOptions, Start, Step, end_of};
+pub use request::{ScanPlan, ScanRequest, VersionSelector, plan, read_request};
 pub use version::travel;

@@ -1,8 +1,10 @@
 //! What a scan is asked and what it answers.
 
 use super::{
+    between::Incremental,
     deletions::DeletionFiles,
     entries::{EntryFilter, live_entries},
+    incremental,
     prune::buckets_of_interest,
     sections::{Section, sections_of},
     split::Splitter,
@@ -51,6 +53,14 @@ pub struct ScanRequest {
     pub row_kind: bool,
     /// Rows of a batch; `None` = the default.
     pub batch_rows: Option<usize>,
+    /// What lies between two versions instead of a state; the version does not count then.
+    pub incremental: Option<Incremental>,
+    /// Keep rows whose last record retracts them (`$audit_log`).
+    pub keep_deletes: bool,
+    /// Column `_SEQUENCE_NUMBER` behind `rowkind` (`table-read.sequence-number.enabled`).
+    pub sequence_number: bool,
+    /// Primary-key tables: only files from this level on; rows below it are left out.
+    pub min_level: Option<i32>,
 }
 
 /// The splits of one query at one snapshot, and how to read each of them.
@@ -77,35 +87,27 @@ impl ScanPlan {
 
 /// Chooses snapshot, files and splits.
 pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
+    let asked = match (&request.incremental, &request.version) {
+        (Some(incremental), _) => Some(incremental.clone()),
+        (None, VersionSelector::Latest) => Incremental::of_options(&ctx.options)?,
+        _ => None,
+    };
+    if let Some(asked) = asked {
+        check_options(ctx)?;
+        return incremental::plan(ctx, Prepared::new(ctx, request)?, &asked);
+    }
     let (ctx, snapshot) = travel(ctx, &request.version)?;
     check_options(&ctx)?;
-    let filter = request.filter.clone().unwrap_or(Predicate::Constant(true)).without_not();
-    for column in filter.columns() {
-        resolve_column(&ctx.schema.fields, column, false)?;
-    }
-    let partition_keys = &ctx.schema.partition_keys;
-    let (on_partition, residual) = filter.clone().split(&|c| partition_keys.iter().any(|k| k == c));
-    let read = ReadRequest {
-        fields: projection(&ctx.schema.fields, request.columns.as_deref())?,
-        filter: (!residual.is_always_true()).then(|| residual.clone()),
-        limit: request.limit,
-        row_kind: request.row_kind,
-        batch_rows: request.batch_rows,
-        decoders: 0,
-    };
-    let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
+    let prepared = Prepared::new(&ctx, request)?;
+    let mut wanted = prepared.entry_filter(&ctx);
+    let Prepared { residual, read, nothing, .. } = prepared;
     let Some(at) = snapshot.clone().filter(|_| !nothing) else {
         return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read, files_considered: 0 });
     };
     let level_0 = level_0(&ctx, &at)?;
-    let skip_level_0 = level_0 == Level0::Skip;
-    let wanted = EntryFilter {
-        partition_predicate: Some(filter.clone()),
-        bucket: ctx.options.scan_bucket,
-        min_level: skip_level_0.then_some(1),
-        bucket_predicate: Some(filter),
-        partitions: None,
-    };
+    let max_level_only = request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels - 1);
+    let skip_level_0 = level_0 == Level0::Skip || max_level_only;
+    wanted.min_level = request.min_level.max((level_0 == Level0::Skip).then_some(1));
     let mut entries = live_entries(&ctx, &at, &wanted)?;
     drop_postponed(&ctx, &mut entries);
     let has_level_0 = entries.iter().any(|e| e.file.level == 0);
@@ -125,10 +127,70 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
         splits.extend(splitter.splits(bucket)?);
     }
     check_mergeable(&ctx, &splits)?;
-    if let (Some(limit), None) = (request.limit, &read.filter) {
+    if let (Some(limit), None, false) = (request.limit, &read.filter, read.keep_deletes) {
         splits = limited(splits, limit);
     }
     Ok(ScanPlan { ctx, snapshot, splits, read, files_considered })
+}
+
+/// A request whose columns and condition are checked against a schema.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    filter: Predicate,
+    /// What is left of the condition without the parts over partition columns.
+    pub(super) residual: Predicate,
+    pub(super) read: ReadRequest,
+    /// No row can satisfy the request.
+    pub(super) nothing: bool,
+}
+
+impl Prepared {
+    pub(super) fn new(ctx: &TableContext, request: &ScanRequest) -> Result<Self> {
+        let filter = request.filter.clone().unwrap_or(Predicate::Constant(true)).without_not();
+        for column in filter.columns() {
+            resolve_column(&ctx.schema.fields, column, false)?;
+        }
+        let partition_keys = &ctx.schema.partition_keys;
+        let (on_partition, residual) = filter.clone().split(&|c| partition_keys.iter().any(|k| k == c));
+        let read = ReadRequest {
+            fields: projection(&ctx.schema.fields, request.columns.as_deref())?,
+            filter: (!residual.is_always_true()).then(|| residual.clone()),
+            limit: request.limit,
+            row_kind: request.row_kind,
+            batch_rows: request.batch_rows,
+            decoders: 0,
+            keep_deletes: request.keep_deletes,
+            sequence_number: request.sequence_number,
+        };
+        let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
+        Ok(Self { filter, residual, read, nothing })
+    }
+
+    /// The entries that may hold rows of the result, of all levels.
+    pub(super) fn entry_filter(&self, ctx: &TableContext) -> EntryFilter {
+        EntryFilter {
+            partition_predicate: Some(self.filter.clone()),
+            bucket: ctx.options.scan_bucket,
+            bucket_predicate: Some(self.filter.clone()),
+            ..EntryFilter::default()
+        }
+    }
+}
+
+/// How the splits of a request are read.
+pub fn read_request(ctx: &TableContext, request: &ScanRequest) -> Result<ReadRequest> {
+    Ok(Prepared::new(ctx, request)?.read)
+}
+
+/// Whether batch reads of the table leave level 0 out: its rows count when they have been compacted.
+pub(super) fn skips_level_0(ctx: &TableContext) -> bool {
+    let vectors = ctx.options.deletion_vectors_enabled && !ctx.options.deletion_vectors_merge_on_read;
+    ctx.schema.has_primary_key() && (vectors || ctx.options.merge_engine == MergeEngine::FirstRow)
+}
+
+/// An error when siltstone does not have the table's merge engine.
+pub(super) fn mergeable(ctx: &TableContext) -> Result<()> {
+    merge_function::for_table(ctx).map(drop)
 }
 
 /// The columns of the result.

@@ -71,6 +71,20 @@ impl<'a> Splitter<'a> {
         if self.disjoint_levels {
             return self.file_splits(bucket);
         }
+        self.section_splits(bucket)
+    }
+
+    /// Splits of files that are merged, whatever their levels; no key is in two of them.
+    pub(super) fn merged_splits(
+        &self,
+        id: BucketId,
+        total_buckets: i32,
+        files: Vec<DataFileMeta>,
+    ) -> Result<Vec<Split>> {
+        self.section_splits(BucketFiles { id, total_buckets, files })
+    }
+
+    fn section_splits(&self, bucket: BucketFiles) -> Result<Vec<Split>> {
         let sections = sections_of(self.ctx, &bucket.files)?;
         let bins = pack(sections, Section::size, self.target, self.open_cost);
         bins.into_iter()
@@ -107,6 +121,8 @@ impl<'a> Splitter<'a> {
             deletion_files,
             raw_convertible,
             is_streaming: false,
+            before_files: Vec::new(),
+            before_deletion_files: None,
         })
     }
 }

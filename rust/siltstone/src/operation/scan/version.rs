@@ -7,7 +7,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::{ChangelogProducer, CoreOptions, ScanMode},
-    snapshot::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotManager, TagManager},
+    snapshot::{BATCH_COMMIT_IDENTIFIER, ChangelogManager, CommitKind, Snapshot, SnapshotManager, TagManager},
 };
 
 /// The snapshot that the selector names (`None`: the table is empty and `Latest` was asked), and the table under the
@@ -118,6 +118,8 @@ impl Target {
                 }
             }
             ScanMode::LatestFull | ScanMode::Full | ScanMode::Latest => Ok(Self::Latest),
+            // what lies between is planned apart; the state that goes with it is the latest
+            ScanMode::Incremental | ScanMode::LatestDelta => Ok(Self::Latest),
             ScanMode::CompactedFull => Ok(Self::LastCompacted),
             other => Err(Error::unsupported(format!("scan.mode = {}", other.as_str())).with("option", "scan.mode")),
         }
@@ -125,7 +127,7 @@ impl Target {
 }
 
 /// `2024-05-01 12:30:00` in the zone of this machine, as Java reads it.
-fn local_millis(text: &str) -> Result<i64> {
+pub(super) fn local_millis(text: &str) -> Result<i64> {
     let text = text.trim();
     let with_time = |format: &str| chrono::NaiveDateTime::parse_from_str(text, format).ok();
     let parsed = with_time("%Y-%m-%d %H:%M:%S%.f")
@@ -141,15 +143,20 @@ fn local_millis(text: &str) -> Result<i64> {
 }
 
 /// Snapshots and tags of the table's branch.
-struct Versions {
-    snapshots: SnapshotManager,
-    tags: TagManager,
+pub(super) struct Versions {
+    pub(super) snapshots: SnapshotManager,
+    pub(super) tags: TagManager,
+    pub(super) changelogs: ChangelogManager,
 }
 
 impl Versions {
-    fn new(ctx: &TableContext) -> Self {
+    pub(super) fn new(ctx: &TableContext) -> Self {
         let root = ctx.paths.branch_root(&ctx.branch);
-        Self { snapshots: SnapshotManager::new(ctx.fs.clone(), &root), tags: TagManager::new(ctx.fs.clone(), &root) }
+        Self {
+            snapshots: SnapshotManager::new(ctx.fs.clone(), &root),
+            tags: TagManager::new(ctx.fs.clone(), &root),
+            changelogs: ChangelogManager::new(ctx.fs.clone(), &root),
+        }
     }
 
     fn resolve(&self, ctx: &TableContext, target: &Target) -> Result<Option<Snapshot>> {
@@ -165,7 +172,7 @@ impl Versions {
     }
 
     /// A snapshot, or when it has expired a tag that keeps it.
-    fn by_id(&self, id: i64) -> Result<Snapshot> {
+    pub(super) fn by_id(&self, id: i64) -> Result<Snapshot> {
         match self.snapshots.get(id) {
             Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
                 let kept = self.tags.list()?.into_iter().find(|(_, snapshot)| snapshot.id == id);
@@ -233,7 +240,7 @@ impl Versions {
     }
 
     /// The newest snapshot that a (full) compaction made; the latest when there is none.
-    fn last_compacted(&self, ctx: &TableContext) -> Result<Option<Snapshot>> {
+    pub(super) fn last_compacted(&self, ctx: &TableContext) -> Result<Option<Snapshot>> {
         let every = ctx.options.full_compaction_delta_commits;
         let full_only = every.is_some() || ctx.options.changelog_producer == ChangelogProducer::FullCompaction;
         let every = i64::from(every.unwrap_or(1).max(1));
@@ -249,7 +256,7 @@ impl Versions {
     }
 }
 
-fn utc(millis: i64) -> String {
+pub(super) fn utc(millis: i64) -> String {
     chrono::DateTime::from_timestamp_millis(millis)
         .map_or_else(|| format!("{millis} ms"), |t| t.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string())
 }

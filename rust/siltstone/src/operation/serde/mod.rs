@@ -5,8 +5,9 @@
 //!          data increment: new, deleted, changelog files; new, deleted index files
 //!          compact increment: before, after, changelog files; new, deleted index files
 //! split    long magic | int version 8 | long snapshot | bytes partition | int bucket | UTF bucket path
-//!          bool, int total buckets | int 0 | byte 0 (files of an older version of Paimon)
+//!          bool, int total buckets | data files from before | deletion files from before
 //!          data files | deletion files | bool streaming | bool raw convertible
+//!          (release 1.4 leaves the files from before empty and has a split of its own for them)
 //! deletion files  byte 0: none; else byte 1, int count, each byte 0 or
 //!          byte 1, UTF path, long offset, long length, long cardinality (-1: unknown)
 //! ```
@@ -95,8 +96,8 @@ impl Split {
         out.utf(&self.bucket_path)?;
         out.bool(true);
         out.int(self.total_buckets);
-        out.int(0);
-        out.bool(false);
+        write_data_files(&mut out, &self.before_files)?;
+        write_deletion_files(&mut out, self.before_deletion_files.as_deref())?;
         write_data_files(&mut out, &self.files)?;
         write_deletion_files(&mut out, self.deletion_files.as_deref())?;
         out.bool(self.is_streaming);
@@ -118,9 +119,8 @@ impl Split {
         let bucket_path = input.utf()?;
         // -1 stands for "not said", as for tables whose number of buckets is not fixed
         let total_buckets = read_total_buckets(&mut input)?.unwrap_or(-1);
-        if input.int()? != 0 || input.bool()? {
-            return Err(input.corrupt("a split without files from before", "some"));
-        }
+        let before_files = read_data_files(&mut input)?;
+        let before_deletion_files = read_deletion_files(&mut input, &before_files)?;
         let files = read_data_files(&mut input)?;
         let deletion_files = read_deletion_files(&mut input, &files)?;
         let is_streaming = input.bool()?;
@@ -135,6 +135,8 @@ impl Split {
             deletion_files,
             raw_convertible,
             is_streaming,
+            before_files,
+            before_deletion_files,
         })
     }
 }

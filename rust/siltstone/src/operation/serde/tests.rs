@@ -134,6 +134,8 @@ fn split(streaming: bool) -> Split {
         deletion_files: None,
         raw_convertible: !streaming,
         is_streaming: streaming,
+        before_files: Vec::new(),
+        before_deletion_files: None,
     }
 }
 

@@ -12,6 +12,8 @@ mod delete;
 mod period;
 mod zone;
 
+pub(super) use period::Period;
+
 pub use automatic::create_automatic;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};
 pub use delete::{delete_tag, expire_tags};

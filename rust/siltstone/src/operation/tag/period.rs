@@ -18,7 +18,7 @@ use crate::{
 
 /// The period with its names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Period {
+pub(in crate::operation) struct Period {
     length: TimeDelta,
     format: &'static str,
     daily: bool,
@@ -27,7 +27,7 @@ pub(super) struct Period {
 
 impl Period {
     /// From the options; the delay must be shorter than the period.
-    pub(super) fn of_options(options: &CoreOptions) -> Result<Self> {
+    pub(in crate::operation) fn of_options(options: &CoreOptions) -> Result<Self> {
         let delay = options.tag_create_time.unwrap_or(options.tag_creation_delay);
         let delay = delta("tag.creation-delay", delay)?;
         let whole_days = options.tag_create_interval.filter(|every| every.as_secs() != 86_400);
@@ -61,12 +61,12 @@ impl Period {
     }
 
     /// The name of the tag of this time.
-    pub(super) fn name(&self, time: NaiveDateTime) -> String {
+    pub(in crate::operation) fn name(&self, time: NaiveDateTime) -> String {
         time.format(self.format).to_string()
     }
 
     /// The time that a name says; `None` when it is not the name of an automatic tag.
-    pub(super) fn time(&self, name: &str) -> Option<NaiveDateTime> {
+    pub(in crate::operation) fn time(&self, name: &str) -> Option<NaiveDateTime> {
         // Java reads the first word of a daily tag's name only
         let name = if self.daily { name.split(' ').next()? } else { name };
         let digits: String = name.chars().filter(char::is_ascii_digit).collect();

@@ -33,7 +33,10 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
-    operation::scan::{VersionSelector, travel},
+    operation::{
+        scan::{VersionSelector, travel},
+        view::View,
+    },
     predicate::{Predicate, evaluate},
     row::{Datum, array_from_datums},
     snapshot::Snapshot,
@@ -111,6 +114,11 @@ impl Table {
         TABLES.iter().map(|t| t.name).collect()
     }
 
+    /// Names of all system tables: those made of metadata, and the views of the table's rows.
+    pub fn all_system_tables() -> Vec<&'static str> {
+        Self::system_tables().into_iter().chain(View::NAMES).collect()
+    }
+
     /// The schema of what [`Table::inspect`] gives, and the check of its arguments.
     pub fn inspect_schema(&self, name: &str, args: &InspectArgs) -> Result<SchemaRef> {
         args.result_schema(&(self.system_table(name)?.columns)())
@@ -127,7 +135,10 @@ impl Table {
     fn system_table(&self, name: &str) -> Result<SystemTable> {
         let lower = name.to_lowercase();
         TABLES.iter().find(|t| t.name == lower).copied().ok_or_else(|| {
-            let known = Self::system_tables().join(", ");
+            if matches!(lower.as_str(), "row_tracking" | "file_indexes") {
+                return Error::unsupported(format!("the system table '${lower}'")).with("table", &self.context().name);
+            }
+            let known = Self::all_system_tables().join(", ");
             Error::new(ErrorKind::TableNotFound, format!("there is no system table '${name}'"))
                 .with("table", &self.context().name)
                 .hint(format!("system tables: {known}"))

@@ -1,0 +1,175 @@
+"""Reading changes: what each snapshot brought, in order, with or without a memory of how far one came."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from siltstone import _core
+from siltstone._args import Time, count, millis
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Start = str | Time
+Between = tuple[int, int] | tuple[str, str] | tuple[dt.datetime, dt.datetime]
+
+
+class ChangeBatch:
+    """Some changes of one snapshot: column ``rowkind`` (``+I -U +U -D``) first, then the table's columns.
+
+    Arrow consumers take it as a record batch: ``pa.record_batch(batch)``, ``pl.DataFrame(batch)``.
+    """
+
+    __slots__ = ("_batch", "snapshot_id")
+
+    def __init__(self, batch: pa.RecordBatch, snapshot_id: int) -> None:
+        """Made by :meth:`siltstone.Table.changes`."""
+        self._batch = batch
+        self.snapshot_id = snapshot_id
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """The rows as Arrow's schema and array capsules."""
+        capsules: tuple[object, object] = self._batch.__arrow_c_array__(requested_schema)
+        return capsules
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the rows."""
+        return self._batch.schema.__arrow_c_schema__()
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        rows: int = self._batch.num_rows
+        return rows
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """The rows as a pyarrow record batch."""
+        return self._batch
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts."""
+        rows: list[dict[str, Any]] = self._batch.to_pylist()
+        return rows
+
+    def __repr__(self) -> str:
+        """Snapshot and rows."""
+        return f"ChangeBatch(snapshot_id={self.snapshot_id}, rows={len(self)})"
+
+
+def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any] | None:
+    """A start or end: a snapshot id, a tag's name, a time, or ``"full"``."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, str, dt.datetime)):
+        raise InvalidArgument(f"{name}={value!r} is neither a snapshot id nor a tag nor a time")
+    if isinstance(value, int):
+        return ("snapshot", value)
+    if isinstance(value, dt.datetime):
+        return ("time", millis(value))
+    if value == "full" and name == "start":
+        return ("full", None)
+    if not table.has_tag(value):
+        try:
+            return ("time", millis(value))
+        except InvalidArgument:
+            pass
+    return ("tag", value)
+
+
+def between_argument(between: Any) -> tuple[str, Any, Any] | None:
+    """``between`` as the core takes it: two snapshot ids, two tags, or two times."""
+    if between is None:
+        return None
+    try:
+        start, end = () if isinstance(between, (str, bytes, Mapping)) else between
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"between={between!r} is not a pair: give (start, end)") from None
+    if any(isinstance(v, bool) for v in (start, end)):
+        raise InvalidArgument(f"between={between!r} names no versions")
+    if isinstance(start, int) and isinstance(end, int):
+        return ("snapshots", count("between", start), count("between", end))
+    if isinstance(start, dt.datetime) and isinstance(end, dt.datetime):
+        return ("times", millis(start), millis(end))
+    if all(isinstance(v, (int, str)) for v in (start, end)):
+        return ("names", str(start), str(end))
+    raise InvalidArgument(f"between={between!r} is not two snapshot ids, two tags or two times")
+
+
+def read_changes(stream: _core.Changes) -> Iterator[ChangeBatch]:
+    """The batches of a stream. What has been handed out is remembered when the next batch is asked for."""
+    import pyarrow as pa
+
+    while (progress := stream.progress()) is not None:
+        snapshot, batches, wait = progress
+        if batches is None or snapshot is None:
+            stream.done()
+            time.sleep((wait or 0) / 1000)
+            continue
+        try:
+            for batch in batches:
+                yield ChangeBatch(pa.record_batch(batch), snapshot)
+        finally:
+            batches.close()
+        stream.done()
+    stream.done()
+
+
+@dataclasses.dataclass(frozen=True)
+class Consumer:
+    """How far a reader of changes has come."""
+
+    id: str
+    """Its name."""
+    next_snapshot: int
+    """The snapshot that it reads next; this and later ones do not expire."""
+    modified: dt.datetime
+    """When it last moved on."""
+
+
+class Consumers:
+    """The consumers of a table: ``t.consumers``.
+
+    Example:
+        >>> t = example_table()
+        >>> for batch in t.changes(consumer="audit"):
+        ...     pass
+        >>> t.consumers.list()[0].next_snapshot
+        2
+        >>> t.consumers.delete("audit")
+        True
+    """
+
+    def __init__(self, table: _core.Table) -> None:
+        """Use ``t.consumers``."""
+        self._table = table
+
+    def list(self) -> list[Consumer]:
+        """All consumers, by id."""
+        return [
+            Consumer(id=name, next_snapshot=next_id, modified=dt.datetime.fromtimestamp(at / 1000, dt.UTC))
+            for name, next_id, at in self._table.consumers()
+        ]
+
+    def reset(self, consumer: str, next_snapshot: int | None = None) -> None:
+        """Let a consumer go on with a snapshot; it is made when it does not exist.
+
+        Args:
+            consumer: Its id.
+            next_snapshot: The snapshot it reads next; None for the one after the latest.
+
+        Raises:
+            SnapshotNotFound: There is no such snapshot; the hint names the nearest.
+        """
+        self._table.reset_consumer(consumer, count("next_snapshot", next_snapshot, 1))
+
+    def delete(self, consumer: str) -> bool:
+        """Forget a consumer, so that snapshots it has not read may expire.
+
+        Returns:
+            Whether there was one.
+        """
+        return self._table.delete_consumer(consumer)

@@ -1,0 +1,197 @@
+"""What one reads of a table: its rows, its changes, and what it says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from siltstone._args import Size, Time, count, size_bytes
+from siltstone.changes import Between, ChangeBatch, Consumers, Start, place, read_changes
+from siltstone.predicate import Expression, split_filter
+from siltstone.read import Scan, scan_request
+
+if TYPE_CHECKING:
+    from siltstone import _core
+
+
+class Reads:
+    """The reading half of :class:`siltstone.Table`."""
+
+    _core: _core.Table
+
+    def scan(  # noqa: PLR0913  # one argument for each part of a query
+        self,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        *,
+        version: int | str | None = None,
+        tag: str | None = None,
+        as_of: Time | None = None,
+        between: Between | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        row_kind: bool = False,
+        batch_size: int | None = None,
+        memory_limit: Size | None = None,
+        threads: int | None = None,
+    ) -> Scan:
+        """Describe a read. Nothing is read before rows are asked for.
+
+        Args:
+            columns: Columns to return, in this order; None for all.
+            filter: SQL text such as ``"dt = '2026-11-20' AND amount > 10"``, or an expression of :func:`siltstone.col`.
+            version: Snapshot id, or a text: a tag's name, else a snapshot id.
+            tag: Tag name.
+            as_of: The latest snapshot committed at or before this time.
+            between: Changes after one version up to another: two snapshot ids, tags or times. Rows that were deleted or
+                replaced (``-D``, ``-U``) come only with ``row_kind``.
+            limit: At most this many rows.
+            mode: How to read ``between``: ``"delta"``, the rows that were appended; ``"changelog"``; ``"diff"``, the
+                rows of the end that the start has not (deletes are in ``$audit_log``); None or ``"auto"``: the
+                changelog where the table has one, else the delta; tags are compared as with ``"diff"``.
+            row_kind: Add the column ``rowkind`` (``+I -U +U -D``) in front.
+            batch_size: Rows of a batch, at most.
+            memory_limit: Memory for decoding and merging.
+            threads: Threads to use; None for all cores.
+
+        Raises:
+            InvalidArgument: Unknown column, bad predicate, more than one version.
+            SnapshotNotFound: No such version; the message names those there are.
+            UnsupportedFeature: The table needs something that is not implemented.
+        """
+        request = scan_request(
+            columns,
+            filter,
+            version=version,
+            tag=tag,
+            as_of=as_of,
+            between=between,
+            limit=limit,
+            mode=mode,
+            row_kind=row_kind,
+            batch_size=batch_size,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
+        return Scan(self._core.location, self._core.branch, self._core.dynamic_options, request)
+
+    def inspect(  # noqa: PLR0913  # one argument for each part of a query
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        *,
+        version: int | str | None = None,
+        tag: str | None = None,
+        as_of: Time | None = None,
+        between: Between | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        batch_size: int | None = None,
+        memory_limit: Size | None = None,
+        threads: int | None = None,
+    ) -> Scan:
+        """Describe a read of a system table; ``cat.table("db.t$snapshots")`` is the same.
+
+        Args:
+            name: ``snapshots``, ``schemas``, ``options``, ``manifests``, ``files``, ``file_key_ranges``, ``tags``,
+                ``branches``, ``consumers``, ``partitions``, ``buckets``, ``aggregation_fields``, ``statistics``,
+                ``table_indexes``; or the table's rows as ``audit_log`` (with their kinds, deletes included),
+                ``binlog`` (an update is one row of arrays) or ``ro`` (only the highest level, no merging).
+            columns: Columns to return, in this order; None for all.
+            filter: As for :meth:`scan`, over the system table's columns.
+            version: Snapshot id or tag, for tables that look at one snapshot.
+            tag: Tag name.
+            as_of: The latest snapshot committed at or before this time.
+            between: ``audit_log`` and ``binlog``: changes between two versions, deletes included.
+            limit: At most this many rows.
+            mode: How to read ``between``.
+            batch_size: Rows of a batch, at most.
+            memory_limit: Memory for decoding and merging.
+            threads: Threads to use; None for all cores.
+
+        Raises:
+            TableNotFound: There is no such system table.
+            InvalidArgument: Unknown column, bad predicate, or changes of a table that has none.
+
+        Example:
+            >>> example_table().inspect("snapshots", ["snapshot_id", "commit_kind"]).to_arrow().to_pylist()
+            [{'snapshot_id': 1, 'commit_kind': 'APPEND'}]
+        """
+        from siltstone.system import inspect
+
+        return inspect(
+            self,  # type: ignore[arg-type]  # a table
+            name,
+            columns,
+            filter,
+            version=version,
+            tag=tag,
+            as_of=as_of,
+            between=between,
+            limit=limit,
+            mode=mode,
+            row_kind=False,
+            batch_size=batch_size,
+            memory_limit=memory_limit,
+            threads=threads,
+        )
+
+    def changes(  # one argument for each part of a stream
+        self,
+        start: Start | None = None,
+        end: Start | None = None,
+        *,
+        consumer: str | None = None,
+        follow: bool = False,
+        columns: Sequence[str] | None = None,
+        filter: str | Expression | None = None,  # noqa: A002  # the API's name
+        batch_size: int | None = None,
+        memory_limit: Size | None = None,
+        threads: int | None = None,
+    ) -> Iterator[ChangeBatch]:
+        """What each snapshot brought, one snapshot after another: its changelog, or without one its new rows.
+
+        Args:
+            start: The first snapshot whose changes are read: an id, a tag, or a time (the first snapshot since then);
+                ``"full"``: all rows of the latest snapshot, then changes. None: as the ``scan.*`` options say, without
+                any the earliest snapshot.
+            end: The last one: an id, a tag, or a time (the last snapshot until then). None: the latest now, or never
+                with ``follow``.
+            consumer: Go on where the consumer of this name stopped, and remember how far it came, each time the next
+                batch is asked for after the last one of a snapshot. ``start`` counts only the first time.
+            follow: Wait for new snapshots (``continuous.discovery-interval``).
+            columns: Columns besides ``rowkind``; None for all.
+            filter: As for :meth:`scan`.
+            batch_size: Rows of a batch, at most.
+            memory_limit: Memory for decoding.
+            threads: Threads to use; None for all cores.
+
+        Raises:
+            SnapshotExpired: The start has expired; the hint names the nearest that is left.
+            TagNotFound: No such tag.
+
+        Example:
+            >>> for batch in example_table().changes():
+            ...     print(batch.snapshot_id, batch.to_pylist()[0])
+            1 {'rowkind': '+I', 'id': 1, 'item': 'pen'}
+        """
+        sql, tree = split_filter(filter)
+        stream = self._core.changes(
+            columns=None if columns is None else list(columns),
+            filter_sql=sql,
+            filter_json=tree,
+            start=place("start", start, self._core),
+            end=place("end", end, self._core),
+            consumer=consumer,
+            follow=follow,
+            batch_size=count("batch_size", batch_size, 1),
+            memory_limit=count("memory_limit", size_bytes(memory_limit), 1),
+            threads=count("threads", threads, 1),
+        )
+        return read_changes(stream)
+
+    @property
+    def consumers(self) -> Consumers:
+        """Readers of changes that the table remembers."""
+        return Consumers(self._core)

@@ -1,0 +1,45 @@
+//! Streams of changes.
+
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use siltstone::table::{Changes as Stream, ChangesArgs, Progress, Table};
+
+use crate::{
+    arrow::{Batches, poisoned},
+    error::Result,
+};
+
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Changes>()
+}
+
+/// A stream of changes; waiting is left to Python, where it can be interrupted.
+#[pyclass(frozen, module = "siltstone._core")]
+pub(crate) struct Changes(Mutex<Stream>);
+
+impl Changes {
+    pub(crate) fn new(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
+        Ok(Self(Mutex::new(Stream::new(table, args)?)))
+    }
+}
+
+#[pymethods]
+impl Changes {
+    /// `(snapshot id, rows, None)`; `(None, None, milliseconds to wait)`; `None` at the end.
+    #[allow(clippy::type_complexity, reason = "a Python tuple")]
+    fn progress(&self, py: Python<'_>) -> Result<Option<(Option<i64>, Option<Batches>, Option<u64>)>> {
+        py.detach(|| {
+            let mut stream = self.0.lock().map_err(|_| poisoned())?;
+            Ok(match stream.progress()? {
+                Progress::Rows(id, schema, rows) => Some((Some(id), Some(Batches::new(schema, rows)), None)),
+                Progress::Wait(millis) => Some((None, None, Some(millis))),
+                Progress::End => None,
+            })
+        })
+    }
+
+    fn done(&self, py: Python<'_>) -> Result<()> {
+        py.detach(|| Ok(self.0.lock().map_err(|_| poisoned())?.done()?))
+    }
+}

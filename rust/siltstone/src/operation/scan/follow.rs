@@ -1,0 +1,378 @@
+//! Following a table: the changes of one snapshot after another.
+//!
+//! ```text
+//! start ─▶ [full: the state at a snapshot] ─▶ next = id + 1 ─▶ changes of next ─▶ next + 1 ─▶ … ─▶ wait, or end
+//! ```
+//!
+//! Source: semantics f.7, c.1; `DataTableStreamScan`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`,
+//! `NextSnapshotFetcher`, `BoundedChecker`.
+
+use super::{
+    ScanPlan, ScanRequest, VersionSelector,
+    between::Source,
+    incremental::{of_overwrite, of_snapshot},
+    request::{Prepared, plan},
+    supported::check_options,
+    version::{Versions, local_millis, utc},
+};
+use crate::{
+    env::ClockRef,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    options::{ChangelogProducer, ScanMode},
+    snapshot::{CommitKind, Snapshot},
+};
+
+/// Where a stream begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// As the table's `scan.*` options say; without any, with the changes of the earliest snapshot.
+    #[default]
+    Options,
+    /// With the latest state, then what changes.
+    Full,
+    /// With the changes of this snapshot; an error when it has expired.
+    Snapshot(i64),
+    /// With the changes of the snapshot that a tag names.
+    Tag(String),
+    /// With the changes of the first snapshot committed at or after these epoch milliseconds.
+    Timestamp(i64),
+}
+
+/// How to follow.
+#[derive(Clone, Debug, Default)]
+pub struct FollowOptions {
+    /// Where to begin.
+    pub start: Start,
+    /// The last snapshot, its changes included; `None` = no end.
+    pub end: Option<i64>,
+}
+
+/// What a stream does next.
+#[derive(Debug)]
+pub enum Step {
+    /// Rows of a snapshot: its changes, or its state when it is the first one of a full start.
+    Rows {
+        /// The snapshot.
+        snapshot_id: i64,
+        /// Its rows.
+        plan: Box<ScanPlan>,
+    },
+    /// The next snapshot is not there yet.
+    Wait,
+    /// Nothing more will come: the end, or the bounding watermark, was reached.
+    End,
+}
+
+/// A stream's place in the table.
+#[derive(Debug)]
+pub struct Follow {
+    ctx: TableContext,
+    prepared: Prepared,
+    request: ScanRequest,
+    clock: ClockRef,
+    end: Option<i64>,
+    /// A state that has to be read first.
+    full: Option<i64>,
+    /// `None`: the table was empty, any first snapshot will do.
+    next: Option<i64>,
+}
+
+impl Follow {
+    /// A stream that begins as told. `request` gives columns and condition; its version is not looked at.
+    pub fn new(ctx: &TableContext, request: ScanRequest, options: &FollowOptions, clock: ClockRef) -> Result<Self> {
+        check_options(ctx)?;
+        let request = ScanRequest { row_kind: true, version: VersionSelector::Latest, incremental: None, ..request };
+        let prepared = Prepared::new(ctx, &request)?;
+        let mut follow = Self { ctx: ctx.clone(), prepared, request, clock, end: options.end, full: None, next: None };
+        follow.begin(&options.start).map_err(|e| e.with("table", &ctx.name))?;
+        Ok(follow)
+    }
+
+    /// The snapshot that is looked at next; `None` before the first one of an empty table.
+    pub fn next_snapshot(&self) -> Option<i64> {
+        self.next
+    }
+
+    /// The first snapshot that is still needed: the state to begin with, or the next one.
+    pub fn first_snapshot(&self) -> Option<i64> {
+        self.full.or(self.next)
+    }
+
+    /// Goes on with this snapshot: the progress of a consumer.
+    pub fn restore(&mut self, next: i64) -> Result<()> {
+        self.full = None;
+        self.next = Some(next);
+        let versions = Versions::new(&self.ctx);
+        match earliest(&versions)? {
+            Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, start: &Start) -> Result<()> {
+        let versions = Versions::new(&self.ctx);
+        let latest = versions.snapshots.latest_id()?;
+        match start {
+            Start::Options => self.begin_by_options(&versions),
+            Start::Full => {
+                self.full = latest;
+                Ok(())
+            }
+            Start::Snapshot(id) => self.begin_at(&versions, *id),
+            Start::Tag(name) => self.begin_at(&versions, versions.tags.get(name)?.id),
+            Start::Timestamp(millis) => {
+                self.next = first_at_or_after(&versions, *millis)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn begin_at(&mut self, versions: &Versions, id: i64) -> Result<()> {
+        self.next = Some(id);
+        let latest = versions.snapshots.latest_id()?.unwrap_or(0);
+        match earliest(versions)? {
+            Some(first) if id < first => Err(expired(id, first)),
+            _ if id > latest.saturating_add(1) || id < 1 => Err(Error::new(
+                ErrorKind::SnapshotNotFound,
+                format!("snapshot {id} does not exist, the latest is {latest}"),
+            )
+            .with("snapshot", id)
+            .hint(format!("start with {} to get what comes next", latest.saturating_add(1)))),
+            _ => Ok(()),
+        }
+    }
+
+    /// `scan.mode` and what goes with it (semantics f.5, streaming).
+    fn begin_by_options(&mut self, versions: &Versions) -> Result<()> {
+        let o = &self.ctx.options;
+        let latest = versions.snapshots.latest_id()?;
+        let millis = match (&o.scan_timestamp_millis, &o.scan_timestamp) {
+            (Some(millis), _) => Some(*millis),
+            (None, Some(text)) => Some(local_millis(text)?),
+            (None, None) => None,
+        };
+        if let Some(key) = ["scan.tag-name", "scan.watermark", "scan.version"].iter().find(|k| o.get(k).is_some()) {
+            return Err(Error::new(ErrorKind::InvalidOption, format!("a stream cannot begin with '{key}'"))
+                .with("option", key)
+                .hint("give start=<tag or snapshot id>, or set scan.snapshot-id"));
+        }
+        let needs = |what: &str| {
+            Error::new(ErrorKind::InvalidOption, format!("scan.mode = {} needs {what}", o.scan_mode.as_str()))
+                .with("option", "scan.mode")
+        };
+        let clamp = |id: i64| -> Result<i64> { Ok(earliest(versions)?.map_or(id, |first| id.max(first))) };
+        match o.scan_mode {
+            ScanMode::Default | ScanMode::FromSnapshot if o.scan_snapshot_id.is_some() => {
+                self.next = o.scan_snapshot_id.map(clamp).transpose()?;
+            }
+            ScanMode::Default | ScanMode::FromTimestamp if millis.is_some() => {
+                self.next = millis.map(|m| first_at_or_after(versions, m)).transpose()?.flatten();
+            }
+            // changes from before the snapshots that are left come only when they are asked for
+            ScanMode::Default => self.next = versions.snapshots.earliest_id()?,
+            ScanMode::LatestFull | ScanMode::Full => self.full = latest,
+            ScanMode::Latest => self.next = latest.map(|id| id + 1),
+            ScanMode::CompactedFull => self.full = versions.last_compacted(&self.ctx)?.map(|s| s.id),
+            ScanMode::FromSnapshotFull => {
+                let id = o.scan_snapshot_id.ok_or_else(|| needs("scan.snapshot-id"))?;
+                self.full = latest.map(|_| clamp(id)).transpose()?;
+            }
+            ScanMode::FromSnapshot => return Err(needs("scan.snapshot-id")),
+            ScanMode::FromTimestamp => return Err(needs("scan.timestamp-millis or scan.timestamp")),
+            other => {
+                let message = format!("a stream cannot begin with scan.mode = {}", other.as_str());
+                return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "scan.mode"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next rows. Snapshots without changes are passed over.
+    pub fn step(&mut self) -> Result<Step> {
+        self.advance().map_err(|e| e.with("table", &self.ctx.name))
+    }
+
+    fn advance(&mut self) -> Result<Step> {
+        let versions = Versions::new(&self.ctx);
+        if let Some(id) = self.full.take() {
+            return self.full_state(&versions, id);
+        }
+        loop {
+            let Some(id) = self.next.map_or_else(|| versions.snapshots.earliest_id(), |id| Ok(Some(id)))? else {
+                return Ok(Step::Wait);
+            };
+            self.next = Some(id);
+            if self.end.is_some_and(|end| id > end) {
+                return Ok(Step::End);
+            }
+            let Some(snapshot) = self.snapshot(&versions, id)? else {
+                return Ok(Step::Wait);
+            };
+            if self.is_beyond_watermark(&snapshot) {
+                return Ok(Step::End);
+            }
+            if self.is_too_young(&snapshot) {
+                return Ok(Step::Wait);
+            }
+            let plan = self.changes(&snapshot)?;
+            self.next = Some(id + 1);
+            if let Some(plan) = plan.filter(|plan| !plan.splits.is_empty()) {
+                return Ok(Step::Rows { snapshot_id: id, plan: Box::new(plan) });
+            }
+        }
+    }
+
+    /// The state to begin with, without what later changelogs bring (c.1).
+    fn full_state(&mut self, versions: &Versions, id: i64) -> Result<Step> {
+        let snapshot = versions.by_id(id)?;
+        self.next = Some(id + 1);
+        let options = &self.ctx.options;
+        let has_key = self.ctx.schema.has_primary_key();
+        let request = ScanRequest {
+            version: VersionSelector::Snapshot(id),
+            min_level: match options.changelog_producer {
+                ChangelogProducer::Lookup if has_key => Some(1),
+                ChangelogProducer::FullCompaction if has_key => Some(options.num_levels - 1),
+                _ => None,
+            },
+            ..self.request.clone()
+        };
+        let mut planned = plan(&self.ctx, &request)?;
+        planned.snapshot = Some(snapshot.clone());
+        if self.is_beyond_watermark(&snapshot) {
+            self.end = Some(id);
+        }
+        Ok(Step::Rows { snapshot_id: id, plan: Box::new(planned) })
+    }
+
+    fn snapshot(&self, versions: &Versions, id: i64) -> Result<Option<Snapshot>> {
+        match versions.with_changelog(id) {
+            Ok(snapshot) => Ok(Some(snapshot)),
+            Err(e) if e.kind() == ErrorKind::SnapshotNotFound => {
+                let latest = versions.snapshots.latest_id()?.unwrap_or(0);
+                if id <= latest.saturating_add(1) {
+                    return Ok(None);
+                }
+                let message = format!("the next snapshot would be {id}, but the latest is {latest}");
+                Err(Error::new(ErrorKind::SnapshotNotFound, message)
+                    .with("snapshot", id)
+                    .hint("the table was rolled back or made anew: start again from a snapshot that exists"))
+            }
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => {
+                let first = earliest(versions)?.unwrap_or(id);
+                Err(expired(id, first))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn is_beyond_watermark(&self, snapshot: &Snapshot) -> bool {
+        let bound = self.ctx.options.scan_bounded_watermark;
+        bound.is_some_and(|bound| snapshot.watermark.is_some_and(|watermark| watermark > bound))
+    }
+
+    fn is_too_young(&self, snapshot: &Snapshot) -> bool {
+        let delay = self.ctx.options.streaming_read_snapshot_delay;
+        let delay = delay.map(|d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX));
+        delay.is_some_and(|delay| snapshot.time_millis > self.clock.now_millis().saturating_sub(delay))
+    }
+
+    /// `None`: the snapshot brings nothing.
+    fn changes(&self, snapshot: &Snapshot) -> Result<Option<ScanPlan>> {
+        let options = &self.ctx.options;
+        let has_key = self.ctx.schema.has_primary_key();
+        let overwrites =
+            if has_key { options.streaming_read_overwrite } else { options.streaming_read_append_overwrite };
+        let producer = if has_key { options.changelog_producer } else { ChangelogProducer::None };
+        let splits = if snapshot.commit_kind == CommitKind::Overwrite && overwrites {
+            of_overwrite(&self.ctx, &self.prepared, snapshot)?
+        } else {
+            let list = match producer {
+                ChangelogProducer::None => Source::Delta.list_of(snapshot),
+                _ => snapshot.changelog_manifest_list.as_deref(),
+            };
+            let Some(list) = list else { return Ok(None) };
+            of_snapshot(&self.ctx, &self.prepared, snapshot, list)?
+        };
+        let files_considered = splits.iter().map(|s| s.files.len() + s.before_files.len()).sum();
+        Ok(Some(ScanPlan {
+            ctx: self.ctx.clone(),
+            snapshot: Some(snapshot.clone()),
+            splits,
+            read: self.prepared.read.clone(),
+            files_considered,
+        }))
+    }
+}
+
+/// The first snapshot whose changes can be read, long-lived changelogs included.
+fn earliest(versions: &Versions) -> Result<Option<i64>> {
+    let snapshot = versions.snapshots.earliest_id()?;
+    Ok(match versions.changelogs.earliest_id()? {
+        Some(changelog) => Some(snapshot.map_or(changelog, |id| id.min(changelog))),
+        None => snapshot,
+    })
+}
+
+/// The id after the newest snapshot before a time.
+fn first_at_or_after(versions: &Versions, millis: i64) -> Result<Option<i64>> {
+    let mut ids = versions.changelogs.ids()?;
+    ids.extend(versions.snapshots.ids()?);
+    ids.sort_unstable();
+    ids.dedup();
+    let (mut low, mut high) = (0, ids.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let Some(&id) = ids.get(middle) else { break };
+        match versions.with_changelog(id) {
+            Ok(snapshot) if snapshot.time_millis >= millis => high = middle,
+            Ok(_) => low = middle + 1,
+            Err(e) if e.kind() == ErrorKind::SnapshotExpired => low = middle + 1,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(ids.get(low).copied().or_else(|| ids.last().map(|last| last + 1)))
+}
+
+fn expired(id: i64, first: i64) -> Error {
+    Error::new(ErrorKind::SnapshotExpired, format!("snapshot {id} has expired, its changes are gone"))
+        .with("snapshot", id)
+        .with("earliest", first)
+        .hint(format!(
+            "the nearest that is left is {first}; read with a consumer to keep snapshots until they are read"
+        ))
+}
+
+impl Versions {
+    /// A snapshot; when it has expired its long-lived changelog.
+    pub(super) fn with_changelog(&self, id: i64) -> Result<Snapshot> {
+        match self.snapshots.get(id) {
+            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
+                match self.changelogs.get(id) {
+                    Err(absent) if absent.kind() == ErrorKind::FileNotFound => Err(e),
+                    other => other,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// The newest snapshot at or before a time, long-lived changelogs not counted.
+    pub(super) fn last_at(&self, millis: i64) -> Result<Snapshot> {
+        self.snapshots.at_or_before(millis)?.ok_or_else(|| {
+            Error::new(ErrorKind::SnapshotNotFound, format!("there is no snapshot at or before {}", utc(millis)))
+        })
+    }
+}
+
+/// The last snapshot of a stream that ends with a snapshot id, tag or time.
+pub fn end_of(ctx: &TableContext, end: &Start) -> Result<Option<i64>> {
+    let versions = Versions::new(ctx);
+    Ok(match end {
+        Start::Options | Start::Full => versions.snapshots.latest_id()?,
+        Start::Snapshot(id) => Some(*id),
+        Start::Tag(name) => Some(versions.tags.get(name)?.id),
+        Start::Timestamp(millis) => Some(versions.last_at(*millis)?.id),
+    })
+}

@@ -1,0 +1,342 @@
+//! Views: the table's rows with their kinds (`$audit_log`), with each update as one row (`$binlog`), or those of the
+//! highest level alone, which need no merging (`$ro`).
+//!
+//! ```text
+//! $audit_log   rowkind, [_SEQUENCE_NUMBER], the table's columns
+//! $binlog      rowkind, [_SEQUENCE_NUMBER], every column as ARRAY: [value], or [before, after] for +U of a changelog
+//! $ro          the table's columns
+//! ```
+//!
+//! Source: semantics f.8 and h; `AuditLogTable`, `BinlogTable`, `PackChangelogReader`, `ReadOptimizedTable`.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, cast::AsArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
+use arrow_select::{concat::concat_batches, filter::filter_record_batch, take::take};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::{BatchStream, TableContext},
+    operation::{
+        read::ROW_KIND_COLUMN,
+        scan::{Incremental, ScanRequest, VersionSelector},
+    },
+    predicate::{Predicate, evaluate, resolve_column},
+    row::RowKind,
+    types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema, special},
+};
+
+/// A view of the table's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// `$audit_log`
+    AuditLog,
+    /// `$binlog`
+    Binlog,
+    /// `$ro`
+    ReadOptimized,
+}
+
+/// What is asked of a view; the filter is over the view's columns.
+#[derive(Clone, Debug, Default)]
+pub struct ViewRequest {
+    /// Columns in the order of the result; `None` = all.
+    pub columns: Option<Vec<String>>,
+    /// Condition.
+    pub filter: Option<Predicate>,
+    /// At most this many rows.
+    pub limit: Option<usize>,
+    /// Version.
+    pub version: VersionSelector,
+    /// What lies between two versions.
+    pub incremental: Option<Incremental>,
+    /// Rows of a batch.
+    pub batch_rows: Option<usize>,
+}
+
+impl View {
+    /// Names of all views.
+    pub const NAMES: [&'static str; 3] = ["audit_log", "binlog", "ro"];
+
+    /// By its name, in any case.
+    pub fn find(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "audit_log" => Self::AuditLog,
+            "binlog" => Self::Binlog,
+            "ro" => Self::ReadOptimized,
+            _ => return None,
+        })
+    }
+
+    /// The view's columns for a table.
+    pub fn fields(self, ctx: &TableContext) -> Vec<DataField> {
+        let mut fields = Vec::new();
+        if self != Self::ReadOptimized {
+            fields.push(row_kind_field());
+            if has_sequence_number(ctx) {
+                fields.push(special::sequence_number());
+            }
+        }
+        fields.extend(ctx.schema.fields.iter().map(|field| match self {
+            Self::Binlog => {
+                let element = field.data_type.clone().with_nullable(true);
+                DataField { data_type: DataType::new(TypeKind::Array(Box::new(element))), ..field.clone() }
+            }
+            _ => field.clone(),
+        }));
+        fields
+    }
+
+    /// The fields that a filter may name: for `$binlog` the values, not the arrays.
+    pub fn filter_fields(self, ctx: &TableContext) -> Vec<DataField> {
+        if self == Self::Binlog { Self::AuditLog.fields(ctx) } else { self.fields(ctx) }
+    }
+
+    /// The scan below the view, and what to do with its rows.
+    pub fn prepare(self, ctx: &TableContext, request: ViewRequest) -> Result<(ScanRequest, Finish)> {
+        let base = ScanRequest {
+            limit: request.limit,
+            version: request.version.clone(),
+            incremental: request.incremental.clone(),
+            batch_rows: request.batch_rows,
+            ..ScanRequest::default()
+        };
+        if self == Self::ReadOptimized {
+            let min_level = ctx.schema.has_primary_key().then_some(ctx.options.num_levels - 1);
+            let scan = ScanRequest { columns: request.columns, filter: request.filter, min_level, ..base };
+            return Ok((scan, Finish::default()));
+        }
+        let (own, above) = self.split_filter(ctx, request.filter)?;
+        let fields = self.fields(ctx);
+        let names: Vec<String> = match &request.columns {
+            Some(columns) => columns.clone(),
+            None => fields.iter().map(|f| f.name.clone()).collect(),
+        };
+        let mut output: Vec<DataField> = Vec::with_capacity(names.len());
+        for name in &names {
+            output.push(resolve_column(&fields, name, false)?.clone());
+        }
+        let needed = names.iter().map(String::as_str).chain(above.iter().flat_map(Predicate::columns));
+        let (mut columns, mut sequence_number) = (Vec::<String>::new(), false);
+        for name in needed {
+            if name == special::SEQUENCE_NUMBER && has_sequence_number(ctx) {
+                sequence_number = true;
+            } else if name != ROW_KIND_COLUMN && !columns.iter().any(|c| c == name) {
+                columns.push(name.to_owned());
+            }
+        }
+        let pack = self == Self::Binlog;
+        let limit = if above.is_some() || pack { None } else { request.limit };
+        let finish = Finish {
+            pack,
+            filter: above,
+            output: Some(arrow_schema(&output)?),
+            limit: if limit.is_none() { request.limit } else { None },
+        };
+        let scan = ScanRequest {
+            columns: Some(columns),
+            filter: own,
+            limit,
+            row_kind: true,
+            keep_deletes: true,
+            sequence_number,
+            ..base
+        };
+        Ok((scan, finish))
+    }
+
+    /// Parts of the condition that the scan below can use, and the rest.
+    fn split_filter(
+        self,
+        ctx: &TableContext,
+        filter: Option<Predicate>,
+    ) -> Result<(Option<Predicate>, Option<Predicate>)> {
+        let Some(filter) = filter else { return Ok((None, None)) };
+        let is_own = |column: &str| column != ROW_KIND_COLUMN && column != special::SEQUENCE_NUMBER;
+        let (own, above) = filter.without_not().split(&is_own);
+        if self == Self::Binlog && ctx.schema.has_primary_key() {
+            let values = own.columns().into_iter().chain(above.columns().into_iter().filter(|c| is_own(c)));
+            if let Some(column) = values.into_iter().find(|c| !ctx.schema.primary_keys.iter().any(|k| k == c)) {
+                let message = "a condition on $binlog may name only key columns: others differ before and after";
+                return Err(Error::new(ErrorKind::InvalidArgument, message)
+                    .with("table", &ctx.name)
+                    .with("column", column)
+                    .hint("use $audit_log, or filter the result"));
+            }
+        }
+        let given = |p: Predicate| (!p.is_always_true()).then_some(p);
+        Ok((given(own), given(above)))
+    }
+}
+
+/// `rowkind STRING NOT NULL`
+fn row_kind_field() -> DataField {
+    DataField::new(special::VALUE_KIND_ID, ROW_KIND_COLUMN, DataType::not_null(TypeKind::VarChar(MAX_LENGTH)))
+}
+
+fn has_sequence_number(ctx: &TableContext) -> bool {
+    ctx.options.table_read_sequence_number
+}
+
+/// What becomes of the rows of the scan below.
+#[derive(Clone, Debug, Default)]
+pub struct Finish {
+    /// Values become arrays, -U and +U one row.
+    pack: bool,
+    filter: Option<Predicate>,
+    /// The columns to keep; `None` = the rows as they are.
+    output: Option<SchemaRef>,
+    limit: Option<usize>,
+}
+
+impl Finish {
+    /// The schema of the result, when it is not that of the scan below.
+    pub fn schema(&self) -> Option<&SchemaRef> {
+        self.output.as_ref()
+    }
+
+    /// Whether the number of rows is that of the scan below.
+    pub fn keeps_count(&self) -> bool {
+        !self.pack && self.filter.is_none() && self.limit.is_none()
+    }
+
+    /// The view's rows.
+    pub fn apply(&self, rows: BatchStream) -> BatchStream {
+        let Some(output) = self.output.clone() else { return rows };
+        let rows: BatchStream = if self.pack { Box::new(Packed { rows, held: None, done: false }) } else { rows };
+        let filter = self.filter.clone();
+        let finished = rows.map(move |batch| finished(&batch?, filter.as_ref(), &output));
+        let some = finished.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
+        let mut left = self.limit.unwrap_or(usize::MAX);
+        Box::new(some.map_while(move |batch| {
+            if left == 0 {
+                return None;
+            }
+            Some(batch.map(|b| {
+                let taken = b.num_rows().min(left);
+                left -= taken;
+                b.slice(0, taken)
+            }))
+        }))
+    }
+}
+
+fn finished(batch: &RecordBatch, filter: Option<&Predicate>, output: &SchemaRef) -> Result<RecordBatch> {
+    let kept = match filter {
+        Some(filter) => filter_record_batch(batch, &evaluate(filter, batch)?)?,
+        None => batch.clone(),
+    };
+    let missing = |name: &str| Error::new(ErrorKind::Internal, "a view lacks a column").with("column", name);
+    let columns: Result<Vec<ArrayRef>> = output
+        .fields()
+        .iter()
+        .map(|f| kept.column_by_name(f.name()).cloned().ok_or_else(|| missing(f.name())))
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(kept.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns?, &options)?)
+}
+
+/// Rows as arrays; a -U waits for its +U, in the next batch if need be.
+struct Packed {
+    rows: BatchStream,
+    held: Option<RecordBatch>,
+    done: bool,
+}
+
+impl Iterator for Packed {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.done {
+            let next = match self.rows.next() {
+                Some(Ok(batch)) => Some(batch),
+                Some(Err(e)) => {
+                    self.done = true;
+                    return Some(Err(e));
+                }
+                None => {
+                    self.done = true;
+                    None
+                }
+            };
+            match self.pack(next) {
+                Ok(Some(batch)) if batch.num_rows() > 0 => return Some(Ok(batch)),
+                Ok(_) => {}
+                Err(e) => {
+                    self.done = true;
+                    return Some(Err(e));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Packed {
+    fn pack(&mut self, next: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
+        let last = next.is_none();
+        let mut rows = match (self.held.take(), next) {
+            (Some(held), Some(next)) => concat_batches(&next.schema(), [&held, &next])?,
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => return Ok(None),
+        };
+        let before = RowKind::UpdateBefore.as_str();
+        let count = rows.num_rows();
+        if !last && count > 0 && kinds(&rows)?.value(count - 1) == before {
+            self.held = Some(rows.slice(count - 1, 1));
+            rows = rows.slice(0, count - 1);
+        }
+        let kinds = kinds(&rows)?;
+        let (mut places, mut lengths, mut result) = (Vec::new(), Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < rows.num_rows() {
+            let paired = kinds.value(at) == before
+                && at + 1 < rows.num_rows()
+                && kinds.value(at + 1) == RowKind::UpdateAfter.as_str();
+            let taken = if paired { 2 } else { 1 };
+            places.extend(at..at + taken);
+            lengths.push(taken);
+            result.push(at);
+            at += taken;
+        }
+        self.arrays(&rows, &places, &lengths, &result).map(Some)
+    }
+
+    /// `result`: the first row of each group; system columns keep its value, the kind is that of the last.
+    fn arrays(&self, rows: &RecordBatch, places: &[usize], lengths: &[usize], result: &[usize]) -> Result<RecordBatch> {
+        let firsts = indices(result.iter().copied())?;
+        let lasts = indices(result.iter().zip(lengths).map(|(at, n)| at + n - 1))?;
+        let all = indices(places.iter().copied())?;
+        let offsets = OffsetBuffer::<i32>::from_lengths(lengths.iter().copied());
+        let mut fields = Vec::with_capacity(rows.num_columns());
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(rows.num_columns());
+        for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
+            if field.name() == ROW_KIND_COLUMN {
+                fields.push(Arc::clone(field));
+                columns.push(take(column, &lasts, None)?);
+            } else if field.name() == special::SEQUENCE_NUMBER {
+                fields.push(Arc::clone(field));
+                columns.push(take(column, &firsts, None)?);
+            } else {
+                let element = Arc::new(Field::new("element", field.data_type().clone(), true));
+                let values = take(column, &all, None)?;
+                let list = ListArray::try_new(Arc::clone(&element), offsets.clone(), values, None)?;
+                fields.push(Arc::new(Field::new(field.name(), Arrow::List(element), true)));
+                columns.push(Arc::new(list));
+            }
+        }
+        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+    }
+}
+
+fn kinds(rows: &RecordBatch) -> Result<&StringArray> {
+    let column = rows.column_by_name(ROW_KIND_COLUMN).and_then(|c| c.as_string_opt::<i32>());
+    column.ok_or_else(|| Error::new(ErrorKind::Internal, "rows without kinds"))
+}
+
+fn indices(rows: impl Iterator<Item = usize>) -> Result<UInt32Array> {
+    let places: std::result::Result<Vec<u32>, _> = rows.map(u32::try_from).collect();
+    places.map(UInt32Array::from).map_err(|e| Error::new(ErrorKind::Internal, "a batch is too long").caused_by(e))
+}

@@ -1,0 +1,178 @@
+//! Following a table, with or without a consumer that remembers how far it came.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use super::{Planned, ScanArgs, Table};
+use crate::{
+    Error, ErrorKind, Result,
+    env::system_clock,
+    io::BatchStream,
+    operation::{
+        scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of},
+        view::Finish,
+    },
+    snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
+};
+
+/// A place in the table's history, as a caller names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Snapshot id.
+    Snapshot(i64),
+    /// A tag.
+    Tag(String),
+    /// Epoch milliseconds.
+    Time(i64),
+    /// The latest state first, then changes; only as a start.
+    Full,
+}
+
+/// How to follow.
+#[derive(Clone, Debug, Default)]
+pub struct ChangesArgs {
+    /// Columns, condition, limits of reading.
+    pub scan: ScanArgs,
+    /// Where to begin, when the consumer does not know; `None`: the `scan.*` options, else the earliest snapshot.
+    pub start: Option<Place>,
+    /// Where to end, inclusive. `None`: the latest snapshot, or never when following.
+    pub end: Option<Place>,
+    /// Id of the consumer; `None`: option `consumer-id`.
+    pub consumer: Option<String>,
+    /// Wait for snapshots to come.
+    pub follow: bool,
+}
+
+/// What a stream has for its caller.
+pub enum Progress {
+    /// Rows of a snapshot. When they have been handed out, [`Changes::done`] remembers that.
+    Rows(i64, SchemaRef, BatchStream),
+    /// Nothing yet: ask again after this many milliseconds.
+    Wait(u64),
+    /// The end.
+    End,
+}
+
+/// A stream of changes.
+#[derive(Debug)]
+pub struct Changes {
+    table: Arc<Table>,
+    args: ScanArgs,
+    follow: Follow,
+    waits: bool,
+    consumer: Option<String>,
+}
+
+impl Table {
+    /// Consumers of the table's branch.
+    pub fn consumers(&self) -> ConsumerManager {
+        ConsumerManager::new(self.context().fs.clone(), &self.branch_root())
+    }
+
+    /// All consumers.
+    pub fn consumer_list(&self) -> Result<Vec<Consumer>> {
+        self.consumers().list()
+    }
+
+    /// Sets a consumer to a snapshot; `None` = the one after the latest.
+    pub fn reset_consumer(&self, id: &str, next_snapshot: Option<i64>) -> Result<()> {
+        let snapshots = SnapshotManager::new(self.context().fs.clone(), &self.branch_root());
+        let latest = snapshots.latest_id()?.unwrap_or(0);
+        let next = next_snapshot.unwrap_or(latest + 1);
+        let earliest = snapshots.earliest_id()?.unwrap_or(1);
+        if !(earliest..=latest + 1).contains(&next) {
+            let message = format!("a consumer can go on with snapshots {earliest} to {}, not {next}", latest + 1);
+            return Err(Error::new(ErrorKind::SnapshotNotFound, message)
+                .with("table", &self.context().name)
+                .with("snapshot", next)
+                .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
+        }
+        self.consumers().reset(id, next).map_err(|e| e.with("table", &self.context().name))
+    }
+
+    /// Deletes a consumer; false when there was none.
+    pub fn delete_consumer(&self, id: &str) -> Result<bool> {
+        let consumers = self.consumers();
+        let known = consumers.list()?.iter().any(|c| c.id == id);
+        if known {
+            consumers.delete(id)?;
+        }
+        Ok(known)
+    }
+
+    /// Whether a name is a tag's.
+    pub fn has_tag(&self, name: &str) -> Result<bool> {
+        TagManager::new(self.context().fs.clone(), &self.branch_root()).exists(name)
+    }
+}
+
+impl Changes {
+    /// Begins, and registers the consumer so that what it has not read is kept.
+    pub fn new(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
+        let ctx = table.context();
+        let consumer = args.consumer.clone().or_else(|| ctx.options.consumer_id.clone());
+        let end = match (&args.end, args.follow) {
+            (Some(place), _) => end_of(ctx, &start_of(Some(place)))?,
+            (None, true) => None,
+            (None, false) => Some(end_of(ctx, &Start::Options)?.unwrap_or(0)),
+        };
+        let scan = &args.scan;
+        let request = ScanRequest {
+            columns: scan.columns.clone(),
+            filter: super::scan::filter(scan.filter_sql.as_deref(), scan.filter_json.as_deref(), &ctx.schema.fields)?,
+            batch_rows: scan.batch_rows().or(scan.batch_rows),
+            ..ScanRequest::default()
+        };
+        let consumers = table.consumers();
+        let known = match &consumer {
+            Some(id) if !ctx.options.consumer_ignore_progress => consumers.next_snapshot(id)?,
+            _ => None,
+        };
+        // a consumer's progress counts, wherever the caller would begin
+        let start = if known.is_some() { Start::Options } else { start_of(args.start.as_ref()) };
+        let mut follow = Follow::new(ctx, request, &FollowOptions { start, end }, system_clock())?;
+        match (&consumer, known) {
+            (_, Some(next)) => follow.restore(next)?,
+            (Some(id), None) => {
+                if let Some(next) = follow.first_snapshot() {
+                    consumers.reset(id, next)?;
+                }
+            }
+            (None, None) => {}
+        }
+        Ok(Self { args: args.scan, follow, waits: args.follow, consumer, table })
+    }
+
+    /// What comes next.
+    pub fn progress(&mut self) -> Result<Progress> {
+        let interval = self.table.context().options.continuous_discovery_interval;
+        Ok(match self.follow.step()? {
+            Step::Rows { snapshot_id, plan } => {
+                let schema = plan.read.arrow_schema()?;
+                let planned = Planned { scan: *plan, finish: Finish::default() };
+                Progress::Rows(snapshot_id, schema, self.table.read(&self.args, &planned)?)
+            }
+            Step::Wait if self.waits => Progress::Wait(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)),
+            Step::Wait | Step::End => Progress::End,
+        })
+    }
+
+    /// The rows of all snapshots so far have been handed out: the consumer goes on after them.
+    pub fn done(&self) -> Result<()> {
+        match (&self.consumer, self.follow.next_snapshot()) {
+            (Some(id), Some(next)) => self.table.consumers().reset(id, next),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn start_of(place: Option<&Place>) -> Start {
+    match place {
+        None => Start::Options,
+        Some(Place::Full) => Start::Full,
+        Some(Place::Snapshot(id)) => Start::Snapshot(*id),
+        Some(Place::Tag(name)) => Start::Tag(name.clone()),
+        Some(Place::Time(millis)) => Start::Timestamp(*millis),
+    }
+}

@@ -1,0 +1,189 @@
+//! Splits that travel to other processes.
+//!
+//! ```text
+//! split token: "STSP" | u8 version 2 | u32 LE length of header | header (JSON) | payload
+//! payload:     Paimon's DataSplit bytes
+//! ```
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Table,
+    scan::{ScanArgs, filter, view},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    fs::LocalFileIo,
+    io::{BatchStream, TableContext},
+    manifest::DataFileMeta,
+    operation::{
+        Split,
+        read::{ReadRequest, read_split},
+        scan::{ScanRequest, read_request},
+    },
+};
+
+const MAGIC: &[u8; 4] = b"STSP";
+const VERSION: u8 = 2;
+
+/// What a split needs besides its files: where the table is, and what is read of it. No credentials.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SplitHeader {
+    location: String,
+    branch: String,
+    schema_id: i64,
+    options: BTreeMap<String, String>,
+    columns: Vec<String>,
+    filter_sql: Option<String>,
+    filter_json: Option<String>,
+    limit: Option<usize>,
+    row_kind: bool,
+    batch_rows: Option<usize>,
+    /// A view of the rows.
+    view: Option<String>,
+    /// Only for views: the columns asked for, which `columns` are not.
+    view_columns: Option<Vec<String>>,
+}
+
+impl SplitHeader {
+    /// What the splits of a plan have in common.
+    pub(super) fn new(table: &Table, args: &ScanArgs, ctx: &TableContext) -> Self {
+        let columns = match (&args.columns, &args.system) {
+            (Some(columns), None) => columns.clone(),
+            _ => ctx.schema.fields.iter().map(|f| f.name.clone()).collect(),
+        };
+        Self {
+            location: ctx.location.clone(),
+            branch: ctx.branch.clone(),
+            schema_id: ctx.schema.id,
+            options: table.dynamic_options().clone(),
+            columns,
+            filter_sql: args.filter_sql.clone(),
+            filter_json: args.filter_json.clone(),
+            limit: args.limit,
+            row_kind: args.row_kind,
+            batch_rows: args.batch_rows,
+            view: args.system.clone(),
+            view_columns: args.columns.clone(),
+        }
+    }
+
+    /// The arguments of the scan that the split belongs to.
+    fn args(&self) -> ScanArgs {
+        ScanArgs {
+            columns: self.view_columns.clone(),
+            filter_sql: self.filter_sql.clone(),
+            filter_json: self.filter_json.clone(),
+            limit: self.limit,
+            batch_rows: self.batch_rows,
+            ..ScanArgs::default()
+        }
+    }
+
+    pub(super) fn encode(&self, split: &Split) -> Result<Vec<u8>> {
+        self.with_payload(&split.to_bytes()?)
+    }
+
+    /// How the split's rows are read, under the schema that was planned with.
+    fn request(&self, ctx: &TableContext) -> Result<ReadRequest> {
+        let filter = filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), &ctx.schema.fields)?;
+        let columns = Some(self.columns.clone());
+        let asked = ScanRequest {
+            columns,
+            filter,
+            limit: self.limit,
+            row_kind: self.row_kind,
+            batch_rows: self.batch_rows,
+            ..ScanRequest::default()
+        };
+        read_request(ctx, &asked)
+    }
+
+    fn with_payload(&self, payload: &[u8]) -> Result<Vec<u8>> {
+        let header = serde_json::to_vec(self).map_err(|e| bad_token("a header").caused_by(e))?;
+        let length = u32::try_from(header.len()).map_err(|e| bad_token("a short header").caused_by(e))?;
+        let mut out = MAGIC.to_vec();
+        out.push(VERSION);
+        out.extend(length.to_le_bytes());
+        out.extend(header);
+        out.extend(payload);
+        Ok(out)
+    }
+}
+
+/// A split and what to do with it. The table is opened when its rows are asked for, so that a driver can hold
+/// thousands of splits.
+#[derive(Clone, Debug)]
+pub struct ReadableSplit {
+    header: SplitHeader,
+    split: Split,
+}
+
+impl ReadableSplit {
+    /// Takes a token of [`Table::split_tokens`] apart.
+    pub fn from_token(token: &[u8]) -> Result<Self> {
+        let (header, payload) = decode(token)?;
+        Ok(Self { header, split: Split::from_bytes(payload)? })
+    }
+
+    /// The files.
+    pub fn files(&self) -> impl Iterator<Item = &DataFileMeta> {
+        self.split.before_files.iter().chain(&self.split.files)
+    }
+
+    /// Rows in it, where no merging and no filter decides that.
+    pub fn rows(&self) -> Option<i64> {
+        let (header, split) = (&self.header, &self.split);
+        let filtered = header.filter_sql.is_some() || header.filter_json.is_some() || header.view.is_some();
+        let dropped = split.is_streaming && !header.row_kind;
+        let merged = !split.raw_convertible && !split.is_streaming;
+        let known = !merged && !dropped && split.before_files.is_empty();
+        (known && !filtered).then(|| (0..split.files.len()).map(|i| split.rows_left(i)).sum()).flatten()
+    }
+
+    /// The rows and their schema, which is the one that was planned with, never "latest".
+    pub fn read(&self) -> Result<(SchemaRef, BatchStream)> {
+        let (header, split) = (&self.header, &self.split);
+        let table = Table::open_with(
+            Arc::new(LocalFileIo::new()),
+            &header.location,
+            &header.branch,
+            Some(header.schema_id),
+            header.options.clone(),
+        )?;
+        let ctx = table.context();
+        let Some(name) = &header.view else {
+            let request = header.request(ctx)?;
+            return Ok((request.arrow_schema()?, read_split(ctx, split, &request)?));
+        };
+        let view = view(name)?;
+        let (request, finish) = view.prepare(ctx, header.args().view_request(view, ctx)?)?;
+        let request = read_request(ctx, &request)?;
+        let schema = finish.schema().map_or_else(|| request.arrow_schema(), |s| Ok(SchemaRef::clone(s)))?;
+        Ok((schema, finish.apply(read_split(ctx, split, &request)?)))
+    }
+}
+
+fn decode(token: &[u8]) -> Result<(SplitHeader, &[u8])> {
+    let rest = token.strip_prefix(MAGIC).ok_or_else(|| bad_token("the magic STSP"))?;
+    let (version, rest) = rest.split_first().ok_or_else(|| bad_token("a version"))?;
+    if *version != VERSION {
+        return Err(Error::new(
+            ErrorKind::UnsupportedVersion,
+            format!("a split of version {version} was made by another version of siltstone"),
+        )
+        .hint("install the same version of siltstone on the driver and on the executors"));
+    }
+    let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(|| bad_token("a length"))?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|e| bad_token("a length").caused_by(e))?;
+    let (header, payload) = rest.split_at_checked(length).ok_or_else(|| bad_token("a whole header"))?;
+    let header = serde_json::from_slice(header).map_err(|e| bad_token("a JSON header").caused_by(e))?;
+    Ok((header, payload))
+}
+
+fn bad_token(expected: &str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, format!("these bytes are not a split of siltstone: expected {expected}"))
+}
