@@ -208,6 +208,14 @@ impl Held {
         self.cardinality() == 0
     }
 
+    /// Whether the row at `position` is deleted.
+    pub fn is_deleted(&self, position: u64) -> bool {
+        match self {
+            Self::Stored(rows) => rows.is_deleted(position),
+            Self::Changed(vector) => vector.is_deleted(position),
+        }
+    }
+
     /// How many rows are deleted.
     pub fn cardinality(&self) -> u64 {
         match self {

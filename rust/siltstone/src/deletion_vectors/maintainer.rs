@@ -73,6 +73,11 @@ impl DeletionVectorsMaintainer {
         held.map(|(name, held)| Ok((name.clone(), held.rows()?))).collect()
     }
 
+    /// Whether a row of a data file is deleted.
+    pub fn is_deleted(&self, data_file: &str, position: u64) -> bool {
+        self.vectors.get(data_file).is_some_and(|held| held.is_deleted(position))
+    }
+
     /// How many rows of a data file are deleted.
     pub fn deleted_rows_of(&self, data_file: &str) -> u64 {
         self.vectors.get(data_file).map_or(0, Held::cardinality)

@@ -25,6 +25,7 @@ mod sorted_run;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod vectors;
 mod writer;
 
 pub use buffer::{WriteBuffer, WriteBufferOptions};
@@ -34,4 +35,5 @@ pub use lookup::LookupCache;
 pub use merge::{MergeOptions, SpillOptions, merge, read_ahead};
 pub use read::{MergeReadOptions, read_merged};
 pub use sorted_run::{LevelSortedRun, SortedRun};
+pub use vectors::BucketVectors;
 pub use writer::{MergeTreeWriter, WriterSettings};

@@ -8,10 +8,10 @@ use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
 use crossbeam_channel::{Receiver, bounded};
 
 use super::{
-    Levels, LookupCache, WriteBuffer, WriteBufferOptions,
+    BucketVectors, Levels, LookupCache, WriteBuffer, WriteBufferOptions,
     compact::{
-        ChangelogFiles, CompactResources, CompactUnit, CompactionGate, delete_file, forces_level0, pick_in,
-        run_compaction,
+        ChangelogFiles, CompactResources, CompactUnit, CompactionGate, delete_file, forces_level0, pick_deleted,
+        pick_in, run_compaction,
     },
     merge::{KeepAll, MergeOptions, SpillOptions, merge, read_ahead},
     merge_function::{MergeFunction, for_table},
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result, env,
     io::{BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
-    manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+    manifest::{CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource},
     options::{ChangelogProducer, LookupCompact, SortOrder},
     types::DataType,
 };
@@ -79,6 +79,7 @@ pub struct MergeTreeWriter {
     /// when this writer last picked everything, by the local wall clock
     last_full: Option<i64>,
     commits: u32,
+    vectors: Option<BucketVectors>,
     /// times that level 0 could have been compacted and was not (`lookup-compact=gentle`)
     passed_over: usize,
 }
@@ -125,8 +126,15 @@ impl MergeTreeWriter {
             running: None,
             last_full: None,
             commits: 0,
+            vectors: None,
             passed_over: 0,
         })
+    }
+
+    /// With the deletion vectors of the restored files.
+    #[must_use]
+    pub fn with_vectors(self, vectors: Option<BucketVectors>) -> Self {
+        Self { vectors, ..self }
     }
 
     /// Every row as it came goes to a changelog (`changelog-producer=input`).
@@ -273,7 +281,11 @@ impl MergeTreeWriter {
             changelog_files: std::mem::take(&mut self.new_changelog),
             ..DataIncrement::default()
         };
-        Ok((data, std::mem::take(&mut self.compacted)))
+        let mut compact = std::mem::take(&mut self.compacted);
+        if let (Some(vectors), Some(new)) = (&self.vectors, compact.index_files.pop()) {
+            compact.index_files = vectors.replacing(new);
+        }
+        Ok((data, compact))
     }
 
     /// Compacts until level 0 is empty, where that is asked for.
@@ -320,7 +332,11 @@ impl MergeTreeWriter {
         let o = &self.ctx.options;
         let gentle = o.needs_lookup() && o.lookup_compact == LookupCompact::Gentle;
         if full || !gentle {
-            return pick_in(&self.ctx, &self.levels, full, forces_level0(&self.ctx), self.last_full);
+            let unit = pick_in(&self.ctx, &self.levels, full, forces_level0(&self.ctx), self.last_full);
+            return unit.or_else(|| {
+                let vectors = self.vectors.as_ref()?;
+                pick_deleted(&self.ctx, &self.levels, full, &|file| vectors.deleted_rows_of(file))
+            });
         }
         if let Some(unit) = pick_in(&self.ctx, &self.levels, false, false, self.last_full) {
             return Some(unit);
@@ -342,6 +358,7 @@ impl MergeTreeWriter {
             spill_dir: self.settings.spill_dir.clone(),
             cache: Some(self.settings.cache.clone()),
             ignore_previous: self.settings.ignore_previous,
+            vectors: self.vectors.clone(),
         };
         let (sender, receiver) = bounded(1);
         let gate = (self.settings.threads > 0).then(|| self.settings.gate.clone());
@@ -415,6 +432,12 @@ impl MergeTreeWriter {
         }
         self.compacted.compact_after.extend(result.compact_after);
         self.compacted.changelog_files.extend(result.changelog_files);
+        if let Some(newer) = result.index_files.into_iter().last() {
+            if let (Some(vectors), Some(older)) = (&self.vectors, self.compacted.index_files.pop()) {
+                vectors.delete(&older);
+            }
+            self.compacted.index_files = vec![newer];
+        }
     }
 
     /// Deletes every file written since the last [`MergeTreeWriter::prepare_commit`].
@@ -437,6 +460,11 @@ fn delete_rewritten(ctx: &TableContext, partition: &[u8], bucket: i32, result: &
     for file in &result.compact_after {
         if !result.compact_before.iter().any(|f| f.file_name == file.file_name) {
             delete_file(ctx, partition, bucket, file);
+        }
+    }
+    for entry in result.index_files.iter().filter(|entry| entry.kind == EntryKind::Add) {
+        if let Err(error) = ctx.paths.index_file_of(entry).and_then(|path| ctx.fs.delete(&path)) {
+            tracing::warn!(file = entry.file_name, %error, "an unused index file was not deleted");
         }
     }
 }

@@ -149,6 +149,8 @@ core_options! {
     deletion_vectors_merge_on_read: bool = o.bool("deletion-vectors.merge-on-read", false)?;
     /// `deletion-vector.index-file.target-size`
     deletion_vector_index_file_target_size: u64 = o.size("deletion-vector.index-file.target-size", 2 * MB)?;
+    /// `siltstone.compact-deleted-ratio`: files above level 0 of which a larger share is deleted by vectors are rewritten
+    compact_deleted_ratio: Option<f64> = o.maybe("siltstone.compact-deleted-ratio", parse_ratio)?;
     /// `force-lookup`
     force_lookup: bool = o.bool("force-lookup", false)?;
     /// `lookup-wait`: a writer of many commits waits for the compaction of level 0
@@ -443,6 +445,11 @@ where
 {
     let value = text.trim().parse::<T>().map_err(|_| invalid(text, "a whole number in range"))?;
     if value < least { Err(invalid(text, &format!("a whole number of at least {least}"))) } else { Ok(value) }
+}
+
+fn parse_ratio(text: &str) -> Result<f64> {
+    let ratio = text.trim().parse::<f64>().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    ratio.ok_or_else(|| invalid(text, "a number from 0 to 1"))
 }
 
 /// Typed look-ups that put the key into every error.

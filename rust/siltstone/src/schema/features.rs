@@ -49,8 +49,6 @@ fn is_idle(schema: &TableSchema, known: &Known) -> bool {
         "changelog-file.format" => {
             !schema.has_primary_key() || schema.options.get("changelog-producer").is_none_or(|p| p.trim() == "none")
         }
-        // vectors of append tables are written; of primary-key tables they are read
-        "deletion-vectors.enabled" => !schema.has_primary_key(),
         // options of single indexes do nothing without columns that have the index
         "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
         _ => false,
@@ -126,7 +124,6 @@ mod tests {
     #[test]
     fn some_tables_are_read_but_not_written() {
         for (key, value) in [
-            ("deletion-vectors.enabled", "true"),
             ("file.format", "orc"),
             ("bucket", "-1"),
             ("file-index.bloom-filter.columns", "v"),

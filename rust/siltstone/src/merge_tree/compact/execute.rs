@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Result,
+    deletion_vectors::DeletionMap,
     io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::{CompactIncrement, DataFileMeta, FileSource},
     merge_tree::{
@@ -50,15 +51,20 @@ pub fn run_compaction(
         unit,
         resources,
         // nothing older lies below the output
-        drop_deletes: unit.output_level != 0 && unit.output_level >= tree.highest_non_empty(),
+        drop_deletes: unit.output_level != 0
+            && (ctx.options.deletion_vectors_enabled || unit.output_level >= tree.highest_non_empty()),
         max_level: tree.max_level(),
         rewriter: Rewriter::of(&ctx.options),
         layout: table_layout(ctx),
         probe: None,
+        deletions: DeletionMap::default(),
         result: CompactIncrement::default(),
     };
     task.open_probe(&tree)?;
-    match task.run(&key_types) {
+    if let Some(vectors) = &resources.vectors {
+        task.deletions = vectors.of(&unit.files)?;
+    }
+    match task.run(&key_types).and_then(|()| task.write_vectors()) {
         Ok(()) => Ok(task.result),
         Err(error) => {
             task.delete_outputs();
@@ -79,6 +85,8 @@ struct Task<'a> {
     layout: KvLayout,
     /// looks into the levels above the output
     probe: Option<SharedProbe>,
+    /// deletion vectors of the inputs
+    deletions: DeletionMap,
     result: CompactIncrement,
 }
 
@@ -134,7 +142,9 @@ impl Task<'_> {
     fn upgrade(&mut self, file: &DataFileMeta) -> Result<()> {
         let is_there = file.level == self.unit.output_level;
         let keeps_deletes = !is_there && self.unit.output_level == self.max_level && file.delete_row_count != Some(0);
-        if keeps_deletes || self.ctx.options.compaction_force_rewrite_all_files {
+        // what reaches the highest level, or is there already, leaves its deleted rows behind
+        let sheds = self.unit.output_level == self.max_level && self.deletions.contains_key(&file.file_name);
+        if keeps_deletes || sheds || self.ctx.options.compaction_force_rewrite_all_files {
             return self.rewrite(vec![vec![SortedRun::single(file.clone())]]);
         }
         if is_there {
@@ -142,8 +152,11 @@ impl Task<'_> {
         }
         let alone = vec![vec![SortedRun::single(file.clone())]];
         match self.rewriter.upgrade(&self.ctx.options, file, self.unit.output_level, self.max_level) {
-            Upgrade::Changelog if self.tells() => self.produce(alone, true, Output::Keep),
-            Upgrade::Rewrite => self.produce(alone, true, Output::Rewrite { drop_deletes: false }),
+            Upgrade::Changelog if self.tells() || self.marks() => self.produce(alone, true, Output::Keep),
+            Upgrade::Rewrite => {
+                let drop_deletes = self.ctx.options.deletion_vectors_enabled;
+                self.produce(alone, true, Output::Rewrite { drop_deletes })
+            }
             Upgrade::Plain | Upgrade::Changelog => {
                 self.move_up(file);
                 Ok(())
@@ -153,6 +166,18 @@ impl Task<'_> {
 
     fn tells(&self) -> bool {
         self.rewriter.tells(&self.ctx.options) && !self.resources.ignore_previous
+    }
+
+    /// Rows of older levels are deleted by vectors.
+    fn marks(&self) -> bool {
+        self.ctx.options.deletion_vectors_enabled && self.probe.is_some()
+    }
+
+    fn write_vectors(&mut self) -> Result<()> {
+        if let Some(vectors) = &self.resources.vectors {
+            self.result.index_files.extend(vectors.write()?);
+        }
+        Ok(())
     }
 
     fn move_up(&mut self, file: &DataFileMeta) {
@@ -186,7 +211,12 @@ impl Task<'_> {
         self.result.compact_after.extend(files);
         self.result.changelog_files.extend(told?);
         match output {
-            Output::Rewrite { .. } => self.result.compact_before.extend(inputs),
+            Output::Rewrite { .. } => {
+                if let Some(vectors) = &self.resources.vectors {
+                    inputs.iter().for_each(|file| vectors.remove(&file.file_name));
+                }
+                self.result.compact_before.extend(inputs);
+            }
             Output::Keep => inputs.iter().for_each(|file| self.move_up(file)),
         }
         Ok(())
@@ -216,6 +246,7 @@ impl Task<'_> {
             drop_deletes: output == Output::Rewrite { drop_deletes: true },
             threads: self.resources.threads.saturating_sub(1),
             spill_dir: self.resources.spill_dir.clone(),
+            deletions: self.deletions.clone(),
             batch_rows: if self.probe.is_some() { LOOKUP_ROWS } else { MergeReadOptions::default().batch_rows },
             ..MergeReadOptions::default()
         };
@@ -259,11 +290,18 @@ impl Task<'_> {
             return Ok(());
         }
         let runs = runs_above(tree, self.unit.output_level);
-        let values = self.ctx.options.merge_engine != MergeEngine::FirstRow;
+        let o = &self.ctx.options;
+        // a newer record replaces the older one whatever it holds
+        let place_is_enough = o.deletion_vectors_enabled
+            && o.merge_engine == MergeEngine::Deduplicate
+            && o.sequence_fields.is_empty()
+            && !self.tells();
+        let values = o.merge_engine != MergeEngine::FirstRow && !place_is_enough;
         let fresh = || LookupCache::new(self.ctx.options.lookup_cache_max_memory_size);
         let cache = self.resources.cache.clone().unwrap_or_else(fresh);
         let probe = LevelProbe::new(self.ctx, self.partition, self.bucket, &self.layout, &runs, values, &cache)?;
-        self.probe = probe.map(SharedProbe::new);
+        let vectors = self.resources.vectors.clone().filter(|_| o.deletion_vectors_enabled);
+        self.probe = probe.map(|probe| SharedProbe::new(probe.marking(vectors)));
         Ok(())
     }
 

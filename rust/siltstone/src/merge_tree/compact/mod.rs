@@ -14,7 +14,7 @@ pub use gate::CompactionGate;
 pub(super) use rewriter::ChangelogFiles;
 pub use universal::{UniversalRules, pick_full};
 
-use super::{Levels, LookupCache};
+use super::{BucketVectors, Levels, LookupCache};
 use crate::{Result, env, io::TableContext, manifest::DataFileMeta, types::DataType};
 
 /// What one compaction takes, and to which level.
@@ -39,14 +39,51 @@ pub struct CompactResources {
     pub cache: Option<LookupCache>,
     /// The output replaces what is there (overwrite): nothing is told of changes.
     pub ignore_previous: bool,
+    /// Deletion vectors of the bucket.
+    pub vectors: Option<BucketVectors>,
 }
 
 /// Picks what to compact in a bucket with these live files: everything worth it when `full`, else what the
 /// universal rules say. `None`: nothing to do.
 pub fn pick(ctx: &TableContext, files: &[DataFileMeta], full: bool) -> Result<Option<CompactUnit>> {
+    pick_with_vectors(ctx, files, full, &|_| 0)
+}
+
+/// [`pick`] of a table with deletion vectors; `deleted` says how many rows of a file they delete.
+pub fn pick_with_vectors(
+    ctx: &TableContext,
+    files: &[DataFileMeta],
+    full: bool,
+    deleted: &dyn Fn(&str) -> u64,
+) -> Result<Option<CompactUnit>> {
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
-    let force = forces_level0(ctx);
-    Ok(pick_in(ctx, &Levels::new(files, ctx.options.num_levels, key_types)?, full, force, None))
+    let levels = Levels::new(files, ctx.options.num_levels, key_types)?;
+    let unit = pick_in(ctx, &levels, full, forces_level0(ctx), None);
+    Ok(unit.or_else(|| pick_deleted(ctx, &levels, full, deleted)))
+}
+
+/// When nothing else is to be done: files to rewrite by themselves because rows of theirs are deleted. A full compaction
+/// takes all of the highest level (semantics a.7 c); otherwise those of which more than `siltstone.compact-deleted-ratio`
+/// is deleted, when that is set.
+pub(super) fn pick_deleted(
+    ctx: &TableContext,
+    levels: &Levels,
+    full: bool,
+    deleted: &dyn Fn(&str) -> u64,
+) -> Option<CompactUnit> {
+    #[allow(clippy::cast_precision_loss, reason = "a share")]
+    let wanted = |file: &DataFileMeta| match deleted(&file.file_name) {
+        0 => false,
+        _ if full => true,
+        rows => ctx.options.compact_deleted_ratio.is_some_and(|ratio| rows as f64 > file.row_count as f64 * ratio),
+    };
+    let above = levels.runs().into_iter().filter(|run| run.level > 0);
+    above
+        .filter_map(|run| {
+            let files: Vec<DataFileMeta> = run.run.files.into_iter().filter(&wanted).collect();
+            (!files.is_empty()).then_some(CompactUnit { output_level: run.level, files, file_rewrite: true })
+        })
+        .last()
 }
 
 /// Whether level 0 is compacted even when the universal rules see no reason.

@@ -17,7 +17,7 @@ use crate::{
     io::{FileReadSpec, KvLayout, TableContext},
     manifest::DataFileMeta,
     merge_tree::{
-        LevelSortedRun,
+        BucketVectors, LevelSortedRun,
         merge::wrapper::{Hits, Probe},
     },
 };
@@ -40,6 +40,8 @@ pub(crate) struct LevelProbe {
     schema: SchemaRef,
     /// how whole records are read; `None` looks for existence only
     records: Option<FileReadSpec>,
+    /// rows that are found get deleted; those that are deleted already are not found
+    vectors: Option<BucketVectors>,
 }
 
 impl LevelProbe {
@@ -75,7 +77,13 @@ impl LevelProbe {
             cache: cache.clone(),
             schema: layout.arrow_schema()?,
             records,
+            vectors: None,
         }))
+    }
+
+    /// Deletes what is found. Without values nothing more is told of it: it has no part in merging.
+    pub(crate) fn marking(self, vectors: Option<BucketVectors>) -> Self {
+        Self { vectors, ..self }
     }
 
     fn open(&self, file: &DataFileMeta) -> Result<Arc<KeyFile>> {
@@ -104,7 +112,10 @@ impl LevelProbe {
             }
             let open = self.open(&file.meta)?;
             let part = Wanted { whole, columns, open: &wanted[start..end] };
-            let hits = open.find(&self.ctx, &self.keys, &part, &self.cache, &file.meta.file_name)?;
+            let mut hits = open.find(&self.ctx, &self.keys, &part, &self.cache, &file.meta.file_name)?;
+            if let Some(vectors) = &self.vectors {
+                vectors.claim(&file.meta.file_name, &mut hits)?;
+            }
             for (key, _) in &hits {
                 if let Ok(at) = wanted[start..end].binary_search(key) {
                     hit[start + at] = true;
@@ -120,6 +131,9 @@ impl LevelProbe {
     /// Notes hits of one file, with their records when they are wanted.
     fn fetch(&self, file: &KeyFile, hits: &[(usize, i64)], found: &mut Found) -> Result<()> {
         if hits.is_empty() {
+            return Ok(());
+        }
+        if self.vectors.is_some() && self.records.is_none() {
             return Ok(());
         }
         for (row, (key, _)) in hits.iter().enumerate() {

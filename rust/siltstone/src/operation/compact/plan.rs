@@ -9,7 +9,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
-    merge_tree::compact::pick,
+    merge_tree::compact::pick_with_vectors,
     operation::scan::{EntryFilter, bucket_vectors, live_entries},
     predicate::Predicate,
     schema::check_writable,
@@ -100,7 +100,9 @@ fn units(
     index: &[IndexManifestEntry],
 ) -> Result<Vec<(TaskUnit, Vec<DataFileMeta>)>> {
     if !ctx.schema.primary_keys.is_empty() {
-        let unit = pick(ctx, &files, full)?.map(|unit| TaskUnit::Tree {
+        let places = places(index);
+        let deleted = |name: &str| places.get(name).map_or(0, |(_, rows)| u64::try_from(*rows).unwrap_or(0).max(1));
+        let unit = pick_with_vectors(ctx, &files, full, &deleted)?.map(|unit| TaskUnit::Tree {
             output_level: unit.output_level,
             inputs: unit.files.into_iter().map(|f| f.file_name).collect(),
             file_rewrite: unit.file_rewrite,

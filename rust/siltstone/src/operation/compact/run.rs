@@ -8,7 +8,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{CompactIncrement, DataFileMeta, DataIncrement},
-    merge_tree::compact::{CompactResources, CompactUnit, run_compaction},
+    merge_tree::{
+        BucketVectors,
+        compact::{CompactResources, CompactUnit, run_compaction},
+    },
     operation::CommitMessage,
 };
 
@@ -38,9 +41,15 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
             let resources = CompactResources {
                 threads: threads.saturating_sub(1),
                 spill_dir: Some(spill_dir),
+                vectors: BucketVectors::restore(ctx, &task.bucket, &task.vectors)?,
                 ..CompactResources::default()
             };
-            run_compaction(ctx, &task.bucket.partition, task.bucket.bucket, &task.files, &unit, &resources)?
+            let (partition, bucket) = (&task.bucket.partition, task.bucket.bucket);
+            let mut compact = run_compaction(ctx, partition, bucket, &task.files, &unit, &resources)?;
+            if let (Some(vectors), Some(new)) = (&resources.vectors, compact.index_files.pop()) {
+                compact.index_files = vectors.replacing(new);
+            }
+            compact
         }
     };
     Ok(CommitMessage {

@@ -44,7 +44,7 @@ use crate::{
     append::{AppendSettings, AppendVectors, AppendWriter, batch_bytes},
     io::TableContext,
     manifest::{BucketId, DataFileMeta, EntryKind},
-    merge_tree::{LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
+    merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
 };
 
@@ -245,6 +245,7 @@ impl TableWrite {
             ignore_previous: self.options.ignore_previous_files,
         };
         let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
+        let writer = writer.with_vectors(BucketVectors::restore(&self.ctx, bucket, &vectors)?);
         Ok(BucketWriter::Tree(Box::new(writer)))
     }
 

@@ -1,0 +1,91 @@
+//! The deletion vectors of one bucket, shared by its writer, its compactions and their lookups (semantics d.2).
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    Result,
+    deletion_vectors::{DeletionMap, DeletionVectorsIndexFile, DeletionVectorsMaintainer},
+    io::TableContext,
+    manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry},
+};
+
+/// Marks rows that newer ones replace, and forgets the marks of files that are compacted away. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BucketVectors(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    maintainer: DeletionVectorsMaintainer,
+    /// the index files that the next one replaces
+    known: Vec<IndexManifestEntry>,
+}
+
+impl BucketVectors {
+    /// The vectors that a snapshot has for the bucket; `None` on tables without vectors.
+    pub fn restore(ctx: &TableContext, bucket: &BucketId, entries: &[IndexManifestEntry]) -> Result<Option<Self>> {
+        if !ctx.options.deletion_vectors_enabled && entries.is_empty() {
+            return Ok(None);
+        }
+        let files = DeletionVectorsIndexFile::new(&ctx.fs, &ctx.paths, &ctx.options);
+        let maintainer = DeletionVectorsMaintainer::restore(files, bucket.clone(), entries);
+        let maintainer = maintainer.map_err(|e| e.with("table", &ctx.name))?;
+        Ok(Some(Self(Arc::new(Mutex::new(State { maintainer, known: entries.to_vec() })))))
+    }
+
+    /// Of rows found in a file (number of the key, position) leaves those that are not deleted, and marks them.
+    pub(super) fn claim(&self, file: &str, hits: &mut Vec<(usize, i64)>) -> Result<()> {
+        let mut state = self.state();
+        let position = |hit: &(usize, i64)| u64::try_from(hit.1).unwrap_or(u64::MAX);
+        hits.retain(|hit| !state.maintainer.is_deleted(file, position(hit)));
+        let positions: Vec<u64> = hits.iter().map(position).collect();
+        state.maintainer.notify_new_deletions(file, &positions)
+    }
+
+    /// The vectors of these files.
+    pub(super) fn of(&self, files: &[DataFileMeta]) -> Result<DeletionMap> {
+        let mut state = self.state();
+        let mut found = BTreeMap::new();
+        for file in files {
+            if let Some(vector) = state.maintainer.deletion_vector_of(&file.file_name)? {
+                vector.check_rows(&file.file_name, file.row_count)?;
+                found.insert(file.file_name.clone(), vector);
+            }
+        }
+        Ok(Arc::new(found))
+    }
+
+    /// Forgets the vector of a file that was rewritten.
+    pub(super) fn remove(&self, file: &str) {
+        self.state().maintainer.remove_deletion_vector_of(file);
+    }
+
+    /// How many rows of a file are deleted.
+    pub(super) fn deleted_rows_of(&self, file: &str) -> u64 {
+        self.state().maintainer.deleted_rows_of(file)
+    }
+
+    /// The bucket's new index file, when vectors changed since the last one.
+    pub(super) fn write(&self) -> Result<Option<IndexManifestEntry>> {
+        self.state().maintainer.prepare_commit()
+    }
+
+    /// What a commit says of a new index file: DELETE of the one it replaces, so that somebody else's change is noticed,
+    /// and ADD.
+    pub fn replacing(&self, new: IndexManifestEntry) -> Vec<IndexManifestEntry> {
+        let old = std::mem::replace(&mut self.state().known, vec![new.clone()]);
+        let gone = old.into_iter().map(|old| IndexManifestEntry { kind: EntryKind::Delete, ..old });
+        gone.chain([new]).collect()
+    }
+
+    /// Deletes an index file that will not be committed.
+    pub(super) fn delete(&self, entry: &IndexManifestEntry) {
+        self.state().maintainer.index_file().delete(entry);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

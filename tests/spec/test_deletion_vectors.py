@@ -1,0 +1,251 @@
+"""Deletion vectors on primary-key tables: rows at once visible, read without merging; and what is refused."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import siltstone as st
+
+SCHEMA = {"p": "STRING", "id": "BIGINT", "v": "INT", "s": "STRING"}
+VECTORS = {"deletion-vectors.enabled": "true"}
+ENGINES = {
+    "deduplicate": {},
+    "deduplicate-64": {"deletion-vectors.bitmap64": "true"},
+    "sequence": {"sequence.field": "v"},
+    "partial-update": {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
+    "aggregation": {
+        "merge-engine": "aggregation",
+        "fields.v.aggregate-function": "sum",
+        "aggregation.remove-record-on-delete": "true",
+    },
+    "changelog-lookup": {"changelog-producer": "lookup"},
+    "changelog-input": {"changelog-producer": "input"},
+}
+
+
+@pytest.fixture
+def cat(tmp_path):
+    cat = st.connect(tmp_path)
+    cat.create_database("d")
+    return cat
+
+
+def table(cat, name="t", partition_by=(), **options):
+    keys = [*partition_by, "id"]
+    options = {"bucket": "2", **VECTORS, **{k.replace("_", "-"): v for k, v in options.items()}}
+    return cat.create_table(f"d.{name}", SCHEMA, primary_key=keys, partition_by=list(partition_by), options=options)
+
+
+def data(ids, v=0, p="a"):
+    return [{"p": p, "id": i, "v": i * 10 + v, "s": f"s{v}"} for i in ids]
+
+
+def rows(t, **query):
+    return sorted((r["id"], r["v"]) for r in t.scan(["id", "v"], **query).to_arrow().to_pylist())
+
+
+def deleted(t):
+    """Rows that vectors delete, as the plan tells."""
+    lines = [line for line in t.scan().explain().splitlines() if line.startswith("deletes")]
+    return int(lines[0].split()[1]) if lines else 0
+
+
+@pytest.mark.parametrize("partition_by", [[], ["p"]], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_write_is_visible_at_once_and_read_without_merging(cat, engine, partition_by):
+    t = table(cat, partition_by=partition_by, **ENGINES[engine])
+    twin = table(cat, "twin", partition_by, **{**ENGINES[engine], "deletion-vectors.enabled": "false"})
+    rng = random.Random(engine)
+    for step in range(8):
+        ids = rng.sample(range(60), 20) if step else range(60)
+        batch = data(ids, step, rng.choice("ab") if partition_by else "a")
+        kind = "-D" if step % 3 == 2 else "+I"
+        for one in (t, twin):
+            one.append(batch, row_kind=kind)
+        assert rows(t) == rows(twin), step
+        assert t.scan().count() == twin.scan().count()
+        assert all(f["level"] > 0 for f in t.files())
+        assert " 0 merged" in t.scan().explain()
+        assert t.scan(filter="v >= 200").count() == twin.scan(filter="v >= 200").count()
+    for snapshot in t.history(100):
+        assert len(rows(t, version=snapshot.id)) == t.scan(version=snapshot.id).count()
+    t.compact(full=True)
+    assert (rows(t), deleted(t)) == (rows(twin), 0)
+
+
+def test_rows_and_marks_come_in_one_snapshot_after_the_new_rows(cat):
+    t = table(cat, bucket="1", num_levels="4")
+    t.upsert(data(range(100)))
+    t.compact(full=True)
+    report = t.upsert(data([3, 5], 1))
+    assert [s.kind for s in report.snapshots] == ["APPEND", "COMPACT"]
+    append, compact = (s.id for s in report.snapshots)
+    assert rows(t, version=append) == rows(t, version=append - 1)
+    assert (5, 51) in rows(t, version=compact)
+    assert deleted(t) == 2
+    assert report.invisible_rows == 0
+
+
+def test_example_of_the_design(cat):
+    """DV-EXAMPLE: f1 in level 3 has key 1; keys 2 and 9 lie in the level that takes part in the compaction."""
+    t = table(cat, bucket="1")
+    t.upsert(data([1, 4, 7]))
+    t.compact(full=True)
+    t.upsert(data([2, 9], 1))
+    t.upsert(data([1, 2, 9], 2))
+    assert rows(t) == [(1, 12), (2, 22), (4, 40), (7, 70), (9, 92)]
+    marked = {f["level"]: f["rows"] for f in t.files()}
+    assert len(marked) == 2, "an old level and the one that was compacted"
+    assert deleted(t) == 1, "only key 1 was looked up; 2 and 9 were merged"
+
+
+def test_a_write_only_writer_leaves_rows_for_a_compaction_and_says_so(cat):
+    t = table(cat, write_only="true")
+    report = t.upsert(data(range(10)))
+    assert report.invisible_rows == 10
+    assert t.scan().count() == 0
+    t.compact()
+    assert rows(t) == [(i, i * 10) for i in range(10)]
+    t.upsert(data([1], 5))
+    assert rows(t)[1] == (1, 10)
+    fresh = st.open_table(t.location, options={"deletion-vectors.merge-on-read": "true"})
+    assert rows(fresh)[1] == (1, 15), "merged on read when that is asked for"
+    t.compact()
+    assert rows(t)[1] == (1, 15)
+
+
+def test_deletes_and_updates_by_condition(cat):
+    t = table(cat)
+    t.upsert(data(range(20)))
+    assert t.delete(where="v >= 100").affected_rows == 10
+    assert t.update({"s": "'new'"}, where="id = 3").affected_rows == 1
+    assert t.delete(keys=[{"id": 4}]).affected_rows == 1
+    assert [r["id"] for r in t.scan().to_arrow().to_pylist() if r["s"] == "new"] == [3]
+    assert [i for i, _ in rows(t)] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+
+
+def test_overwriting_and_truncating_forget_vectors(cat):
+    t = table(cat, partition_by=["p"])
+    t.upsert(data(range(10)))
+    t.upsert(data([1, 2], 1))
+    t.overwrite(data([2, 3], 7))
+    assert rows(t) == [(2, 27), (3, 37)]
+    t.upsert(data([2], 8))
+    t.truncate()
+    assert t.scan().count() == 0
+    t.upsert(data([2], 9))
+    assert rows(t) == [(2, 29)]
+
+
+def test_positions_survive_pruning_of_row_groups_and_pages(cat):
+    t = table(cat, bucket="1", **{"parquet.block.size": "64kb", "parquet.page.size": "4kb"})
+    n = 60_000
+    t.upsert(pa.table({"p": ["a"] * n, "id": range(n), "v": range(n), "s": [f"{i * 7919}" for i in range(n)]}))
+    t.compact(full=True)
+    t.delete(where="id >= 30000 AND id < 30010 OR id = 59999")
+    assert deleted(t) == 11
+    assert rows(t, filter="id >= 29998 AND id < 30012") == [(i, i) for i in (29998, 29999, 30010, 30011)]
+    assert rows(t, filter="v > 59997") == [(59998, 59998)]
+    assert t.scan(["id"], "s = '237570'").count() == 0
+    assert t.scan().count() == n - 11
+
+
+def test_switching_the_mode_on_and_off_by_full_compaction(cat):
+    t = table(cat, **{"deletion-vectors.enabled": "false", "write-only": "true"})
+    t.upsert(data(range(10)))
+    t.upsert(data([1], 1))
+    before = rows(t)
+    t.compact(full=True)
+    t.alter().set_option("deletion-vectors.modifiable", "true").set_option("deletion-vectors.enabled", "true").commit()
+    t.alter().set_option("write-only", "false").commit()
+    assert rows(t) == before
+    t.upsert(data([2], 2))
+    assert rows(t)[2] == (2, 22)
+    with pytest.raises(st.errors.UnsupportedFeature, match="switched on"):
+        rows(t, version=2)
+    t.compact(full=True)
+    after = rows(t)
+    marked = t.snapshot().id - 2
+    t.alter().set_option("deletion-vectors.enabled", "false").commit()
+    assert rows(t) == after
+    t.upsert(data([3], 3))
+    assert rows(t)[3] == (3, 33)
+    with pytest.raises(st.errors.UnsupportedFeature, match="switched off"):
+        rows(t, version=marked)
+
+
+def test_files_with_many_deleted_rows_are_rewritten_when_asked_for(cat):
+    t = table(cat, bucket="1", **{"siltstone.compact-deleted-ratio": "0.3"})
+    t.upsert(data(range(100)))
+    t.compact(full=True)
+    t.upsert(data(range(40), 1))
+    t.compact()
+    assert deleted(t) == 0
+    assert t.scan().count() == 100
+
+
+def test_a_concurrent_compaction_is_refused_without_losing_rows(cat):
+    t = table(cat, bucket="1")
+    t.upsert(data(range(50)))
+    t.compact(full=True)
+    other = cat.table("d.t")
+    with t.writer() as w:
+        w.write(data([1, 2], 1))
+        messages = w.prepare_commit()
+        other.upsert(data([2, 3], 2))
+        other.compact(full=True)
+        report = t.commit(messages)
+    assert report.notes
+    t.compact()
+    found = dict(rows(t))
+    assert (found[1], found[3], len(found)) == (11, 32, 50)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"merge-engine": "first-row"}, {"changelog-producer": "full-compaction"}, {"lookup-wait": "false"}],
+    ids=str,
+)
+def test_what_excludes_vectors_is_refused(cat, options):
+    with pytest.raises(st.errors.SiltstoneError):
+        table(cat, **options)
+    assert cat.tables("d") == []
+
+
+class TestDamage:
+    """Broken index files are named, whatever is wrong with them."""
+
+    def damaged(self, cat, change):
+        t = table(cat, bucket="1")
+        t.upsert(data(range(100)))
+        t.compact(full=True)
+        t.upsert(data([3], 1))
+        index = max(Path(t.location, "index").iterdir(), key=lambda p: p.stat().st_mtime_ns)
+        content = bytearray(index.read_bytes())
+        change(content)
+        index.write_bytes(bytes(content))
+        return t, index
+
+    @pytest.mark.parametrize(
+        ("at", "error"), [(0, "UnsupportedVersion"), (3, "CorruptFile"), (6, "CorruptFile"), (20, "ChecksumMismatch")]
+    )
+    def test_a_changed_byte_is_noticed(self, cat, at, error):
+        def change(content):
+            content[at] ^= 0x55
+
+        t, index = self.damaged(cat, change)
+        with pytest.raises(getattr(st.errors, error)) as caught:
+            t.scan().to_arrow()
+        assert index.name in str(caught.value)
+        with pytest.raises(st.errors.SiltstoneError):
+            t.upsert(data([4], 2))
+
+    def test_a_missing_index_file_is_named(self, cat):
+        t, index = self.damaged(cat, lambda content: None)
+        index.unlink()
+        with pytest.raises(st.errors.FileNotFound, match=index.name):
+            t.scan().to_arrow()
