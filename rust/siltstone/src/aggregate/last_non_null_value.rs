@@ -31,6 +31,7 @@ impl Pick for LastNonNullValue {
 
     const NAME: &'static str = "last_non_null_value";
     const RETRACTS: bool = true;
+    const LAST_DECIDES: bool = true;
 
     fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
         Ok(())
@@ -38,6 +39,10 @@ impl Pick for LastNonNullValue {
 
     fn agg((): &(), (): &mut (), acc: Place, input: Place) -> Place {
         input.or(acc)
+    }
+
+    fn settled(input: Place, retracts: bool) -> Option<Place> {
+        input.is_some().then_some(if retracts { None } else { input })
     }
 
     fn retract(acc: Place, input: Place) -> Result<Place> {

@@ -31,6 +31,7 @@ impl Pick for LastValue {
 
     const NAME: &'static str = "last_value";
     const RETRACTS: bool = true;
+    const LAST_DECIDES: bool = true;
 
     fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
         Ok(())
@@ -38,6 +39,10 @@ impl Pick for LastValue {
 
     fn agg((): &(), (): &mut (), _: Place, input: Place) -> Place {
         input
+    }
+
+    fn settled(input: Place, retracts: bool) -> Option<Place> {
+        Some(if retracts { None } else { input })
     }
 
     fn retract(_: Place, _: Place) -> Result<Place> {

@@ -27,11 +27,19 @@ pub(super) trait Pick: Send + Sync + fmt::Debug {
     /// Whether [`Pick::retract`] is written.
     const RETRACTS: bool = false;
 
+    /// Whether the last records of a group decide, and [`Pick::settled`] is written: then it asks no others.
+    const LAST_DECIDES: bool = false;
+
     /// Prepares the values of a column.
     fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>>;
 
     /// `agg(acc, input)`
     fn agg(values: &Self::Values<'_>, state: &mut Self::State, acc: Place, input: Place) -> Place;
+
+    /// What `agg` or, when `retracts`, `retract` gives, when it does not depend on the accumulated value.
+    fn settled(_input: Place, _retracts: bool) -> Option<Place> {
+        None
+    }
 
     /// `retract(acc, input)`
     fn retract(_acc: Place, _input: Place) -> Result<Place> {
@@ -53,6 +61,10 @@ impl<P: Pick> AggregateFunction for Picking<P> {
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {
+        let reversed = groups.steps.is_some_and(|steps| steps.contains(&Step::AddReversed));
+        if P::LAST_DECIDES && !reversed {
+            return Ok(gather(groups.arrays, &picked_backwards::<P>(groups))?);
+        }
         let values = self.0.values(groups.arrays)?;
         let nulls = Nulls::new(groups.arrays);
         let mut picked = Vec::with_capacity(groups.len());
@@ -78,6 +90,34 @@ impl<P: Pick> AggregateFunction for Picking<P> {
         )?;
         Ok(gather(groups.arrays, &picked)?)
     }
+}
+
+/// What the last records of each group decide.
+fn picked_backwards<P: Pick>(groups: &ColumnGroups<'_>) -> Vec<(usize, usize)> {
+    let nulls = Nulls::new(groups.arrays);
+    let null = (groups.arrays.len(), 0);
+    let mut picked = Vec::with_capacity(groups.len());
+    let mut start = 0;
+    for &end in groups.ends {
+        let rows = groups.rows.get(start..end).unwrap_or_default();
+        let place = match (groups.steps.and_then(|steps| steps.get(start..end)), rows) {
+            (_, [one]) if groups.pass_single => nulls.place(*one),
+            (None, rows) => rows.iter().rev().find_map(|row| P::settled(nulls.place(*row), false)).flatten(),
+            (Some(steps), rows) => {
+                let settled = |(row, step): (&(usize, usize), &Step)| match step {
+                    Step::Skip => None,
+                    Step::Clear => Some(None),
+                    Step::Set => Some(nulls.place(*row)),
+                    Step::Add | Step::AddReversed => P::settled(nulls.place(*row), false),
+                    Step::Retract => P::settled(nulls.place(*row), true),
+                };
+                rows.iter().zip(steps).rev().find_map(settled).flatten()
+            }
+        };
+        picked.push(place.unwrap_or(null));
+        start = end;
+    }
+    picked
 }
 
 /// The rows at these places of the arrays; a source number behind the last array is null.

@@ -31,6 +31,7 @@ impl Pick for PrimaryKey {
 
     const NAME: &'static str = "primary-key";
     const RETRACTS: bool = true;
+    const LAST_DECIDES: bool = true;
 
     fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
         Ok(())
@@ -38,6 +39,10 @@ impl Pick for PrimaryKey {
 
     fn agg((): &(), (): &mut (), _: Place, input: Place) -> Place {
         input
+    }
+
+    fn settled(input: Place, _: bool) -> Option<Place> {
+        Some(input)
     }
 
     fn retract(_: Place, input: Place) -> Result<Place> {

@@ -1,6 +1,7 @@
 //! The cases of the requirements (MERGE-*), each in one step and with one run for each row; and what fails.
 
 use super::*;
+use crate::types::DataType;
 
 fn ints(values: &[Option<i32>]) -> Vec<Datum> {
     values.iter().map(|v| int(*v)).collect()
@@ -187,4 +188,70 @@ fn an_engine_without_the_sequence_fields_of_its_columns_is_refused() {
     assert!(of_spec("db.t", &spec, &table.layout).is_err());
     let more = crate::schema::merge_columns(&table.schema, &table.options, &["k".to_owned(), "v".to_owned()]).unwrap();
     assert_eq!(more, ["g"]);
+}
+
+fn nested_row(types: &[DataType], values: &[Datum]) -> Datum {
+    crate::row::row_datum(types, values).unwrap()
+}
+
+/// One value of type `data_type` after another, as batches of one column hold them.
+fn texts(table: &Table, rows: &[(&str, Datum)]) -> Vec<Datum> {
+    let rows: Vec<(&str, Vec<Datum>)> = rows.iter().map(|(kind, value)| (*kind, vec![value.clone()])).collect();
+    table.rows(&rows).unwrap().unwrap()
+}
+
+#[test]
+fn retract_collect_an_early_retract_does_nothing() {
+    let element = parse_type("STRING").unwrap();
+    let list = |values: &[&str]| {
+        let values: Vec<Datum> = values.iter().map(|value| text(value)).collect();
+        crate::row::array_datum(&element, &values).unwrap()
+    };
+    let table = one_column("ARRAY<STRING>", "collect");
+    assert_eq!(texts(&table, &[("-U", list(&["A"])), ("+I", list(&["A", "B"]))]), [list(&["A", "B"])]);
+}
+
+#[test]
+fn retract_map_takes_the_key_away() {
+    let (key, value) = (parse_type("INT").unwrap(), parse_type("STRING").unwrap());
+    let map = |entries: &[(i32, &str)]| {
+        let keys: Vec<Datum> = entries.iter().map(|(k, _)| int(*k)).collect();
+        let values: Vec<Datum> = entries.iter().map(|(_, v)| text(v)).collect();
+        crate::row::map_datum(&key, &keys, &value, &values).unwrap()
+    };
+    let table = one_column("MAP<INT, STRING>", "merge_map");
+    let rows = [("+I", map(&[(1, "A")])), ("+I", map(&[(1, "B")])), ("-D", map(&[(1, "B")]))];
+    assert_eq!(texts(&table, &rows), [map(&[])]);
+}
+
+#[test]
+fn nested_1_nested_rows_are_updated_by_their_key() {
+    let columns = [
+        ("user_name", "STRING"),
+        ("address", "STRING"),
+        ("sub_orders", "ARRAY<ROW<sub_order_id BIGINT, product_name STRING, price BIGINT>>"),
+    ];
+    let options =
+        [("fields.sub_orders.aggregate-function", "nested_update"), ("fields.sub_orders.nested-key", "sub_order_id")];
+    let table = Table::new("aggregation", &columns, &options);
+    let types = ["BIGINT", "STRING", "BIGINT"].map(|t| parse_type(t).unwrap());
+    let row = parse_type("ROW<sub_order_id BIGINT, product_name STRING, price BIGINT>").unwrap();
+    let orders = |orders: &[(i64, &str, i64)]| {
+        let rows: Vec<Datum> = orders
+            .iter()
+            .map(|(id, name, price)| nested_row(&types, &[Datum::BigInt(*id), text(name), Datum::BigInt(*price)]))
+            .collect();
+        crate::row::array_datum(&row, &rows).unwrap()
+    };
+    let order = |one: (i64, &str, i64)| ("+I", vec![Datum::Null, Datum::Null, orders(&[one])]);
+    let rows = [
+        ("+I", vec![text("Wang"), text("HangZhou"), Datum::Null]),
+        order((10, "apple", 6)),
+        order((11, "pear", 5)),
+        order((10, "apple", 7)),
+    ];
+    let merged = table.rows(&rows).unwrap().unwrap();
+    assert_eq!(merged[..2], [text("Wang"), text("HangZhou")]);
+    let either = [orders(&[(10, "apple", 7), (11, "pear", 5)]), orders(&[(11, "pear", 5), (10, "apple", 7)])];
+    assert!(either.contains(&merged[2]));
 }

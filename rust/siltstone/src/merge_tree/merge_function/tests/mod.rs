@@ -3,6 +3,7 @@
 mod cases;
 mod model;
 mod properties;
+mod speed;
 
 use std::{collections::BTreeMap, sync::Arc};
 
