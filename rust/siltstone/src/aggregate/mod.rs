@@ -25,6 +25,7 @@ mod error;
 mod first_non_null_value;
 mod first_value;
 pub mod fold;
+mod hash_order;
 mod hll_sketch;
 mod ignore_retract;
 mod last_non_null_value;

@@ -5,9 +5,11 @@ use arrow_array::{Array, ArrayRef};
 use super::{
     FieldOptions, NullKeyStrategy,
     elements::{Keys, columns_of},
+    hash_order::HashOrder,
 };
 use crate::{
     Error, ErrorKind, Result,
+    row::hash_rows,
     types::{DataField, DataType, TypeKind},
 };
 
@@ -57,6 +59,7 @@ pub(super) fn needs_key(field: &DataField, options: &FieldOptions) -> Result<()>
 #[derive(Debug)]
 pub(super) struct NestedKey {
     fields: Vec<usize>,
+    types: Vec<DataType>,
     nulls: NullKeyStrategy,
 }
 
@@ -64,7 +67,9 @@ impl NestedKey {
     /// By the options of a column; a wrong field is an `InvalidOption`.
     pub(super) fn new(field: &DataField, options: &FieldOptions) -> Result<Self> {
         let fields = field_numbers(field, "nested-key", &options.nested_key)?;
-        Ok(Self { fields, nulls: options.nested_key_null_strategy.unwrap_or(NullKeyStrategy::Merge) })
+        let nested = nested_fields(&field.data_type).unwrap_or_default();
+        let types = fields.iter().filter_map(|at| nested.get(*at)).map(|f| f.data_type.clone()).collect();
+        Ok(Self { fields, types, nulls: options.nested_key_null_strategy.unwrap_or(NullKeyStrategy::Merge) })
     }
 
     /// Whether there is none.
@@ -74,14 +79,18 @@ impl NestedKey {
 
     /// The keys of all nested rows.
     pub(super) fn of(&self, rows: &ArrayRef) -> Result<KeyedRows> {
-        let keys = Keys::of(&columns_of(rows, &self.fields)?)?;
-        Ok(KeyedRows { keys, nulls: self.nulls, rows: rows.nulls().cloned() })
+        let columns = columns_of(rows, &self.fields)?;
+        let keys = Keys::of(&columns)?;
+        let order = HashOrder::new(hash_rows(&self.types, &columns)?);
+        Ok(KeyedRows { order, keys, nulls: self.nulls, rows: rows.nulls().cloned() })
     }
 }
 
 /// Nested rows with their keys.
 #[derive(Debug)]
 pub(super) struct KeyedRows {
+    /// the order of a hash map by key
+    pub(super) order: HashOrder,
     keys: Keys,
     nulls: NullKeyStrategy,
     rows: Option<arrow_buffer::NullBuffer>,

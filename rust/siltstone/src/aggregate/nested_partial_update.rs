@@ -109,7 +109,11 @@ impl ElementFunction for NestedPartialUpdate {
                 table.push(composed);
             }
         }
-        Ok(Some(table))
+        let mut like: Vec<usize> = table.iter().map(|row| values.like(*row)).collect();
+        let composed: HashMap<usize, usize> = like.iter().copied().zip(table).collect();
+        let most = like.len();
+        values.keys.order.arrange(&mut like, most);
+        Ok(Some(like.iter().filter_map(|row| composed.get(row)).copied().collect()))
     }
 
     fn take(&self, values: &Composing, rows: &ArrayRef, numbers: &[usize]) -> Result<ArrayRef> {

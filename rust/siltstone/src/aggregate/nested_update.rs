@@ -2,6 +2,7 @@
 //!
 //! With `fields.<f>.nested-key` a row takes the place of the one with the same key, unless `nested-sequence-field` says
 //! that it is older; without, rows are appended. New rows come in only below `count-limit`.
+//! Rows with a key come in the order of Java's `HashMap`.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -122,7 +123,10 @@ impl ElementFunction for Update {
                 _ => {}
             }
         }
-        Ok(Some(table.into_elements()))
+        let mut rows = table.into_elements();
+        let most = rows.len();
+        values.keys.order.arrange(&mut rows, most);
+        Ok(Some(rows))
     }
 
     fn retract(&self, values: &mut SequencedRows, acc: Elements, input: Elements) -> Result<Elements> {
@@ -133,11 +137,14 @@ impl ElementFunction for Update {
                 table.put(key, *row);
             }
         }
+        let most = table.len();
         for row in input {
             if let Some(key) = values.keys.key(row)? {
                 table.remove(key);
             }
         }
-        Ok(Some(table.into_elements()))
+        let mut rows = table.into_elements();
+        values.keys.order.arrange(&mut rows, most);
+        Ok(Some(rows))
     }
 }

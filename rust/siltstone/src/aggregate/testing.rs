@@ -101,3 +101,18 @@ fn json_at(array: &ArrayRef, row: usize, t: &DataType) -> Value {
         },
     }
 }
+
+/// A list whose order is that of a hash table: equal to a list of the same elements in any order.
+#[derive(Debug)]
+pub(super) struct Unordered(pub(super) Value);
+
+impl PartialEq<Value> for Unordered {
+    fn eq(&self, other: &Value) -> bool {
+        let sorted = |list: &Value| {
+            let mut texts: Option<Vec<String>> = list.as_array().map(|l| l.iter().map(Value::to_string).collect());
+            texts.iter_mut().for_each(|texts| texts.sort());
+            texts
+        };
+        sorted(&self.0) == sorted(other)
+    }
+}
