@@ -112,13 +112,12 @@ where
             |acc, step, at| {
                 let input = value(at);
                 *acc = match (step, *acc, input) {
-                    (Step::Skip, acc, _) => acc,
+                    (Step::Skip, acc, _) | (Step::Retract, acc, None) => acc,
                     (Step::Set, ..) => input,
                     (Step::Clear, ..) => None,
                     (Step::Add, Some(acc), Some(input)) => self.function.agg(acc, input)?,
                     (Step::AddReversed, Some(acc), Some(input)) => self.function.agg(input, acc)?,
                     (Step::Add | Step::AddReversed, acc, input) => acc.or(input),
-                    (Step::Retract, acc, None) => acc,
                     (Step::Retract, None, Some(input)) => self.function.retract_first(input)?,
                     (Step::Retract, Some(acc), Some(input)) => self.function.retract(acc, input)?,
                 };

@@ -33,7 +33,7 @@ impl Pick for FirstNonNullValue {
 
     const NAME: &'static str = "first_non_null_value";
 
-    fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
+    fn values(&self, _: &[ArrayRef]) -> Result<()> {
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl Pick for FirstValue {
 
     const NAME: &'static str = "first_value";
 
-    fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
+    fn values(&self, _: &[ArrayRef]) -> Result<()> {
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl Pick for LastValue {
     const RETRACTS: bool = true;
     const LAST_DECIDES: bool = true;
 
-    fn values<'a>(&self, _: &'a [ArrayRef]) -> Result<()> {
+    fn values(&self, _: &[ArrayRef]) -> Result<()> {
         Ok(())
     }
 

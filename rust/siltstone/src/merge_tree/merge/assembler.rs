@@ -27,6 +27,9 @@ const LONG_SEGMENT: usize = 32;
 /// The slot number of rows that the engine has yet to compute.
 const COMPUTED: usize = usize::MAX;
 
+/// Rows and ends of groups.
+type FoldedGroups = (Vec<(usize, usize)>, Vec<usize>);
+
 #[derive(Clone, Copy)]
 struct Segment {
     slot: usize,
@@ -370,7 +373,7 @@ impl Assembler {
 
     /// Short runs of single records among computed groups: they go through the engine too, which passes them, so that
     /// every row is copied once. Long runs are copied as slices.
-    fn fold_singles(&self) -> Option<(Vec<(usize, usize)>, Vec<usize>)> {
+    fn fold_singles(&self) -> Option<FoldedGroups> {
         let singles = self.pending_rows - self.computed_ends.len();
         if singles == 0 || self.pending_rows / self.segments.len().max(1) >= LONG_SEGMENT {
             return None;

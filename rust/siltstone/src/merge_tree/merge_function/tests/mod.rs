@@ -90,7 +90,7 @@ impl Table {
     /// Merges rows of key 1 in the order given, in one step; kinds are +I, -U, +U, -D. `None`: no row is left.
     pub(super) fn rows(&self, rows: &[(&str, Vec<Datum>)]) -> Result<Option<Vec<Datum>>> {
         let records: Vec<Record> = (1..).zip(rows).map(|(sequence, (kind, row))| record(kind, row, sequence)).collect();
-        let in_one = self.merged(&[records.clone()], true);
+        let in_one = self.merged(std::slice::from_ref(&records), true);
         // one commit for each row, merged by a read
         let runs: Vec<Vec<Record>> = records.into_iter().map(|record| vec![record]).collect();
         let in_runs = self.merged(&runs, true);

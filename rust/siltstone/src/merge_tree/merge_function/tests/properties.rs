@@ -108,7 +108,8 @@ fn check_steps(table: &Table, rows: &[Row], kinds: &[i8], cut: usize) {
     let Ok(at_once) = table.merged(&[sorted(table, all.clone())], false) else { return };
     let (first, second) = all.split_at(cut % all.len());
     let halves = [first, second].map(|half| sorted(table, half.to_vec()));
-    let halves: Vec<Vec<Record>> = halves.iter().map(|half| table.merged(&[half.clone()], false).unwrap()).collect();
+    let halves: Vec<Vec<Record>> =
+        halves.iter().map(|half| table.merged(std::slice::from_ref(half), false).unwrap()).collect();
     assert_eq!(table.merged(&halves, false).unwrap(), at_once);
 }
 

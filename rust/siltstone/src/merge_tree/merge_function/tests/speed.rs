@@ -13,25 +13,30 @@ const ROWS: i32 = 200_000;
 /// Ten columns; every run has a fifth of the keys at random, in batches of 8192 rows.
 fn run(table: &Table, run: i32) -> Vec<RecordBatch> {
     let mut keys: Vec<i32> =
-        (0..ROWS).map(|i| (i.wrapping_mul(0x9E37_79B1_u32.cast_signed()) >> 8) ^ run * 7919).collect();
+        (0..ROWS).map(|i| (i.wrapping_mul(0x9E37_79B1_u32.cast_signed()) >> 8) ^ (run * 7919)).collect();
     keys.iter_mut().for_each(|key| *key = key.rem_euclid(ROWS * 2));
     keys.sort_unstable();
     keys.dedup();
+    let number = |i: usize| i64::try_from(i).unwrap();
     let chunk = |keys: &[i32]| {
         let n = keys.len();
         let some = |column: usize, i: usize| (i + column + usize::try_from(run).unwrap()) % 3 != 0;
         let column = |c: usize| -> ArrayRef {
             match c % 3 {
-                0 => Arc::new((0..n).map(|i| some(c, i).then_some(i as i64)).collect::<Int64Array>()),
+                0 => Arc::new((0..n).map(|i| some(c, i).then_some(number(i))).collect::<Int64Array>()),
                 1 => {
                     Arc::new((0..n).map(|i| some(c, i).then(|| format!("value {}", i % 1000))).collect::<StringArray>())
                 }
-                _ => Arc::new((0..n).map(|i| some(c, i).then_some(i as f64)).collect::<Float64Array>()),
+                _ => Arc::new(
+                    (0..n)
+                        .map(|i| some(c, i).then_some(f64::from(u32::try_from(i).unwrap())))
+                        .collect::<Float64Array>(),
+                ),
             }
         };
         let mut columns: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(keys.to_vec()))];
         columns.extend((0..9).map(column));
-        columns.push(Arc::new(Int64Array::from_iter_values((0..n).map(|i| i64::from(run) * 10_000_000 + i as i64))));
+        columns.push(Arc::new(Int64Array::from_iter_values((0..n).map(|i| i64::from(run) * 10_000_000 + number(i)))));
         columns.push(Arc::new(Int8Array::from_value(0, n)));
         RecordBatch::try_new(table.layout.arrow_schema().unwrap(), columns).unwrap()
     };
