@@ -180,3 +180,18 @@ def test_system_tables_are_read_by_name_and_by_directory(spark, orders):
     by_path = spark.read.format("siltstone").load(orders.location + "$snapshots")
     assert [(r.snapshot_id, r.commit_kind) for r in by_path.collect()] == [(1, "APPEND")]
     assert spark.read.format("siltstone").load("db.orders$tags").count() == 0
+
+
+def test_changes_between_versions_are_read_with_and_without_their_kinds(spark, lake):
+    t = lake.create_table(
+        "db.changed", {"id": "INT", "v": "STRING"}, primary_key=["id"], options={"bucket": "2", "write-only": "true"}
+    )
+    t.upsert([{"id": i, "v": "a"} for i in range(4)])
+    t.upsert([{"id": 1, "v": "b"}])
+    t.append([{"id": 2, "v": "a"}], row_kind="-D")
+    got = ss.read(spark, "db.changed", between=(1, 3)).collect()
+    assert [tuple(r) for r in got] == [(1, "b")]
+    assert ss.read(spark, "db.changed", between=(1, 3), mode="diff").count() == 1
+    log = spark.read.format("siltstone").option("incremental-between", "1,3").load("db.changed$audit_log")
+    assert sorted(tuple(r) for r in log.collect()) == [("+I", 1, "b"), ("-D", 2, "a")]
+    assert spark.read.format("siltstone").option("between", "0,1").load("db.changed").count() == 4

@@ -85,7 +85,7 @@ impl Follow {
         let request = ScanRequest { row_kind: true, version: VersionSelector::Latest, incremental: None, ..request };
         let prepared = Prepared::new(ctx, &request)?;
         let mut follow = Self { ctx: ctx.clone(), prepared, request, clock, end: options.end, full: None, next: None };
-        follow.begin(&options.start).map_err(|e| e.with("table", &ctx.name))?;
+        follow.begin(&options.start).and_then(|()| follow.check_end()).map_err(|e| e.with("table", &ctx.name))?;
         Ok(follow)
     }
 
@@ -106,6 +106,18 @@ impl Follow {
         let versions = Versions::new(&self.ctx);
         match earliest(&versions)? {
             Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A stream may begin right behind its end, with nothing to read, but not later.
+    fn check_end(&self) -> Result<()> {
+        let last_start = |end: i64| if self.full.is_some() { end } else { end.saturating_add(1) };
+        match (self.first_snapshot(), self.end) {
+            (Some(first), Some(end)) if first > last_start(end) => {
+                let message = format!("the end, snapshot {end}, is before the start, snapshot {first}");
+                Err(Error::new(ErrorKind::InvalidArgument, message).with("snapshot", end))
+            }
             _ => Ok(()),
         }
     }

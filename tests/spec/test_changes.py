@@ -1,0 +1,321 @@
+"""Reading changes: between two versions, one snapshot after another, and with a memory of how far one came."""
+
+import datetime as dt
+import pickle
+
+import pyarrow as pa
+import pytest
+import siltstone as st
+from siltstone import errors as e
+
+KEYED = {"id": "INT NOT NULL", "v": "STRING"}
+
+
+@pytest.fixture
+def t(make):
+    """Three commits: 1 and 2 inserted, 2 replaced and 3 inserted, 1 deleted."""
+    t = make(KEYED, ["id"], bucket=1, write_only="true")
+    t.upsert([{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])
+    t.upsert([{"id": 2, "v": "B"}, {"id": 3, "v": "c"}])
+    t.append([{"id": 1, "v": "a"}], row_kind="-D")
+    return t
+
+
+def rows(scan):
+    return sorted(tuple(r.values()) for r in scan.to_arrow().to_pylist())
+
+
+def stream(t, *args, **kwargs):
+    return [
+        (batch.snapshot_id, *row.values())
+        for batch in t.changes(*args, **kwargs)
+        for row in pa.record_batch(batch).to_pylist()
+    ]
+
+
+def test_between_two_snapshots_come_the_rows_that_were_appended_after_the_first(t):
+    assert rows(t.scan(between=(1, 2))) == [(2, "B"), (3, "c")]
+    assert rows(t.scan(between=(0, 1))) == [(1, "a"), (2, "b")]
+    assert rows(t.scan(between=(2, 2))) == []
+    assert rows(t.scan(["v"], "id = 3", between=(0, 3))) == [("c",)]
+    assert len(rows(t.scan(between=(0, 3), limit=2))) == 2
+
+
+def test_retracts_come_only_with_their_kinds_and_are_counted_only_then(t):
+    assert rows(t.scan(between=(1, 3), row_kind=True)) == [("+I", 2, "B"), ("+I", 3, "c"), ("-D", 1, "a")]
+    assert rows(t.scan(between=(1, 3))) == [(2, "B"), (3, "c")]
+    assert t.scan(between=(1, 3), row_kind=True).count() == 3
+    assert t.scan(between=(1, 3)).count() == 2
+    assert t.scan(between=(1, 3), filter="v = 'c'").count() == 1
+
+
+def test_a_diff_compares_two_states_and_the_audit_log_shows_its_deletes(t):
+    assert rows(t.scan(between=(1, 3), mode="diff")) == [(2, "B"), (3, "c")]
+    assert rows(t.scan(["id"], between=(1, 3), mode="diff", filter="v = 'c'")) == [(3,)]
+    log = t.inspect("audit_log", between=(1, 3), mode="diff")
+    assert rows(log) == [("+I", 2, "B"), ("+I", 3, "c"), ("-D", 1, "a")]
+    t.compact(full=True)
+    # rewritten rows are the same rows
+    assert rows(t.scan(between=(3, 4), mode="diff")) == []
+    assert t.scan(between=(1, 4), mode="diff").count() == 2
+
+
+def test_a_diff_holds_after_an_overwrite_that_numbers_its_rows_anew(t):
+    t.overwrite([{"id": 2, "v": "new"}, {"id": 3, "v": "c"}], {})
+    log = t.inspect("audit_log", between=(2, 4), mode="diff")
+    assert rows(log) == [("+I", 2, "new"), ("-D", 1, "a")]
+
+
+def test_tags_are_compared_as_states_and_read_as_snapshots_on_request(t):
+    for name, version in (("one", 1), ("three", 3)):
+        t.tags.create(name, version=version)
+    assert rows(t.scan(between=("one", "three"))) == [(2, "B"), (3, "c")]
+    assert rows(t.scan(between=("one", "three"), mode="delta", row_kind=True))[-1] == ("-D", 1, "a")
+    assert rows(t.scan(between=("1", "2"))) == [(2, "B"), (3, "c")]
+    with pytest.raises(e.InvalidArgument, match="comes after"):
+        t.scan(between=("three", "one")).to_arrow()
+    with pytest.raises(e.TagNotFound, match="tag 'onne' does not exist") as caught:
+        t.scan(between=("onne", "three")).to_arrow()
+    assert caught.value.hint == "did you mean 'one'?"
+
+
+def test_times_stand_for_the_newest_snapshots_before_them(t):
+    first = t.snapshot(1).time
+    early, late = first - dt.timedelta(days=1), first + dt.timedelta(days=1)
+    assert len(rows(t.scan(between=(early, late), row_kind=True))) == 5
+    assert rows(t.scan(between=(late, late + dt.timedelta(days=1)))) == []
+    with pytest.raises(e.InvalidArgument, match="before the start"):
+        t.scan(between=(late, early)).to_arrow()
+
+
+def test_table_options_ask_for_the_same(t):
+    def opened(**options):
+        return st.open_table(t.location, options={k.replace("_", "-"): v for k, v in options.items()})
+
+    assert rows(opened(incremental_between="1,2").scan()) == [(2, "B"), (3, "c")]
+    both = opened(incremental_between="1,3", incremental_between_scan_mode="diff")
+    assert rows(both.scan()) == [(2, "B"), (3, "c")]
+    assert rows(st.open_table(t.location, options={"scan.mode": "latest-delta"}).scan(row_kind=True)) == [
+        ("-D", 1, "a")
+    ]
+    with pytest.raises(e.InvalidOption):
+        st.open_table(t.location, options={"incremental-between": "1,2", "scan.snapshot-id": "1"}).scan().to_arrow()
+
+
+def test_splits_of_changes_are_read_elsewhere(t):
+    t.compact(full=True)
+    for arguments in ({"between": (0, 3)}, {"between": (1, 4), "mode": "diff"}):
+        scan = t.scan(row_kind=True, **arguments)
+        splits = pickle.loads(pickle.dumps(scan.splits()))
+        read = sorted(tuple(r.values()) for s in splits for b in s.read() for r in b.to_pylist())
+        assert read == rows(scan)
+    log = t.inspect("audit_log", ["rowkind", "id"], "rowkind = '-D'", between=(0, 3))
+    splits = pickle.loads(pickle.dumps(log.splits()))
+    assert [b.to_pylist() for s in splits for b in s.read()] == [[{"rowkind": "-D", "id": 1}]]
+
+
+@pytest.mark.parametrize(
+    ("between", "error", "words"),
+    [
+        ((2, 9), e.SnapshotNotFound, "snapshot 9 does not exist"),
+        ((3, 1), e.InvalidArgument, "is before the start"),
+        ((1,), e.InvalidArgument, "not a pair"),
+        ("1,2", e.InvalidArgument, "not a pair"),
+        ((1, 2.5), e.InvalidArgument, "not two snapshot ids"),
+    ],
+)
+def test_versions_that_are_not_there_are_named(t, between, error, words):
+    with pytest.raises(error, match=words):
+        t.scan(between=between).to_arrow()
+
+
+def test_a_table_without_a_changelog_says_so(t):
+    with pytest.raises(e.InvalidArgument, match="has no changelog"):
+        t.scan(between=(1, 3), mode="changelog").to_arrow()
+    with pytest.raises(e.InvalidArgument, match="mode"):
+        t.scan(between=(1, 3), mode="fast").to_arrow()
+    with pytest.raises(e.InvalidArgument, match="between"):
+        t.scan(mode="diff").to_arrow()
+    with pytest.raises(e.InvalidArgument, match="only one"):
+        t.scan(between=(1, 3), version=1).to_arrow()
+
+
+def test_snapshots_that_have_expired_are_told_with_what_is_left(t):
+    t.maintenance.expire_snapshots(retain_max=1)
+    with pytest.raises(e.SnapshotExpired) as caught:
+        t.scan(between=(0, 3)).to_arrow()
+    assert "start at 2" in caught.value.hint
+    assert stream(t) == [(3, "-D", 1, "a")]
+    with pytest.raises(e.SnapshotExpired, match="nearest that is left is 3"):
+        t.changes(1)
+
+
+# ---- one snapshot after another
+
+
+def test_changes_come_in_the_order_of_snapshots(t):
+    t.compact(full=True)
+    assert stream(t) == [
+        (1, "+I", 1, "a"),
+        (1, "+I", 2, "b"),
+        (2, "+I", 2, "B"),
+        (2, "+I", 3, "c"),
+        (3, "-D", 1, "a"),
+    ]
+    assert stream(t, 2, 2, columns=["id"]) == [(2, "+I", 2), (2, "+I", 3)]
+    assert stream(t, filter="id = 2") == [(1, "+I", 2, "b"), (2, "+I", 2, "B")]
+    assert stream(t, 5) == []
+    for start in ("full", 4):
+        with pytest.raises(e.InvalidArgument, match="is before the start"):
+            t.changes(start, 2)
+    assert [row[1:] for row in stream(t, "full")] == [("+I", 2, "B"), ("+I", 3, "c")]
+
+
+def test_tags_and_times_say_where_to_begin_and_end(t):
+    t.tags.create("two", version=2)
+    assert {row[0] for row in stream(t, "two")} == {2, 3}
+    assert {row[0] for row in stream(t, None, "two")} == {1, 2}
+    assert {row[0] for row in stream(t, t.snapshot(1).time)} >= {1, 2, 3}
+    assert stream(t, t.snapshot(3).time + dt.timedelta(hours=1)) == []
+    with pytest.raises(e.TagNotFound):
+        t.changes("nope")
+    with pytest.raises(e.SnapshotNotFound):
+        t.changes(9)
+
+
+def test_a_consumer_remembers_what_was_handed_out(t):
+    first = t.changes(consumer="audit")
+    assert next(first).snapshot_id == 1
+    # nothing of snapshot 1 counts as read before the next batch is asked for
+    assert [c.next_snapshot for c in t.consumers.list()] == [1]
+    assert next(first).snapshot_id == 2
+    assert [c.next_snapshot for c in t.consumers.list()] == [2]
+    first.close()
+    assert {row[0] for row in stream(t, consumer="audit")} == {2, 3}
+    assert stream(t, consumer="audit") == []
+    assert t.inspect("consumers").to_arrow().to_pylist() == [{"consumer_id": "audit", "next_snapshot_id": 4}]
+
+
+def test_a_consumer_goes_where_it_is_set(t):
+    t.consumers.reset("audit", 3)
+    assert {row[0] for row in stream(t, 1, consumer="audit")} == {3}
+    again = st.open_table(t.location, options={"consumer.ignore-progress": "true"})
+    assert {row[0] for row in stream(again, 1, consumer="audit")} == {1, 2, 3}
+    t.consumers.reset("audit")
+    assert t.consumers.list()[0].next_snapshot == 4
+    with pytest.raises(e.SnapshotNotFound, match="not 9"):
+        t.consumers.reset("audit", 9)
+    assert (t.consumers.delete("audit"), t.consumers.delete("audit"), t.consumers.list()) == (True, False, [])
+
+
+def test_following_waits_for_snapshots_to_come(t):
+    live = st.open_table(t.location, options={"continuous.discovery-interval": "1 ms"})
+    batches = live.changes("full", 4, follow=True)
+    assert next(batches).snapshot_id == 3
+    t.upsert([{"id": 9, "v": "z"}])
+    assert next(batches).to_pylist() == [{"rowkind": "+I", "id": 9, "v": "z"}]
+    with pytest.raises(StopIteration):
+        next(batches)
+
+
+def test_scan_options_say_where_a_stream_begins(t):
+    def begins(**options):
+        opened = st.open_table(
+            t.location, options={k.replace("__", ".").replace("_", "-"): v for k, v in options.items()}
+        )
+        return sorted({row[0] for row in stream(opened)})
+
+    assert begins(scan__mode="latest") == []
+    assert begins(scan__mode="latest-full") == [3]
+    assert begins(scan__snapshot_id="2") == [2, 3]
+    assert begins(scan__mode="from-snapshot-full", scan__snapshot_id="2") == [2, 3]
+    assert begins(scan__timestamp_millis="0") == [1, 2, 3]
+    with pytest.raises(e.InvalidOption):
+        begins(scan__tag_name="x")
+
+
+def test_an_overwrite_takes_the_old_rows_back_when_streams_shall_see_it(t):
+    t.overwrite([{"id": 2, "v": "new"}], {})
+    assert stream(t, 4) == []
+    opened = st.open_table(t.location, options={"streaming-read-overwrite": "true"})
+    assert stream(opened, 4) == [(4, "-D", 2, "B"), (4, "-D", 3, "c"), (4, "+I", 2, "new")]
+
+
+def test_a_watermark_ends_a_stream(make):
+    t = make(KEYED, ["id"], bucket=1, write_only="true")
+    for mark in (10, 20, 30):
+        with t.writer() as w:
+            w.write([{"id": mark, "v": "x"}])
+            w.commit(watermark=mark)
+    bounded = st.open_table(t.location, options={"scan.bounded.watermark": "20"})
+    assert [row[2] for row in stream(bounded, follow=True)] == [10, 20]
+
+
+def test_append_tables_have_changes_too(make):
+    t = make({"x": "INT"})
+    t.append([{"x": 1}])
+    t.append([{"x": 2}])
+    t.overwrite([{"x": 3}], {})
+    assert stream(t) == [(1, "+I", 1), (2, "+I", 2)]
+    assert rows(t.scan(between=(0, 2))) == [(1,), (2,)]
+    assert rows(t.inspect("audit_log")) == [("+I", 3)]
+    opened = st.open_table(t.location, options={"streaming-read-append-overwrite": "true"})
+    assert stream(opened, 3) == [(3, "+I", 3)]
+
+
+# ---- views
+
+
+def test_the_audit_log_shows_kinds_and_deletes_of_the_current_state(t):
+    assert rows(t.inspect("audit_log")) == [("+I", 2, "B"), ("+I", 3, "c"), ("-D", 1, "a")]
+    assert rows(t.inspect("audit_log", ["id", "rowkind"], "rowkind <> '+I'")) == [(1, "-D")]
+    assert rows(t.inspect("audit_log", ["rowkind"], "v = 'c'")) == [("+I",)]
+    assert t.inspect("audit_log").count() == 3
+    assert t.inspect("audit_log", filter="rowkind = '+I'", limit=1).count() == 1
+    assert rows(t.inspect("audit_log", version=1)) == [("+I", 1, "a"), ("+I", 2, "b")]
+
+
+def test_the_sequence_number_is_shown_when_the_table_says_so(make):
+    options = {"bucket": 1, "write_only": "true", "table_read__sequence_number__enabled": "true"}
+    t = make(KEYED, ["id"], **options)
+    t.upsert([{"id": 1, "v": "a"}, {"id": 2, "v": "b"}])
+    assert rows(t.inspect("audit_log")) == [("+I", 0, 1, "a"), ("+I", 1, 2, "b")]
+    assert rows(t.inspect("audit_log", ["id"], "_SEQUENCE_NUMBER = 1")) == [(2,)]
+
+
+def test_the_binlog_makes_one_row_of_an_update(make):
+    t = make(KEYED, ["id"], bucket=1, write_only="true", changelog_producer="input")
+    t.append([{"id": 1, "v": "a"}, {"id": 1, "v": "a"}, {"id": 1, "v": "b"}], row_kind=["+I", "-U", "+U"])
+    t.append([{"id": 1, "v": "b"}], row_kind="-D")
+    log = t.inspect("binlog", between=(0, 2))
+    assert log.to_arrow().to_pylist() == [
+        {"rowkind": "+I", "id": [1], "v": ["a"]},
+        {"rowkind": "+U", "id": [1, 1], "v": ["a", "b"]},
+        {"rowkind": "-D", "id": [1], "v": ["b"]},
+    ]
+    assert log.count() == 3
+    assert t.inspect("binlog", ["v"], "rowkind = '+U'", between=(0, 2), batch_size=1).to_arrow().to_pylist() == [
+        {"v": ["a", "b"]}
+    ]
+    with pytest.raises(e.InvalidArgument, match="only key columns"):
+        t.inspect("binlog", filter="v = 'a'")
+
+
+def test_the_read_optimized_table_shows_what_is_compacted(t):
+    assert rows(t.inspect("ro")) == []
+    t.compact(full=True)
+    t.upsert([{"id": 7, "v": "late"}])
+    assert rows(t.inspect("ro")) == [(2, "B"), (3, "c")]
+    assert t.inspect("ro", filter="v = 'c'").count() == 1
+
+
+def test_views_are_tables_by_name(t, cat):
+    name = t.name.split(".")[1]
+    log = cat.table(f"db.{name}$audit_log")
+    assert log.schema.names == ["rowkind", "id", "v"]
+    assert rows(log.scan(["id"], between=(2, 3))) == [(1,)]
+    assert cat.table(f"db.{name}$binlog").schema.field("v").type == pa.list_(pa.field("element", pa.string()))
+    with pytest.raises(e.UnsupportedFeature):
+        cat.table(f"db.{name}$row_tracking")
+    with pytest.raises(e.TableNotFound, match="audit_lgo"):
+        t.inspect("audit_lgo")
