@@ -52,14 +52,11 @@ def duration_text(duration: Duration) -> str:
 
 def age_limit(older_than: Time | Duration) -> int:
     """Epoch milliseconds of a time, or of now less a duration."""
-    ago: int | None = None
+    if isinstance(older_than, str) and re.fullmatch(r"\s*\d+\s*[a-z]+\s*", older_than.lower()):
+        older_than = dt.timedelta(milliseconds=duration_millis(older_than))
     if isinstance(older_than, dt.timedelta):
-        ago = duration_millis(older_than)
-    elif isinstance(older_than, str) and re.fullmatch(r"\s*\d+\s*[a-z]+\s*", older_than.lower()):
-        ago = duration_millis(older_than)
-    if ago is None:
-        return millis(older_than)  # type: ignore[arg-type]  # durations are gone
-    return int(dt.datetime.now(dt.UTC).timestamp() * 1000) - ago
+        return int(dt.datetime.now(dt.UTC).timestamp() * 1000) - duration_millis(older_than)
+    return millis(older_than)
 
 
 def size_bytes(size: Size | None) -> int | None:

@@ -29,11 +29,11 @@ class Branches:
         >>> t = example_table()
         >>> _ = t.tags.create("v1")
         >>> t.branches.create("fix", tag="v1")
-        >>> fix = open_table(t.location, branch="fix")
-        >>> fix.upsert([{"id": 1, "item": "pencil", "amount": 1}]).snapshot.id
-        3
+        >>> fix = st.open_table(t.location, branch="fix")
+        >>> fix.upsert([{"id": 1, "item": "pencil"}]).snapshot.id
+        2
         >>> t.branches.fast_forward("fix").details["current_snapshot"]
-        3
+        2
     """
 
     def __init__(self, table: _core.Table) -> None:

@@ -82,6 +82,10 @@ class Maintenance:
         """Use ``t.maintenance``."""
         self._table = table
 
+    @property
+    def _upkeep(self) -> _core.Upkeep:
+        return self._table.upkeep
+
     def plan_compaction(
         self,
         *,
@@ -188,13 +192,27 @@ class Maintenance:
 
         Example:
             >>> t = example_table()
-            >>> t.maintenance.expire_snapshots(retain_max=1).details["snapshots"]
+            >>> _ = t.upsert([{"id": 9, "item": "nib"}])
+            >>> t.maintenance.expire_snapshots(retain_max=1).snapshots
             [1]
         """
         limit = None if older_than is None else millis(older_than)
-        numbers = [count(n, v, 1) for n, v in (("retain_max", retain_max), ("retain_min", retain_min))]
+        most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
-        return UpkeepReport.from_core(self._table.upkeep.expire_snapshots(*numbers, limit, deletes, dry_run))
+        return UpkeepReport.from_core(self._upkeep.expire_snapshots(most, least, limit, deletes, dry_run))
+
+    def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
+        """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
+
+        Args:
+            older_than: A duration, or a time.
+            dry_run: Only say what would be deleted.
+
+        Example:
+            >>> example_table().maintenance.expire_consumers(older_than="7d").details["consumers"]
+            []
+        """
+        return UpkeepReport.from_core(self._upkeep.expire_consumers(age_limit(older_than), dry_run))
 
     def remove_orphan_files(self, *, older_than: Time | Duration = "1d", dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -213,7 +231,7 @@ class Maintenance:
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return UpkeepReport.from_core(self._table.upkeep.remove_orphan_files(age_limit(older_than), dry_run))
+        return UpkeepReport.from_core(self._upkeep.remove_orphan_files(age_limit(older_than), dry_run))
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -225,7 +243,7 @@ class Maintenance:
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return Verdict.from_json(self._table.upkeep.fsck(deep))
+        return Verdict.from_json(self._upkeep.fsck(deep))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -234,7 +252,7 @@ class Maintenance:
             >>> example_table().maintenance.analyze().snapshot.kind
             'ANALYZE'
         """
-        return CommitReport.from_json(self._table.upkeep.analyze())
+        return CommitReport.from_json(self._upkeep.analyze())
 
     def expire_partitions(
         self,
@@ -264,9 +282,7 @@ class Maintenance:
         """
         kept = None if expiration_time is None else duration_text(expiration_time)
         most = count("max_expires", max_expires, 1)
-        report = self._table.upkeep.expire_partitions(
-            kept, timestamp_formatter, timestamp_pattern, strategy, most, dry_run
-        )
+        report = self._upkeep.expire_partitions(kept, timestamp_formatter, timestamp_pattern, strategy, most, dry_run)
         return UpkeepReport.from_core(report)
 
 

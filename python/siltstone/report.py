@@ -177,6 +177,21 @@ class UpkeepReport:
         """Every file with its reason, in the order of deletion."""
         return [PlannedFile(**item) for item in json.loads(self._files)]
 
+    @property
+    def bytes(self) -> int:
+        """The same as ``freed_bytes``."""
+        return self.freed_bytes
+
+    @property
+    def snapshots(self) -> list[int]:
+        """Ids of expired snapshots."""
+        return list(self.details.get("snapshots", []))
+
+    @property
+    def tags(self) -> list[str]:
+        """Names of deleted tags."""
+        return list(self.details.get("tags", []))
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, duration_text, millis
+from siltstone.errors import SnapshotNotFound
 from siltstone.report import Snapshot, UpkeepReport
 
 
@@ -278,3 +280,27 @@ class Tags:
             []
         """
         return UpkeepReport.from_core(self._table.upkeep.create_automatic_tags())
+
+    def create_due(self) -> UpkeepReport:
+        """The same as :meth:`create_automatic`."""
+        return self.create_automatic()
+
+    def create_from_timestamp(self, name: str, time: Time, *, retain: Duration | None = None) -> Snapshot:
+        """Tag the earliest snapshot that was committed at or after a time, and return it.
+
+        Example:
+            >>> t = example_table()
+            >>> t.tags.create_from_timestamp("first", 0).id
+            1
+
+        Raises:
+            SnapshotNotFound: No snapshot is that new.
+        """
+        at = millis(time)
+        found = [s for s in self._snapshots() if s.raw["timeMillis"] >= at]
+        if not found:
+            raise SnapshotNotFound(f"no snapshot was committed at or after {at}", context={"table": self._table.name})
+        return self.create(name, version=min(found, key=lambda s: s.id).id, retain=retain).snapshot
+
+    def _snapshots(self) -> Iterable[Snapshot]:
+        return [Snapshot.from_json(text) for text in self._table.history(2**31)]

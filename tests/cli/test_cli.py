@@ -98,3 +98,39 @@ def test_system_tables_are_printed_by_name_and_by_directory(run, lake):
     assert run("count", path + "$tags")[1] == [{"count": 0}]
     assert run("cat", path + "$files$tags")[0] == 2
     assert run("cat", "shop.orders$nope")[0] == 3
+
+
+def test_tags_rollback_expiry_and_checks(run):
+    assert run("tag", "create", "shop.orders", "v1", "--version", "1", "--retain", "30 d")[1][0]["snapshot"] == 1
+    assert run("create-tag", "shop.orders", "--name", "v2")[0] == 0
+    assert run("tag", "create", "shop.orders", "v2")[0] == 1
+    assert run("tag", "create", "shop.orders", "7")[0] == 2
+    assert [t["name"] for t in run("tag", "list", "shop.orders")[1]] == ["v1", "v2"]
+    assert run("tag", "show", "shop.orders", "v1")[1][0]["next"] == "v2"
+    assert run("tag", "show", "shop.orders", "v3")[0] == 3
+    assert run("tag", "rename", "shop.orders", "v2", "w2")[0] == 0
+    plan = run("expire", "snapshots", "shop.orders", "--retain-max", "1", "--dry-run")[1][0]
+    assert (plan["dry_run"], plan["snapshots"]) == (True, [1])
+    assert {f["kind"] for f in plan["files"]} >= {"snapshot"}
+    assert run("expire", "snapshots", "shop.orders", "--retain-max", "1", "--yes")[1][0]["snapshots"] == [1]
+    assert run("rollback", "shop.orders", "--to", "v1", "--yes")[1][0]["current_snapshot"] == 1
+    assert run("count", "shop.orders")[1][0]["count"] == 5
+    assert run("clean", "orphans", "shop.orders", "--older-than", "0s")[1][0]["dry_run"]
+    assert run("clean", "orphans", "shop.orders", "--older-than", "0s", "--delete", "--yes")[0] == 0
+    assert run("fsck", "shop.orders", "--deep")[1][0]["findings"] == []
+    assert run("delete-tag", "shop.orders", "--name", "v1", "--yes")[0] == 0
+    assert run("rollback", "shop.orders", "--to", "nothing", "--yes")[0] == 3
+
+
+def test_branches_and_a_check_that_finds_problems(run, lake):
+    import pathlib
+
+    assert run("branch", "create", "shop.orders", "dev", "--version", "latest")[0] == 0
+    assert [b["name"] for b in run("branch", "list", "shop.orders")[1]] == ["dev"]
+    assert run("branch", "rename", "shop.orders", "dev", "fix")[0] == 0
+    assert run("branch", "fast-forward", "shop.orders", "fix", "--yes")[0] == 0
+    assert run("branch", "delete", "shop.orders", "fix", "--yes")[0] == 0
+    assert run("branch", "delete", "shop.orders", "fix", "--yes")[0] == 3
+    next(pathlib.Path(lake).rglob("data-*")).unlink()
+    code, lines, _ = run("fsck", "shop.orders")
+    assert (code, lines[0]["ok"]) == (5, False)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from siltstone.cli import exits
-from siltstone.cli.commands import change, compact, demo, read, show
+from siltstone.cli.commands import care, change, compact, demo, read, show, versions
 from siltstone.cli.context import App
 from siltstone.cli.output import FORMATS
 from siltstone.errors import SiltstoneError
@@ -28,12 +28,12 @@ def cli(ctx: click.Context, warehouse: str | None, output: str, no_color: bool) 
     """Apache Paimon tables without a JVM.
 
     A TABLE is a directory, or db.table below the warehouse; db.table$branch_b names a branch.
-    Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries.
+    Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries, 5 problems found.
     """
     ctx.obj = App(warehouse=warehouse, output=output, color=not no_color)
 
 
-for module in (show, read, change, compact, demo):
+for module in (show, read, change, compact, versions, care, demo):
     for command in module.COMMANDS:
         cli.add_command(command)
 
@@ -41,7 +41,9 @@ for module in (show, read, change, compact, demo):
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with its exit code."""
     try:
-        cli.main(args=None if args is None else list(args), prog_name="siltstone", standalone_mode=False)
+        code = cli.main(args=None if args is None else list(args), prog_name="siltstone", standalone_mode=False)
+        if isinstance(code, int) and code != exits.OK:
+            sys.exit(code)
     except click.exceptions.Abort:
         sys.exit(exits.FAILURE)
     except click.ClickException as e:

@@ -40,3 +40,5 @@ class App:
 
 pass_app = click.make_pass_decorator(App)
 table_argument = click.argument("table")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")

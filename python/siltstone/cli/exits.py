@@ -9,6 +9,7 @@ FAILURE = 1
 USAGE = 2
 NOT_FOUND = 3
 CONFLICT = 4
+PROBLEMS = 5
 
 _NOT_FOUND = (
     errors.DatabaseNotFound,

@@ -30,6 +30,12 @@ const ROOT: &str = "/lake/db.db/t";
 fn table(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
     let io = FaultFileIo::new();
     let fs: FileIoRef = Arc::new(io.clone());
+    make(&fs, ROOT, key, options);
+    (io, fs)
+}
+
+/// Creates `k INT, v BIGINT`.
+fn make(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
     let text = |v: &&str| (*v).to_owned();
     let schema = NewTable {
         fields: vec![
@@ -41,8 +47,7 @@ fn table(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
         options: options.iter().map(|(k, v)| (text(k), text(v))).collect(),
         comment: None,
     };
-    SchemaManager::new(Arc::clone(&fs), ROOT).create(schema.into_schema().unwrap()).unwrap();
-    (io, fs)
+    SchemaManager::new(Arc::clone(fs), root).create(schema.into_schema().unwrap()).unwrap();
 }
 
 fn open(fs: &FileIoRef, branch: &str) -> TableContext {
@@ -435,4 +440,82 @@ fn commits_expire_snapshots_by_the_tables_options() {
     let ids = SnapshotManager::new(Arc::clone(&fs), ROOT).ids().unwrap();
     assert_eq!(ids.len(), 3, "{ids:?}");
     check_whole(&fs, 0);
+}
+
+/// A folder of its own, gone with the value.
+struct Folder(std::path::PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn two_jobs_that_expire_a_job_that_tags_and_a_writer_do_each_other_no_harm() {
+    let folder = Folder(std::env::temp_dir().join(format!("siltstone-upkeep-{}", siltstone::env::new_uuid())));
+    let root = format!("{}/db.db/t", folder.0.to_str().unwrap());
+    let local = || -> FileIoRef { Arc::new(siltstone::fs::LocalFileIo::new()) };
+    let open = || Table::open_with(local(), &root, "main", None, BTreeMap::new()).unwrap().context().clone();
+    make(&local(), &root, &["k"], &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "2")]);
+    let writing = std::sync::atomic::AtomicBool::new(true);
+    let over = || !writing.load(std::sync::atomic::Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..40 {
+                let ctx = open();
+                commit(&ctx, written(&ctx, &[(i % 5, i64::from(i))]));
+            }
+            writing.store(false, std::sync::atomic::Ordering::Relaxed);
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let keep = Retention { max: i64::from(i32::MAX), min: 2, older_than: None, limit: i64::MAX };
+                while !over() {
+                    expire_snapshots(&open(), &keep, false).unwrap();
+                }
+            });
+        }
+        scope.spawn(|| {
+            for i in 0.. {
+                let ctx = open();
+                let (name, old) = (format!("t{i}"), format!("t{}", i - 3));
+                match create_tag(&ctx, &name, &CreateTag::default()) {
+                    Ok(_) => {}
+                    Err(e) => assert!(
+                        matches!(
+                            e.kind(),
+                            ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound | ErrorKind::FileNotFound
+                        ),
+                        "{e}"
+                    ),
+                }
+                if i >= 3
+                    && let Err(e) = delete_tag(&ctx, &old, false)
+                {
+                    assert!(
+                        matches!(
+                            e.kind(),
+                            ErrorKind::TagNotFound | ErrorKind::FileNotFound | ErrorKind::SnapshotExpired
+                        ),
+                        "{e}"
+                    );
+                }
+                if over() {
+                    break;
+                }
+            }
+        });
+    });
+    let (fs, ctx) = (local(), open());
+    let snapshots = SnapshotManager::new(Arc::clone(&fs), &root);
+    let ids = snapshots.ids().unwrap();
+    let mut versions = snapshots.existing(ids.into_iter().rev().take(2)).unwrap();
+    versions.extend(TagManager::new(Arc::clone(&fs), &root).list().unwrap().into_iter().map(|(_, tag)| tag));
+    for version in versions {
+        for entry in live_entries(&ctx, &version, &EntryFilter::default()).unwrap() {
+            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file).unwrap();
+            assert!(fs.exists(&path).unwrap(), "version {}: {path} is gone", version.id);
+        }
+    }
 }

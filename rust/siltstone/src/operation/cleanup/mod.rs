@@ -13,5 +13,5 @@ mod references;
 
 pub use cache::ManifestCache;
 pub use needs::{MetaFile, MetaParts, bucket_dirs, data_file, metadata_files, metadata_names};
-pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step};
+pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, plan_beside_others};
 pub use references::{References, Roots, elsewhere, long_lived};

@@ -211,6 +211,27 @@ fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
     }
 }
 
+/// How often planning begins anew because another job deleted what was being read.
+const ATTEMPTS: usize = 10;
+
+/// Plans; once more when a version vanished meanwhile, because another job expires versions, too.
+pub fn plan_beside_others<T>(mut plan: impl FnMut() -> Result<T>) -> Result<T> {
+    let vanished = |kind| {
+        matches!(
+            kind,
+            ErrorKind::FileNotFound | ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound | ErrorKind::TagNotFound
+        )
+    };
+    let mut last = plan();
+    for _ in 1..ATTEMPTS {
+        match &last {
+            Err(e) if vanished(e.kind()) => last = plan(),
+            _ => break,
+        }
+    }
+    last
+}
+
 /// What an operation did or would do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {

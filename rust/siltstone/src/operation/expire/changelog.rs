@@ -14,7 +14,7 @@ use crate::{
     io::TableContext,
     operation::cleanup::{
         FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, elsewhere, metadata_files,
-        metadata_names,
+        metadata_names, plan_beside_others,
     },
     path::branch_root,
     snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, TagManager},
@@ -22,6 +22,10 @@ use crate::{
 
 /// Expires changelogs that have outlived their snapshots, with the files only they needed. The newest one stays.
 pub fn expire_changelogs(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
+    plan_beside_others(|| expire(ctx, keep, dry_run))
+}
+
+fn expire(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
     keep.check()?;
     let root = branch_root(&ctx.location, &ctx.branch);
     let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);

@@ -13,7 +13,9 @@ use super::{
 use crate::{
     error::Result,
     io::TableContext,
-    operation::cleanup::{Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, bucket_dirs, elsewhere},
+    operation::cleanup::{
+        Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, bucket_dirs, elsewhere, plan_beside_others,
+    },
     options::ChangelogProducer,
     path::branch_root,
     snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
@@ -41,7 +43,7 @@ pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> 
     if !dry_run {
         snapshots.write_earliest_hint(range.end)?;
     }
-    let (plan, expired) = plan(ctx, &snapshots, range)?;
+    let (plan, expired) = plan_beside_others(|| plan(ctx, &snapshots, range))?;
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("snapshots", expired))
 }
 

@@ -17,7 +17,7 @@ use crate::{
     manifest::ManifestEntry,
     operation::cleanup::{
         Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_file,
-        elsewhere, long_lived, metadata_files, metadata_names,
+        elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
     },
     path::branch_root,
     snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager},
@@ -34,7 +34,7 @@ pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Repor
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
     check_no_branch(ctx, name, &tagged)?;
     // whatever cannot be read is found before anything is deleted
-    let before = plan_cleaning(ctx, name, &tagged)?;
+    let before = plan_beside_others(|| plan_cleaning(ctx, name, &tagged))?;
     let own = own_file(&tags, name, "the tag is deleted");
     if dry_run {
         let mut plan = Plan::default();
@@ -49,7 +49,8 @@ pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Repor
     first.steps.push(Step::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
     let mut report = Report::of(&ctx.fs, first, false)?.with("tags", json!([name]));
     // once more: a tag of the same snapshot may have been made before this one went
-    report.extend(Report::of(&ctx.fs, plan_cleaning(ctx, name, &tagged)?, false)?);
+    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged))?;
+    report.extend(Report::of(&ctx.fs, cleaning, false)?);
     Ok(report)
 }
 

@@ -1,0 +1,246 @@
+"""Tags, branches, rollback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, dry_run_option, pass_app, table_argument, yes_option
+from siltstone.cli.plans import carry_out
+
+if TYPE_CHECKING:
+    from siltstone.tags import Tag
+
+TAG_COLUMNS = ["name", "snapshot", "commit_time", "rows", "create_time", "time_retained"]
+
+
+def _tag(tag: Tag) -> dict[str, Any]:
+    return {
+        "name": tag.name,
+        "snapshot": tag.id,
+        "commit_time": tag.commit_time,
+        "rows": tag.record_count,
+        "create_time": tag.create_time,
+        "time_retained": tag.time_retained,
+    }
+
+
+@click.group()
+def tag() -> None:
+    """Named snapshots."""
+
+
+def _create(app: App, /, table: str, name: str, **how: Any) -> None:
+    output.record(app, _tag(app.table(table).tags.create(name, **how)))
+
+
+_source = [
+    click.option("--version", help="Snapshot id or tag; default the latest snapshot."),
+    click.option("--as-of", help="The newest snapshot at or before this time."),
+    click.option("--retain", help="Delete the tag after this long, for example '30 d'."),
+]
+_new = [
+    click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."),
+    click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id."),
+]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _with(options: list[Any]) -> Callable[[F], F]:
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@tag.command("create")
+@table_argument
+@click.argument("name")
+@_with(_source + _new)
+@pass_app
+def tag_create(app: App, /, table: str, name: str, **how: Any) -> None:
+    """Give a snapshot a name."""
+    _create(app, table, name, **how)
+
+
+@click.command("create-tag")
+@table_argument
+@click.option("--name", required=True, help="Name of the tag.")
+@_with(_source + _new)
+@pass_app
+def create_tag(app: App, /, table: str, name: str, **how: Any) -> None:
+    """Give a snapshot a name (the same as `tag create`)."""
+    _create(app, table, name, **how)
+
+
+@tag.command("replace")
+@table_argument
+@click.argument("name")
+@_with(_source)
+@pass_app
+def tag_replace(app: App, /, table: str, name: str, **how: Any) -> None:
+    """Let an existing tag name another snapshot."""
+    output.record(app, _tag(app.table(table).tags.replace(name, **how)))
+
+
+@tag.command("list")
+@table_argument
+@pass_app
+def tag_list(app: App, table: str) -> None:
+    """List tags, by snapshot."""
+    output.rows(app, [_tag(t) for t in app.table(table).tags.list()], TAG_COLUMNS)
+
+
+@tag.command("show")
+@table_argument
+@click.argument("name")
+@pass_app
+def tag_show(app: App, table: str, name: str) -> None:
+    """Show a tag, and the tags before and after it."""
+    tags = app.table(table).tags
+    output.record(app, {**_tag(tags.get(name)), "previous": tags.previous(name), "next": tags.next(name)})
+
+
+@tag.command("rename")
+@table_argument
+@click.argument("source")
+@click.argument("target")
+@click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id.")
+@pass_app
+def tag_rename(app: App, table: str, source: str, target: str, allow_numeric: bool) -> None:
+    """Give a tag another name."""
+    tags = app.table(table).tags
+    tags.rename(source, target, allow_numeric=allow_numeric)
+    output.record(app, _tag(tags.get(target)))
+
+
+@tag.command("delete")
+@table_argument
+@click.argument("name")
+@dry_run_option
+@yes_option
+@pass_app
+def tag_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
+    """Delete a tag and the files that nothing else needs."""
+    tags = app.table(table).tags
+    carry_out(app, lambda dry: tags.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+@click.command("delete-tag")
+@table_argument
+@click.option("--name", required=True, help="Name of the tag.")
+@dry_run_option
+@yes_option
+@pass_app
+def delete_tag(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
+    """Delete a tag (the same as `tag delete`)."""
+    tags = app.table(table).tags
+    carry_out(app, lambda dry: tags.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+def expire_tags(app: App, table: str, older_than: str | None, *, dry_run: bool, yes: bool) -> None:
+    """What `tag expire` and `expire tags` do."""
+    tags = app.table(table).tags
+    carry_out(app, lambda dry: tags.expire(older_than=older_than, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+@tag.command("expire")
+@table_argument
+@click.option("--older-than", help="Also tags made before this time.")
+@dry_run_option
+@yes_option
+@pass_app
+def tag_expire(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool) -> None:
+    """Delete tags whose retention is over."""
+    expire_tags(app, table, older_than, dry_run=dry_run, yes=yes)
+
+
+@click.group()
+def branch() -> None:
+    """Versions of their own beside main."""
+
+
+@branch.command("create")
+@table_argument
+@click.argument("name")
+@click.option("--tag", help="The tag of main that it starts from.")
+@click.option("--version", help="The snapshot of main that it starts from, or 'latest'; default an empty branch.")
+@pass_app
+def branch_create(app: App, table: str, name: str, tag: str | None, version: str | None) -> None:
+    """Make a branch."""
+    app.table(table).branches.create(name, tag=tag, version=version)
+    output.record(app, {"branch": name})
+
+
+@branch.command("list")
+@table_argument
+@pass_app
+def branch_list(app: App, table: str) -> None:
+    """List the branches beside main."""
+    output.rows(app, [{"name": b.name, "time": b.time} for b in app.table(table).branches.list()], ["name", "time"])
+
+
+@branch.command("rename")
+@table_argument
+@click.argument("source")
+@click.argument("target")
+@pass_app
+def branch_rename(app: App, table: str, source: str, target: str) -> None:
+    """Give a branch another name."""
+    app.table(table).branches.rename(source, target)
+    output.record(app, {"branch": target})
+
+
+@branch.command("delete")
+@table_argument
+@click.argument("name")
+@dry_run_option
+@yes_option
+@pass_app
+def branch_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
+    """Delete a branch."""
+    branches = app.table(table).branches
+    carry_out(app, lambda dry: branches.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+@branch.command("fast-forward")
+@table_argument
+@click.argument("name")
+@dry_run_option
+@yes_option
+@pass_app
+def branch_fast_forward(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
+    """Make main what the branch is."""
+    branches = app.table(table).branches
+    carry_out(app, lambda dry: branches.fast_forward(name, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+@click.command()
+@table_argument
+@click.option("--to", "target", required=True, help="A tag, a snapshot id, or a time.")
+@dry_run_option
+@yes_option
+@pass_app
+def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> None:
+    """Make a version the latest one: everything later is removed."""
+    t = app.table(table)
+    where: dict[str, Any]
+    if t.tags.exists(target):
+        where = {"tag": target}
+    elif target.isdigit():
+        where = {"version": int(target)}
+    elif target[:4].isdigit() and "-" in target[4:6]:
+        where = {"as_of": target}
+    else:
+        where = {"tag": target}
+    carry_out(app, lambda dry: t.rollback(**where, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+COMMANDS: list[click.Command] = [tag, create_tag, delete_tag, branch, rollback]
