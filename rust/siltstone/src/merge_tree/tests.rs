@@ -21,7 +21,7 @@ use crate::{
     fs::{FailWhen, FaultFileIo},
     io::{FileReadSpec, TableContext, read_data_file},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
-    options::{ChangelogProducer, CoreOptions},
+    options::{ChangelogProducer, CoreOptions, MergeEngine},
     path::PathFactory,
     row::{BinaryRow, Datum},
     schema::{NewTable, SchemaManager},
@@ -44,10 +44,10 @@ struct Bucket {
     live: Vec<DataFileMeta>,
     /// names of files that were committed once; a reader of an older snapshot may still want them
     committed: BTreeSet<String>,
-    /// key -> (user sequence, value)
-    model: BTreeMap<i32, (Option<i8>, String)>,
+    /// key -> (`seq`, `text`)
+    model: BTreeMap<i32, (Option<i64>, String)>,
     /// the same with what is not committed yet
-    pending: BTreeMap<i32, (Option<i8>, String)>,
+    pending: BTreeMap<i32, (Option<i64>, String)>,
     written: usize,
     /// what the changelog makes of an empty table
     replayed: BTreeMap<i32, Record>,
@@ -120,16 +120,25 @@ impl Bucket {
         let mut texts = Vec::new();
         let mut kinds = Vec::new();
         for (key, user, retract) in rows {
+            let engine = self.ctx.options.merge_engine;
             // a retract that was dropped no longer holds back rows with smaller sequence fields: not for this model
-            let retract = *retract && !self.user_sequence;
+            let retract = *retract && !self.user_sequence && engine == MergeEngine::Deduplicate;
             self.written += 1;
             let text = format!("row {}", self.written);
-            let rank = |user: &Option<i8>| user.map(|u| if self.descending { -i16::from(u) } else { i16::from(u) });
-            let beaten = self.user_sequence && self.pending.get(key).is_some_and(|(old, _)| rank(old) > rank(user));
+            let rank = |user: &Option<i64>| user.map(|u| if self.descending { -u } else { u });
+            let user = user.map(i64::from);
+            let old = self.pending.get(key).cloned();
+            let new = match (engine, old) {
+                (MergeEngine::Deduplicate, Some(old)) if self.user_sequence && rank(&old.0) > rank(&user) => old,
+                (MergeEngine::PartialUpdate, Some((seq, _))) => (user.or(seq), text.clone()),
+                (MergeEngine::Aggregation, Some((Some(sum), _))) => (Some(sum + user.unwrap_or(0)), text.clone()),
+                (MergeEngine::FirstRow, Some(old)) => old,
+                _ => (user, text.clone()),
+            };
             if retract {
                 self.pending.remove(key);
-            } else if !beaten {
-                self.pending.insert(*key, (*user, text.clone()));
+            } else {
+                self.pending.insert(*key, new);
             }
             texts.push(text);
             kinds.push(match (retract, self.written % 3) {
@@ -203,7 +212,9 @@ impl Bucket {
         let top = self.ctx.options.num_levels - 1;
         let covers = |level: i32| match self.ctx.options.changelog_producer {
             ChangelogProducer::None => None,
+            // partial rows, and rows that lost
             ChangelogProducer::Input if self.user_sequence => None,
+            ChangelogProducer::Input if self.ctx.options.merge_engine != MergeEngine::Deduplicate => None,
             ChangelogProducer::Input => Some(true),
             ChangelogProducer::Lookup => Some(level > 0),
             ChangelogProducer::FullCompaction => Some(level == top),
@@ -271,8 +282,8 @@ impl Bucket {
     /// Readers see the model; levels above 0 have no overlaps; every live file is there and says the truth.
     fn check(&self, threads: usize) {
         let found: Vec<Vec<Datum>> = self.read(threads).into_iter().map(|r| r.fields).collect();
-        let row = |(key, (user, text)): (&i32, &(Option<i8>, String))| {
-            let user = user.map_or(Datum::Null, |u| Datum::BigInt(i64::from(u)));
+        let row = |(key, (user, text)): (&i32, &(Option<i64>, String))| {
+            let user = user.map_or(Datum::Null, Datum::BigInt);
             vec![Datum::Int(*key), user, Datum::String(text.clone())]
         };
         assert_eq!(found, self.model.iter().map(row).collect::<Vec<_>>());
@@ -325,6 +336,9 @@ prop_compose! {
         trigger in 1usize..5,
         rows_of_a_file in prop::option::of(1u32..8),
         small in prop::sample::select(vec!["0", "0.7", "1"]),
+        engine in prop::sample::select(vec![
+            "deduplicate", "deduplicate", "deduplicate", "partial-update", "aggregation", "first-row",
+        ]),
         sequence in prop::option::weighted(0.3, any::<bool>()),
         force in prop::sample::select(vec![
             "", "commit.force-compact", "compaction.force-up-level-0", "compaction.force-rewrite-all-files", "full",
@@ -341,13 +355,18 @@ prop_compose! {
         ];
         options.extend(rows_of_a_file.map(|n| ("target-file-row-num", n.to_string())));
         options.extend(threshold.map(|n| ("sort-spill-threshold", n.to_string())));
-        if let Some(descending) = sequence {
+        options.push(("merge-engine", engine.to_owned()));
+        if engine == "aggregation" {
+            options.push(("fields.seq.aggregate-function", "sum".to_owned()));
+        }
+        if let Some(descending) = sequence.filter(|_| engine == "deduplicate") {
             let order = if descending { "descending" } else { "ascending" };
             options.push(("sequence.field", "seq".to_owned()));
             options.push(("sequence.field.sort-order", order.to_owned()));
         }
         match producer {
             "none" => {}
+            "input" | "full-compaction" if engine == "first-row" => {}
             "forced" => options.push(("force-lookup", "true".to_owned())),
             producer => options.push(("changelog-producer", producer.to_owned())),
         }
@@ -385,7 +404,7 @@ fn remove(dir: Option<PathBuf>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn a_bucket_shows_the_last_row_of_each_key_whatever_happens_to_it(

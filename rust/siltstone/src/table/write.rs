@@ -10,7 +10,9 @@ use crate::{
     manifest::DataFileMeta,
     operation::{
         CommitMessage,
-        commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit},
+        commit::{
+            CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invisible_rows,
+        },
         write::{RowKinds, TableWrite, WriteOptions},
     },
     path::branch_root,
@@ -83,14 +85,7 @@ impl CommitReport {
 
     /// Says how many rows wait for a compaction. `compacted`: the messages' own compactions count.
     fn note_invisible(&mut self, ctx: &TableContext, messages: &[CommitMessage], compacted: bool) {
-        if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
-            return;
-        }
-        let waits = |m: &CommitMessage, file: &DataFileMeta| {
-            !compacted || !m.compact.compact_before.iter().any(|before| before.file_name == file.file_name)
-        };
-        let files = messages.iter().flat_map(|m| m.data.new_files.iter().filter(|file| waits(m, file)));
-        let rows: i64 = files.map(|file| file.row_count).fold(0, i64::saturating_add);
+        let rows = invisible_rows(ctx, messages, compacted);
         if rows == 0 {
             return;
         }
@@ -181,8 +176,9 @@ impl Table {
     fn check_files_exist(&self, messages: &[CommitMessage]) -> Result<()> {
         let ctx = self.context();
         for message in messages {
-            let files = message.data.new_files.iter().chain(&message.compact.compact_after);
-            for file in files {
+            let (data, compact) = (&message.data, &message.compact);
+            let changelog = data.changelog_files.iter().chain(&compact.changelog_files);
+            for file in data.new_files.iter().chain(&compact.compact_after).chain(changelog) {
                 let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file)?;
                 if !ctx.fs.exists(&path)? {
                     return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")

@@ -367,19 +367,20 @@ impl EngineInput {
         factory: &SlotFactory,
     ) -> Result<Vec<Option<Place>>> {
         let groups = Finished { rows: &self.rows, ends: &self.ends };
-        let counts = |ignore: bool, place: &&Place| !ignore || !slots[place.0].is_retract(place.1);
+        let retracts = |place: &&Place| slots[place.0].is_retract(place.1);
         match engine.choice() {
             Choice::Last { ignore_retracts } => Ok((0..groups.len())
-                .map(|g| groups.group(g).iter().rev().find(|p| counts(ignore_retracts, p)).copied())
+                .map(|g| groups.group(g).iter().rev().find(|p| !(ignore_retracts && retracts(p))).copied())
                 .collect()),
-            Choice::First { ignore_retracts } => {
-                let refused = self.rows.iter().filter(|place| slots[place.0].is_retract(place.1));
-                let refusal = |place: &Place| engine.refusal(&slots[place.0].batch, place.1);
-                refused.filter_map(refusal).map(Err).next().unwrap_or(Ok(()))?;
-                Ok((0..groups.len())
-                    .map(|g| groups.group(g).iter().find(|p| counts(ignore_retracts, p)).copied())
-                    .collect())
-            }
+            Choice::First { ignore_retracts } => (0..groups.len())
+                .map(|g| {
+                    let refused = groups.group(g).iter().find(|p| !ignore_retracts && retracts(p));
+                    if let Some(error) = refused.and_then(|&(slot, row)| engine.refusal(&slots[slot].batch, row)) {
+                        return Err(error);
+                    }
+                    Ok(groups.group(g).iter().find(|p| !(ignore_retracts && retracts(p))).copied())
+                })
+                .collect(),
             Choice::All => Err(Error::new(ErrorKind::Internal, "sorting looks at no levels")),
             Choice::Computed if self.ends.is_empty() => Ok(Vec::new()),
             Choice::Computed => self.compute(engine, slots, factory),

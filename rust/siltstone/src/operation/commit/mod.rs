@@ -32,7 +32,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec};
+pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
 
 use self::{
     changes::{Changes, Collected},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{error::Error, operation::CommitMessage, snapshot::Snapshot};
+use crate::{error::Error, io::TableContext, manifest::DataFileMeta, operation::CommitMessage, snapshot::Snapshot};
 
 /// Partition values by column name, as text; `None` (or the table's `partition.default-name`) is null.
 /// Columns may be missing: then every value of them is meant.
@@ -62,4 +62,17 @@ pub struct CommitOutcome {
     pub attempts: u32,
     /// What followed the commit and failed: automatic tags, expiry. The commit stands.
     pub notes: Vec<String>,
+}
+
+/// Rows of committed messages that no batch reader shows before a compaction: those that wait in level 0 of a table whose
+/// readers leave it out. `compacted`: the messages' own compactions were committed too.
+pub fn invisible_rows(ctx: &TableContext, messages: &[CommitMessage], compacted: bool) -> i64 {
+    if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
+        return 0;
+    }
+    let waits = |m: &CommitMessage, file: &DataFileMeta| {
+        !compacted || !m.compact.compact_before.iter().any(|before| before.file_name == file.file_name)
+    };
+    let files = messages.iter().flat_map(|m| m.data.new_files.iter().filter(move |file| waits(m, file)));
+    files.map(|file| file.row_count).fold(0, i64::saturating_add)
 }

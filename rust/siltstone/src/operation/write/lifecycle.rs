@@ -10,11 +10,11 @@ use crate::{
     error::{ErrorKind, Result},
     fs::FaultFileIo,
     io::TableContext,
-    manifest::ManifestEntry,
+    manifest::{ManifestEntry, ManifestStore},
     operation::{
         CommitMessage, CompactRequest, CompactionPlan, CompactionTask, RowKinds, TableWrite, TaskResources,
         WriteOptions,
-        commit::{CommitOutcome, Committable, OverwriteTarget, TableCommit},
+        commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, invisible_rows},
         plan_compaction,
         read::read_split,
         run_task,
@@ -25,7 +25,7 @@ use crate::{
     predicate::{CompareOp, Predicate},
     row::{Datum, RowKind},
     schema::{NewTable, SchemaManager},
-    snapshot::{CommitKind, SnapshotManager},
+    snapshot::{CommitKind, Snapshot, SnapshotManager},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
@@ -345,4 +345,92 @@ fn a_task_of_another_table_is_refused() -> Result<()> {
     let error = run_task(&bed.ctx, &task, &TaskResources::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     Ok(())
+}
+
+/// The names, rows and levels of a snapshot's changelog files.
+fn changelog(bed: &Bed, snapshot: &Snapshot) -> Vec<(i64, i32)> {
+    let store = ManifestStore::new(&bed.ctx.fs, &bed.ctx.paths, &bed.ctx.options).unwrap();
+    let Some(list) = &snapshot.changelog_manifest_list else { return Vec::new() };
+    let entries = store.read_all(&store.read_list(list).unwrap(), &|_| true).unwrap();
+    entries.iter().map(|e| (e.file.row_count, e.file.level)).collect()
+}
+
+#[test]
+fn the_changelog_comes_with_the_snapshot_that_it_explains() {
+    let bed = Bed::new(&["id"], &[], &[("bucket", "1"), ("changelog-producer", "lookup")]);
+    let commit = |data: &RecordBatch| {
+        let mut writer = bed.writer();
+        writer.write(data, None).unwrap();
+        bed.commit(writer.prepare_commit().unwrap()).snapshots
+    };
+    let first = commit(&rows(&[(1, "a", 1), (2, "a", 2)]));
+    assert_eq!(first.iter().map(|s| s.commit_kind).collect::<Vec<_>>(), [CommitKind::Append, CommitKind::Compact]);
+    assert_eq!((changelog(&bed, &first[0]), changelog(&bed, &first[1])), (vec![], vec![(2, 5)]));
+    assert_eq!((first[0].changelog_record_count, first[1].changelog_record_count), (None, Some(2)));
+    let second = commit(&rows(&[(2, "b", 3), (3, "b", 3)]));
+    assert_eq!(changelog(&bed, &second[1]).iter().map(|(rows, _)| rows).sum::<i64>(), 3, "-U +U, and +I");
+    assert!(bed.live().iter().all(|e| e.file.level > 0), "level 0 was compacted before the commit returned");
+}
+
+#[test]
+fn an_input_changelog_has_every_record_in_key_order_with_its_kind() {
+    for spillable in ["true", "false"] {
+        let options = [("bucket", "1"), ("changelog-producer", "input"), ("write-buffer-spillable", spillable)];
+        let bed = Bed::new(&["id"], &[], &options);
+        let options = WriteOptions { memory_limit: Some(20_000), threads: Some(1), ..WriteOptions::default() };
+        let mut writer = TableWrite::new(&bed.ctx, options).unwrap();
+        let all: Vec<(i64, &str, i32)> = (0..6000).map(|i| (i64::from(i % 50), "some text", i)).collect();
+        let kinds: Int8Array = (0..6000).map(|i| Some([0, 1, 2, 3][i % 4])).collect();
+        writer.write(&rows(&all), Some(&RowKinds::PerRow(kinds))).unwrap();
+        let snapshots = bed.commit(writer.prepare_commit().unwrap()).snapshots;
+        let told = changelog(&bed, &snapshots[0]);
+        assert_eq!(told.iter().map(|(rows, _)| rows).sum::<i64>(), 6000);
+        assert!(told.iter().all(|(_, level)| *level == 0));
+        assert_eq!((snapshots[0].commit_kind, snapshots[0].changelog_record_count), (CommitKind::Append, Some(6000)));
+        assert!(bed.sorted_rows().len() <= 50);
+    }
+}
+
+#[test]
+fn rows_of_a_first_row_table_are_seen_at_once_or_counted_as_unseen() {
+    let bed =
+        Bed::new(&["id"], &[], &[("bucket", "1"), ("merge-engine", "first-row"), ("changelog-producer", "lookup")]);
+    let written = |ctx: &TableContext, data: &RecordBatch| {
+        let mut writer = TableWrite::new(ctx, WriteOptions::default()).unwrap();
+        writer.write(data, None).unwrap();
+        let messages = writer.prepare_commit().unwrap();
+        let committable = Committable { messages: messages.clone(), ..Committable::default() };
+        let outcome = TableCommit::with_new_user(ctx).commit(committable).unwrap();
+        let compacted = matches!(outcome.compaction, CompactionOutcome::Committed);
+        (invisible_rows(ctx, &messages, compacted), outcome.snapshots.len())
+    };
+    let report = written(&bed.ctx, &rows(&[(1, "a", 1), (2, "a", 2), (1, "b", 3)]));
+    assert_eq!(report, (0, 2));
+    assert_eq!(bed.sorted_rows(), expected(&[(1, "a", 1), (2, "a", 2)]));
+    let report = written(&bed.with("write-only", "true"), &rows(&[(1, "c", 4), (3, "c", 4)]));
+    assert_eq!(report, (2, 1));
+    assert_eq!(bed.sorted_rows(), expected(&[(1, "a", 1), (2, "a", 2)]));
+    bed.compact(&CompactRequest::default());
+    assert_eq!(bed.sorted_rows(), expected(&[(1, "a", 1), (2, "a", 2), (3, "c", 4)]));
+    let snapshots = SnapshotManager::new(bed.ctx.fs.clone(), ROOT);
+    let last = snapshots.latest().unwrap().unwrap();
+    assert_eq!(last.changelog_record_count, Some(1), "key 1 was there already");
+}
+
+#[test]
+fn an_overwrite_has_no_changelog_and_leaves_no_changelog_file() {
+    for producer in ["input", "lookup", "full-compaction"] {
+        let bed = Bed::new(&["id"], &[], &[("bucket", "1"), ("changelog-producer", producer)]);
+        bed.add(&rows(&[(1, "a", 1)]), None);
+        let before = bed.fs.paths().iter().filter(|p| p.contains("/changelog-")).count();
+        let options = WriteOptions { ignore_previous_files: true, ..WriteOptions::default() };
+        let mut writer = TableWrite::new(&bed.ctx, options).unwrap();
+        writer.write(&rows(&[(2, "b", 2)]), None).unwrap();
+        let committable = Committable { messages: writer.prepare_commit().unwrap(), ..Committable::default() };
+        let target = OverwriteTarget::Static(BTreeMap::new());
+        let outcome = TableCommit::with_new_user(&bed.ctx).overwrite(&target, committable).unwrap();
+        assert!(outcome.snapshots.iter().all(|s| s.changelog_manifest_list.is_none()), "{producer}");
+        assert_eq!(bed.fs.paths().iter().filter(|p| p.contains("/changelog-")).count(), before, "{producer}");
+        assert_eq!(bed.sorted_rows(), expected(&[(2, "b", 2)]));
+    }
 }
