@@ -22,9 +22,6 @@ use crate::{
 
 /// Tables that later parts will read; each may be refused, never read wrongly. All others must be read.
 const MAY_BE_REFUSED: &[&str] = &[
-    "aggregation_",
-    "partial_update_",
-    "first_row_",
     "dv_switched_on_later",
     "evolve_pk_dv",
     "index_bloom_pk_dv",
@@ -38,7 +35,6 @@ const MAY_BE_REFUSED: &[&str] = &[
     "types_variant",
     "append_row_tracking",
     "rollback_to_tag",
-    "_partial_partitioned",
     "branch_",
     "postpone_bucket",
 ];
