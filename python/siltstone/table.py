@@ -150,8 +150,8 @@ class Table(Reads):
     def delete(self, where: str | Expression | None = None, *, keys: Any = None) -> CommitReport:
         """Delete rows, as one commit; give a condition or keys.
 
-        Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them. Primary-key
-        tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions.
+        Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them.
+        Primary-key tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions.
 
         Args:
             where: Condition that the rows satisfy, as for :meth:`scan`.
@@ -182,8 +182,8 @@ class Table(Reads):
         """Give columns new values in the rows that satisfy a condition, as one commit.
 
         Args:
-            set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``. Literals,
-                columns, ``+ - * / % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``.
+            set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``.
+                Literals, columns, ``+ - * / % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``.
             where: Condition that the rows satisfy, as for :meth:`scan`.
 
         Returns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 import siltstone as st
 
 VECTORS = {"deletion-vectors.enabled": "true"}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-
 import siltstone as st
 
 SCHEMA = {"p": "STRING", "id": "BIGINT", "v": "INT", "s": "STRING"}

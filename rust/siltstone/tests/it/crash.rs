@@ -19,11 +19,13 @@ use siltstone::{
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants,
         },
+        modify::{Modification, modify_files},
         plan_compaction,
         read::read_splits,
         run_task,
         scan::{EntryFilter, ScanRequest, live_entries, plan},
     },
+    predicate::parse_predicate,
     schema::{NewTable, SchemaManager},
     snapshot::SnapshotManager,
     table::Table,
@@ -269,6 +271,75 @@ fn a_compaction_task_is_there_or_not_and_rows_never_change() {
         };
         let operation = |ctx: &TableContext| compact(ctx, 7);
         Scenario { make: &make, operation: &operation }.check();
+    }
+}
+
+const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
+
+/// Rows 1 to 6, of which some are deleted by vectors.
+fn with_vectors(key: &[&str]) -> FaultFileIo {
+    let options = if key.is_empty() { vec![VECTORS] } else { vec![VECTORS, ("bucket", "1")] };
+    let (io, fs) = memory(key, &options);
+    let rows: Vec<(i32, i64)> = (1..=6).map(|k| (k, 0)).collect();
+    append(&open(&fs, ROOT), 0, &rows).unwrap();
+    append(&open(&fs, ROOT), 1, &[(10, 0)]).unwrap();
+    compact(&open(&fs, ROOT), 2).unwrap();
+    if key.is_empty() {
+        delete(&open(&fs, ROOT), 3, "k = 1").unwrap();
+    } else {
+        append(&open(&fs, ROOT), 3, &[(1, 1)]).unwrap();
+    }
+    io
+}
+
+/// Deletes rows of an append table.
+fn delete(ctx: &TableContext, identifier: i64, condition: &str) -> Result<CommitOutcome> {
+    let filter = parse_predicate(condition, &ctx.schema.fields)?;
+    let change = Modification { filter, set: Vec::new(), threads: 1 };
+    committer(ctx).commit(once(identifier, modify_files(ctx, &change)?.messages))
+}
+
+#[test]
+fn rows_are_deleted_by_vectors_or_not() {
+    let make = || with_vectors(&[]);
+    let operation = |ctx: &TableContext| delete(ctx, 7, "k = 2 OR k = 10");
+    Scenario { make: &make, operation: &operation }.check();
+}
+
+#[test]
+fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
+    for key in [&[][..], &["k"]] {
+        let make = || {
+            let io = with_vectors(key);
+            append(&open(&(Arc::new(io.clone()) as FileIoRef), ROOT), 4, &[(11, 0)]).unwrap();
+            io
+        };
+        let operation = |ctx: &TableContext| compact(ctx, 7);
+        Scenario { make: &make, operation: &operation }.check();
+    }
+}
+
+#[test]
+fn new_rows_and_the_marks_of_old_ones_come_together() {
+    let wanted = vec![(1, 7), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
+    for n in 0.. {
+        let io = with_vectors(&["k"]);
+        let fs: FileIoRef = Arc::new(io.clone());
+        let old = state(&fs, ROOT).0;
+        let (ctx, start) = (open(&fs, ROOT), io.calls());
+        io.fail_after(n, FailWhen::Before);
+        let result = append(&ctx, 7, &[(1, 7), (2, 7), (9, 7)]);
+        let made = io.calls() - start;
+        io.crash();
+        let now = state(&fs, ROOT).0;
+        assert!(now == old || now == wanted, "{n}: {now:?} {result:?}");
+        append(&open(&fs, ROOT), 7, &[(1, 7), (2, 7), (9, 7)]).unwrap();
+        // the rows may be there without the compaction that shows them
+        compact(&open(&fs, ROOT), 8).unwrap();
+        assert_eq!(state(&fs, ROOT).0, wanted, "{n}");
+        if made <= n {
+            break;
+        }
     }
 }
 
