@@ -1,0 +1,159 @@
+"""What a procedure is, and running one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from siltstone import Table
+    from siltstone.procedures.parse import Call
+
+Rows = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument.
+
+    Attributes:
+        name: Java's name.
+        kind: ``str``, ``int`` or ``bool``; a text that reads as one is taken too.
+        required: Whether it must be given.
+    """
+
+    name: str
+    kind: type = str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure.
+
+    Attributes:
+        name: Name without ``sys.``.
+        arguments: In Java's order; the first is the table.
+        schema: Columns of the result as a SQL schema text.
+        run: Gets the table and the other arguments by name; returns the rows.
+    """
+
+    name: str
+    arguments: tuple[Argument, ...]
+    schema: str
+    run: Callable[..., Rows]
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """Rows of a procedure.
+
+    Attributes:
+        schema: Columns as ``name TYPE, ...``.
+        rows: One tuple a row.
+    """
+
+    schema: str
+    rows: Rows
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [part.split()[0] for part in self.schema.split(",")]
+
+
+PROCEDURES: dict[str, Procedure] = {}
+
+DONE: Rows = [(True,)]
+RESULT = "result BOOLEAN"
+
+
+def procedure(name: str, *arguments: Argument, schema: str = RESULT) -> Callable[[Callable[..., Rows]], Any]:
+    """Enter a function as a procedure; ``table`` is always its first argument."""
+
+    def enter(run: Callable[..., Rows]) -> Callable[..., Rows]:
+        table = Argument("table", required=True)
+        PROCEDURES[name] = Procedure(name, (table, *arguments), schema, run)
+        return run
+
+    return enter
+
+
+def run_call(call: Call, find: Callable[[str], Table], compact: Callable[..., Any] | None = None) -> CallResult:
+    """Run a parsed call.
+
+    Args:
+        call: What to run.
+        find: Opens a table by the name in the call.
+        compact: How ``sys.compact`` compacts; None for this process.
+
+    Raises:
+        InvalidArgument: Unknown procedure, or arguments that it does not take.
+    """
+    known = PROCEDURES.get(call.name)
+    if known is None:
+        close = difflib.get_close_matches(call.name, PROCEDURES, n=1)
+        hint = f"did you mean sys.{close[0]}?" if close else "known: " + ", ".join(sorted(PROCEDURES))
+        raise InvalidArgument(f"there is no procedure sys.{call.name}", hint=hint)
+    given = _bind(known, call)
+    table = find(given.pop("table"))
+    if known.name == "compact" and compact is not None:
+        given["runner"] = compact
+    return CallResult(known.schema, known.run(table, **given))
+
+
+def _bind(known: Procedure, call: Call) -> dict[str, Any]:
+    """Values by argument name, of the right types."""
+    names = [a.name for a in known.arguments]
+    if len(call.positional) > len(names):
+        raise InvalidArgument(f"sys.{known.name} takes at most {len(names)} arguments: {', '.join(names)}")
+    given = dict(zip(names, call.positional, strict=False))
+    by_lower = {name.lower(): name for name in names}
+    for name, value in call.named.items():
+        real = by_lower.get(name.lower())
+        if real is None:
+            raise InvalidArgument(f"sys.{known.name} has no argument '{name}'; it takes {', '.join(names)}")
+        if real in given:
+            raise InvalidArgument(f"the argument '{real}' of sys.{known.name} is given twice")
+        given[real] = value
+    for argument in known.arguments:
+        value = given.get(argument.name)
+        if value is None:
+            if argument.required:
+                raise InvalidArgument(f"sys.{known.name} needs the argument '{argument.name}'")
+            given.pop(argument.name, None)
+            continue
+        given[argument.name] = _typed(known, argument, value)
+    return given
+
+
+def _typed(known: Procedure, argument: Argument, value: Any) -> Any:
+    wrong = InvalidArgument(
+        f"the argument '{argument.name}' of sys.{known.name} must be a {_KINDS[argument.kind]}, not {value!r}"
+    )
+    if argument.kind is bool:
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if not isinstance(value, bool):
+            raise wrong
+        return value
+    if argument.kind is int:
+        try:
+            if isinstance(value, bool) or (int(value) != value and not isinstance(value, str)):
+                raise wrong
+            return int(value)
+        except ValueError:
+            raise wrong from None
+    return str(value)
+
+
+_KINDS: dict[type, str] = {str: "text", int: "whole number", bool: "boolean"}
+
+
+def names(text: str) -> Sequence[str]:
+    """A comma list."""
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,72 @@
+"""Procedures about tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from siltstone.procedures.model import DONE, Argument, Rows, names, procedure
+
+if TYPE_CHECKING:
+    from siltstone import Table
+
+_TAG = Argument("tag", required=True)
+_SNAPSHOT = Argument("snapshot", int)
+_RETAINED = Argument("time_retained")
+
+
+@procedure("create_tag", _TAG, _SNAPSHOT, _RETAINED)
+def create_tag(table: Table, tag: str, snapshot: int | None = None, time_retained: str | None = None) -> Rows:
+    """Name a snapshot, the latest one by default."""
+    table.tags.create(tag, version=snapshot, retain=time_retained)
+    return DONE
+
+
+@procedure(
+    "create_tag_from_timestamp",
+    _TAG,
+    Argument("timestamp", int),
+    _RETAINED,
+    schema="tagName STRING, snapshot BIGINT, commit_time BIGINT, watermark STRING",
+)
+def create_tag_from_timestamp(
+    table: Table, tag: str, timestamp: int | None = None, time_retained: str | None = None
+) -> Rows:
+    """Name the earliest snapshot that was committed at or after a time."""
+    made = table.tags.create_from_timestamp(tag, timestamp, retain=time_retained)
+    return [(tag, made.id, made.time_millis, "" if made.watermark is None else str(made.watermark))]
+
+
+@procedure("rename_tag", _TAG, Argument("target_tag", required=True))
+def rename_tag(table: Table, tag: str, target_tag: str) -> Rows:
+    """Give a tag another name."""
+    table.tags.rename(tag, target_tag)
+    return DONE
+
+
+@procedure("replace_tag", _TAG, _SNAPSHOT, _RETAINED)
+def replace_tag(table: Table, tag: str, snapshot: int | None = None, time_retained: str | None = None) -> Rows:
+    """Let a tag name another snapshot."""
+    table.tags.replace(tag, version=snapshot, retain=time_retained)
+    return DONE
+
+
+@procedure("delete_tag", _TAG)
+def delete_tag(table: Table, tag: str) -> Rows:
+    """Delete tags of a comma list, and the files that only they needed."""
+    for name in names(tag):
+        table.tags.delete(name)
+    return DONE
+
+
+@procedure("expire_tags", Argument("older_than"), schema="expired_tags STRING")
+def expire_tags(table: Table, older_than: str | None = None) -> Rows:
+    """Delete tags whose time is over."""
+    report = table.tags.expire(older_than=older_than)
+    return [(name,) for name in report.tags] or [("No expired tags.",)]
+
+
+@procedure("trigger_tag_automatic_creation")
+def trigger_tag_automatic_creation(table: Table) -> Rows:
+    """Make the tags that are due."""
+    table.tags.create_due()
+    return DONE

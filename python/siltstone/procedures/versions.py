@@ -1,0 +1,38 @@
+"""Procedures that take a table back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument
+from siltstone.procedures.model import Argument, Rows, procedure
+
+if TYPE_CHECKING:
+    from siltstone import Table
+
+_BACK = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
+
+
+@procedure("rollback", Argument("version"), Argument("snapshot", int), Argument("tag"), schema=_BACK)
+def rollback(table: Table, version: str | None = None, snapshot: int | None = None, tag: str | None = None) -> Rows:
+    """Go back to a snapshot or tag; ``version`` is the id of a snapshot or the name of a tag."""
+    given: list[dict[str, Any]] = [{"version": snapshot}] if snapshot is not None else []
+    given += [{"tag": tag}] if tag is not None else []
+    if version is not None:
+        given.append({"version": int(version)} if version.isdecimal() else {"tag": version})
+    if len(given) != 1:
+        raise InvalidArgument("sys.rollback needs one of 'version', 'snapshot' and 'tag'")
+    return _rolled_back(table, **given[0])
+
+
+@procedure("rollback_to_timestamp", Argument("timestamp", int, required=True), schema=_BACK)
+def rollback_to_timestamp(table: Table, timestamp: int) -> Rows:
+    """Go back to the latest snapshot at or before a time, in epoch milliseconds."""
+    return _rolled_back(table, as_of=timestamp)
+
+
+def _rolled_back(table: Table, **target: Any) -> Rows:
+    before = table.snapshot()
+    table.rollback(**target)
+    after = table.snapshot()
+    return [(None if before is None else before.id, None if after is None else after.id)]
