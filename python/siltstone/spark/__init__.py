@@ -9,6 +9,7 @@ Example:
     >>> df = ss.read(spark, "shop.orders", columns=["id", "amount"])  # doctest: +SKIP
     >>> ss.write(df, "shop.copy", mode="append")  # doctest: +SKIP
     >>> ss.compact(spark, "shop.orders", full=True)  # doctest: +SKIP
+    >>> ss.sql(spark, "SELECT * FROM shop.orders VERSION AS OF 3")  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from siltstone.spark.compaction import compact
 from siltstone.spark.datasource import SiltstoneSource
 from siltstone.spark.reading import read
 from siltstone.spark.session import enable
+from siltstone.spark.sql import sql
 from siltstone.spark.writing import write
 
-__all__ = ["SiltstoneSource", "compact", "enable", "read", "write"]
+__all__ = ["SiltstoneSource", "compact", "enable", "read", "sql", "write"]

@@ -13,7 +13,7 @@ import re
 import zoneinfo
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import InvalidArgument, TableNotFound, UnsupportedFeature
+from siltstone.errors import DatabaseNotFound, InvalidArgument, TableNotFound, UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.spark.reading import read
 from siltstone.spark.session import table_of, warehouse_of
@@ -120,9 +120,7 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     name = f"{parts[1]}.{parts[2]}"
     try:
         table_of(spark, name.partition("$")[0])
-    except TableNotFound:
-        return None
-    except InvalidArgument:  # not even a name
+    except (DatabaseNotFound, TableNotFound, InvalidArgument):  # the last: not even a name
         return None
     return name
 
@@ -137,8 +135,9 @@ def _needed_columns(spark: SparkSession, tree: Any, found: list[tuple[Any, str]]
     try:
         for scope in traverse_scope(tree):
             sources = {alias: s for alias, s in scope.sources.items() if isinstance(s, exp.Table)}
-            stars = any(isinstance(e, exp.Star) or e.find(exp.Star) for e in scope.expression.expressions)
-            if stars or len(sources) != len(scope.sources) or scope.external_columns:
+            if any(e.is_star for e in scope.expression.selects) or len(sources) != len(scope.sources):
+                continue
+            if any(c.table for c in scope.external_columns):
                 continue
             _assign(scope, sources, schemas, needed)
     except errors.SqlglotError:
