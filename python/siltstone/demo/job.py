@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siltstone.demo import flights as data
+from siltstone.demo import versions
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -111,18 +112,46 @@ def _play(story: Story, spark: SparkSession, warehouse: str, rows_a_month: int |
         report = ss.compact(spark, NAME, full=True)
         line["rows"] = report.rows_before
         line["after"] = _shape(t)
-    return _check(story, spark, t, data.flown(flights))
+    wrong = _check(story, spark, t, data.flown(flights))
+    return wrong + _live(story, spark, t, flights)
+
+
+def _live(story: Story, spark: SparkSession, t: Table, flights: pa.Table) -> int:
+    """Versions: travel, a correction taken back, expiry; returns how many rows are wrong."""
+    wrong = 0
+
+    def travel(name: str) -> None:
+        nonlocal wrong
+        with story.step(name) as line:
+            line["rows"], line["wrong"] = versions.check_travel(spark, NAME, flights)
+            wrong += line["wrong"]
+
+    travel("the four quarters by VERSION AS OF in Spark SQL")
+    t.tags.create(versions.FLOWN)
+    with story.step("a wrong correction, rolled back to a tag") as line:
+        line["before"] = _shape(t)
+        line["rows"] = versions.spoil(spark, NAME, flights)
+        line["wrong"] = versions.take_back(t, flights)
+        line["after"] = _shape(t)
+        wrong += line["wrong"]
+    with story.step("expire all snapshots but the latest") as line:
+        gone = versions.expire(t)
+        line["before"] = f"-{gone['snapshots']} snapshots"
+        line["after"] = f"-{gone['files']} files"
+    travel("the four quarters again: tags keep their files")
+    return wrong
 
 
 def _load(story: Story, spark: SparkSession, t: Table, flights: pa.Table) -> None:
     from siltstone import spark as ss
 
-    with story.step("twelve monthly loads through Spark") as line:
+    with story.step("twelve monthly loads through Spark, a tag per quarter") as line:
         line["before"] = _shape(t)
         line["rows"] = 0
         for month in MONTHS:
             frame = spark.createDataFrame(data.scheduled(flights, month))
             line["rows"] += ss.write(frame, NAME, mode="append").rows
+            versions.tag_quarter(t, month)
         line["after"] = _shape(t)
 
 
