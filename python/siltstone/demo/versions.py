@@ -1,4 +1,4 @@
-"""The life of the demo's table: a tag per quarter, travel, a correction taken back, expiry that keeps what is tagged."""
+"""The life of the demo's table: a tag per quarter, travel, a correction taken back, expiry that keeps tagged files."""
 
 from __future__ import annotations
 
