@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
@@ -84,10 +84,10 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
     """``between`` as the core takes it: two snapshot ids, two tags, or two times."""
     if between is None:
         return None
-    try:
-        start, end = () if isinstance(between, (str, bytes, Mapping)) else between
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"between={between!r} is not a pair: give (start, end)") from None
+    pair = list(between) if isinstance(between, Sequence) and not isinstance(between, (str, bytes)) else []
+    if len(pair) != 2:  # noqa: PLR2004  # a start and an end
+        raise InvalidArgument(f"between={between!r} is not a pair: give (start, end)")
+    start, end = pair
     if any(isinstance(v, bool) for v in (start, end)):
         raise InvalidArgument(f"between={between!r} names no versions")
     if isinstance(start, int) and isinstance(end, int):

@@ -162,7 +162,7 @@ class SystemTable(Table):
         """None."""
         return []
 
-    def scan(  # type: ignore[override]  # what a view does not take is refused below
+    def scan(
         self,
         columns: Sequence[str] | None = None,
         filter: str | Expression | None = None,  # noqa: A002  # the API's name
@@ -205,7 +205,7 @@ class CatalogSystemTable(SystemTable):
         """Pickle as warehouse, options and name."""
         return CatalogSystemTable, (self._warehouse, self._catalog_options, self._system)
 
-    def scan(  # type: ignore[override]  # a catalog has no versions
+    def scan(
         self,
         columns: Sequence[str] | None = None,
         filter: str | Expression | None = None,  # noqa: A002  # the API's name

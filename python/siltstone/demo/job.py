@@ -118,28 +118,27 @@ def _play(story: Story, spark: SparkSession, warehouse: str, rows_a_month: int |
 
 def _live(story: Story, spark: SparkSession, t: Table, flights: pa.Table) -> int:
     """Versions: travel, a correction taken back, expiry; returns how many rows are wrong."""
-    wrong = 0
-
-    def travel(name: str) -> None:
-        nonlocal wrong
-        with story.step(name) as line:
-            line["rows"], line["wrong"] = versions.check_travel(spark, NAME, flights)
-            wrong += line["wrong"]
-
-    travel("the four quarters by VERSION AS OF in Spark SQL")
+    wrong = _travel(story, spark, flights, "the four quarters by VERSION AS OF in Spark SQL")
     t.tags.create(versions.FLOWN)
     with story.step("a wrong correction, rolled back to a tag") as line:
         line["before"] = _shape(t)
         line["rows"] = versions.spoil(spark, NAME, flights)
-        line["wrong"] = versions.take_back(t, flights)
+        bad = line["wrong"] = versions.take_back(t, flights)
         line["after"] = _shape(t)
-        wrong += line["wrong"]
+    wrong += bad
     with story.step("expire all snapshots but the latest") as line:
         gone = versions.expire(t)
         line["before"] = f"-{gone['snapshots']} snapshots"
         line["after"] = f"-{gone['files']} files"
-    travel("the four quarters again: tags keep their files")
-    return wrong
+    return wrong + _travel(story, spark, flights, "the four quarters again: tags keep their files")
+
+
+def _travel(story: Story, spark: SparkSession, flights: pa.Table, name: str) -> int:
+    """Read every quarter by its tag; returns how many rows are wrong."""
+    with story.step(name) as line:
+        line["rows"], bad = versions.check_travel(spark, NAME, flights)
+        line["wrong"] = bad
+    return bad
 
 
 def _load(story: Story, spark: SparkSession, t: Table, flights: pa.Table) -> None:

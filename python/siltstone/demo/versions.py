@@ -65,4 +65,4 @@ def take_back(t: Table, flights: pa.Table) -> int:
 def expire(t: Table) -> dict[str, Any]:
     """Keep the latest snapshot and the tags; what went."""
     report = t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
-    return {"snapshots": len(report.snapshots), "files": len(report.files)}
+    return {"snapshots": len(report.details["snapshots"]), "files": report.deleted_files}

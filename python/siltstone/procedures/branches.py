@@ -15,7 +15,7 @@ _BRANCH = Argument("branch", required=True)
 @procedure("create_branch", _BRANCH, Argument("tag"), Argument("ignoreIfExists", bool))
 def create_branch(table: Table, branch: str, tag: str | None = None, *, ignoreIfExists: bool = False) -> Rows:  # noqa: N803  # Java's name
     """Make a branch, from a tag or from the latest schema without rows."""
-    if ignoreIfExists and branch in table.branches.list():
+    if ignoreIfExists and table.branches.exists(branch):
         return DONE
     table.branches.create(branch, tag=tag)
     return DONE

@@ -63,7 +63,7 @@ def expire_snapshots(
     report = table.maintenance.expire_snapshots(
         retain_max=retain_max, retain_min=retain_min, older_than=older_than, max_deletes=max_deletes
     )
-    return [(len(report.snapshots),)]
+    return [(len(report.details["snapshots"]),)]
 
 
 @procedure(
@@ -75,7 +75,7 @@ def expire_snapshots(
 def remove_orphan_files(table: Table, older_than: str | None = None, *, dry_run: bool = False) -> Rows:
     """Delete files that nothing refers to."""
     report = table.maintenance.remove_orphan_files(older_than=older_than or "1d", dry_run=dry_run)
-    return [(len(report.files), report.bytes)]
+    return [(report.deleted_files, report.freed_bytes)]
 
 
 @procedure("compact_manifest")

@@ -101,16 +101,14 @@ def _argument(tokens: list[Token], at: int, positional: list[Any], named: dict[s
 
 
 def _value(tokens: list[Token], at: int) -> Any:
-    kind, value = tokens[at] if at < len(tokens) else ("end", None)
+    if at >= len(tokens):
+        raise InvalidArgument("the call ends too early")
+    kind, value = tokens[at]
     if kind in ("text", "number"):
         return value
     if kind == "word" and value.lower() in _WORDS:
         return _WORDS[value.lower()]
-    raise InvalidArgument(
-        "the call ends too early"
-        if kind == "end"
-        else f"'{value}' is not a value: give a text in quotes, a number, true, false or null"
-    )
+    raise InvalidArgument(f"'{value}' is not a value: give a text in quotes, a number, true, false or null")
 
 
 def _tokens(sql: str) -> list[Token]:

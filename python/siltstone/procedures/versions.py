@@ -32,7 +32,5 @@ def rollback_to_timestamp(table: Table, timestamp: int) -> Rows:
 
 
 def _rolled_back(table: Table, **target: Any) -> Rows:
-    before = table.snapshot()
-    table.rollback(**target)
-    after = table.snapshot()
-    return [(None if before is None else before.id, None if after is None else after.id)]
+    done = table.rollback(**target).details
+    return [(done["previous_snapshot"], done["current_snapshot"])]
