@@ -209,7 +209,11 @@ fn die_everywhere(
                 check_whole(&fs, whole_from);
                 if finishes {
                     assert!(again.is_ok(), "call {n} {when:?} {end}: {again:?} after {result:?}");
-                    assert_eq!(names(&io), wanted, "call {n} {when:?} {end} after {result:?}");
+                    let (versions, count) = names(&io);
+                    assert_eq!(versions, wanted.0, "call {n} {when:?} {end} after {result:?}");
+                    // a power loss may bring deleted files back when their snapshots are gone: orphans, no more
+                    let left = count == wanted.1 || (end == 1 && count > wanted.1);
+                    assert!(left, "call {n} {when:?} {end} after {result:?}: {count} files, not {}", wanted.1);
                 }
             }
         }
