@@ -301,34 +301,34 @@ impl Packed {
             result.push(at);
             at += taken;
         }
-        self.arrays(&rows, &places, &lengths, &result).map(Some)
+        arrays(&rows, &places, &lengths, &result).map(Some)
     }
+}
 
-    /// `result`: the first row of each group; system columns keep its value, the kind is that of the last.
-    fn arrays(&self, rows: &RecordBatch, places: &[usize], lengths: &[usize], result: &[usize]) -> Result<RecordBatch> {
-        let firsts = indices(result.iter().copied())?;
-        let lasts = indices(result.iter().zip(lengths).map(|(at, n)| at + n - 1))?;
-        let all = indices(places.iter().copied())?;
-        let offsets = OffsetBuffer::<i32>::from_lengths(lengths.iter().copied());
-        let mut fields = Vec::with_capacity(rows.num_columns());
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(rows.num_columns());
-        for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
-            if field.name() == ROW_KIND_COLUMN {
-                fields.push(Arc::clone(field));
-                columns.push(take(column, &lasts, None)?);
-            } else if field.name() == special::SEQUENCE_NUMBER {
-                fields.push(Arc::clone(field));
-                columns.push(take(column, &firsts, None)?);
-            } else {
-                let element = Arc::new(Field::new("element", field.data_type().clone(), true));
-                let values = take(column, &all, None)?;
-                let list = ListArray::try_new(Arc::clone(&element), offsets.clone(), values, None)?;
-                fields.push(Arc::new(Field::new(field.name(), Arrow::List(element), true)));
-                columns.push(Arc::new(list));
-            }
+/// `result`: the first row of each group; system columns keep its value, the kind is that of the last.
+fn arrays(rows: &RecordBatch, places: &[usize], lengths: &[usize], result: &[usize]) -> Result<RecordBatch> {
+    let firsts = indices(result.iter().copied())?;
+    let lasts = indices(result.iter().zip(lengths).map(|(at, n)| at + n - 1))?;
+    let all = indices(places.iter().copied())?;
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths.iter().copied());
+    let mut fields = Vec::with_capacity(rows.num_columns());
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(rows.num_columns());
+    for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
+        if field.name() == ROW_KIND_COLUMN {
+            fields.push(Arc::clone(field));
+            columns.push(take(column, &lasts, None)?);
+        } else if field.name() == special::SEQUENCE_NUMBER {
+            fields.push(Arc::clone(field));
+            columns.push(take(column, &firsts, None)?);
+        } else {
+            let element = Arc::new(Field::new("element", field.data_type().clone(), true));
+            let values = take(column, &all, None)?;
+            let list = ListArray::try_new(Arc::clone(&element), offsets.clone(), values, None)?;
+            fields.push(Arc::new(Field::new(field.name(), Arrow::List(element), true)));
+            columns.push(Arc::new(list));
         }
-        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
     }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
 fn kinds(rows: &RecordBatch) -> Result<&StringArray> {

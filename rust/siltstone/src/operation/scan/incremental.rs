@@ -101,7 +101,7 @@ pub(super) fn of_overwrite(ctx: &TableContext, prepared: &Prepared, snapshot: &S
     check_files(ctx, &before)?;
     check_files(ctx, &after)?;
     let state = |entries| State { entries, vectors: DeletionFiles::default() };
-    let mut splits = compared(ctx, state(before), state(after), snapshot.id)?;
+    let mut splits = compared(ctx, &state(before), &state(after), snapshot.id)?;
     splits.iter_mut().for_each(|split| split.is_streaming = true);
     Ok(splits)
 }
@@ -163,7 +163,7 @@ fn diff(ctx: &TableContext, prepared: Prepared, before: Option<&Snapshot>, after
     let new = state(&after)?;
     check_same_buckets(ctx, &old.entries, &new.entries)?;
     let files_considered = old.entries.len() + new.entries.len();
-    let splits = compared(ctx, old, new, after.id)?;
+    let splits = compared(ctx, &old, &new, after.id)?;
     Ok(ScanPlan { ctx: ctx.clone(), snapshot: Some(after), splits, read: prepared.read, files_considered })
 }
 
@@ -211,10 +211,10 @@ type DeletionFile = (String, DeletionVectorRange);
 
 /// Splits of two sets of files without those that are in both, with the same rows deleted; the keys of a split are in
 /// no other one.
-fn compared(ctx: &TableContext, old: State, new: State, snapshot_id: i64) -> Result<Vec<Split>> {
+fn compared(ctx: &TableContext, old: &State, new: &State, snapshot_id: i64) -> Result<Vec<Split>> {
     let (in_old, in_new) = (old.ids(), new.ids());
     let mut buckets: BTreeMap<BucketId, Sides> = BTreeMap::new();
-    for (state, other, is_before) in [(&old, &in_new, true), (&new, &in_old, false)] {
+    for (state, other, is_before) in [(old, &in_new, true), (new, &in_old, false)] {
         for entry in state.entries.iter().filter(|e| !other.contains(&state.id(e))) {
             let id = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
             let bucket = buckets.entry(id).or_default();
