@@ -84,8 +84,7 @@ fn long(value: i64) -> i32 {
 }
 
 fn fold(bits: u64) -> i32 {
-    let [a, b, c, d, e, f, g, h] = bits.to_be_bytes();
-    i32::from_be_bytes([a ^ e, b ^ f, c ^ g, d ^ h])
+    u32::try_from((bits ^ (bits >> 32)) & 0xffff_ffff).unwrap_or(0).cast_signed()
 }
 
 /// All NaNs have one hash.
@@ -136,7 +135,7 @@ mod tests {
         assert_eq!((decimal(150, 2), decimal(-150, 2)), (4652, -4648));
         // new BigDecimal("12345678901234567890.5").hashCode()
         assert_eq!(decimal(123_456_789_012_345_678_905, 1), {
-            let words = [6_u32, 0xb14e_9f81, 0x2f36_6c39 & u32::MAX];
+            let words = [6_u32, 0xb14e_9f81, 0x2f36_6c39_u32];
             let h = words.iter().fold(0_u32, |h, w| h.wrapping_mul(31).wrapping_add(*w));
             h.cast_signed().wrapping_mul(31).wrapping_add(1)
         });

@@ -110,7 +110,9 @@ impl PartialEq<Value> for Unordered {
     fn eq(&self, other: &Value) -> bool {
         let sorted = |list: &Value| {
             let mut texts: Option<Vec<String>> = list.as_array().map(|l| l.iter().map(Value::to_string).collect());
-            texts.iter_mut().for_each(|texts| texts.sort());
+            if let Some(texts) = &mut texts {
+                texts.sort();
+            }
             texts
         };
         sorted(&self.0) == sorted(other)

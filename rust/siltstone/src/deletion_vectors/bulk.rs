@@ -46,9 +46,9 @@ pub(super) fn add_all(bitmap: &mut RoaringBitmap, positions: &[u32]) {
         }
         let added = RoaringBitmap::from_lsb0_bytes(base, words);
         if bitmap.is_empty() {
-            *bitmap = added
+            *bitmap = added;
         } else {
-            *bitmap |= added
+            *bitmap |= added;
         }
         if words.capacity() > KEPT_BYTES {
             *words = Vec::new();

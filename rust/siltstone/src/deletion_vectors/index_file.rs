@@ -164,7 +164,9 @@ impl DeletionVectorsIndexFile {
         match written {
             Ok(()) => Ok(files),
             Err(error) => {
-                files.iter().for_each(|file| self.delete(file));
+                for file in &files {
+                    self.delete(file);
+                }
                 Err(error)
             }
         }

@@ -73,14 +73,18 @@ pub fn live_entries(entries: impl IntoIterator<Item = ManifestEntry>) -> Result<
 /// The same without copying entries and without complaints: for finding out what is in use, where one file too many
 /// does no harm.
 pub fn live_refs<'a>(entries: impl IntoIterator<Item = &'a ManifestEntry>) -> Vec<&'a ManifestEntry> {
-    let mut live: HashMap<IdRef<'a>, ()> = HashMap::new();
+    let mut live: HashSet<IdRef<'a>> = HashSet::new();
     for entry in entries {
         match entry.kind {
-            EntryKind::Add => drop(live.insert(IdRef(entry), ())),
-            EntryKind::Delete => drop(live.remove(&IdRef(entry))),
+            EntryKind::Add => {
+                live.replace(IdRef(entry));
+            }
+            EntryKind::Delete => {
+                live.remove(&IdRef(entry));
+            }
         }
     }
-    live.into_keys().map(|id| id.0).collect()
+    live.into_iter().map(|id| id.0).collect()
 }
 
 fn added_twice(entry: &ManifestEntry) -> Error {

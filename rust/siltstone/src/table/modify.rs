@@ -58,9 +58,9 @@ impl Table {
             return self.modify_append(&change);
         }
         if change.set.is_empty() {
-            check_deletes(ctx)?
+            check_deletes(ctx)?;
         } else {
-            check_updates(ctx, &change.set)?
+            check_updates(ctx, &change.set)?;
         }
         self.write_all(|writer| write_matching(ctx, &change, &mut |rows, kind| writer.write(rows, Some(kind))))
     }

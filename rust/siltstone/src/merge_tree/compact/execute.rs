@@ -213,7 +213,9 @@ impl Task<'_> {
         match output {
             Output::Rewrite { .. } => {
                 if let Some(vectors) = &self.resources.vectors {
-                    inputs.iter().for_each(|file| vectors.remove(&file.file_name));
+                    for file in &inputs {
+                        vectors.remove(&file.file_name);
+                    }
                 }
                 self.result.compact_before.extend(inputs);
             }

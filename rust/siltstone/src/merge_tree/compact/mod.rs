@@ -83,7 +83,7 @@ pub(super) fn pick_deleted(
             let files: Vec<DataFileMeta> = run.run.files.into_iter().filter(&wanted).collect();
             (!files.is_empty()).then_some(CompactUnit { output_level: run.level, files, file_rewrite: true })
         })
-        .last()
+        .next_back()
 }
 
 /// Whether level 0 is compacted even when the universal rules see no reason.

@@ -70,9 +70,8 @@ impl Rewriter {
         max_level: i32,
     ) -> Upgrade {
         match self {
-            Self::Plain => Upgrade::Plain,
             Self::FullChangelog if output_level == max_level => Upgrade::Changelog,
-            Self::FullChangelog => Upgrade::Plain,
+            Self::Plain | Self::FullChangelog => Upgrade::Plain,
             Self::Lookup | Self::FirstRow => {
                 let keeps_value =
                     options.merge_engine == MergeEngine::Deduplicate && options.sequence_fields.is_empty();

@@ -165,7 +165,7 @@ impl Wrapper {
         let Some(sink) = &mut self.changelog else { return Ok(()) };
         let mut columns = rows.columns().to_vec();
         if let Some(kind) = columns.get_mut(self.kind) {
-            *kind = Arc::new(Int8Array::from_iter_values(kinds.map(|k| k.to_byte())));
+            *kind = Arc::new(Int8Array::from_iter_values(kinds.map(RowKind::to_byte)));
         }
         sink(&RecordBatch::try_new(rows.schema(), columns)?)
     }

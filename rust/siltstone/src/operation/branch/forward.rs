@@ -62,7 +62,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other == s);
     let shared = ours.snapshots.iter().take_while(|s| common(s)).count();
     let gone: Vec<&Snapshot> = ours.snapshots.iter().skip(shared).collect();
-    let last_common = ours.snapshots.iter().take(shared).last();
+    let last_common = ours.snapshots.get(..shared).and_then(<[Snapshot]>::last);
     let stands = last_common.map_or_else(|| theirs.first().map_or(0, |s| s.id - 1), |s| s.id);
     let manager = &ours.manager;
     let reason: Arc<str> = Arc::from("main gives way to the branch");

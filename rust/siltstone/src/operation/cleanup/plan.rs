@@ -233,7 +233,7 @@ pub fn plan_beside_others<T>(mut plan: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 /// What an operation did or would do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Report {
     /// The plan.
     pub plan: Plan,
@@ -291,11 +291,5 @@ impl Report {
     /// The deleted files as a JSON list.
     pub fn files_json(&self) -> Value {
         self.plan.files().map(PlannedFile::to_json).collect()
-    }
-}
-
-impl Default for Report {
-    fn default() -> Self {
-        Self { plan: Plan::default(), dry_run: false, details: BTreeMap::new() }
     }
 }

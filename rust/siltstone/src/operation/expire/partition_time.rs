@@ -29,15 +29,13 @@ fn fill_in(pattern: &str, spec: &[(String, Option<String>)]) -> Option<String> {
         let (before, after) = rest.split_at(at);
         out.push_str(before);
         let after = after.strip_prefix('$')?;
-        match by_length.iter().find_map(|(name, value)| Some((after.strip_prefix(name.as_str())?, value))) {
-            Some((left, value)) => {
-                out.push_str(value.as_deref()?);
-                rest = left;
-            }
-            None => {
-                out.push('$');
-                rest = after;
-            }
+        let found = by_length.iter().find_map(|(name, value)| Some((after.strip_prefix(name.as_str())?, value)));
+        if let Some((left, value)) = found {
+            out.push_str(value.as_deref()?);
+            rest = left;
+        } else {
+            out.push('$');
+            rest = after;
         }
     }
     out.push_str(rest);

@@ -74,12 +74,11 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     let mut partitions: BTreeMap<Vec<u8>, Partition> = BTreeMap::new();
     if let Some(latest) = snapshots.latest()? {
         for entry in live_entries(ctx, &latest, &EntryFilter::default())? {
-            match partitions.get_mut(&entry.partition) {
-                Some(known) => known.entries.push(entry),
-                None => {
-                    let values = values(ctx, &entry.partition)?;
-                    partitions.insert(entry.partition.clone(), Partition { entries: vec![entry], values });
-                }
+            if let Some(known) = partitions.get_mut(&entry.partition) {
+                known.entries.push(entry);
+            } else {
+                let values = values(ctx, &entry.partition)?;
+                partitions.insert(entry.partition.clone(), Partition { entries: vec![entry], values });
             }
         }
     }

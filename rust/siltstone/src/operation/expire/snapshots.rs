@@ -33,10 +33,11 @@ pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> 
     // not the hint's: an expiry that was cut short has left older ones
     let earliest = snapshots.ids()?.first().copied();
     let Some(range) = expiring(ctx, &snapshots, earliest, keep)? else {
-        if !dry_run && snapshots.earliest_hint()?.is_none() {
-            if let Some(earliest) = snapshots.earliest_id()? {
-                snapshots.write_earliest_hint(earliest)?;
-            }
+        if !dry_run
+            && snapshots.earliest_hint()?.is_none()
+            && let Some(earliest) = snapshots.earliest_id()?
+        {
+            snapshots.write_earliest_hint(earliest)?;
         }
         return Ok(Report { dry_run, ..Report::default() }.with("snapshots", json!([])));
     };

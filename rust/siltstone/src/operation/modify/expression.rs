@@ -118,8 +118,7 @@ fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
         Expr::Identifier(name) => {
             Node::Column(resolve_column(fields, &name.value, name.quote_style.is_none())?.clone())
         }
-        Expr::Value(value) => Node::Literal(literal(&value.value)?),
-        Expr::TypedString(TypedString { value, .. }) => Node::Literal(literal(&value.value)?),
+        Expr::Value(value) | Expr::TypedString(TypedString { value, .. }) => Node::Literal(literal(&value.value)?),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match node(expr, fields)? {
             Node::Literal(Literal::Number(text)) => Node::Literal(Literal::Number(format!("-{text}"))),
             other => Node::Negated(Box::new(other)),

@@ -206,17 +206,15 @@ impl Search<'_> {
             }
             return Ok(diff(before, after));
         }
-        match (start.trim().parse(), end.trim().parse()) {
-            (Ok(start), Ok(end)) => self.ids(start, end),
-            _ => {
-                // names the one that is not there, with the nearest that is
-                for name in [start, end].into_iter().filter(|name| name.trim().parse::<i64>().is_err()) {
-                    tags.get(name)?;
-                }
-                let message = format!("'{start}' and '{end}' are a tag and a snapshot id");
-                Err(Error::new(ErrorKind::InvalidArgument, message).hint("give two tags or two snapshot ids"))
-            }
+        if let (Ok(start), Ok(end)) = (start.trim().parse(), end.trim().parse()) {
+            return self.ids(start, end);
         }
+        // names the one that is not there, with the nearest that is
+        for name in [start, end].into_iter().filter(|name| name.trim().parse::<i64>().is_err()) {
+            tags.get(name)?;
+        }
+        let message = format!("'{start}' and '{end}' are a tag and a snapshot id");
+        Err(Error::new(ErrorKind::InvalidArgument, message).hint("give two tags or two snapshot ids"))
     }
 
     fn times(&self, start: i64, end: i64) -> Result<Changes> {

@@ -218,7 +218,7 @@ impl Follow {
             if self.end.is_some_and(|end| id > end) {
                 return Ok(Step::End);
             }
-            let Some(snapshot) = self.snapshot(&versions, id)? else {
+            let Some(snapshot) = Self::snapshot(&versions, id)? else {
                 return Ok(Step::Wait);
             };
             if self.is_beyond_watermark(&snapshot) {
@@ -258,7 +258,7 @@ impl Follow {
         Ok(Step::Rows { snapshot_id: id, plan: Box::new(planned) })
     }
 
-    fn snapshot(&self, versions: &Versions, id: i64) -> Result<Option<Snapshot>> {
+    fn snapshot(versions: &Versions, id: i64) -> Result<Option<Snapshot>> {
         match versions.with_changelog(id) {
             Ok(snapshot) => Ok(Some(snapshot)),
             Err(e) if e.kind() == ErrorKind::SnapshotNotFound => {

@@ -102,7 +102,9 @@ pub(super) fn of_overwrite(ctx: &TableContext, prepared: &Prepared, snapshot: &S
     check_files(ctx, &after)?;
     let state = |entries| State { entries, vectors: DeletionFiles::default() };
     let mut splits = compared(ctx, &state(before), &state(after), snapshot.id)?;
-    splits.iter_mut().for_each(|split| split.is_streaming = true);
+    for split in &mut splits {
+        split.is_streaming = true;
+    }
     Ok(splits)
 }
 

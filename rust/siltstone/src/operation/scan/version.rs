@@ -117,9 +117,12 @@ impl Target {
                     .with("option", "scan.mode")),
                 }
             }
-            ScanMode::LatestFull | ScanMode::Full | ScanMode::Latest => Ok(Self::Latest),
-            // what lies between is planned apart; the state that goes with it is the latest
-            ScanMode::Incremental | ScanMode::LatestDelta => Ok(Self::Latest),
+            // of an incremental mode what lies between is planned apart; the state that goes with it is the latest
+            ScanMode::LatestFull
+            | ScanMode::Full
+            | ScanMode::Latest
+            | ScanMode::Incremental
+            | ScanMode::LatestDelta => Ok(Self::Latest),
             ScanMode::CompactedFull => Ok(Self::LastCompacted),
             other => Err(Error::unsupported(format!("scan.mode = {}", other.as_str())).with("option", "scan.mode")),
         }

@@ -106,13 +106,12 @@ fn batch(ctx: &TableContext) -> Result<Report> {
         return Ok(Report::default().with("created", json!([])));
     };
     let zone = Zone::parse("sink.process-time-zone", ctx.options.sink_process_time_zone.as_deref())?;
-    let name = match &ctx.options.tag_batch_customized_name {
-        Some(name) => name.clone(),
-        None => {
-            let time = zone.local(latest.time_millis);
-            let time = time.ok_or_else(|| Error::new(ErrorKind::CorruptFile, "the snapshot's time is out of range"))?;
-            format!("batch-write-{}", time.format("%Y-%m-%d"))
-        }
+    let name = if let Some(name) = &ctx.options.tag_batch_customized_name {
+        name.clone()
+    } else {
+        let time = zone.local(latest.time_millis);
+        let time = time.ok_or_else(|| Error::new(ErrorKind::CorruptFile, "the snapshot's time is out of range"))?;
+        format!("batch-write-{}", time.format("%Y-%m-%d"))
     };
     crate::snapshot::check_name("tag", &name)?;
     let mut report = Report::default();

@@ -17,6 +17,7 @@ pub(super) fn columns() -> Vec<DataField> {
     ])
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "the signature of every system table's rows")]
 pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
     let schema = &table.context().schema;
     let keys = java_order(schema.options.keys().map(String::as_str));

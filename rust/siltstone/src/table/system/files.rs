@@ -1,6 +1,9 @@
 //! `$files` and `$file_key_ranges`: live data files of the latest (or chosen) snapshot.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use super::{
     Table,
@@ -79,9 +82,8 @@ impl Files {
         let entries = live_entries(&ctx, &snapshot, &EntryFilter::default())?;
         let mut schemas = HashMap::new();
         for entry in &entries {
-            let id = entry.file.schema_id;
-            if !schemas.contains_key(&id) {
-                schemas.insert(id, ctx.schemas.get(id)?);
+            if let Entry::Vacant(new) = schemas.entry(entry.file.schema_id) {
+                new.insert(ctx.schemas.get(entry.file.schema_id)?);
             }
         }
         let types = |fields: Vec<&DataField>| fields.iter().map(|f| f.data_type.clone()).collect::<Vec<_>>();

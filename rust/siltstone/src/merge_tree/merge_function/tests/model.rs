@@ -198,7 +198,9 @@ fn updated(table: &Table, records: &[Record]) -> Step<Record> {
         for column in group.sequence.iter().chain(&group.columns).map(at) {
             groups[column] = Some(sequence.clone());
         }
-        sequence.iter().for_each(|&column| functions[column] = None);
+        for &column in &sequence {
+            functions[column] = None;
+        }
     }
     let removing = table.options.raw.get("partial-update.remove-record-on-sequence-group");
     let removing = removing.map(|list| list.split(',').map(|name| at(&name.to_owned())).collect()).unwrap_or_default();
@@ -255,7 +257,9 @@ impl Updating<'_> {
             let Some(new) = self.is_new(record, &sequence) else { continue };
             match (new, &mut self.functions[column]) {
                 (true, _) if sequence.contains(&column) => {
-                    sequence.iter().for_each(|&s| self.row[s] = record.fields[s].clone());
+                    for &s in sequence.iter() {
+                        self.row[s] = record.fields[s].clone();
+                    }
                 }
                 (true, None) => self.row[column] = input,
                 (true, Some(function)) => self.row[column] = function.agg(acc, input)?,

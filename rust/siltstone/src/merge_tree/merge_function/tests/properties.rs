@@ -16,7 +16,7 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 /// A value of a column's type: null in one of four cases.
 fn value(field: &DataField, n: u8) -> Datum {
     use crate::types::TypeKind;
-    if n % 4 == 0 {
+    if n.is_multiple_of(4) {
         return Datum::Null;
     }
     let n = i32::from(n / 4 % 7) - 2;

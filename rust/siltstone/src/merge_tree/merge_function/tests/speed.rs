@@ -14,13 +14,15 @@ const ROWS: i32 = 200_000;
 fn run(table: &Table, run: i32) -> Vec<RecordBatch> {
     let mut keys: Vec<i32> =
         (0..ROWS).map(|i| (i.wrapping_mul(0x9E37_79B1_u32.cast_signed()) >> 8) ^ (run * 7919)).collect();
-    keys.iter_mut().for_each(|key| *key = key.rem_euclid(ROWS * 2));
+    for key in &mut keys {
+        *key = key.rem_euclid(ROWS * 2);
+    }
     keys.sort_unstable();
     keys.dedup();
     let number = |i: usize| i64::try_from(i).unwrap();
     let chunk = |keys: &[i32]| {
         let n = keys.len();
-        let some = |column: usize, i: usize| (i + column + usize::try_from(run).unwrap()) % 3 != 0;
+        let some = |column: usize, i: usize| !(i + column + usize::try_from(run).unwrap()).is_multiple_of(3);
         let column = |c: usize| -> ArrayRef {
             match c % 3 {
                 0 => Arc::new((0..n).map(|i| some(c, i).then_some(number(i))).collect::<Int64Array>()),
