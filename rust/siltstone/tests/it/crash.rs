@@ -13,7 +13,8 @@ use siltstone::{
     ErrorKind, Result,
     env::ManualClock,
     fs::{FailWhen, FaultFileIo, FileIo, FileIoRef, LocalFileIo},
-    io::TableContext,
+    io::{FileReadSpec, TableContext, read_data_file},
+    manifest::ManifestStore,
     operation::{
         CommitMessage, CompactRequest, TableWrite, TaskResources, WriteOptions,
         commit::{
@@ -372,6 +373,84 @@ fn rows_and_their_compaction_fail_apart_from_each_other() {
             let snapshots = SnapshotManager::new(fs, ROOT).ids().unwrap();
             assert_eq!(snapshots.len(), 4, "the third write compacts");
             break;
+        }
+    }
+}
+
+/// What the changelogs of all snapshots make of an empty table.
+fn replayed(fs: &FileIoRef, root: &str) -> Vec<(i32, i64)> {
+    let ctx = open(fs, root);
+    let snapshots = SnapshotManager::new(Arc::clone(fs), root);
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
+    let spec = FileReadSpec { system: true, ..FileReadSpec::new(ctx.schema.fields.clone()) };
+    let mut rows = BTreeMap::new();
+    for id in snapshots.ids().unwrap() {
+        let snapshot = snapshots.get(id).unwrap();
+        let Some(list) = snapshot.changelog_manifest_list else { continue };
+        let entries = store.read_all(&store.read_list(&list).unwrap(), &|_| true).unwrap();
+        let count: i64 = entries.iter().map(|e| e.file.row_count).sum();
+        assert_eq!(snapshot.changelog_record_count, Some(count));
+        for entry in entries {
+            for batch in read_data_file(&ctx, &entry.partition, entry.bucket, &entry.file, &spec).unwrap() {
+                let batch = batch.unwrap();
+                let k = batch.column(0).as_primitive::<types::Int32Type>();
+                let v = batch.column(1).as_primitive::<types::Int64Type>();
+                let kinds = batch.column(3).as_primitive::<types::Int8Type>();
+                for i in 0..batch.num_rows() {
+                    if kinds.value(i) % 2 == 1 {
+                        assert_eq!(rows.remove(&k.value(i)), Some(v.value(i)), "a row that is not there is taken back");
+                    } else {
+                        rows.insert(k.value(i), v.value(i));
+                    }
+                }
+            }
+        }
+    }
+    rows.into_iter().collect()
+}
+
+#[test]
+fn a_changelog_never_tells_more_or_less_than_what_happened() {
+    let force_full = [("changelog-producer", "full-compaction"), ("full-compaction.delta-commits", "1")];
+    for producer in [&[("changelog-producer", "lookup")][..], &[("changelog-producer", "input")], &force_full] {
+        let options: Vec<(&str, &str)> = producer.iter().copied().chain([("bucket", "1")]).collect();
+        let make = || {
+            let (io, fs) = memory(&["k"], &options);
+            for i in 0..2 {
+                append(&open(&fs, ROOT), i, &[(1, i), (2, i)]).unwrap();
+            }
+            io
+        };
+        let rows = [(1, 7), (3, 7)];
+        let wanted = vec![(1, 7), (2, 1), (3, 7)];
+        for n in 0.. {
+            let io = make();
+            let fs: FileIoRef = Arc::new(io.clone());
+            let old = state(&fs, ROOT).0;
+            assert_eq!(replayed(&fs, ROOT), old);
+            let (ctx, start) = (open(&fs, ROOT), io.calls());
+            io.fail_after(n, if n % 2 == 0 { FailWhen::Before } else { FailWhen::After });
+            let result = append(&ctx, 7, &rows);
+            let made = io.calls() - start;
+            if n % 3 == 0 {
+                io.crash_keeping_names()
+            } else {
+                io.crash()
+            }
+            let (now, levels) = state(&fs, ROOT);
+            assert!(now == old || now == wanted, "{n}: {now:?} {result:?}");
+            // rows whose compaction failed wait in level 0, and so does what is told of them
+            let waits = producer != [("changelog-producer", "input")] && levels.first() == Some(&0);
+            assert_eq!(replayed(&fs, ROOT), if waits { old } else { now }, "{n}: {levels:?} {result:?}");
+            append(&open(&fs, ROOT), 7, &rows).unwrap();
+            append(&open(&fs, ROOT), 8, &[(4, 8)]).unwrap();
+            let now = state(&fs, ROOT).0;
+            assert_eq!(now, [&wanted[..], &[(4, 8)]].concat(), "{n}");
+            assert_eq!(replayed(&fs, ROOT), now, "{n}");
+            if made <= n {
+                assert!(n > 25, "{n}");
+                break;
+            }
         }
     }
 }
