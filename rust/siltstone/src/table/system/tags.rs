@@ -50,18 +50,8 @@ pub(super) fn iso_duration(duration: Duration) -> String {
         return "PT0S".to_owned();
     }
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let mut text = "PT".to_owned();
-    if hours > 0 {
-        text.push_str(&format!("{hours}H"));
-    }
-    if minutes > 0 {
-        text.push_str(&format!("{minutes}M"));
-    }
-    if nanos > 0 {
-        let fraction = format!("{nanos:09}");
-        text.push_str(&format!("{seconds}.{}S", fraction.trim_end_matches('0')));
-    } else if seconds > 0 {
-        text.push_str(&format!("{seconds}S"));
-    }
-    text
+    let part = |amount: u64, unit: char| if amount > 0 { format!("{amount}{unit}") } else { String::new() };
+    let fraction = format!("{nanos:09}");
+    let last = if nanos > 0 { format!("{seconds}.{}S", fraction.trim_end_matches('0')) } else { part(seconds, 'S') };
+    format!("PT{}{}{last}", part(hours, 'H'), part(minutes, 'M'))
 }

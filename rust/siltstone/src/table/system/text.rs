@@ -1,5 +1,7 @@
 //! How Java prints rows in system tables: `{d1, 2}`, `[1]`, `{a=0, b=null}`.
 
+use chrono::Timelike;
+
 use crate::{
     Result,
     row::{BinaryRow, Datum, datum_to_text},
@@ -33,7 +35,7 @@ pub(super) fn object_text(value: &Datum, kind: &DataType) -> String {
         Datum::Date(v) | Datum::Time(v) => v.to_string(),
         Datum::Timestamp { millis, nanos_of_milli } => timestamp_object(*millis, *nanos_of_milli),
         // Java shows the identity of an object here
-        Datum::Bytes(bytes) => bytes.iter().map(|b| format!("{b:02x}")).collect(),
+        Datum::Bytes(bytes) => bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")),
         other => datum_to_text(other, kind),
     }
 }
@@ -42,19 +44,14 @@ pub(super) fn object_text(value: &Datum, kind: &DataType) -> String {
 fn timestamp_object(millis: i64, nanos_of_milli: i32) -> String {
     let Some(time) = chrono::DateTime::from_timestamp_millis(millis) else { return millis.to_string() };
     let nanos = i64::from(time.timestamp_subsec_millis()) * 1_000_000 + i64::from(nanos_of_milli);
-    let seconds = time.format("%S").to_string();
-    let mut text = time.format("%Y-%m-%dT%H:%M").to_string();
-    if seconds != "00" || nanos > 0 {
-        text.push_str(&format!(":{seconds}"));
-    }
-    let (digits, shown) = match nanos {
-        0 => return text,
-        n if n % 1_000_000 == 0 => (3, n / 1_000_000),
-        n if n % 1_000 == 0 => (6, n / 1_000),
-        n => (9, n),
+    let fraction = match nanos {
+        0 => String::new(),
+        n if n % 1_000_000 == 0 => format!(".{:03}", n / 1_000_000),
+        n if n % 1_000 == 0 => format!(".{:06}", n / 1_000),
+        n => format!(".{n:09}"),
     };
-    text.push_str(&format!(".{shown:0digits$}"));
-    text
+    let whole = if time.second() == 0 && nanos == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
+    format!("{}{fraction}", time.format(whole))
 }
 
 /// `{a=0, b=null}` in the order of names.
