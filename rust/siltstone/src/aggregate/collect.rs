@@ -125,6 +125,15 @@ mod tests {
         assert_eq!(collect("ARRAY<INT>", DISTINCT, json!([[2, 2], null]), &[]), json!([2]));
     }
 
+    /// Key 6 of the fixture `aggregation_collect`, written by Java.
+    #[test]
+    fn distinct_elements_are_in_the_order_of_javas_hash_sets() {
+        let java = json!(["oxbow", "tarn", "ember", "knoll", "nook", "birch", "grove"]);
+        let given = json!([["oxbow", "ember", "knoll"], ["nook", "birch", "grove", "oxbow", "tarn"]]);
+        let f = function("collect", "ARRAY<STRING>", DISTINCT);
+        assert_eq!(fold(f.as_ref(), "ARRAY<STRING>", &given, &[]).unwrap(), java);
+    }
+
     #[test]
     fn rows_arrays_maps_and_bytes_are_equal_by_value() {
         for (t, a, b) in [

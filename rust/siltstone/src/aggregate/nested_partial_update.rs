@@ -98,9 +98,12 @@ impl ElementFunction for NestedPartialUpdate {
     fn agg(&self, values: &mut Composing, acc: Elements, input: Elements) -> Result<Elements> {
         let Some(input) = input else { return Ok(acc) };
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-        let mut table = Vec::new();
+        let (mut table, mut most) = (Vec::new(), 0);
+        let first = if acc.is_none() { input.len() } else { usize::MAX };
         for row in acc.unwrap_or_default().into_iter().chain(input) {
             let Some(key) = values.keys.key(values.like(row))?.map(<[u8]>::to_vec) else { continue };
+            // `computeIfAbsent` looks at the size before it adds
+            most = table.len();
             if let Some(onto) = places.get(&key) {
                 values.update(*onto, row);
             } else {
@@ -109,9 +112,13 @@ impl ElementFunction for NestedPartialUpdate {
                 table.push(composed);
             }
         }
-        let mut like: Vec<usize> = table.iter().map(|row| values.like(*row)).collect();
-        let composed: HashMap<usize, usize> = like.iter().copied().zip(table).collect();
-        let most = like.len();
+        // up to Paimon 1.4 the first array is taken as it is: its order stays when its rows do
+        if table.len() == first {
+            return Ok(Some(table));
+        }
+        // new entries go to the front of their place
+        let mut like: Vec<usize> = table.iter().rev().map(|row| values.like(*row)).collect();
+        let composed: HashMap<usize, usize> = like.iter().copied().zip(table.into_iter().rev()).collect();
         values.keys.order.arrange(&mut like, most);
         Ok(Some(like.iter().filter_map(|row| composed.get(row)).copied().collect()))
     }

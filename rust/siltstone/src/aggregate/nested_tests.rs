@@ -24,6 +24,19 @@ fn partial(options: &[(&str, &str)], values: Value, steps: &[Step]) -> Unordered
     Unordered(fold(function("nested_partial_update", ORDERS, options).as_ref(), ORDERS, &values, steps).unwrap())
 }
 
+/// Key 1 of the fixture `aggregation_nested_update_retract` at its third snapshot, written by Java.
+#[test]
+fn rows_are_in_the_order_of_javas_hash_tables() {
+    let java = json!([[3, null, 71], [2, "nook", 50], [1, "islet", 98], [4, "shoal", 50]]);
+    let merged = |name, given| fold(function(name, ORDERS, &[KEY]).as_ref(), ORDERS, &given, &[]).unwrap();
+    for name in ["nested_update", "nested_partial_update"] {
+        let given = json!([[[4, "shoal", 50], [1, "islet", 98]], [[2, "nook", 50], [3, null, 71]]]);
+        assert_eq!(merged(name, given), java, "{name}");
+        let one = json!([null, [[4, null, 4], [1, null, 1]], null]);
+        assert_eq!(merged(name, one), json!([[4, null, 4], [1, null, 1]]), "{name}: the first array stays as it is");
+    }
+}
+
 /// MERGE-37, the case NESTED-1.
 #[test]
 fn rows_with_the_same_key_are_replaced() {

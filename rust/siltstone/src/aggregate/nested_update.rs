@@ -111,6 +111,7 @@ impl ElementFunction for Update {
 
     fn agg(&self, values: &mut SequencedRows, acc: Elements, input: Elements) -> Result<Elements> {
         let Some(input) = input else { return Ok(acc) };
+        let first = acc.is_none().then(|| input.clone());
         let acc = acc.unwrap_or_default();
         let mut table = ByKey::default();
         let limits = std::iter::repeat_n(usize::MAX, acc.len()).chain(std::iter::repeat(self.limit));
@@ -124,8 +125,11 @@ impl ElementFunction for Update {
             }
         }
         let mut rows = table.into_elements();
-        let most = rows.len();
-        values.keys.order.arrange(&mut rows, most);
+        // up to Paimon 1.4 the first array is taken as it is: its order stays when its rows do
+        if first.as_ref() != Some(&rows) {
+            let most = rows.len();
+            values.keys.order.arrange(&mut rows, most);
+        }
         Ok(Some(rows))
     }
 
