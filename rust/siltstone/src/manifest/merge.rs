@@ -1,7 +1,7 @@
 //! How ADD and DELETE entries cancel out (`FileEntry.mergeEntries`, format chapter 4.4).
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     hash::{Hash, Hasher},
 };
 
