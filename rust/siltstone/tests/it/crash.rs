@@ -312,7 +312,10 @@ fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
     for key in [&[][..], &["k"]] {
         let make = || {
             let io = with_vectors(key);
-            append(&open(&(Arc::new(io.clone()) as FileIoRef), ROOT), 4, &[(11, 0)]).unwrap();
+            let fs: FileIoRef = Arc::new(io.clone());
+            // a file with a vector is compacted by itself, the others together
+            append(&open(&fs, ROOT), 4, &[(11, 0)]).unwrap();
+            append(&open(&fs, ROOT), 5, &[(12, 0)]).unwrap();
             io
         };
         let operation = |ctx: &TableContext| compact(ctx, 7);
