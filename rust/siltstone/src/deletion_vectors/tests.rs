@@ -334,7 +334,7 @@ fn touching_an_index_file_without_buckets_replaces_it() {
     maintainer.notify_new_deletions("a", &vector(Bits32, [9])).unwrap();
     let changes = maintainer.persist().unwrap();
     let names = |kind| changes.iter().filter(|e| e.kind == kind).map(|e| e.file_name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(EntryKind::Delete), [ab.file_name.clone()]);
+    assert_eq!(names(EntryKind::Delete), std::slice::from_ref(&ab.file_name));
     let added: Vec<_> = changes.iter().filter(|e| e.kind == EntryKind::Add).collect();
     let read = bits64.read_all(added[0]).unwrap();
     assert_eq!(read["a"].to_vector().unwrap().positions().collect::<Vec<_>>(), [1, 9]);

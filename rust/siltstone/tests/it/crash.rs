@@ -436,9 +436,9 @@ fn a_changelog_never_tells_more_or_less_than_what_happened() {
             let result = append(&ctx, 7, &rows);
             let made = io.calls() - start;
             if n % 3 == 0 {
-                io.crash_keeping_names()
+                io.crash_keeping_names();
             } else {
-                io.crash()
+                io.crash();
             }
             let (now, levels) = state(&fs, ROOT);
             assert!(now == old || now == wanted, "{n}: {now:?} {result:?}");

@@ -58,7 +58,7 @@ fn temporary_files(ctx: &TableContext, root: &str, older_than: i64, found: &mut 
         for child in ctx.fs.list(&format!("{root}/{directory}"))? {
             let name = name(&child);
             let own = if prefix.is_empty() {
-                !(name.starts_with('.') && name.ends_with(".tmp"))
+                !(name.starts_with('.') && name.strip_suffix(".tmp").is_some())
             } else {
                 name.strip_prefix(prefix).is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))
                     || name == "EARLIEST"

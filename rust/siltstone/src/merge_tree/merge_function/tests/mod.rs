@@ -3,7 +3,6 @@
 mod cases;
 mod model;
 mod properties;
-mod speed;
 
 use std::{collections::BTreeMap, sync::Arc};
 

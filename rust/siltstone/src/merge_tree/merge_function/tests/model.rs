@@ -257,7 +257,7 @@ impl Updating<'_> {
             let Some(new) = self.is_new(record, &sequence) else { continue };
             match (new, &mut self.functions[column]) {
                 (true, _) if sequence.contains(&column) => {
-                    for &s in sequence.iter() {
+                    for &s in &sequence {
                         self.row[s] = record.fields[s].clone();
                     }
                 }
