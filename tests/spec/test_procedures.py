@@ -48,7 +48,7 @@ def test_a_call_that_cannot_be_read_says_where(text, says):
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (Call("create_tagg"), "did you mean sys.create_tag"),
+        (Call("create_tags"), "did you mean sys.create_tag"),
         (Call("compact"), "needs the argument 'table'"),
         (Call("compact", ["db.t"], {"table": "db.t"}), "given twice"),
         (Call("compact", ["db.t"], {"nope": 1}), "no argument 'nope'"),

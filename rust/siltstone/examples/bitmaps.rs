@@ -9,6 +9,7 @@
 //! `serialize` run-optimises, writes magic, bitmap and CRC into a reused buffer; `deserialize` checks CRC and structure of
 //! bytes that lie in memory; `contains_deleted` asks for each deleted position in the order of the row;
 //! `contains_scan` makes the selection mask of every row of the file.
+#![allow(clippy::disallowed_methods, clippy::format_push_string, reason = "a measurement reads the clock")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
