@@ -7,6 +7,7 @@ __all__ = [
     "Batches",
     "Catalog",
     "Changes",
+    "Inspection",
     "Plan",
     "Split",
     "Table",
