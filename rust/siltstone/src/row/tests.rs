@@ -272,3 +272,13 @@ fn a_constant_array_repeats_its_value() {
         assert_eq!(datums_from_array(array.as_ref(), &string()).unwrap(), vec![value.clone(), value.clone(), value]);
     }
 }
+
+#[test]
+fn of_two_equally_near_texts_of_a_float_the_even_one_is_taken() {
+    use super::{double_text, float_text};
+    assert_eq!((float_text(-3988.031_25), float_text(8185.031_25)), ("-3988.0312".into(), "8185.0312".into()));
+    assert_eq!(
+        (double_text(0.1), double_text(1e23), double_text(5e-324)),
+        ("0.1".into(), "1.0E23".into(), "4.9E-324".into())
+    );
+}

@@ -69,12 +69,22 @@ pub fn decimal_text(unscaled: i128, scale: u8) -> String {
 
 /// Java's `Double.toString` (shortest digits that read back as the same value).
 pub fn double_text(value: f64) -> String {
-    java_float(value, &format!("{value:e}"))
+    let shortest = format!("{value:e}");
+    let even = format!("{value:.*e}", fraction_digits(&shortest));
+    java_float(value, if even.parse() == Ok(value) { &even } else { &shortest })
 }
 
 /// Java's `Float.toString`.
 pub fn float_text(value: f32) -> String {
-    java_float(f64::from(value), &format!("{value:e}"))
+    let shortest = format!("{value:e}");
+    let even = format!("{value:.*e}", fraction_digits(&shortest));
+    java_float(f64::from(value), if even.parse() == Ok(value) { &even } else { &shortest })
+}
+
+/// Digits behind the point of `1.25e3`: of two texts that are equally short and near, Java takes the even one.
+fn fraction_digits(scientific: &str) -> usize {
+    let (mantissa, _) = scientific.split_once('e').unwrap_or((scientific, ""));
+    mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len())
 }
 
 /// Plain between 1e-3 and 1e7, scientific outside, always with a digit after the point.
