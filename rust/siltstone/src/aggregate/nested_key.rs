@@ -61,6 +61,8 @@ pub(super) struct NestedKey {
     fields: Vec<usize>,
     types: Vec<DataType>,
     nulls: NullKeyStrategy,
+    /// the strategy was given: an option of Paimon 2.0
+    strategic: bool,
 }
 
 impl NestedKey {
@@ -69,7 +71,14 @@ impl NestedKey {
         let fields = field_numbers(field, "nested-key", &options.nested_key)?;
         let nested = nested_fields(&field.data_type).unwrap_or_default();
         let types = fields.iter().filter_map(|at| nested.get(*at)).map(|f| f.data_type.clone()).collect();
-        Ok(Self { fields, types, nulls: options.nested_key_null_strategy.unwrap_or(NullKeyStrategy::Merge) })
+        let strategic = options.nested_key_null_strategy.is_some();
+        let nulls = options.nested_key_null_strategy.unwrap_or(NullKeyStrategy::Merge);
+        Ok(Self { fields, types, nulls, strategic })
+    }
+
+    /// Whether the options ask for what came with Paimon 2.0. Without, the first array of a key is taken as it is.
+    pub(super) fn is_strategic(&self) -> bool {
+        self.strategic
     }
 
     /// Whether there is none.

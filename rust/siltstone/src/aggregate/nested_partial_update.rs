@@ -97,9 +97,11 @@ impl ElementFunction for NestedPartialUpdate {
 
     fn agg(&self, values: &mut Composing, acc: Elements, input: Elements) -> Result<Elements> {
         let Some(input) = input else { return Ok(acc) };
+        if acc.is_none() && !self.key.is_strategic() {
+            return Ok(Some(input)); // the first array is taken as it is
+        }
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
         let (mut table, mut most) = (Vec::new(), 0);
-        let first = if acc.is_none() { input.len() } else { usize::MAX };
         for row in acc.unwrap_or_default().into_iter().chain(input) {
             let Some(key) = values.keys.key(values.like(row))?.map(<[u8]>::to_vec) else { continue };
             // `computeIfAbsent` looks at the size before it adds
@@ -111,10 +113,6 @@ impl ElementFunction for NestedPartialUpdate {
                 places.insert(key, composed);
                 table.push(composed);
             }
-        }
-        // up to Paimon 1.4 the first array is taken as it is: its order stays when its rows do
-        if table.len() == first {
-            return Ok(Some(table));
         }
         // new entries go to the front of their place
         let mut like: Vec<usize> = table.iter().rev().map(|row| values.like(*row)).collect();

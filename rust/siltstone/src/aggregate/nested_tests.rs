@@ -42,8 +42,10 @@ fn rows_are_in_the_order_of_javas_hash_tables() {
 fn rows_with_the_same_key_are_replaced() {
     let given = json!([null, [[10, "apple", 6]], [[11, "pear", 5]], [[10, "apple", 7]]]);
     assert_eq!(update(&[KEY], given, &[]), json!([[10, "apple", 7], [11, "pear", 5]]));
-    let given = json!([[[1, "a", 1], null, [1, "b", 2]]]);
+    let given = json!([[], [[1, "a", 1], null, [1, "b", 2]]]);
     assert_eq!(update(&[KEY], given, &[]), json!([[1, "b", 2]]), "also within one array; null rows are left out");
+    let given = json!([[[1, "a", 1], null, [1, "b", 2]], null]);
+    assert_eq!(update(&[KEY], given.clone(), &[]), given[0], "but the first array stays as it is");
     assert_eq!(update(&[KEY], json!([null, null]), &[]), json!(null));
 }
 
@@ -64,10 +66,8 @@ fn a_key_may_have_several_fields() {
 #[test]
 fn the_count_limit_stops_appending() {
     let limit = [("count-limit", "2")];
-    assert_eq!(
-        update(&limit, json!([[[1, null, 1], [2, null, 2], [3, null, 3]]]), &[]),
-        json!([[1, null, 1], [2, null, 2]])
-    );
+    let first = json!([[1, null, 1], [2, null, 2], [3, null, 3]]);
+    assert_eq!(update(&limit, json!([first]), &[]), first, "the first array stays as it is");
     assert_eq!(
         update(&limit, json!([[[1, null, 1]], [[2, null, 2], [3, null, 3]]]), &[]),
         json!([[1, null, 1], [2, null, 2]])
@@ -78,11 +78,21 @@ fn the_count_limit_stops_appending() {
 
 #[test]
 fn the_count_limit_stops_new_keys_but_not_updates() {
-    let limit = [KEY, ("count-limit", "2")];
+    let limit = [KEY, ("count-limit", "2"), ("nested-key-null-strategy", "merge")];
     let given = json!([[[1, null, 1], [2, null, 2], [3, null, 3]], [[2, null, 20], [4, null, 4]]]);
     assert_eq!(update(&limit, given, &[]), json!([[1, null, 1], [2, null, 20]]));
     let given = json!([[[1, null, 1], [2, null, 2], [3, null, 3]], [[4, null, 4]]]);
     assert_eq!(update(&limit, given, &[Set, Add]), json!([[1, null, 1], [2, null, 2], [3, null, 3]]));
+}
+
+/// Cases run with Java 1.4.2; the options of 2.0 change them.
+#[test]
+fn the_count_limit_cuts_what_comes_in_before_keys_are_looked_at() {
+    let limit = [KEY, ("count-limit", "2")];
+    let given = json!([[[1, null, 1]], [[2, null, 2], [1, null, 9], [3, null, 3]]]);
+    assert_eq!(update(&limit, given, &[]), json!([[1, null, 1], [2, null, 2]]));
+    let full = json!([[[1, null, 1], [2, null, 2]], [[1, null, 9]]]);
+    assert_eq!(update(&limit, full, &[]), json!([[1, null, 1], [2, null, 2]]));
 }
 
 #[test]
@@ -146,7 +156,7 @@ fn wrong_options_are_refused_when_the_table_is_made() {
 fn fields_that_are_not_null_are_written_over_the_row_of_their_key() {
     let given = json!([[[1, "a", null]], [[1, null, 5], [2, null, null]], null, [[1, "b", null], null]]);
     assert_eq!(partial(&[KEY], given, &[]), json!([[1, "b", 5], [2, null, null]]));
-    assert_eq!(partial(&[KEY], json!([[[1, "a", null], [1, null, 5]]]), &[]), json!([[1, "a", 5]]));
+    assert_eq!(partial(&[KEY], json!([[], [[1, "a", null], [1, null, 5]]]), &[]), json!([[1, "a", 5]]));
     assert_eq!(partial(&[KEY], json!([null, null]), &[]), json!(null));
     assert_eq!(
         partial(&[KEY], json!([[[1, null, 1], null, [1, null, 2]]]), &[Set]),
@@ -178,6 +188,9 @@ fn tables() -> impl Strategy<Value = Tables> {
 
 /// `FieldNestedUpdateAgg` with a key, one row at a time.
 fn slow_update(tables: &Tables, limit: usize, sequence: bool) -> Value {
+    if !sequence {
+        return slow_update_before_2_0(tables, limit);
+    }
     let mut acc: Option<Vec<Row>> = None;
     for (kind, input) in tables {
         let Some(input) = input else { continue };
@@ -200,8 +213,46 @@ fn slow_update(tables: &Tables, limit: usize, sequence: bool) -> Value {
     json!(acc)
 }
 
+fn put(table: &mut Vec<Row>, row: Row) {
+    match table.iter_mut().find(|r| r.0 == row.0) {
+        Some(r) => *r = row,
+        None => table.push(row),
+    }
+}
+
+/// The same in Paimon 1.4.
+fn slow_update_before_2_0(tables: &Tables, limit: usize) -> Value {
+    let mut acc: Option<Vec<Option<Row>>> = None;
+    for (kind, input) in tables {
+        let Some(input) = input else { continue };
+        let Some(before) = &acc else {
+            if *kind != 0 {
+                acc = Some(input.clone());
+            }
+            continue;
+        };
+        if *kind != 0 && before.len() >= limit {
+            continue;
+        }
+        let room = limit.saturating_sub(before.len());
+        let mut table = Vec::new();
+        before.iter().flatten().for_each(|row| put(&mut table, *row));
+        match kind {
+            0 => input.iter().flatten().for_each(|row| table.retain(|r| r.0 != row.0)),
+            _ => input.iter().flatten().take(room).for_each(|row| put(&mut table, *row)),
+        }
+        acc = Some(table.into_iter().map(Some).collect());
+    }
+    json!(acc)
+}
+
 /// `FieldNestedPartialUpdateAgg`, one row at a time.
 fn slow_partial(tables: &Tables) -> Value {
+    let first = tables.iter().position(|(_, input)| input.is_some());
+    let given = |at: usize| tables.get(at).and_then(|(_, input)| input.clone());
+    if let Some(at) = first.filter(|at| tables.iter().skip(at + 1).all(|(_, input)| input.is_none())) {
+        return json!(given(at));
+    }
     let mut acc: Option<Vec<Row>> = None;
     for (_, input) in tables {
         let Some(input) = input else { continue };

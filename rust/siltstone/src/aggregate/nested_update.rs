@@ -59,7 +59,8 @@ impl ElementFunction for Append {
 
     fn agg(&self, values: &mut WholeRows, acc: Elements, input: Elements) -> Result<Elements> {
         let Some(input) = input else { return Ok(acc) };
-        let mut all = acc.unwrap_or_default();
+        // the first array is taken as it is
+        let Some(mut all) = acc else { return Ok(Some(input)) };
         // rows that are null count here, as in Java, but do not stay
         let Some(room) = self.limit.checked_sub(all.len()).filter(|room| *room > 0) else { return Ok(Some(all)) };
         all.retain(|row| values.rows.is_valid(*row));
@@ -97,6 +98,31 @@ impl SequencedRows {
     }
 }
 
+impl Update {
+    /// Up to Paimon 1.4: the first array is taken as it is, a full one stays as it is, and what comes in is cut to the
+    /// room that is left before rows of known keys are replaced.
+    fn agg_before_2_0(&self, values: &SequencedRows, acc: Elements, input: Vec<usize>) -> Result<Elements> {
+        let Some(acc) = acc else { return Ok(Some(input)) };
+        let Some(room) = self.limit.checked_sub(acc.len()).filter(|room| *room > 0) else { return Ok(Some(acc)) };
+        let mut table = ByKey::default();
+        for row in acc {
+            if let Some(key) = values.keys.key(row)? {
+                table.put(key, row);
+            }
+        }
+        let mut taken = 0;
+        for row in input {
+            let Some(key) = values.keys.key(row)?.filter(|_| taken < room) else { continue };
+            taken += 1;
+            table.put(key, row);
+        }
+        let mut rows = table.into_elements();
+        let most = rows.len();
+        values.keys.order.arrange(&mut rows, most);
+        Ok(Some(rows))
+    }
+}
+
 impl ElementFunction for Update {
     type Values = SequencedRows;
 
@@ -111,7 +137,9 @@ impl ElementFunction for Update {
 
     fn agg(&self, values: &mut SequencedRows, acc: Elements, input: Elements) -> Result<Elements> {
         let Some(input) = input else { return Ok(acc) };
-        let first = acc.is_none().then(|| input.clone());
+        if !self.key.is_strategic() && self.sequence.is_empty() {
+            return self.agg_before_2_0(values, acc, input);
+        }
         let acc = acc.unwrap_or_default();
         let mut table = ByKey::default();
         let limits = std::iter::repeat_n(usize::MAX, acc.len()).chain(std::iter::repeat(self.limit));
@@ -125,11 +153,8 @@ impl ElementFunction for Update {
             }
         }
         let mut rows = table.into_elements();
-        // up to Paimon 1.4 the first array is taken as it is: its order stays when its rows do
-        if first.as_ref() != Some(&rows) {
-            let most = rows.len();
-            values.keys.order.arrange(&mut rows, most);
-        }
+        let most = rows.len();
+        values.keys.order.arrange(&mut rows, most);
         Ok(Some(rows))
     }
 
