@@ -2,6 +2,7 @@
 
 pub mod analyze;
 pub mod branch;
+mod carry;
 pub mod cleanup;
 pub mod commit;
 pub mod compact;

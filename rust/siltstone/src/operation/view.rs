@@ -14,12 +14,13 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, cast::AsArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use arrow_select::{concat::concat_batches, filter::filter_record_batch, take::take};
+use arrow_select::{filter::filter_record_batch, take::take};
 
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
     operation::{
+        carry::{Carried, carry},
         read::ROW_KIND_COLUMN,
         scan::{Incremental, ScanRequest, VersionSelector},
     },
@@ -205,7 +206,7 @@ impl Finish {
     /// The view's rows.
     pub fn apply(&self, rows: BatchStream) -> BatchStream {
         let Some(output) = self.output.clone() else { return rows };
-        let rows: BatchStream = if self.pack { Box::new(Packed { rows, held: None, done: false }) } else { rows };
+        let rows = if self.pack { carry(rows, packed) } else { rows };
         let filter = self.filter.clone();
         let finished = rows.map(move |batch| finished(&batch?, filter.as_ref(), &output));
         let some = finished.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
@@ -238,71 +239,29 @@ fn finished(batch: &RecordBatch, filter: Option<&Predicate>, output: &SchemaRef)
     Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns?, &options)?)
 }
 
-/// Rows as arrays; a -U waits for its +U, in the next batch if need be.
-struct Packed {
-    rows: BatchStream,
-    held: Option<RecordBatch>,
-    done: bool,
-}
-
-impl Iterator for Packed {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.done {
-            let next = match self.rows.next() {
-                Some(Ok(batch)) => Some(batch),
-                Some(Err(e)) => {
-                    self.done = true;
-                    return Some(Err(e));
-                }
-                None => {
-                    self.done = true;
-                    None
-                }
-            };
-            match self.pack(next) {
-                Ok(Some(batch)) if batch.num_rows() > 0 => return Some(Ok(batch)),
-                Ok(_) => {}
-                Err(e) => {
-                    self.done = true;
-                    return Some(Err(e));
-                }
-            }
-        }
-        None
+/// Rows as arrays, -U and +U as one; a -U at the end waits for its +U in the next batch.
+fn packed(mut rows: RecordBatch, more: bool) -> Result<Carried> {
+    let before = RowKind::UpdateBefore.as_str();
+    let count = rows.num_rows();
+    let mut waiting = None;
+    if more && count > 0 && kinds(&rows)?.value(count - 1) == before {
+        waiting = Some(rows.slice(count - 1, 1));
+        rows = rows.slice(0, count - 1);
     }
-}
-
-impl Packed {
-    fn pack(&mut self, next: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
-        let last = next.is_none();
-        let mut rows = match (self.held.take(), next) {
-            (Some(held), Some(next)) => concat_batches(&next.schema(), [&held, &next])?,
-            (Some(only), None) | (None, Some(only)) => only,
-            (None, None) => return Ok(None),
-        };
-        let before = RowKind::UpdateBefore.as_str();
-        let count = rows.num_rows();
-        if !last && count > 0 && kinds(&rows)?.value(count - 1) == before {
-            self.held = Some(rows.slice(count - 1, 1));
-            rows = rows.slice(0, count - 1);
-        }
-        let kinds = kinds(&rows)?;
-        let (mut places, mut lengths, mut result) = (Vec::new(), Vec::new(), Vec::new());
-        let mut at = 0;
-        while at < rows.num_rows() {
-            let paired = kinds.value(at) == before
-                && at + 1 < rows.num_rows()
-                && kinds.value(at + 1) == RowKind::UpdateAfter.as_str();
-            let taken = if paired { 2 } else { 1 };
-            places.extend(at..at + taken);
-            lengths.push(taken);
-            result.push(at);
-            at += taken;
-        }
-        arrays(&rows, &places, &lengths, &result).map(Some)
+    let kinds = kinds(&rows)?;
+    let (mut places, mut lengths, mut result) = (Vec::new(), Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < rows.num_rows() {
+        let paired = kinds.value(at) == before
+            && at + 1 < rows.num_rows()
+            && kinds.value(at + 1) == RowKind::UpdateAfter.as_str();
+        let taken = if paired { 2 } else { 1 };
+        places.extend(at..at + taken);
+        lengths.push(taken);
+        result.push(at);
+        at += taken;
     }
+    Ok((arrays(&rows, &places, &lengths, &result)?, waiting))
 }
 
 /// `result`: the first row of each group; system columns keep its value, the kind is that of the last.

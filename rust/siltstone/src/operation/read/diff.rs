@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, UInt32Array, cast::AsArray, types::Int8Type};
-use arrow_select::{concat::concat_batches, take::take};
+use arrow_select::take::take;
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -26,7 +26,10 @@ use crate::{
         merge_function::{Choice, MergeFunction},
         read_merged,
     },
-    operation::Split,
+    operation::{
+        Split,
+        carry::{Carried, carry},
+    },
     row::RowKind,
 };
 
@@ -61,7 +64,8 @@ pub(super) fn difference(
     // the user's sequence fields do not decide which state is the later one
     let by_key = KvLayout { sequence: Vec::new(), ..layout.clone() };
     let rows = merge(vec![before, after], &by_key, Arc::new(SideBySide), merging)?;
-    Ok(Box::new(Difference { rows, layout: by_key, keep_deletes, held: None, done: false }))
+    let difference = Difference { layout: by_key, keep_deletes };
+    Ok(carry(rows, move |rows, more| difference.pair(&rows, more)))
 }
 
 /// What a stream says when `files` replace `before_files`: the old rows taken back, then the new ones.
@@ -103,69 +107,31 @@ fn replace_column(batch: &RecordBatch, at: usize, column: ArrayRef) -> Result<Re
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
 
-/// Pairs the rows of each key; a last row without a partner is held until the next batch shows its first key.
+/// Pairs the rows of each key.
 struct Difference {
-    rows: BatchStream,
     layout: KvLayout,
     keep_deletes: bool,
-    held: Option<RecordBatch>,
-    done: bool,
-}
-
-impl Iterator for Difference {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.done {
-            let next = match self.rows.next() {
-                Some(Ok(batch)) => Some(batch),
-                Some(Err(e)) => {
-                    self.done = true;
-                    return Some(Err(e));
-                }
-                None => {
-                    self.done = true;
-                    None
-                }
-            };
-            match self.pair(next) {
-                Ok(Some(batch)) if batch.num_rows() > 0 => return Some(Ok(batch)),
-                Ok(_) => {}
-                Err(e) => {
-                    self.done = true;
-                    return Some(Err(e));
-                }
-            }
-        }
-        None
-    }
 }
 
 impl Difference {
-    /// The result of the rows held and those of a batch; `None` = there are no more.
-    fn pair(&mut self, next: Option<RecordBatch>) -> Result<Option<RecordBatch>> {
-        let last = next.is_none();
-        let rows = match (self.held.take(), next) {
-            (Some(held), Some(next)) => concat_batches(&next.schema(), [&held, &next])?,
-            (Some(only), None) | (None, Some(only)) => only,
-            (None, None) => return Ok(None),
-        };
-        let same_as_next = self.same_as_next(&rows)?;
-        let (mut singles, mut pairs) = (Vec::new(), Vec::new());
+    /// The difference of some rows; a last row without a partner waits until the next batch shows its first key.
+    fn pair(&self, rows: &RecordBatch, more: bool) -> Result<Carried> {
+        let same_as_next = self.same_as_next(rows)?;
+        let (mut singles, mut pairs, mut waiting) = (Vec::new(), Vec::new(), None);
         let mut at = 0;
         while at < rows.num_rows() {
             if same_as_next.get(at).copied().unwrap_or(false) {
                 pairs.push((at, at + 1));
                 at += 2;
-            } else if at + 1 == rows.num_rows() && !last {
-                self.held = Some(rows.slice(at, 1));
+            } else if at + 1 == rows.num_rows() && more {
+                waiting = Some(rows.slice(at, 1));
                 at += 1;
             } else {
                 singles.push(at);
                 at += 1;
             }
         }
-        self.choose(&rows, &singles, &pairs).map(Some)
+        Ok((self.choose(rows, &singles, &pairs)?, waiting))
     }
 
     /// For each row but the last whether the next one has its key.
