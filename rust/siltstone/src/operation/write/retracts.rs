@@ -3,26 +3,35 @@
 //! Java takes such a row into level 0 and fails when it merges it, which leaves a table that can be neither read nor
 //! compacted. What can be known before is refused before.
 
-use arrow_array::{Int8Array, RecordBatch};
+use arrow_array::{Array, Int8Array, RecordBatch};
 
 use crate::{
     error::{Error, ErrorKind, Result},
     options::MergeEngine,
     row::{RowKind, datum_from_array, datum_to_text},
-    schema::{EngineSpec, TableSchema},
+    schema::{ColumnRole, ColumnRule, EngineSpec, TableSchema},
     types::DataField,
 };
 
 /// Kinds that the table's engine cannot take, and what to say about them.
 pub(super) struct Refusal {
-    update_before: bool,
-    delete: bool,
+    refused: Refused,
+    /// positions and fields of the key
+    key: Vec<(usize, DataField)>,
+}
+
+enum Refused {
+    /// -U, and -D where `delete` says so
+    Kinds { delete: bool, reason: Reason },
+    /// by what the row holds in the sequence fields
+    Groups(Groups),
+}
+
+struct Reason {
     option: String,
     column: Option<String>,
     message: String,
     hint: String,
-    /// positions and fields of the key
-    key: Vec<(usize, DataField)>,
 }
 
 impl Refusal {
@@ -31,69 +40,55 @@ impl Refusal {
         if !schema.has_primary_key() {
             return None;
         }
-        match spec.engine {
+        let refused = match spec.engine {
             MergeEngine::Deduplicate => None,
-            MergeEngine::PartialUpdate if spec.remove_on_delete || !spec.groups.is_empty() => None,
-            MergeEngine::PartialUpdate => Some(Self::of_engine(
-                schema,
-                spec,
-                "set 'ignore-delete' = 'true' to drop deletes, 'partial-update.remove-record-on-delete' = 'true' to \
-                 remove whole rows, or sequence groups to take back the columns of one source",
-            )),
-            MergeEngine::FirstRow => {
-                Some(Self::of_engine(schema, spec, "set 'ignore-delete' = 'true' to drop deletes"))
-            }
+            MergeEngine::PartialUpdate if spec.remove_on_delete => None,
+            MergeEngine::PartialUpdate if !spec.groups.is_empty() => Groups::of(schema, spec).map(Refused::Groups),
+            MergeEngine::PartialUpdate => Some(Refused::Kinds {
+                delete: true,
+                reason: Reason::of_engine(
+                    spec,
+                    "set 'ignore-delete' = 'true' to drop deletes, 'partial-update.remove-record-on-delete' = 'true' \
+                     to remove whole rows, or sequence groups to take back the columns of one source",
+                ),
+            }),
+            MergeEngine::FirstRow => Some(Refused::Kinds {
+                delete: true,
+                reason: Reason::of_engine(spec, "set 'ignore-delete' = 'true' to drop deletes"),
+            }),
             MergeEngine::Aggregation => {
-                let refusal = Self::of_functions(schema, spec);
-                refusal.map(|refusal| Self { delete: !spec.remove_on_delete, ..refusal })
+                let rule = spec.columns.iter().find(|rule| !rule.function.retracts());
+                rule.map(|rule| Refused::Kinds {
+                    delete: !spec.remove_on_delete,
+                    reason: Reason::of_function(rule, "'aggregation.remove-record-on-delete' = 'true'"),
+                })
             }
-        }
-    }
-
-    fn of_engine(schema: &TableSchema, spec: &EngineSpec, hint: &str) -> Self {
-        Self {
-            update_before: true,
-            delete: true,
-            option: "merge-engine".to_owned(),
-            column: None,
-            message: format!("'merge-engine' = '{}' takes no deletes", spec.engine.as_str()),
-            hint: hint.to_owned(),
-            key: key_of(schema),
-        }
-    }
-
-    /// By the first column whose function cannot take a value back.
-    fn of_functions(schema: &TableSchema, spec: &EngineSpec) -> Option<Self> {
-        let rule = spec.columns.iter().find(|rule| !rule.function.retracts())?;
-        let (name, function) = (&rule.name, rule.function.name());
-        let hint = format!(
-            "set 'fields.{name}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to drop deletes, \
-             or 'aggregation.remove-record-on-delete' = 'true' to remove whole rows"
-        );
-        Some(Self {
-            option: rule.option.clone(),
-            column: Some(name.clone()),
-            message: format!("the aggregate function '{function}' of '{name}' cannot take a value back"),
-            ..Self::of_engine(schema, spec, &hint)
-        })
+        };
+        refused.map(|refused| Self { refused, key: key_of(schema) })
     }
 
     /// The first row that is refused is an error.
     pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
-        let refused = |kind: i8| {
-            self.update_before && kind == RowKind::UpdateBefore.to_byte()
-                || self.delete && kind == RowKind::Delete.to_byte()
-        };
-        let Some(row) = kinds.values().iter().position(|kind| refused(*kind)) else { return Ok(()) };
-        let kind = kinds.values().get(row).map_or(Ok("-D"), |kind| RowKind::from_byte(*kind).map(RowKind::as_str))?;
-        let error = Error::new(ErrorKind::DeleteNotAllowed, format!("row {row} is {kind}, and {}", self.message))
-            .with("option", &self.option)
-            .with("key", self.key_text(rows, row)?)
-            .hint(self.hint.clone());
-        Err(match &self.column {
-            Some(column) => error.with("column", column),
-            None => error,
-        })
+        let (before, delete) = (RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte());
+        for (row, &kind) in kinds.values().iter().enumerate().filter(|(_, kind)| **kind == before || **kind == delete) {
+            let reason = match &self.refused {
+                Refused::Kinds { delete: false, .. } if kind == delete => None,
+                Refused::Kinds { reason, .. } => Some(reason),
+                Refused::Groups(groups) => groups.refuse(rows, row, kind == delete),
+            };
+            if let Some(reason) = reason {
+                let text = format!("row {row} is {}, and {}", RowKind::from_byte(kind)?.as_str(), reason.message);
+                let error = Error::new(ErrorKind::DeleteNotAllowed, text)
+                    .with("option", &reason.option)
+                    .with("key", self.key_text(rows, row)?)
+                    .hint(reason.hint.clone());
+                return Err(match &reason.column {
+                    Some(column) => error.with("column", column),
+                    None => error,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// `k=1, dt=2024-05-01`
@@ -105,6 +100,77 @@ impl Refusal {
             parts.push(format!("{}={}", field.name, datum_to_text(&value, &field.data_type)));
         }
         Ok(parts.join(", "))
+    }
+}
+
+impl Reason {
+    fn of_engine(spec: &EngineSpec, hint: &str) -> Self {
+        Self {
+            option: "merge-engine".to_owned(),
+            column: None,
+            message: format!("'merge-engine' = '{}' takes no deletes", spec.engine.as_str()),
+            hint: hint.to_owned(),
+        }
+    }
+
+    /// A column whose function cannot take a value back; `removal` is the option that removes whole rows instead.
+    fn of_function(rule: &ColumnRule, removal: &str) -> Self {
+        let (name, function) = (&rule.name, rule.function.name());
+        Self {
+            option: rule.option.clone(),
+            column: Some(name.clone()),
+            message: format!("the aggregate function '{function}' of '{name}' cannot take a value back"),
+            hint: format!(
+                "set 'fields.{name}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to drop \
+                 deletes, or {removal} to remove whole rows"
+            ),
+        }
+    }
+}
+
+/// What a retract meets in a partial-update table with sequence groups, column by column in the order of the schema: a
+/// group whose sequence fields are all null in the row is left out, and a -D that removes the row ends the walk
+/// (`PartialUpdateMergeFunction.retractWithSequenceGroup`).
+struct Groups {
+    visits: Vec<Visit>,
+    /// positions of the sequence fields of each group
+    fields: Vec<Vec<usize>>,
+}
+
+struct Visit {
+    group: usize,
+    /// `None`: the sequence field of a group whose -D removes the row
+    reason: Option<Reason>,
+}
+
+impl Groups {
+    /// `None`: every function in a group takes values back.
+    fn of(schema: &TableSchema, spec: &EngineSpec) -> Option<Self> {
+        let visit = |rule: &ColumnRule| match rule.role {
+            ColumnRole::Sequence(group) if spec.groups.get(group)?.removes => Some(Visit { group, reason: None }),
+            ColumnRole::Aggregated(group) if !rule.function.retracts() => {
+                let sequence = spec.groups.get(group)?.fields.join(",");
+                let removal = format!("'partial-update.remove-record-on-sequence-group' = '{sequence}'");
+                Some(Visit { group, reason: Some(Reason::of_function(rule, &removal)) })
+            }
+            _ => None,
+        };
+        let visits: Vec<Visit> = spec.columns.iter().filter_map(visit).collect();
+        let position = |name: &String| schema.fields.iter().position(|f| f.name == *name);
+        let fields = spec.groups.iter().map(|group| group.fields.iter().filter_map(position).collect()).collect();
+        visits.iter().any(|visit| visit.reason.is_some()).then_some(Self { visits, fields })
+    }
+
+    /// The first function that would have to take a value back. Whether a -D is new enough to remove the row shows only
+    /// at the merge: here it is.
+    fn refuse(&self, rows: &RecordBatch, row: usize, delete: bool) -> Option<&Reason> {
+        let mut met = self.visits.iter().filter(|visit| self.takes_part(visit.group, rows, row));
+        met.find(|visit| visit.reason.is_some() || delete).and_then(|visit| visit.reason.as_ref())
+    }
+
+    fn takes_part(&self, group: usize, rows: &RecordBatch, row: usize) -> bool {
+        let has_value = |at: &usize| rows.columns().get(*at).is_some_and(|column| column.is_valid(row));
+        self.fields.get(group).is_some_and(|fields| fields.iter().any(has_value))
     }
 }
 
