@@ -36,7 +36,7 @@ pub enum ErrorKind {
     UnsupportedType,
     /// A null in a key column or a NOT NULL column.
     NullInKey,
-    /// A value is longer than its CHAR/VARCHAR/BINARY/VARBINARY column, or does not fit its DECIMAL.
+    /// A value is longer than its CHAR/VARCHAR/BINARY/VARBINARY column, or a number does not fit its type.
     LengthExceeded,
     /// A schema that breaks a rule of the format.
     IllegalSchema,
@@ -46,7 +46,7 @@ pub enum ErrorKind {
     CommitConflict,
     /// The retries of a commit are used up.
     CommitRetriesExhausted,
-    /// The merge engine cannot take a delete.
+    /// The merge engine, or the function of a column, cannot take a value back.
     DeleteNotAllowed,
     /// A row kind that is not one of +I, -U, +U, -D.
     InvalidRowKind,

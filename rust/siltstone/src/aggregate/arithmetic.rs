@@ -145,5 +145,4 @@ pub(super) fn overflow<N: fmt::Display>(left: N, sign: char, right: N) -> Error 
         other => other,
     };
     Error::new(ErrorKind::LengthExceeded, format!("{left} {sign} {right} does not fit a {name}"))
-        .hint("give the column a larger type")
 }

@@ -31,7 +31,5 @@ impl From<arrow_schema::ArrowError> for AggregateError {
 /// A retract for a function that cannot take values back (semantics b.7).
 pub(crate) fn no_retract(function: &str) -> Error {
     let message = format!("the aggregate function '{function}' cannot take values back: it met a -U or -D record");
-    Error::new(ErrorKind::DeleteNotAllowed, message).hint(
-        "set 'fields.<column>.ignore-retract' = 'true' to keep the value, or 'ignore-delete' = 'true' to drop such records",
-    )
+    Error::new(ErrorKind::DeleteNotAllowed, message)
 }

@@ -116,9 +116,7 @@ impl KeyedRows {
         match self.nulls {
             NullKeyStrategy::Ignore if self.keys.any_null(row) => Ok(None),
             NullKeyStrategy::Error if self.keys.any_null(row) => {
-                Err(Error::new(ErrorKind::NullInKey, "the key of a nested row holds a null").hint(
-                    "'fields.<column>.nested-key-null-strategy' = 'ignore' leaves such rows out, 'merge' takes null as a value",
-                ))
+                Err(Error::new(ErrorKind::NullInKey, "the key of a nested row holds a null"))
             }
             _ => Ok(Some(self.keys.get(row))),
         }

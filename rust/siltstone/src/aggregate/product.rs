@@ -110,8 +110,8 @@ impl Arithmetic<i128> for DecimalProduct {
             return Err(by_zero());
         }
         if !quotient_ends(acc, input) {
-            let message = "the quotient of two decimals has no end, it cannot be exact";
-            return Err(Error::new(ErrorKind::LengthExceeded, message));
+            let message = "the value cannot be taken back: the quotient of the two decimals has no end";
+            return Err(Error::new(ErrorKind::DeleteNotAllowed, message));
         }
         let dividend = i256::from_i128(acc).wrapping_mul(self.power_of_ten());
         Ok(self.rounded(dividend, i256::from_i128(input)))
@@ -138,8 +138,7 @@ fn quotient_ends(a: i128, b: i128) -> bool {
 }
 
 fn by_zero() -> Error {
-    Error::new(ErrorKind::LengthExceeded, "a product cannot be divided by zero to take a value back")
-        .hint("set 'fields.<column>.ignore-retract' = 'true' to keep the value")
+    Error::new(ErrorKind::DeleteNotAllowed, "a product cannot be divided by zero to take a value back")
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ pub fn read_merged(
         partition: partition.to_vec(),
         bucket,
         layout: layout.clone(),
-        function: for_layout(ctx, layout)?,
+        function: for_layout(ctx, layout, Some(partition))?,
         rule: level_rule(ctx, layout),
         options,
     };

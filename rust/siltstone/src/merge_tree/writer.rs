@@ -106,7 +106,7 @@ impl MergeTreeWriter {
             batch_rows: FileReadSpec::DEFAULT_BATCH_ROWS,
             ahead: settings.threads > 0,
         };
-        let function = for_table(ctx)?;
+        let function = for_table(ctx, Some(partition))?;
         let tells_input = ctx.options.changelog_producer == ChangelogProducer::Input && !settings.ignore_previous;
         // the changelog wants every record
         let buffered: Arc<dyn MergeFunction> = if tells_input { Arc::new(KeepAll) } else { Arc::clone(&function) };

@@ -257,7 +257,7 @@ impl Task<'_> {
             partition: self.partition.to_vec(),
             bucket: self.bucket,
             layout: self.layout.clone(),
-            function: for_table(self.ctx)?,
+            function: for_table(self.ctx, Some(self.partition))?,
             rule: if applies {
                 LevelRule::Always(self.wrapper(output, changelog))
             } else {

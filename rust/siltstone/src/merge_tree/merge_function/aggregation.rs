@@ -3,6 +3,7 @@
 use super::{
     Choice, Computed, Groups, MergeFunction,
     columns::{Columns, DELETE, INSERT, Kinds, Plan},
+    record_names::RecordNames,
 };
 use crate::{Result, aggregate::Step, io::KvLayout, merge_tree::merge::slot::is_retract, schema::EngineSpec};
 
@@ -16,8 +17,8 @@ pub struct Aggregation {
 
 impl Aggregation {
     /// For the columns of a layout.
-    pub(super) fn new(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
-        Ok(Self { columns: Columns::new(table, spec, layout)?, remove_on_delete: spec.remove_on_delete })
+    pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
+        Ok(Self { columns: Columns::new(names, spec, layout)?, remove_on_delete: spec.remove_on_delete })
     }
 
     /// What a record of this kind does to every column.

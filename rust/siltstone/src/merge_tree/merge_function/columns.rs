@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::key_text;
+use super::record_names::RecordNames;
 use crate::{
     Error, ErrorKind, Result,
     aggregate::{ColumnGroups, Step, no_retract, pick::gather},
@@ -17,7 +17,7 @@ use crate::{
 /// The columns of a layout and the functions that merge them.
 #[derive(Debug)]
 pub(super) struct Columns {
-    table: String,
+    names: RecordNames,
     layout: KvLayout,
     schema: SchemaRef,
     rules: Vec<ColumnRule>,
@@ -40,14 +40,14 @@ pub(super) struct Plan<'a> {
 }
 
 impl Columns {
-    pub(super) fn new(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
+    pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
         let rule = |name: &String| {
             spec.column(name).cloned().ok_or_else(|| {
                 Error::new(ErrorKind::Internal, format!("the column {name} under merge is not in the table's schema"))
             })
         };
         Ok(Self {
-            table: table.to_owned(),
+            names,
             layout: layout.clone(),
             schema: layout.arrow_schema()?,
             rules: layout.fields.iter().map(|field| rule(&field.name)).collect::<Result<_>>()?,
@@ -89,12 +89,12 @@ impl Columns {
         let arrays = arrays_of(plan.sources, at);
         let (rows, ends) = (plan.rows, plan.ends);
         let named = |error: Error, group: Option<usize>| {
-            let error = error.with("table", &self.table).with("column", &rule.name);
             let error = match group.and_then(|group| plan.place(group)) {
-                Some(place) => error.with("key", self.key(plan.sources, place)),
-                None => error,
+                Some(place) => self.named(error, plan.sources, place),
+                None => error.with("table", self.table()),
             };
-            error.with("option", &rule.option).with("function", rule.function.name())
+            let error = error.with("column", &rule.name).with("option", &rule.option);
+            advised(error, rule).with("function", rule.function.name())
         };
         if !rule.function.retracts()
             && let Some(row) = steps.and_then(|steps| steps.iter().position(|step| *step == Step::Retract))
@@ -113,15 +113,35 @@ impl Columns {
         Ok(result)
     }
 
-    /// The key of a record, as text.
-    pub(super) fn key(&self, sources: &[RecordBatch], (source, row): (usize, usize)) -> String {
-        sources.get(source).map(|batch| key_text(&self.layout, batch, row)).unwrap_or_default()
+    /// The error of a record, with its table and key.
+    pub(super) fn named(&self, error: Error, sources: &[RecordBatch], (source, row): (usize, usize)) -> Error {
+        self.names.named(error, &self.layout, sources.get(source), row)
     }
 
     /// The table's name.
     pub(super) fn table(&self) -> &str {
-        &self.table
+        self.names.table()
     }
+}
+
+/// What to do about a value that a function cannot compute: functions do not know their column.
+fn advised(error: Error, rule: &ColumnRule) -> Error {
+    let name = &rule.name;
+    let hint = match error.kind() {
+        ErrorKind::DeleteNotAllowed => format!(
+            "set 'fields.{name}.ignore-retract' = 'true' to keep the value, or 'ignore-delete' = 'true' to drop such \
+             records"
+        ),
+        ErrorKind::LengthExceeded => format!(
+            "give '{name}' a wider type (alter().set_type), or, where the rows are committed already, roll the table \
+             back to a snapshot before them"
+        ),
+        ErrorKind::NullInKey if error.hint_text().is_none() => format!(
+            "'fields.{name}.nested-key-null-strategy' = 'ignore' leaves such rows out, 'merge' takes null as a value"
+        ),
+        _ => return error,
+    };
+    error.hint(hint)
 }
 
 impl Plan<'_> {

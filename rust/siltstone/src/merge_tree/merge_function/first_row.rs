@@ -2,22 +2,22 @@
 
 use arrow_array::RecordBatch;
 
-use super::{Choice, MergeFunction, key_text};
+use super::{Choice, MergeFunction, record_names::RecordNames};
 use crate::{Error, ErrorKind, io::KvLayout};
 
 /// Keeps the first insert of each key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstRow {
     ignore_delete: bool,
-    table: String,
+    names: RecordNames,
     layout: KvLayout,
 }
 
 impl FirstRow {
     /// With `ignore_delete`, retracts are passed over; otherwise a retract that meets other records of its key is an
     /// error.
-    pub fn new(ignore_delete: bool, table: &str, layout: &KvLayout) -> Self {
-        Self { ignore_delete, table: table.to_owned(), layout: layout.clone() }
+    pub(super) fn new(ignore_delete: bool, names: RecordNames, layout: &KvLayout) -> Self {
+        Self { ignore_delete, names, layout: layout.clone() }
     }
 }
 
@@ -28,9 +28,10 @@ impl MergeFunction for FirstRow {
 
     fn refusal(&self, batch: &RecordBatch, row: usize) -> Option<Error> {
         let message = "the merge engine 'first-row' cannot take -U and -D records";
-        let error = Error::new(ErrorKind::DeleteNotAllowed, message)
-            .with("table", &self.table)
-            .with("key", key_text(&self.layout, batch, row))
+        let error = Error::new(ErrorKind::DeleteNotAllowed, message);
+        let error = self
+            .names
+            .named(error, &self.layout, Some(batch), row)
             .with("option", "merge-engine")
             .hint("set 'ignore-delete' = 'true' to drop such records");
         (!self.ignore_delete).then_some(error)

@@ -10,6 +10,7 @@ mod columns;
 mod deduplicate;
 mod first_row;
 mod partial_update;
+mod record_names;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -23,12 +24,13 @@ pub use deduplicate::Deduplicate;
 pub use first_row::FirstRow;
 pub use partial_update::PartialUpdate;
 
+use record_names::RecordNames;
+
 use super::writer::table_layout;
 use crate::{
     Error, ErrorKind, Result,
     io::{KvLayout, TableContext},
     options::MergeEngine,
-    row::{datum_from_array, datum_to_text},
     schema::EngineSpec,
 };
 
@@ -128,33 +130,24 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
     }
 }
 
-/// The engine of a table over all its columns, by option `merge-engine`.
-pub fn for_table(ctx: &TableContext) -> Result<Arc<dyn MergeFunction>> {
-    for_layout(ctx, &table_layout(ctx))
+/// The engine of a table over all its columns, by option `merge-engine`. Messages name the records of `partition` by
+/// their whole primary key.
+pub fn for_table(ctx: &TableContext, partition: Option<&[u8]>) -> Result<Arc<dyn MergeFunction>> {
+    for_layout(ctx, &table_layout(ctx), partition)
 }
 
 /// The engine of a table over some of its columns: those that [`merge_columns`](crate::schema::merge_columns) asks
 /// for must be among them. Errors are those of [`EngineSpec::of`].
-pub fn for_layout(ctx: &TableContext, layout: &KvLayout) -> Result<Arc<dyn MergeFunction>> {
+pub fn for_layout(ctx: &TableContext, layout: &KvLayout, partition: Option<&[u8]>) -> Result<Arc<dyn MergeFunction>> {
     let spec = EngineSpec::of(&ctx.schema, &ctx.options).map_err(|e| e.with("table", &ctx.name))?;
-    of_spec(&ctx.name, &spec, layout)
+    of_spec(RecordNames::of(ctx, layout, partition)?, &spec, layout)
 }
 
-fn of_spec(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Arc<dyn MergeFunction>> {
+fn of_spec(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Arc<dyn MergeFunction>> {
     Ok(match spec.engine {
         MergeEngine::Deduplicate => Arc::new(Deduplicate::new(spec.ignore_delete)),
-        MergeEngine::FirstRow => Arc::new(FirstRow::new(spec.ignore_delete, table, layout)),
-        MergeEngine::PartialUpdate => Arc::new(PartialUpdate::new(table, spec, layout)?),
-        MergeEngine::Aggregation => Arc::new(Aggregation::new(table, spec, layout)?),
+        MergeEngine::FirstRow => Arc::new(FirstRow::new(spec.ignore_delete, names, layout)),
+        MergeEngine::PartialUpdate => Arc::new(PartialUpdate::new(names, spec, layout)?),
+        MergeEngine::Aggregation => Arc::new(Aggregation::new(names, spec, layout)?),
     })
-}
-
-/// The key of a record as text, for messages.
-fn key_text(layout: &KvLayout, batch: &RecordBatch, row: usize) -> String {
-    let field = |&at: &usize| {
-        let (field, column) = (layout.fields.get(at)?, batch.columns().get(at)?);
-        let value = datum_from_array(column.as_ref(), row, &field.data_type).ok()?;
-        Some(format!("{}={}", field.name, datum_to_text(&value, &field.data_type)))
-    };
-    layout.key.iter().filter_map(field).collect::<Vec<_>>().join(", ")
 }

@@ -14,6 +14,7 @@
 use super::{
     Choice, Computed, Groups, MergeFunction,
     columns::{Columns, DELETE, INSERT, Kinds, Plan},
+    record_names::RecordNames,
     sequence::{SequenceColumns, SequenceOrder, Standing},
 };
 use crate::{
@@ -43,8 +44,8 @@ pub struct PartialUpdate {
 
 impl PartialUpdate {
     /// For the columns of a layout; the sequence fields of every column's group must be among them.
-    pub(super) fn new(table: &str, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
-        let columns = Columns::new(table, spec, layout)?;
+    pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
+        let columns = Columns::new(names, spec, layout)?;
         let mut groups: Vec<(Vec<usize>, bool)> = Vec::new();
         let mut place = vec![None; spec.groups.len()];
         for (group, place) in spec.groups.iter().zip(&mut place) {
@@ -69,7 +70,7 @@ impl PartialUpdate {
             .map(|rule| {
                 class(rule.role).ok_or_else(|| {
                     let message = format!("'{}' is merged without the sequence fields of its group", rule.name);
-                    Error::new(ErrorKind::Internal, message).with("table", table)
+                    Error::new(ErrorKind::Internal, message).with("table", columns.table())
                 })
             })
             .collect::<Result<Vec<_>>>()?;
@@ -104,17 +105,14 @@ impl PartialUpdate {
 
     fn deletes_refused(&self, groups: &Groups<'_>, place: (usize, usize), kind: i8) -> Error {
         let name = if kind == DELETE { "-D" } else { "-U" };
-        Error::new(
-            ErrorKind::DeleteNotAllowed,
-            format!("the merge engine 'partial-update' cannot take a {name} record"),
-        )
-        .with("table", self.columns.table())
-        .with("key", self.columns.key(groups.sources, place))
-        .with("option", "merge-engine")
-        .hint(
-            "set 'ignore-delete' = 'true' to drop such records, 'partial-update.remove-record-on-delete' = 'true' \
+        let message = format!("the merge engine 'partial-update' cannot take a {name} record");
+        self.columns
+            .named(Error::new(ErrorKind::DeleteNotAllowed, message), groups.sources, place)
+            .with("option", "merge-engine")
+            .hint(
+                "set 'ignore-delete' = 'true' to drop such records, 'partial-update.remove-record-on-delete' = 'true' \
                  to remove whole rows, or sequence groups to take back the columns of one group",
-        )
+            )
     }
 }
 

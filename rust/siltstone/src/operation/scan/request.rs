@@ -190,7 +190,7 @@ pub(super) fn skips_level_0(ctx: &TableContext) -> bool {
 
 /// An error when siltstone does not have the table's merge engine.
 pub(super) fn mergeable(ctx: &TableContext) -> Result<()> {
-    merge_function::for_table(ctx).map(drop)
+    merge_function::for_table(ctx, None).map(drop)
 }
 
 /// The columns of the result.
@@ -261,7 +261,7 @@ fn switched_later(ctx: &TableContext, snapshot: &Snapshot, on: bool) -> Error {
 
 /// Splits that must be merged need an engine that siltstone has.
 fn check_mergeable(ctx: &TableContext, splits: &[Split]) -> Result<()> {
-    let Err(unsupported) = merge_function::for_table(ctx) else {
+    let Err(unsupported) = merge_function::for_table(ctx, None) else {
         return Ok(());
     };
     for split in splits.iter().filter(|s| !s.raw_convertible) {

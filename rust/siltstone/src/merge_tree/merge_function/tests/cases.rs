@@ -185,7 +185,7 @@ fn an_engine_without_the_sequence_fields_of_its_columns_is_refused() {
     let options = [("fields.g.sequence-group", "v")];
     let table = Table::new("partial-update", &[("v", "INT"), ("g", "INT")], &options).projected(&["k", "v"]);
     let spec = EngineSpec::of(&table.schema, &table.options).unwrap();
-    assert!(of_spec("db.t", &spec, &table.layout).is_err());
+    assert!(of_spec(RecordNames::of_layout("db.t", &table.layout), &spec, &table.layout).is_err());
     let more = crate::schema::merge_columns(&table.schema, &table.options, &["k".to_owned(), "v".to_owned()]).unwrap();
     assert_eq!(more, ["g"]);
 }

@@ -56,7 +56,12 @@ impl Table {
     }
 
     pub(super) fn engine(&self) -> Arc<dyn MergeFunction> {
-        of_spec("db.t", &EngineSpec::of(&self.schema, &self.options).unwrap(), &self.layout).unwrap()
+        of_spec(
+            RecordNames::of_layout("db.t", &self.layout),
+            &EngineSpec::of(&self.schema, &self.options).unwrap(),
+            &self.layout,
+        )
+        .unwrap()
     }
 
     /// The same table with some of its columns only.
