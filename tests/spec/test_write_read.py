@@ -178,7 +178,7 @@ def test_row_kind_column_comes_first(make):
 
 
 def test_spilling_does_not_change_the_result(make, tmp_path):
-    t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=2, write_buffer_size="64kb")
+    t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=2, write_buffer_size="192kb")
     n = 60_000
     data = pa.table({"id": pa.array([(i * 7919) % n for i in range(n)] * 2), "v": [str(i) for i in range(2 * n)]})
     with t.writer(memory_limit="256kb", spill_dir=str(tmp_path)) as w:

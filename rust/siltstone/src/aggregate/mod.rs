@@ -62,7 +62,7 @@ use arrow_array::ArrayRef;
 pub(crate) use error::no_retract;
 pub use error::{AggregateError, Aggregated};
 pub use options::{DEFAULT_FUNCTION, FieldOptions, NullKeyStrategy};
-pub use registry::{aggregate_function, function_names};
+pub use registry::{aggregate_function, function_names, is_function};
 
 /// What a record does to the accumulated value of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,6 +55,11 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|entry| entry.name).filter(|name| *name != "primary-key")
 }
 
+/// Whether a function has exactly this name.
+pub fn is_function(name: &str) -> bool {
+    FUNCTIONS.iter().any(|entry| entry.name == name)
+}
+
 /// The function called `name` for a column.
 ///
 /// An unknown name, a type that the function does not take, and a wrong option of the function are `InvalidOption`

@@ -82,9 +82,9 @@ pub fn check_value(known: &Known, key: &str, value: &str) -> Result<()> {
         Kind::Duration => parse_duration(text).map(drop),
         Kind::Levels => parse_level_map(text).map(drop),
         Kind::Enum(allowed) => {
-            let same = text.to_ascii_lowercase().replace('_', "-");
-            let known = allowed.contains(&same.as_str());
-            number(known, "a value of this option").map_err(|e| e.hint(format!("use one of: {}", allowed.join(", "))))
+            // Java compares the whole text, without regard to case
+            number(allowed.iter().any(|known| known.eq_ignore_ascii_case(value)), "a value of this option")
+                .map_err(|e| e.hint(format!("use one of: {}", allowed.join(", "))))
         }
     };
     checked.map_err(|e| e.with("option", key))
@@ -132,12 +132,19 @@ mod tests {
 
     #[test]
     fn values_must_have_the_form_of_their_option() {
-        for (key, value) in [("bucket", "4x"), ("write-only", "1"), ("target-file-size", "x"), ("merge-engine", "best")]
-        {
+        for (key, value) in [
+            ("bucket", "4x"),
+            ("write-only", "1"),
+            ("target-file-size", "x"),
+            ("merge-engine", "best"),
+            ("merge-engine", "partial_update"),
+            ("merge-engine", " aggregation"),
+        ] {
             let error = check(key, value).unwrap_err();
             assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::InvalidOption, Some(key)));
         }
-        check("merge-engine", "PARTIAL_UPDATE").unwrap();
+        check("merge-engine", "Partial-Update").unwrap();
+        check("tag.period-formatter", "without_dashes").unwrap();
         check("snapshot.time-retained", "1 h").unwrap();
     }
 }

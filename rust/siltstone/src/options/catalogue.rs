@@ -523,7 +523,7 @@ pub const OPTIONS: &[Known] = &[
     row("tag.creation-period-duration", Kind::Duration, Honoured),
     row("tag.default-time-retained", Kind::Duration, Honoured),
     row("tag.num-retained-max", Kind::Int, Honoured),
-    row("tag.period-formatter", Kind::Enum(&["with-dashes", "without-dashes", "without-dashes-and-spaces"]), Honoured),
+    row("tag.period-formatter", Kind::Enum(&["with_dashes", "without_dashes", "without_dashes_and_spaces"]), Honoured),
     row("tag.time-expire-enabled", Kind::Bool, Honoured),
     row("target-file-row-num", Kind::Long, Honoured),
     row("target-file-size", Kind::Size, Honoured),

@@ -16,12 +16,13 @@ macro_rules! option_enum {
             /// The texts that options accept.
             pub const TEXTS: &'static [&'static str] = &[$($text),+];
 
-            /// From an option text; case does not matter, `_` reads as `-`.
+            /// From an option text; case does not matter, `_` and `-` are the same (new tables must have the exact text).
             pub fn parse(text: &str) -> Result<Self> {
-                match text.trim().to_ascii_lowercase().replace('_', "-").as_str() {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(not_one_of(text, Self::TEXTS)),
-                }
+                let given = text.trim().to_ascii_lowercase().replace('_', "-");
+                $(if given == $text.replace('_', "-") {
+                    return Ok(Self::$variant);
+                })+
+                Err(not_one_of(text, Self::TEXTS))
             }
 
             /// The text of this value.
@@ -176,11 +177,11 @@ option_enum! {
     /// `tag.period-formatter`
     TagFormatter {
         /// `2024-05-01`, `2024-05-01 12`
-        WithDashes = "with-dashes",
+        WithDashes = "with_dashes",
         /// `20240501`, `20240501 12`
-        WithoutDashes = "without-dashes",
+        WithoutDashes = "without_dashes",
         /// `20240501`, `2024050112`
-        WithoutDashesAndSpaces = "without-dashes-and-spaces",
+        WithoutDashesAndSpaces = "without_dashes_and_spaces",
     }
 }
 

@@ -12,6 +12,7 @@ mod merge_spec;
 mod model;
 mod new_table;
 mod validate;
+mod validate_java;
 mod validate_merge;
 mod validate_options;
 

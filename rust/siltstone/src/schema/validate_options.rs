@@ -1,7 +1,7 @@
 //! Rules about options and their combinations (semantics b.8; `SchemaValidation`).
 
 use super::validate::{illegal, no_such_column};
-use super::{EngineSpec, TableSchema};
+use super::{EngineSpec, TableSchema, validate_java};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool, parse_list};
@@ -29,6 +29,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_deletion_vectors(options)?;
     check_numbers(options)?;
     check_texts(options)?;
+    validate_java::check(schema, options)?;
     check_default_values(schema)
 }
 

@@ -159,6 +159,14 @@ fn version(name: &str) -> Result<WriterVersion> {
     }
 }
 
+/// As zstd itself takes levels: 0 is its default of 3, what lies outside of its range the nearest (the levels below 1 are
+/// not to be had here).
+fn zstd(level: i64) -> Result<ZstdLevel> {
+    let level = if level == 0 { 3 } else { level.clamp(1, 22) };
+    let made = i32::try_from(level).ok().and_then(|level| ZstdLevel::try_new(level).ok());
+    made.ok_or_else(|| Error::new(ErrorKind::Internal, format!("zstd does not know the level {level}")))
+}
+
 fn codec(name: &str, zstd_level: i64) -> Result<Compression> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "none" | "uncompressed" => Compression::UNCOMPRESSED,
@@ -167,13 +175,7 @@ fn codec(name: &str, zstd_level: i64) -> Result<Compression> {
         "lz4" => Compression::LZ4,
         "lz4_raw" => Compression::LZ4_RAW,
         "brotli" => Compression::BROTLI(BrotliLevel::default()),
-        "zstd" => {
-            let level = i32::try_from(zstd_level).ok().and_then(|l| ZstdLevel::try_new(l).ok()).ok_or_else(|| {
-                Error::new(ErrorKind::InvalidOption, format!("{zstd_level} is not a level of zstd, which has 1 to 22"))
-                    .with("option", "file.compression.zstd-level")
-            })?;
-            Compression::ZSTD(level)
-        }
+        "zstd" => Compression::ZSTD(zstd(zstd_level)?),
         _ => {
             return Err(Error::new(
                 ErrorKind::InvalidOption,
@@ -227,7 +229,9 @@ mod tests {
             assert!(codec(name, 3).is_ok(), "{name}");
         }
         assert_eq!(codec("lzo", 1).unwrap_err().kind(), ErrorKind::InvalidOption);
-        assert_eq!(codec("zstd", 99).unwrap_err().kind(), ErrorKind::InvalidOption);
+        for (given, taken) in [(99, 22), (22, 22), (1, 1), (0, 3), (-7, 1)] {
+            assert_eq!(codec("zstd", given).unwrap(), Compression::ZSTD(ZstdLevel::try_new(taken).unwrap()), "{given}");
+        }
     }
 
     #[test]

@@ -1,0 +1,77 @@
+//! What a new table must not say because Java could not open it, or not write to it, although siltstone could.
+
+use super::TableSchema;
+use super::validate_options::forbidden;
+use crate::aggregate::{FieldOptions, is_function};
+use crate::error::Result;
+use crate::options::{CoreOptions, MergeEngine, parse_size, sequence_groups};
+use crate::types::TypeKind;
+
+/// Pages that Java's write buffer has at least.
+const PAGES: u64 = 3;
+const PAGE_SIZE: &str = "64 kb";
+
+pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    check_list(options, "bucket-key")?;
+    if !schema.has_primary_key() {
+        return Ok(());
+    }
+    check_buffer(options)?;
+    match options.merge_engine {
+        MergeEngine::PartialUpdate => {
+            check_list(options, "partial-update.remove-record-on-sequence-group")?;
+            sequence_groups(&options.raw).iter().try_for_each(|group| check_list(options, &group.option))?;
+            check_functions(schema, options)
+        }
+        MergeEngine::Aggregation => check_functions(schema, options),
+        MergeEngine::Deduplicate | MergeEngine::FirstRow => Ok(()),
+    }
+}
+
+/// In these lists of columns Java takes a space for a part of the name.
+fn check_list(options: &CoreOptions, key: &str) -> Result<()> {
+    let Some(text) = options.raw.get(key) else { return Ok(()) };
+    let plain: Vec<&str> = text.split(',').map(str::trim).collect();
+    let plain = plain.join(",");
+    if plain == *text {
+        return Ok(());
+    }
+    let message =
+        format!("'{key}' = '{text}' has spaces around the names of columns, which Java takes for parts of them");
+    Err(forbidden(key, message).hint(format!("write '{plain}'")))
+}
+
+/// Every column's function exists by its exact name, also where it is not used (a key's, a sequence field's), and
+/// compares only what Java compares.
+fn check_functions(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    for field in &schema.fields {
+        let of = FieldOptions::of(&options.raw, &field.name)?;
+        let Some(name) = options.raw.get(&of.function_option) else { continue };
+        let refused = |message: String| forbidden(&of.function_option, message).with("column", &field.name);
+        if !is_function(name) {
+            let hint = "Java opens no table that names an unknown function, even where the column does not use it";
+            return Err(refused(format!("'{name}' is not an aggregate function")).hint(hint));
+        }
+        let is_key = schema.primary_keys.contains(&field.name);
+        if matches!(name.as_str(), "max" | "min") && field.data_type.kind == TypeKind::Boolean && !is_key {
+            let message = format!("the aggregate function '{name}' does not take values of type {}", field.data_type);
+            let other = if name == "max" { "bool_or" } else { "bool_and" };
+            return Err(refused(message).with("type", &field.data_type).hint(format!("use '{other}'")));
+        }
+    }
+    Ok(())
+}
+
+fn check_buffer(options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "write-buffer-size";
+    let page = parse_size(options.get("page-size").unwrap_or(PAGE_SIZE)).map_err(|e| e.with("option", "page-size"))?;
+    if page == 0 {
+        return Err(forbidden("page-size", "'page-size' must be at least 1 byte"));
+    }
+    let least = page.saturating_mul(PAGES);
+    if options.write_buffer_size < least {
+        let message = format!("'{OPTION}' has {} bytes, Java needs room for {PAGES} pages", options.write_buffer_size);
+        return Err(forbidden(OPTION, message).hint(format!("set it to at least {least} bytes, or lower 'page-size'")));
+    }
+    Ok(())
+}
