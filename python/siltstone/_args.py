@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument
@@ -39,7 +40,8 @@ def duration_millis(duration: Duration) -> int:
     """Milliseconds of a timedelta or a text such as ``7d``, ``90 min``."""
     if isinstance(duration, dt.timedelta):
         return duration // dt.timedelta(milliseconds=1)
-    match = re.fullmatch(r"\s*(\d+)\s*(ms|s|m|min|h|d)\s*", duration.lower())
+    given = duration.lower() if isinstance(duration, str) else ""
+    match = re.fullmatch(r"\s*(\d+)\s*(ms|s|m|min|h|d)\s*", given)
     if not match:
         raise InvalidArgument(f"{duration!r} is not a duration such as 7d, 12h, 30min")
     return int(match[1]) * _UNITS[match[2]]
@@ -63,7 +65,7 @@ def size_bytes(size: Size | None) -> int | None:
     """Bytes of a number or a text such as ``128mb``; None stays None."""
     if size is None or isinstance(size, int):
         return size
-    match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)i?b?\s*", size.lower())
+    match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)i?b?\s*", size.lower() if isinstance(size, str) else "")
     if not match:
         raise InvalidArgument(f"{size!r} is not a size such as 128mb")
     return int(match[1]) * _SIZES[match[2]]
@@ -158,6 +160,64 @@ def _check_exact(value: Any, kind: Any, place: str) -> None:
     elif pa.types.is_list(kind) and isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         for item in value:
             _check_exact(item, kind.value_type, f"{place}.element")
+
+
+def text(name: str, value: Any) -> str:
+    """A text of an argument.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name}={value!r} is not a text")
+    return value
+
+
+def optional_text(name: str, value: Any) -> str | None:
+    """A text of an argument, or None."""
+    return None if value is None else text(name, value)
+
+
+def names(name: str, value: Any) -> list[str]:
+    """A list of names of an argument; None is an empty one.
+
+    Raises:
+        InvalidArgument: For anything else, a single text among it.
+    """
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InvalidArgument(f"{name} must be a list of names, not {value!r}")
+    return [text(name, item) for item in value]
+
+
+def option_texts(value: Mapping[str, Any] | None) -> dict[str, str]:
+    """Options as texts; None stands for none. Python's booleans are written as Java writes them.
+
+    Raises:
+        InvalidArgument: Not a dict, a key that is no text, or a value that is neither text nor number nor boolean.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(f"options={value!r} is not a dict of texts")
+    for key, item in value.items():
+        if not isinstance(item, (str, int, float)):
+            raise InvalidArgument(f"the option {key!r} has the value {item!r}, which is not a text")
+    return {text("an option's key", k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items()}
+
+
+def directory(name: str, value: Any) -> str:
+    """A path of an argument as text.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if isinstance(value, (str, os.PathLike)):
+        path = os.fspath(value)
+        if isinstance(path, str):
+            return path
+    raise InvalidArgument(f"{name}={value!r} is not a path")
 
 
 def count(name: str, value: int | None, at_least: int = 0) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, count, millis, size_bytes
+from siltstone._args import Size, Time, count, millis, optional_text, size_bytes
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, split_filter
@@ -54,13 +54,13 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
         "filter_sql": sql,
         "filter_json": tree,
         "version": None if version is None else str(version),
-        "tag": tag,
+        "tag": optional_text("tag", tag),
         "as_of": None if as_of is None else millis(as_of),
         "between": between_argument(between),
-        "mode": mode,
+        "mode": optional_text("mode", mode),
         "system": None,
         "limit": count("limit", limit),
-        "row_kind": row_kind,
+        "row_kind": bool(row_kind),
         "batch_size": count("batch_size", batch_size, 1),
         "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
         "threads": count("threads", threads, 1),

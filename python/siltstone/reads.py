@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from siltstone._args import Size, Time, count, size_bytes
+from siltstone._args import Size, Time, count, names, optional_text, size_bytes
 from siltstone.changes import Between, ChangeBatch, Consumers, Start, place, read_changes
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, scan_request
@@ -44,11 +44,14 @@ class Reads:
             tag: Tag name.
             as_of: The latest snapshot committed at or before this time.
             between: Changes after one version up to another: two snapshot ids, tags or times. Rows that were deleted or
-                replaced (``-D``, ``-U``) come only with ``row_kind``.
+                replaced (``-D``, ``-U``) come only with ``row_kind``, and never from a ``"diff"``.
             limit: At most this many rows.
-            mode: How to read ``between``: ``"delta"``, the rows that were appended; ``"changelog"``; ``"diff"``, the
-                rows of the end that the start has not (deletes are in ``$audit_log``); None or ``"auto"``: the
-                changelog where the table has one, else the delta; tags are compared as with ``"diff"``.
+            mode: How to read ``between``: ``"delta"``, the rows that were appended, as their commits wrote them (of an
+                aggregation table what is to be added, not the sums); ``"changelog"``; ``"diff"``, the rows of the end
+                that the start has not, all ``+I`` (rows that are gone are in ``inspect("audit_log", between=...,
+                mode="diff")``, as ``-D``); None or ``"auto"``: the changelog where the table has one, else the delta;
+                tags are compared as with ``"diff"``. As in Java, a difference leaves out the files that both versions
+                have: where values are merged (``aggregation``, ``partial-update``), it shows what the others merge to.
             row_kind: Add the column ``rowkind`` (``+I -U +U -D``) in front.
             batch_size: Rows of a batch, at most.
             memory_limit: Memory for decoding and merging.
@@ -178,12 +181,12 @@ class Reads:
         """
         sql, tree = split_filter(filter)
         stream = self._core.changes(
-            columns=None if columns is None else list(columns),
+            columns=None if columns is None else names("columns", columns),
             filter_sql=sql,
             filter_json=tree,
             start=place("start", start, self._core),
             end=place("end", end, self._core),
-            consumer=consumer,
+            consumer=optional_text("consumer", consumer),
             follow=follow,
             batch_size=count("batch_size", batch_size, 1),
             memory_limit=count("memory_limit", size_bytes(memory_limit), 1),

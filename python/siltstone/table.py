@@ -122,7 +122,7 @@ class Table(Reads):
         Raises:
             SnapshotNotFound: There is no such snapshot; the message names those there are.
         """
-        text = self._core.snapshot(version)
+        text = self._core.snapshot(count("version", version))
         return None if text is None else Snapshot.from_json(text)
 
     def history(self, limit: int = 20) -> list[Snapshot]:

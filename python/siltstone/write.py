@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, arrow_stream, count, size_bytes
+from siltstone._args import Size, arrow_stream, count, directory, optional_text, size_bytes
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
@@ -38,7 +38,9 @@ class TableWrite:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
         limit = count("memory_limit", size_bytes(memory_limit), 1)
-        self._core = table.writer(commit_user=commit_user, memory_limit=limit, spill_dir=spill_dir, overwrite=overwrite)
+        user = optional_text("commit_user", commit_user)
+        spill = None if spill_dir is None else directory("spill_dir", spill_dir)
+        self._core = table.writer(commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=overwrite)
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.
@@ -134,7 +136,11 @@ def commit_messages(
     """
     if isinstance(messages, (bytes, str)) or not isinstance(messages, Iterable):
         raise InvalidArgument("messages must be a list of bytes")
+    given = list(messages)
+    if not all(isinstance(message, bytes) for message in given):
+        raise InvalidArgument("messages must be a list of bytes")
+    user = optional_text("commit_user", commit_user)
     number = count("identifier", identifier, -(2**63))
     mark = count("watermark", watermark, -(2**63))
-    text = table.commit(list(messages), commit_user, number, mark, False, overwrite)
+    text = table.commit(given, user, number, mark, False, overwrite)
     return CommitReport.from_json(text)

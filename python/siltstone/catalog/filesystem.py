@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
+from siltstone._args import directory, names, option_texts, optional_text, text
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.system import CatalogSystemTable, SystemTable
 from siltstone.table import Table
@@ -29,7 +30,7 @@ class Catalog:
     def __init__(self, warehouse: str, options: Mapping[str, str] | None = None) -> None:
         """Use :func:`siltstone.connect`."""
         self._warehouse = warehouse
-        self._options = dict(options or {})
+        self._options = option_texts(options)
         self._core = _core.Catalog(warehouse, self._options)
 
     def __reduce__(self) -> tuple[type[Catalog], tuple[str, dict[str, str]]]:
@@ -64,7 +65,7 @@ class Catalog:
         """
         if properties:
             raise UnsupportedFeature("a filesystem catalog keeps no database properties")
-        self._core.create_database(name, if_not_exists)
+        self._core.create_database(text("name", name), if_not_exists)
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a database.
@@ -77,11 +78,11 @@ class Catalog:
         Raises:
             DatabaseNotFound: It does not exist.
         """
-        self._core.drop_database(name, cascade, if_exists)
+        self._core.drop_database(text("name", name), cascade, if_exists)
 
     def tables(self, database: str) -> list[str]:
         """Names of the tables of a database, in order."""
-        return self._core.tables(database)
+        return self._core.tables(text("database", database))
 
     def create_table(
         self,
@@ -113,12 +114,12 @@ class Catalog:
             UnsupportedFeature: An option that asks for what is not implemented.
         """
         core = self._core.create_table(
-            name,
+            text("name", name),
             _fields(schema),
-            list(primary_key or []),
-            list(partition_by or []),
-            {k: str(v) for k, v in (options or {}).items()},
-            comment,
+            names("primary_key", primary_key),
+            names("partition_by", partition_by),
+            option_texts(options),
+            optional_text("comment", comment),
             if_not_exists,
         )
         return Table(core)
@@ -135,18 +136,18 @@ class Catalog:
         Raises:
             TableNotFound: It does not exist; the hint names near ones.
         """
-        if name.startswith("sys."):
+        if text("name", name).startswith("sys."):
             return CatalogSystemTable(self._warehouse, self._options, name.removeprefix("sys."))
-        core, system = self._core.table(name, dict(options or {}))
+        core, system = self._core.table(name, option_texts(options))
         return Table(core) if system is None else SystemTable(core, system)
 
     def rename_table(self, source: str, target: str) -> None:
         """Rename a table; both names are ``db.table``."""
-        self._core.rename_table(source, target)
+        self._core.rename_table(text("source", source), text("target", target))
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
         """Drop a table with all its files."""
-        self._core.drop_table(name, if_exists)
+        self._core.drop_table(text("name", name), if_exists)
 
 
 def _fields(schema: Any) -> Any:
@@ -175,6 +176,9 @@ def connect(
         name: A catalog of ``siltstone.yaml``; comes in a later version.
         options: Catalog options, such as ``table-default.<key>``.
 
+    Raises:
+        InvalidArgument: The warehouse is a file, or no path at all.
+
     Example:
         >>> connect(tmp).databases()
         []
@@ -183,9 +187,9 @@ def connect(
         raise UnsupportedFeature("catalogs of siltstone.yaml are not supported by this version of siltstone")
     if warehouse is None:
         raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
-    text = os.fspath(warehouse)
+    root = directory("warehouse", warehouse)
     # a relative directory means the same one when the catalog travels to another process
-    return Catalog(text if ":" in text else str(pathlib.Path(text).absolute()), options)
+    return Catalog(root if ":" in root else str(pathlib.Path(root).absolute()), options)
 
 
 def open_table(
@@ -208,23 +212,23 @@ def open_table(
         TableNotFound: No table there.
         BranchNotFound: No such branch.
     """
-    text = os.fspath(path)
+    place = directory("path", path)
     if catalog is not None:
         suffix = "" if branch == "main" else f"$branch_{branch}"
-        return catalog.table(text + suffix, options=options)
-    path, named, system = _parts(text)
-    core = _core.Table.open(path, dict(options or {}), named or branch)
+        return catalog.table(place + suffix, options=options)
+    path, named, system = _parts(place)
+    core = _core.Table.open(path, option_texts(options), named or text("branch", branch))
     return Table(core) if system is None else SystemTable(core, system)
 
 
-def _parts(text: str) -> tuple[str, str | None, str | None]:
+def _parts(place: str) -> tuple[str, str | None, str | None]:
     """Directory, branch and system table of ``dir$branch_b$files``; a directory may have a ``$`` of its own."""
-    folder, slash, last = text.rpartition("/")
-    if "$" not in last or pathlib.Path(text).is_dir():
-        return text, None, None
+    folder, slash, last = place.rpartition("/")
+    if "$" not in last or pathlib.Path(place).is_dir():
+        return place, None, None
     table, *suffixes = last.split("$")
     branches = [part.removeprefix("branch_") for part in suffixes if part.startswith("branch_")]
     systems = [part for part in suffixes if not part.startswith("branch_")]
     if len(branches) > 1 or len(systems) > 1 or not all(branches + systems):
-        raise InvalidArgument(f"'{text}' is not a table: behind '$' come 'branch_<name>' and a system table")
+        raise InvalidArgument(f"'{place}' is not a table: behind '$' come 'branch_<name>' and a system table")
     return folder + slash + table, branches[0] if branches else None, systems[0] if systems else None

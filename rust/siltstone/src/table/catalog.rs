@@ -69,7 +69,14 @@ impl FilesystemCatalog {
         if warehouse.trim().is_empty() {
             return Err(Error::new(ErrorKind::InvalidArgument, "the warehouse directory is empty"));
         }
-        Self::new(Arc::new(LocalFileIo::new()), &local_path(warehouse)?, options)
+        let catalog = Self::new(Arc::new(LocalFileIo::new()), &local_path(warehouse)?, options)?;
+        match catalog.fs.status(&catalog.warehouse)? {
+            Some(status) if !status.is_dir => {
+                let message = format!("the warehouse {} is a file, not a directory", catalog.warehouse);
+                Err(Error::new(ErrorKind::InvalidArgument, message).with("file", &catalog.warehouse))
+            }
+            _ => Ok(catalog),
+        }
     }
 
     /// The root directory.

@@ -70,7 +70,8 @@ impl ScanArgs {
         let mode = self.mode.as_deref().map(IncrementalMode::parse).transpose();
         let mode = mode.map_err(|e| {
             let hint = e.hint_text().unwrap_or_default().to_owned();
-            Error::new(ErrorKind::InvalidArgument, "mode is not a way to read changes").hint(hint)
+            let mode = self.mode.as_deref().unwrap_or_default();
+            Error::new(ErrorKind::InvalidArgument, format!("mode='{mode}' is not a way to read changes")).hint(hint)
         })?;
         let Some(between) = self.between.clone() else {
             return match mode {
