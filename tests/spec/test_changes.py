@@ -52,12 +52,32 @@ def test_retracts_come_only_with_their_kinds_and_are_counted_only_then(t):
 def test_a_diff_compares_two_states_and_the_audit_log_shows_its_deletes(t):
     assert rows(t.scan(between=(1, 3), mode="diff")) == [(2, "B"), (3, "c")]
     assert rows(t.scan(["id"], between=(1, 3), mode="diff", filter="v = 'c'")) == [(3,)]
+    # as in Java: kinds do not bring back what is gone
+    assert rows(t.scan(between=(1, 3), mode="diff", row_kind=True)) == [("+I", 2, "B"), ("+I", 3, "c")]
     log = t.inspect("audit_log", between=(1, 3), mode="diff")
     assert rows(log) == [("+I", 2, "B"), ("+I", 3, "c"), ("-D", 1, "a")]
     t.compact(full=True)
     # rewritten rows are the same rows
     assert rows(t.scan(between=(3, 4), mode="diff")) == []
     assert t.scan(between=(1, 4), mode="diff").count() == 2
+
+
+def test_changes_of_an_aggregation_are_what_is_added(make):
+    """As in Java, also with "diff": files that both versions have are left out before the others are merged."""
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum", "write_only": "true"}
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, **options)
+    for v in (1, 2, 3):
+        t.upsert([{"id": 1, "v": v}])
+    assert rows(t.scan(between=(1, 3), mode="delta")) == [(1, 2), (1, 3)]
+    assert rows(t.scan(between=(1, 3), mode="diff")) == [(1, 5)]
+    t.compact(full=True)
+    assert rows(t.scan(between=(1, 4), mode="diff")) == [(1, 6)]
+
+
+def test_a_mode_that_does_not_exist_is_quoted(t):
+    with pytest.raises(e.InvalidArgument, match="mode='delte'") as caught:
+        t.scan(between=(1, 2), mode="delte").to_arrow()
+    assert "delta" in caught.value.hint
 
 
 def test_a_diff_holds_after_an_overwrite_that_numbers_its_rows_anew(t):

@@ -18,15 +18,25 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 def ours(table):
     """Our rows, sorted."""
+    return sorted(in_order(table))
+
+
+def in_order(table):
+    """Our rows as they come."""
     columns = [[_value(s, f.type) for s in column] for column, f in zip(table.columns, table.schema)]
     names = ["_kind" if n == "rowkind" else n for n in table.column_names]
-    return sorted(_text(dict(zip(names, row))) for row in zip(*columns)) if table.num_rows else []
+    return [_text(dict(zip(names, row))) for row in zip(*columns)] if table.num_rows else []
 
 
 def theirs(rows, schema):
     """Expected rows, sorted."""
+    return sorted(theirs_in_order(rows, schema))
+
+
+def theirs_in_order(rows, schema):
+    """Expected rows as they come."""
     types = {f.name: f.type for f in schema}
-    return sorted(_text({k: _expected(v, types.get(k)) for k, v in row.items()}) for row in rows)
+    return [_text({k: _expected(v, types.get(k)) for k, v in row.items()}) for row in rows]
 
 
 def difference(expected, table):
