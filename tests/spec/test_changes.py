@@ -75,8 +75,8 @@ def test_changes_of_an_aggregation_are_what_is_added(make):
 
 
 def test_a_mode_that_does_not_exist_is_quoted(t):
-    with pytest.raises(e.InvalidArgument, match="mode='delte'") as caught:
-        t.scan(between=(1, 2), mode="delte").to_arrow()
+    with pytest.raises(e.InvalidArgument, match="mode='deltas'") as caught:
+        t.scan(between=(1, 2), mode="deltas").to_arrow()
     assert "delta" in caught.value.hint
 
 
