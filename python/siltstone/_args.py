@@ -118,6 +118,8 @@ def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")
+        for name in row:
+            text("a column's name", name)
     names = dict.fromkeys(name for row in rows for name in row)
     known = {f.name: f.type for f in schema}
     if not rows:
@@ -207,6 +209,17 @@ def option_texts(value: Mapping[str, Any] | None) -> dict[str, str]:
     return {text("an option's key", k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items()}
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False of an argument.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if not isinstance(value, bool):
+        raise InvalidArgument(f"{name}={value!r} is neither True nor False")
+    return value
+
+
 def directory(name: str, value: Any) -> str:
     """A path of an argument as text.
 
@@ -241,9 +254,12 @@ def partition_list(
         return None
     if isinstance(partitions, Mapping):
         partitions = [partitions]
-    if isinstance(partitions, (str, bytes)) or not all(isinstance(p, Mapping) for p in partitions):
-        raise InvalidArgument("a partition is a dict such as {'dt': '2026-11-20'}")
-    return [{k: _text(v) for k, v in p.items()} for p in partitions]
+    listed = (
+        list(partitions) if isinstance(partitions, Iterable) and not isinstance(partitions, (str, bytes)) else [None]
+    )
+    if not all(isinstance(p, Mapping) for p in listed):
+        raise InvalidArgument(f"{partitions!r} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
+    return [{text("a partition column", k): _text(v) for k, v in p.items()} for p in listed if p is not None]
 
 
 def _text(value: Any) -> str | None:

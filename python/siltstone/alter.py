@@ -6,6 +6,7 @@ import json
 from typing import Any, Self
 
 from siltstone import _core
+from siltstone._args import optional_text
 
 Column = str | list[str]
 
@@ -26,6 +27,8 @@ class Alter:
         self._changes: list[dict[str, Any]] = []
 
     def _add(self, kind: str, **values: Any) -> Self:
+        for name in ("type", "new_name", "after", "comment", "default", "key"):
+            optional_text(name, values.get(name))
         self._changes.append({"kind": kind, **values})
         return self
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Time, count, millis
+from siltstone._args import Time, count, millis, text
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Consumers:
         Raises:
             SnapshotNotFound: There is no such snapshot; the hint names the nearest.
         """
-        self._table.reset_consumer(consumer, count("next_snapshot", next_snapshot, 1))
+        self._table.reset_consumer(text("consumer", consumer), count("next_snapshot", next_snapshot, 1))
 
     def delete(self, consumer: str) -> bool:
         """Forget a consumer, so that snapshots it has not read may expire.
@@ -172,4 +172,4 @@ class Consumers:
         Returns:
             Whether there was one.
         """
-        return self._table.delete_consumer(consumer)
+        return self._table.delete_consumer(text("consumer", consumer))

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Duration, Time, age_limit, count, duration_millis, duration_text, millis, partition_list
+from siltstone._args import (
+    Duration,
+    Time,
+    age_limit,
+    count,
+    duration_millis,
+    duration_text,
+    flag,
+    millis,
+    partition_list,
+)
 from siltstone.predicate import Expression, split_filter
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
@@ -104,7 +114,9 @@ class Maintenance:
         """
         sql, tree = split_filter(where)
         wait = None if idle is None else duration_millis(idle)
-        return CompactionPlan.from_json(self._table.plan_compaction(full, sql, tree, partition_list(partitions), wait))
+        return CompactionPlan.from_json(
+            self._table.plan_compaction(flag("full", full), sql, tree, partition_list(partitions), wait)
+        )
 
     def compact(
         self,
@@ -135,7 +147,7 @@ class Maintenance:
         if plan is None:
             plan = self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle)
         done = CompactionReport()
-        waves = _waves(plan.tasks, commit_every)
+        waves = _waves(plan.tasks, count("commit_every", commit_every, 1))
         with _progress(plan, enabled=progress) as advance:
             for wave in waves:
                 messages = []

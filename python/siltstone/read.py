@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, count, millis, optional_text, size_bytes
+from siltstone._args import Size, Time, count, millis, names, optional_text, size_bytes
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, split_filter
@@ -45,12 +45,10 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
 ) -> dict[str, Any]:
     """The arguments of :meth:`siltstone.Table.scan`, checked, as the core takes them."""
     sql, tree = split_filter(filter)
-    if isinstance(columns, str) or (columns is not None and not all(isinstance(c, str) for c in columns)):
-        raise InvalidArgument(f"columns must be a list of names, not {columns!r}")
     if version is not None and (isinstance(version, bool) or not isinstance(version, (int, str))):
         raise InvalidArgument(f"version={version!r} is neither a snapshot id nor a tag")
     return {
-        "columns": None if columns is None else list(columns),
+        "columns": None if columns is None else names("columns", columns),
         "filter_sql": sql,
         "filter_json": tree,
         "version": None if version is None else str(version),

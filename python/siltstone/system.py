@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
-from siltstone._args import count, millis
+from siltstone._args import count, millis, text
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, Split, scan_request
@@ -85,7 +85,7 @@ def inspect(
     **query: Any,
 ) -> Scan:
     """Describe a read of a table's system table; see :meth:`siltstone.Table.inspect`."""
-    if system.lower() in VIEWS:
+    if text("name", system).lower() in VIEWS:
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = count("limit", given.pop("limit", None))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, arrow_stream, count, millis, partition_list
+from siltstone._args import Size, Time, arrow_stream, count, millis, optional_text, partition_list
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.errors import InvalidArgument
@@ -374,7 +374,7 @@ class Table(Reads):
         """
         moment = None if as_of is None else millis(as_of)
         text = None if version is None else str(version)
-        return UpkeepReport.from_core(self._core.upkeep.rollback(text, tag, moment, dry_run))
+        return UpkeepReport.from_core(self._core.upkeep.rollback(text, optional_text("tag", tag), moment, dry_run))
 
     def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
@@ -384,7 +384,7 @@ class Table(Reads):
         """
         import json
 
-        return [json.loads(text) for text in self._core.files(version)]
+        return [json.loads(text) for text in self._core.files(count("version", version))]
 
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""

@@ -1,0 +1,62 @@
+"""Arguments of a wrong type: an exception of siltstone that quotes what was given, never a bare TypeError."""
+
+import pytest
+import siltstone as st
+from siltstone import errors as e
+
+CALLS = {
+    "connect to a number": lambda cat, t: st.connect(5),
+    "catalog options that are no dict": lambda cat, t: st.connect(cat.warehouse, options=5),
+    "open a number": lambda cat, t: st.open_table(5),
+    "options that are no dict": lambda cat, t: st.open_table(t.location, options=["a"]),
+    "a branch that is no text": lambda cat, t: st.open_table(t.location, branch=5),
+    "a table that is no text": lambda cat, t: cat.table(5),
+    "a database that is no text": lambda cat, t: cat.tables(5),
+    "a key that is one text": lambda cat, t: cat.create_table("db.x", {"id": "INT"}, primary_key="id"),
+    "a key of numbers": lambda cat, t: cat.create_table("db.x", {"id": "INT"}, primary_key=[1]),
+    "an option that is None": lambda cat, t: cat.create_table("db.x", {"id": "INT"}, options={"bucket": None}),
+    "a comment that is no text": lambda cat, t: cat.create_table("db.x", {"id": "INT"}, comment=5),
+    "columns that are no list": lambda cat, t: t.scan(5),
+    "columns that are one text": lambda cat, t: t.scan("id"),
+    "columns of numbers": lambda cat, t: t.scan([5]),
+    "a mode that is no text": lambda cat, t: t.scan(between=(0, 1), mode=5),
+    "a tag that is no text": lambda cat, t: t.scan(tag=5),
+    "a size that is a list": lambda cat, t: t.scan(memory_limit=[]),
+    "a consumer that is no text": lambda cat, t: t.changes(consumer=5),
+    "changes of columns that are no list": lambda cat, t: t.changes(columns=5),
+    "a snapshot that is no number": lambda cat, t: t.snapshot("x"),
+    "files of no snapshot": lambda cat, t: t.files(version="x"),
+    "a column name that is no text": lambda cat, t: t.append([{5: 1}]),
+    "a user that is no text": lambda cat, t: t.writer(commit_user=5),
+    "a folder that is no path": lambda cat, t: t.writer(spill_dir=5),
+    "messages that are no bytes": lambda cat, t: t.commit([5]),
+    "a partition that is a number": lambda cat, t: t.overwrite([], partition=5),
+    "a partition column that is no text": lambda cat, t: t.overwrite([], partition={5: 1}),
+    "partitions that are a number": lambda cat, t: t.truncate(5),
+    "a system table that is no text": lambda cat, t: t.inspect(5),
+    "full that is no flag": lambda cat, t: t.compact(full="x"),
+    "a count that is a text": lambda cat, t: t.maintenance.compact(commit_every="x"),
+    "a duration that is a number": lambda cat, t: t.maintenance.plan_compaction(idle=5),
+    "a rollback to a number as a tag": lambda cat, t: t.rollback(tag=5),
+    "a column comment that is no text": lambda cat, t: t.alter().set_comment("v", 5),
+    "a default that is no text": lambda cat, t: t.alter().set_default("v", 5),
+    "a consumer reset by number": lambda cat, t: t.consumers.reset(5),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_argument_of_a_wrong_type_is_quoted(cat, make, call):
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1)
+    t.append([{"id": 1, "v": "a"}])
+    with pytest.raises(e.InvalidArgument) as caught:
+        call(cat, t)
+    given = ("5", "'x'", "[]", "'id'", "None", "['a']", "1")
+    assert any(text in str(caught.value) for text in given) or "bytes" in str(caught.value)
+    assert t.snapshot().id == 1
+
+
+def test_a_warehouse_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "lake").write_text("not a lake")
+    with pytest.raises(e.InvalidArgument, match="is a file") as caught:
+        st.connect(tmp_path / "lake")
+    assert caught.value.context["file"].endswith("lake")
