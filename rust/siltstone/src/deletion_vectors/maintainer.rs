@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{DELETION_VECTORS, DeletedRows, DeletionVector, DeletionVectorsIndexFile, index_file::Held};
+use arrow_buffer::BooleanBuffer;
+
+use super::{DELETION_VECTORS, DeletedRows, DeletionVector, DeletionVectorsIndexFile, Position, index_file::Held};
 use crate::{
     error::Result,
     manifest::{BucketId, IndexManifestEntry},
@@ -37,14 +39,19 @@ impl DeletionVectorsMaintainer {
         Ok(())
     }
 
-    /// Marks many rows of a data file; ascending positions are fastest.
-    pub fn notify_new_deletions(&mut self, data_file: &str, positions: &[u64]) -> Result<()> {
+    /// Marks many rows of a data file, ascending ones fastest, and says which of them were not marked before; `None`
+    /// when none was.
+    pub fn notify_new_deletions<P: Position>(
+        &mut self,
+        data_file: &str,
+        positions: &[P],
+    ) -> Result<Option<BooleanBuffer>> {
         if positions.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        self.vector(data_file)?.delete_all(positions)?;
-        self.modified = true;
-        Ok(())
+        let fresh = self.vector(data_file)?.checked_delete_all(positions)?;
+        self.modified |= fresh.as_ref().is_none_or(|fresh| fresh.count_set_bits() > 0);
+        Ok(fresh)
     }
 
     /// Marks the rows of a vector, which may have another encoding than the file's.

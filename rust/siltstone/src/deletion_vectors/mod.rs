@@ -41,6 +41,33 @@ const MAGIC_64: [u8; 4] = 1_681_511_377_i32.to_le_bytes();
 /// The deleted rows of some data files, by file name.
 pub type DeletionMap = std::sync::Arc<std::collections::BTreeMap<String, std::sync::Arc<DeletedRows>>>;
 
+/// A row number, as wide as whoever has many of them keeps it.
+pub trait Position: Copy + Ord {
+    /// As the vectors count; what is no row number becomes one that no vector holds.
+    fn row(self) -> u64;
+}
+
+impl Position for u32 {
+    #[inline]
+    fn row(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Position for u64 {
+    #[inline]
+    fn row(self) -> u64 {
+        self
+    }
+}
+
+impl Position for i64 {
+    #[inline]
+    fn row(self) -> u64 {
+        u64::try_from(self).unwrap_or(u64::MAX)
+    }
+}
+
 /// The two encodings of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitmapKind {

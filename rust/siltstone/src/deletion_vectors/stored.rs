@@ -20,7 +20,7 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
-use super::{BitmapKind, DeletionVector, MAGIC_32, MAGIC_64};
+use super::{BitmapKind, DeletionVector, MAGIC_32, MAGIC_64, Position};
 use crate::error::{Error, ErrorKind, Result};
 
 const NO_RUNS: u32 = 12346;
@@ -197,13 +197,18 @@ impl DeletedRows {
     }
 
     /// Whether the row at `position` is deleted.
+    #[inline]
     pub fn is_deleted(&self, position: u64) -> bool {
         #[allow(clippy::cast_possible_truncation, reason = "parts of a number")]
         let (high, key, low) = ((position >> 32) as u32, (position >> 16) as u16, position as u16);
-        let Ok(part) = self.parts.binary_search_by_key(&high, |part| part.high) else {
-            return false;
+        let containers = match self.parts.first() {
+            // nearly always the only one
+            Some(part) if part.high == high => &part.containers,
+            _ => match self.parts.binary_search_by_key(&high, |part| part.high) {
+                Ok(part) => &self.parts[part].containers,
+                Err(_) => return false,
+            },
         };
-        let containers = &self.parts[part].containers;
         // most vectors have a container for every key from 0 on
         let at = match containers.get(usize::from(key)) {
             Some(container) if container.key == key => usize::from(key),
@@ -215,6 +220,7 @@ impl DeletedRows {
         self.holds(&containers[at], low)
     }
 
+    #[inline]
     fn holds(&self, container: &Container, low: u16) -> bool {
         let at = container.at;
         match container.form {
@@ -231,34 +237,9 @@ impl DeletedRows {
         }
     }
 
-    /// How many of these positions are deleted; ascending ones are fastest.
-    pub fn count_deleted(&self, positions: &[u32]) -> u64 {
-        let Some(part) = self.parts.first().filter(|part| part.high == 0) else {
-            return 0;
-        };
-        let mut found = 0;
-        let mut rest = positions;
-        while let Some(first) = rest.first() {
-            let key = first >> 16;
-            // all positions in a row that lie in one container
-            let len = rest.iter().position(|p| p >> 16 != key).unwrap_or(rest.len());
-            let (these, after) = rest.split_at(len);
-            rest = after;
-            let of_key = |c: &Container| u32::from(c.key).cmp(&key);
-            let Ok(at) = part.containers.binary_search_by(of_key) else { continue };
-            let container = &part.containers[at];
-            #[allow(clippy::cast_possible_truncation, reason = "the low half of a position")]
-            let low = |p: &u32| *p as u16;
-            found += match container.form {
-                Form::Words => {
-                    let words = &self.bytes[container.at..container.at + WORD_BYTES];
-                    let bit = |p: &u32| u64::from(words[usize::from(low(p) >> 3)] >> (p & 7) & 1);
-                    these.iter().map(bit).sum::<u64>()
-                }
-                _ => these.iter().map(|p| u64::from(self.holds(container, low(p)))).sum::<u64>(),
-            };
-        }
-        found
+    /// Which of these rows are deleted, in any order.
+    pub fn deleted_at<P: Position>(&self, positions: &[P]) -> BooleanBuffer {
+        BooleanBuffer::collect_bool(positions.len(), |i| self.is_deleted(positions[i].row()))
     }
 
     /// Which of the rows `start..start + rows` stay; `None` when all do.
@@ -336,9 +317,8 @@ impl DeletedRows {
         match u64::try_from(*first) {
             Ok(first) if ascending_by_one => self.keep(first, values.len()),
             _ => {
-                let deleted = |p: &i64| u64::try_from(*p).is_ok_and(|p| self.is_deleted(p));
-                let kept: BooleanBuffer = values.iter().map(|p| !deleted(p)).collect();
-                (kept.count_set_bits() < kept.len()).then_some(kept)
+                let deleted = self.deleted_at(values);
+                (deleted.count_set_bits() > 0).then(|| !&deleted)
             }
         }
     }

@@ -81,6 +81,9 @@ fn a_position_beyond_the_encoding_is_refused() {
     assert_eq!(error.kind(), ErrorKind::LengthExceeded);
     assert!(DeletionVector::new(Bits64).delete(1 << 31).is_ok());
     assert!(DeletionVector::new(Bits64).delete(u64::MAX).is_err());
+    for negative in [[1_i64, -1], [-1, 1]] {
+        assert!(DeletionVector::new(Bits64).delete_all(&negative).is_err());
+    }
 }
 
 #[test]
@@ -138,6 +141,24 @@ proptest! {
         prop_assert_eq!(one.max(), model.last().copied());
     }
 
+    /// A row counts as new once, however its number is kept, and whichever positions come with it.
+    #[test]
+    fn marking_many_says_which_are_new((kind, positions) in both(), cut in any::<Index>()) {
+        let (first, second) = positions.split_at(cut.index(positions.len() + 1));
+        let mut vector = DeletionVector::new(kind);
+        vector.delete_all(first).unwrap();
+        let before: BTreeSet<u64> = first.iter().copied().collect();
+        let expected: Vec<bool> = second.iter().map(|p| !before.contains(p)).collect();
+        let signed: Vec<i64> = second.iter().map(|p| i64::try_from(*p).unwrap()).collect();
+        let fresh = vector.checked_delete_all(&signed).unwrap();
+        prop_assert_eq!(fresh.is_some(), expected.contains(&false));
+        prop_assert_eq!(fresh.map_or_else(|| vec![true; second.len()], |f| f.iter().collect()), expected);
+        let all: BTreeSet<u64> = positions.iter().copied().collect();
+        prop_assert!(vector.positions().eq(all));
+        let known = vector.checked_delete_all(&positions).unwrap();
+        prop_assert_eq!(known.map(|f| f.count_set_bits()), (!positions.is_empty()).then_some(0));
+    }
+
     #[test]
     fn both_forms_are_the_set((kind, positions) in both(), probes in vec(0..300_000_u64, 0..100), start in 0..200_000_u64, rows in 0..20_000_usize) {
         let model: BTreeSet<u64> = positions.iter().copied().collect();
@@ -164,9 +185,9 @@ proptest! {
         let kept = read.keep_at(&Int64Array::from(at.clone())).map_or_else(|| vec![true; at.len()], |k| k.iter().collect());
         let expected: Vec<bool> = probes.iter().map(|p| !model.contains(p)).collect();
         prop_assert_eq!(kept, expected);
-        let probes: Vec<u32> = probes.iter().map(|p| u32::try_from(*p).unwrap()).collect();
-        let deleted = probes.iter().filter(|p| model.contains(&u64::from(**p))).count();
-        prop_assert_eq!(read.count_deleted(&probes), deleted as u64);
+        let deleted: Vec<bool> = read.deleted_at(&probes).iter().collect();
+        let expected: Vec<bool> = probes.iter().map(|p| model.contains(p)).collect();
+        prop_assert_eq!(deleted, expected);
     }
 
     #[test]
@@ -301,7 +322,7 @@ fn a_bucket_writes_its_index_file_when_its_vectors_change() {
     let mut maintainer = DeletionVectorsMaintainer::restore(files.clone(), bed.bucket.clone(), &[]).unwrap();
     assert!(maintainer.prepare_commit().unwrap().is_none());
     maintainer.notify_new_deletion("a", 4).unwrap();
-    maintainer.notify_new_deletions("b", &[1, 2, 3]).unwrap();
+    maintainer.notify_new_deletions("b", &[1_u64, 2, 3]).unwrap();
     let first = maintainer.prepare_commit().unwrap().unwrap();
     maintainer.notify_new_deletion("a", 4).unwrap();
     assert!(maintainer.prepare_commit().unwrap().is_none(), "nothing changed");

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use arrow_buffer::BooleanBuffer;
 use roaring::RoaringBitmap;
 
-use super::{BitmapKind, DeletedRows, MAGIC_32, MAGIC_64, bulk::add_all};
+use super::{BitmapKind, DeletedRows, MAGIC_32, MAGIC_64, Position, bulk::collect};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The deleted rows of one data file.
@@ -46,30 +47,44 @@ impl DeletionVector {
     }
 
     /// Marks many rows, in any order; ascending ones are fastest.
-    pub fn delete_all(&mut self, positions: &[u64]) -> Result<()> {
-        let Some(most) = positions.iter().max() else {
-            return Ok(());
-        };
-        self.check(*most)?;
-        let lows: Vec<u32> = positions.iter().map(|p| split(*p)).filter(|(high, _)| *high == 0).map(|p| p.1).collect();
-        let all_low = lows.len() == positions.len();
-        add_all(&mut self.low, &lows);
-        if !all_low {
-            let highs = positions.iter().map(|p| split(*p)).filter(|(high, _)| *high > 0);
-            for (high, low) in highs {
-                self.high.entry(high).or_default().insert(low);
-            }
-        }
+    pub fn delete_all<P: Position>(&mut self, positions: &[P]) -> Result<()> {
+        self.added(positions)?.into_iter().for_each(|(high, added)| self.unite(high, added));
         Ok(())
     }
 
-    /// Marks many rows whose positions are below 2^31, as all are in practice; see [`DeletionVector::delete_all`].
-    pub fn delete_all_32(&mut self, positions: &[u32]) -> Result<()> {
-        if let Some(most) = positions.iter().max() {
-            self.check(u64::from(*most))?;
+    /// Marks many rows and says which of them were not marked before; `None` when none was.
+    pub fn checked_delete_all<P: Position>(&mut self, positions: &[P]) -> Result<Option<BooleanBuffer>> {
+        let added = self.added(positions)?;
+        let known = |(high, bitmap): &(u32, RoaringBitmap)| match high {
+            0 => !self.low.is_disjoint(bitmap),
+            high => self.high.get(high).is_some_and(|old| !old.is_disjoint(bitmap)),
+        };
+        let fresh = added.iter().any(known).then(|| positions.iter().map(|p| !self.is_deleted(p.row())).collect());
+        added.into_iter().for_each(|(high, added)| self.unite(high, added));
+        Ok(fresh)
+    }
+
+    /// These positions by their high 32 bits.
+    fn added<P: Position>(&self, positions: &[P]) -> Result<Vec<(u32, RoaringBitmap)>> {
+        let most = match collect(positions) {
+            Ok(low) => {
+                self.check(low.max().map_or(0, u64::from))?;
+                return Ok(vec![(0, low)]);
+            }
+            Err(most) => most,
+        };
+        self.check(most)?;
+        let mut parts: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+        for position in positions {
+            let (high, low) = split(position.row());
+            parts.entry(high).or_default().insert(low);
         }
-        add_all(&mut self.low, positions);
-        Ok(())
+        Ok(parts.into_iter().collect())
+    }
+
+    fn unite(&mut self, high: u32, added: RoaringBitmap) {
+        let part = self.part(high);
+        if part.is_empty() { *part = added } else { *part |= added }
     }
 
     /// Marks the rows `from..to`.

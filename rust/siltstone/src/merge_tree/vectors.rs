@@ -37,11 +37,12 @@ impl BucketVectors {
 
     /// Of rows found in a file (number of the key, position) leaves those that are not deleted, and marks them.
     pub(super) fn claim(&self, file: &str, hits: &mut Vec<(usize, i64)>) -> Result<()> {
-        let mut state = self.state();
-        let position = |hit: &(usize, i64)| u64::try_from(hit.1).unwrap_or(u64::MAX);
-        hits.retain(|hit| !state.maintainer.is_deleted(file, position(hit)));
-        let positions: Vec<u64> = hits.iter().map(position).collect();
-        state.maintainer.notify_new_deletions(file, &positions)
+        let positions: Vec<i64> = hits.iter().map(|hit| hit.1).collect();
+        if let Some(fresh) = self.state().maintainer.notify_new_deletions(file, &positions)? {
+            let mut fresh = fresh.iter();
+            hits.retain(|_| fresh.next().unwrap_or(false));
+        }
+        Ok(())
     }
 
     /// The vectors of these files.
