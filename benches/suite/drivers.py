@@ -131,11 +131,14 @@ class Java:
     def check(self, table: pathlib.Path, rows: int) -> list[str]:
         """What Java finds wrong with a table that somebody else wrote and that should have so many rows.
 
-        It compares large tables with their metadata only, because it would turn every row into JSON.
+        It compares large tables with their metadata only, because it would turn every row into JSON; for the same
+        reason it looks for deleted rows among the first 200,000 of a file only, so their number says nothing here.
         """
         problems: list[str] = []
-        for line in self.ask("fsck", str(table), *(["--no-data"] if rows > CHECK_ROWS else [])):
-            problems += [str(p) for p in line.get("problems", [])]
+        large = rows > CHECK_ROWS
+        for line in self.ask("fsck", str(table), *(["--no-data"] if large else [])):
+            found = [str(p) for p in line.get("problems", [])]
+            problems += [p for p in found if not (large and "positions, cardinality says" in p)]
         for line in self.ask("time", str(table), "read"):
             if line["rows"] != rows:
                 problems.append(f"reads {line['rows']} rows instead of {rows}")

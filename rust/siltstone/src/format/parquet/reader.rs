@@ -338,6 +338,12 @@ impl Positions {
         }
         taken
     }
+
+    fn take_numbers(&mut self, count: usize) -> Int64Array {
+        let mut numbers = Vec::with_capacity(count);
+        self.take(count).into_iter().for_each(|range| numbers.extend(range));
+        Int64Array::from(numbers)
+    }
 }
 
 /// The rows of a file, some at a time.
@@ -367,7 +373,7 @@ impl ParquetBatches {
         let positions = match &mut self.positions {
             None => None,
             Some(_) if self.numbered => batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>()).cloned(),
-            Some(positions) => Some(positions.take(batch.num_rows()).into_iter().flatten().collect()),
+            Some(positions) => Some(positions.take_numbers(batch.num_rows())),
         };
         if let Some(positions) = &positions
             && positions.len() != batch.num_rows()
