@@ -51,7 +51,7 @@ impl Extent {
 
     /// Whether all are below 2^32, which is what one bitmap holds.
     fn fits(self) -> bool {
-        self.least <= self.most && self.most <= u64::from(u32::MAX)
+        self.least <= self.most && u32::try_from(self.most).is_ok()
     }
 
     fn base(self) -> u32 {

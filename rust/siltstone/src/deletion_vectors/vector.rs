@@ -48,7 +48,9 @@ impl DeletionVector {
 
     /// Marks many rows, in any order; ascending ones are fastest.
     pub fn delete_all<P: Position>(&mut self, positions: &[P]) -> Result<()> {
-        self.added(positions)?.into_iter().for_each(|(high, added)| self.unite(high, added));
+        for (high, added) in self.added(positions)? {
+            self.unite(high, added);
+        }
         Ok(())
     }
 
@@ -60,7 +62,9 @@ impl DeletionVector {
             high => self.high.get(high).is_some_and(|old| !old.is_disjoint(bitmap)),
         };
         let fresh = added.iter().any(known).then(|| positions.iter().map(|p| !self.is_deleted(p.row())).collect());
-        added.into_iter().for_each(|(high, added)| self.unite(high, added));
+        for (high, added) in added {
+            self.unite(high, added);
+        }
         Ok(fresh)
     }
 

@@ -341,7 +341,9 @@ impl Positions {
 
     fn take_numbers(&mut self, count: usize) -> Int64Array {
         let mut numbers = Vec::with_capacity(count);
-        self.take(count).into_iter().for_each(|range| numbers.extend(range));
+        for range in self.take(count) {
+            numbers.extend(range);
+        }
         Int64Array::from(numbers)
     }
 }
