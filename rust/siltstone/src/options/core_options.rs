@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::values::{
-    BucketFunctionType, ChangelogProducer, IncrementalMode, LookupCompact, MergeEngine, PartitionExpireStrategy,
-    ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, invalid, parse_bool, parse_days, parse_duration,
-    parse_level_map, parse_list, parse_size, parse_time_of_day,
+    BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
+    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, invalid, parse_bool,
+    parse_days, parse_duration, parse_level_map, parse_list, parse_size, parse_time_of_day,
 };
 use crate::error::{Error, Result};
 
@@ -262,6 +262,9 @@ core_options! {
     snapshot_time_retained: Duration = o.duration("snapshot.time-retained", Duration::from_secs(3600))?;
     /// `snapshot.expire.limit`
     snapshot_expire_limit: u32 = o.at_least("snapshot.expire.limit", 50, 1)?;
+    /// `snapshot.expire.execution-mode`
+    snapshot_expire_mode: ExpireMode =
+        o.parsed("snapshot.expire.execution-mode", ExpireMode::Sync, ExpireMode::parse)?;
     /// `snapshot.clean-empty-directories`
     snapshot_clean_empty_directories: bool = o.bool("snapshot.clean-empty-directories", false)?;
     /// `changelog.num-retained.min`, default that of snapshots
@@ -284,6 +287,10 @@ core_options! {
         o.parsed("partition.expiration-strategy", PartitionExpireStrategy::ValuesTime, PartitionExpireStrategy::parse)?;
     /// `partition.expiration-max-num`
     partition_expiration_max_num: usize = o.at_least("partition.expiration-max-num", 100, 1)?;
+    /// `partition.expiration-batch-size`: so many partitions go in one commit; 0: all in one
+    partition_expiration_batch_size: usize = o.at_least("partition.expiration-batch-size", 0, 0)?;
+    /// `end-input.check-partition-expire`: every batch commit looks for old partitions, whatever the interval
+    end_input_check_partition_expire: bool = o.bool("end-input.check-partition-expire", false)?;
     /// `partition.timestamp-formatter`
     partition_timestamp_formatter: Option<String> = o.optional("partition.timestamp-formatter");
     /// `partition.timestamp-pattern`

@@ -14,7 +14,7 @@ pub use self::audit::{check_known, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};
 pub use self::values::{
-    BucketFunctionType, ChangelogProducer, IncrementalMode, LookupCompact, MergeEngine, PartitionExpireStrategy,
-    ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, parse_bool, parse_duration, parse_level_map, parse_list,
-    parse_size,
+    BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
+    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, parse_bool, parse_duration,
+    parse_level_map, parse_list, parse_size,
 };

@@ -148,6 +148,16 @@ option_enum! {
 }
 
 option_enum! {
+    /// `snapshot.expire.execution-mode`
+    ExpireMode {
+        /// Before the commit returns.
+        Sync = "sync",
+        /// After commits of streams, in the background.
+        Async = "async",
+    }
+}
+
+option_enum! {
     /// `tag.automatic-creation`
     TagCreation {
         /// Only when asked.

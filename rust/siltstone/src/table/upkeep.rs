@@ -273,6 +273,7 @@ impl Table {
             pattern: args.timestamp_pattern.clone().or_else(|| options.partition_timestamp_pattern.clone()),
             formatter: args.timestamp_formatter.clone().or_else(|| options.partition_timestamp_formatter.clone()),
             limit: args.max_expires.unwrap_or(options.partition_expiration_max_num),
+            batch: options.partition_expiration_batch_size,
         };
         self.named(expire::expire_partitions(ctx, &expiry, now_millis(), dry_run))
     }

@@ -46,7 +46,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, ManifestEntry},
-    operation::{CommitMessage, expire::after_commit},
+    operation::{
+        CommitMessage,
+        expire::{Committed, after_commit},
+    },
     path::branch_root,
     snapshot::{CommitKind, Snapshot, SnapshotManager},
 };
@@ -110,12 +113,13 @@ impl TableCommit {
     /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome; then does what the table's
     /// options ask for after a commit (automatic tags, expiry), whose failures are notes of the outcome.
     pub fn commit(&self, committable: Committable) -> Result<CommitOutcome> {
-        self.commit_only(committable).map(|outcome| self.maintained(outcome))
+        let batch = committable.is_batch();
+        self.commit_only(committable).map(|outcome| self.maintained(outcome, batch))
     }
 
-    fn maintained(&self, mut outcome: CommitOutcome) -> CommitOutcome {
-        let committed = !outcome.snapshots.is_empty();
-        outcome.notes.extend(after_commit(&self.ctx, committed, self.clock.now_millis()));
+    fn maintained(&self, mut outcome: CommitOutcome, batch: bool) -> CommitOutcome {
+        let snapshot = !outcome.snapshots.is_empty();
+        outcome.notes.extend(after_commit(&self.ctx, Committed { snapshot, batch, now: self.clock.now_millis() }));
         outcome
     }
 
@@ -143,7 +147,8 @@ impl TableCommit {
 
     /// Replaces partitions by new files; then as [`TableCommit::commit`].
     pub fn overwrite(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
-        self.overwrite_only(target, committable).map(|outcome| self.maintained(outcome))
+        let batch = committable.is_batch();
+        self.overwrite_only(target, committable).map(|outcome| self.maintained(outcome, batch))
     }
 
     fn overwrite_only(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::{error::Error, io::TableContext, manifest::DataFileMeta, operation::CommitMessage, snapshot::Snapshot};
+use crate::{
+    error::Error,
+    io::TableContext,
+    manifest::DataFileMeta,
+    operation::CommitMessage,
+    snapshot::{BATCH_COMMIT_IDENTIFIER, Snapshot},
+};
 
 /// Partition values by column name, as text; `None` (or the table's `partition.default-name`) is null.
 /// Columns may be missing: then every value of them is meant.
@@ -24,6 +30,13 @@ pub struct Committable {
     pub allow_empty: bool,
     /// Check also plain appends against the live files (recovery of a job that may have half-committed).
     pub check_append: bool,
+}
+
+impl Committable {
+    /// Whether it stands for itself; streams number their commits.
+    pub(super) fn is_batch(&self) -> bool {
+        self.identifier.is_none_or(|id| id == BATCH_COMMIT_IDENTIFIER)
+    }
 }
 
 /// What an overwrite replaces.

@@ -7,7 +7,9 @@ use std::{
 };
 
 use super::{
-    PartitionExpiry, Retention, expire_changelogs, expire_partitions, expire_snapshots,
+    PartitionExpiry, Retention,
+    background::in_background,
+    expire_changelogs, expire_partitions, expire_snapshots,
     range::{before, expiring},
 };
 use crate::{
@@ -17,6 +19,7 @@ use crate::{
         cleanup::{FileKind, Plan, PlannedFile, Report},
         tag,
     },
+    options::ExpireMode,
     path::branch_root,
     snapshot::{ConsumerManager, SnapshotManager},
 };
@@ -24,13 +27,35 @@ use crate::{
 /// When the partitions of a table were last looked at by this process, by location and branch.
 static PARTITIONS_CHECKED: Mutex<Option<HashMap<String, i64>>> = Mutex::new(None);
 
-/// Does what the table's options ask for after a commit. `committed`: whether the commit made a snapshot.
+/// What was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Whether there is a new snapshot.
+    pub snapshot: bool,
+    /// Whether the commit stands for itself; false: it is one of a stream of numbered commits.
+    pub batch: bool,
+    /// Epoch milliseconds.
+    pub now: i64,
+}
+
+/// Does what the table's options ask for after a commit; after commits of a stream with
+/// `snapshot.expire.execution-mode` = `async` in the background.
 ///
 /// Returns what could not be done, in words: the commit itself stands.
-pub fn after_commit(ctx: &TableContext, committed: bool, now: i64) -> Vec<String> {
+pub fn after_commit(ctx: &TableContext, committed: Committed) -> Vec<String> {
     if ctx.options.write_only {
         return Vec::new();
     }
+    // Java's committers, too, wait for it in batch mode whatever the option says
+    if committed.batch || ctx.options.snapshot_expire_mode == ExpireMode::Sync {
+        return maintain(ctx, committed);
+    }
+    let of = ctx.clone();
+    in_background(&format!("{}#{}", ctx.location, ctx.branch), move || maintain(&of, committed))
+}
+
+fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
+    let now = committed.now;
     let mut notes = Vec::new();
     let mut note = |what: &str, done: Result<()>| {
         if let Err(error) = done {
@@ -39,13 +64,13 @@ pub fn after_commit(ctx: &TableContext, committed: bool, now: i64) -> Vec<String
         }
     };
     note("the automatic creation of tags", tag::create_automatic(ctx).map(drop));
-    if !committed {
+    if !committed.snapshot {
         return notes;
     }
     if ctx.options.tag_time_expire_enabled {
         note("the expiry of tags", tag::expire_tags(ctx, None, now, false).map(drop));
     }
-    note("the expiry of partitions", partitions(ctx, now));
+    note("the expiry of partitions", partitions(ctx, committed));
     note("the expiry of consumers", consumers(ctx, now));
     note("the expiry of snapshots", snapshots(ctx, now));
     notes
@@ -67,8 +92,11 @@ fn snapshots(ctx: &TableContext, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// Looks at partitions when the check interval has passed since this process last did.
-fn partitions(ctx: &TableContext, now: i64) -> Result<()> {
+/// Looks at partitions when the check interval has passed since this process last did, and with
+/// `end-input.check-partition-expire` after every batch commit.
+fn partitions(ctx: &TableContext, committed: Committed) -> Result<()> {
+    let now = committed.now;
+    let at_once = committed.batch && ctx.options.end_input_check_partition_expire;
     let Some(expiry) = PartitionExpiry::of_options(ctx)? else {
         return Ok(());
     };
@@ -77,7 +105,7 @@ fn partitions(ctx: &TableContext, now: i64) -> Result<()> {
     {
         let mut checked = PARTITIONS_CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checked.get_or_insert_default();
-        if known.get(&key).is_some_and(|last| *last > due) {
+        if !at_once && known.get(&key).is_some_and(|last| *last > due) {
             return Ok(());
         }
         known.insert(key, now);

@@ -11,6 +11,7 @@
 //! Source: semantics g.1 to g.3, g.9; `ExpireSnapshotsImpl`, `ExpireChangelogImpl`, `NormalPartitionExpire`.
 
 mod auto;
+mod background;
 mod changelog;
 mod data;
 mod metadata;
@@ -19,7 +20,7 @@ mod partitions;
 mod range;
 mod snapshots;
 
-pub use auto::{after_commit, expire_consumers};
+pub use auto::{Committed, after_commit, expire_consumers};
 pub use changelog::expire_changelogs;
 pub use partitions::{PartitionExpiry, expire_partitions};
 pub use range::Retention;

@@ -37,6 +37,8 @@ pub struct PartitionExpiry {
     pub formatter: Option<String>,
     /// At most this many at once, the smallest values first.
     pub limit: usize,
+    /// So many are dropped by one commit; 0: all.
+    pub batch: usize,
 }
 
 impl PartitionExpiry {
@@ -58,6 +60,7 @@ impl PartitionExpiry {
             pattern: options.partition_timestamp_pattern.clone(),
             formatter: options.partition_timestamp_formatter.clone(),
             limit: options.partition_expiration_max_num,
+            batch: options.partition_expiration_batch_size,
         }))
     }
 }
@@ -113,11 +116,12 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
         plan.delete(files);
         return Ok(report(plan).with("partitions", names));
     }
-    let mut made = Vec::new();
-    if !old.is_empty() {
-        let keys: HashSet<Vec<u8>> = old.into_iter().map(|(key, _)| key).collect();
+    let mut made: Vec<i64> = Vec::new();
+    let batch = if expiry.batch == 0 { old.len().max(1) } else { expiry.batch };
+    for partitions in old.chunks(batch) {
+        let keys: HashSet<Vec<u8>> = partitions.iter().map(|(key, _)| key.clone()).collect();
         let outcome = TableCommit::with_new_user(ctx).drop_partitions(keys)?;
-        made = outcome.snapshots.iter().map(|snapshot| snapshot.id).collect();
+        made.extend(outcome.snapshots.iter().map(|snapshot| snapshot.id));
     }
     Ok(report(plan).with("partitions", names).with("snapshots", made))
 }
