@@ -183,7 +183,13 @@ impl State {
 
     fn sync_names(&mut self, directory: &str) {
         let inside = |path: &str| parent(path) == directory;
-        self.durable_names.retain(|path, _| !inside(path));
+        // a directory whose name is gone takes along what was in it
+        let dirs = &self.dirs;
+        let cut_off = |path: &str| {
+            let child = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
+            child.is_some_and(|(child, _)| !dirs.contains(&format!("{directory}/{child}")))
+        };
+        self.durable_names.retain(|path, _| !inside(path) && !cut_off(path));
         let now = self.names.iter().filter(|(path, _)| inside(path));
         self.durable_names.extend(now.map(|(path, id)| (path.clone(), *id)));
     }

@@ -103,7 +103,8 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> R
     let expired = !present;
     if expired {
         // first of all: from here on there is a latest snapshot at every moment
-        plan.steps.push(Step::Change(Change::Publish { path: snapshots.path(target.id), content: target.to_json()? }));
+        let content = restored(ctx, target)?.to_json()?;
+        plan.steps.push(Step::Change(Change::Publish { path: snapshots.path(target.id), content }));
         plan.overwrite(snapshots.hint_path("EARLIEST"), target.id.to_string());
     }
     plan.overwrite(snapshots.hint_path("LATEST"), target.id.to_string());
@@ -117,6 +118,12 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> R
         plan.delete_in_order(files.collect());
     }
     plan.delete_in_order(gone.iter().rev().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
+    // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
+    for directory in
+        [ctx.paths.snapshot_dir(&ctx.branch), changelogs.directory().to_owned(), ctx.paths.tag_dir(&ctx.branch)]
+    {
+        plan.steps.push(Step::Change(Change::Sync { directory }));
+    }
     if !ids.is_empty() {
         plan.notes.push(
             "readers and writers that are at a removed snapshot will fail; data files of removed snapshots stay until \
@@ -125,6 +132,20 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> R
         );
     }
     Ok(plan)
+}
+
+/// A tagged snapshot as it becomes a snapshot again: without its changelog when that has expired, because tags do not
+/// keep changelogs and a stream must not look for one that is gone.
+pub(super) fn restored(ctx: &TableContext, tagged: &Snapshot) -> Result<Snapshot> {
+    let mut snapshot = tagged.clone();
+    if let Some(list) = &tagged.changelog_manifest_list
+        && !ctx.fs.exists(&ctx.paths.manifest(list))?
+    {
+        snapshot.changelog_manifest_list = None;
+        snapshot.changelog_manifest_list_size = None;
+        snapshot.changelog_record_count = None;
+    }
+    Ok(snapshot)
 }
 
 /// A branch was made from a version that would go: that version keeps the branch's files.

@@ -29,6 +29,11 @@ impl ChangelogManager {
         Self { fs, directory: format!("{}/changelog", branch_root.trim_end_matches('/')) }
     }
 
+    /// Where they are.
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
     /// Path of `changelog-<id>`.
     pub fn path(&self, id: i64) -> String {
         format!("{}/{PREFIX}{id}", self.directory)

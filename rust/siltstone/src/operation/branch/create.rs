@@ -10,6 +10,7 @@ use crate::{
     io::TableContext,
     operation::{
         cleanup::{FileKind, Plan, PlannedFile, Report, Step},
+        rollback::restored,
         scan::VersionSelector,
         tag::{CreateTag, create_tag, delete_tag},
     },
@@ -71,7 +72,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         BranchSource::Snapshot(id) => {
             let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
             let fork = fork_tag(name);
-            create_tag(&main, &fork, &CreateTag { version, ..CreateTag::default() })?;
+            keep_fork_point(&main, &fork, version)?;
             from_tag(&main, &hidden, &fork)?;
         }
     }
@@ -95,6 +96,22 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     Ok(())
 }
 
+/// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same.
+fn keep_fork_point(main: &TableContext, fork: &str, version: VersionSelector) -> Result<()> {
+    let request = CreateTag { version, ..CreateTag::default() };
+    match create_tag(main, fork, &request) {
+        Err(e) if e.kind() == ErrorKind::TagExists => {
+            let kept = TagManager::new(main.fs.clone(), &main.location).get(fork)?;
+            let wanted = match request.version {
+                VersionSelector::Snapshot(id) => Some(id),
+                _ => SnapshotManager::new(main.fs.clone(), &main.location).latest_id()?,
+            };
+            if wanted == Some(kept.id) { Ok(()) } else { Err(e) }
+        }
+        other => other.map(drop),
+    }
+}
+
 /// Makes a branch's new name durable, for the directory itself and for what is in it.
 fn sync(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
     for part in ["schema", "snapshot", "tag"] {
@@ -115,7 +132,7 @@ fn exists_already(ctx: &TableContext, name: &str) -> Error {
 
 fn from_tag(main: &TableContext, root: &str, name: &str) -> Result<()> {
     let tag = TagManager::new(main.fs.clone(), &main.location).tag(name).map_err(|e| e.with("table", &main.name))?;
-    let snapshot = tag.snapshot.clone();
+    let snapshot = restored(main, &tag.snapshot)?;
     TagManager::new(main.fs.clone(), root).create(name, &Tag { ..tag }, main.options.sync)?;
     let snapshots = SnapshotManager::new(main.fs.clone(), root);
     main.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), main.options.sync)?;
@@ -145,7 +162,14 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
         return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
     }
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
-    branches.check_exists(name).map_err(|e| e.with("table", &ctx.name))?;
+    let main = main_context(ctx);
+    let fork = fork_tag(name);
+    let forked = TagManager::new(ctx.fs.clone(), &ctx.location).exists(&fork)?;
+    branches.check_exists(name).map_err(|e| {
+        let e = e.with("table", &ctx.name);
+        // a deletion that was cut short: the branch is gone, what kept its files is not
+        if forked { e.hint(format!("tag '{fork}' is left of it: delete the tag")) } else { e }
+    })?;
     let latest = SchemaManager::new(ctx.fs.clone(), &ctx.location).latest()?;
     let falls_back = latest.is_some_and(|s| s.options.get("scan.fallback-branch").is_some_and(|b| b == name));
     let reason = match (falls_back, ctx.branch == name) {
@@ -167,9 +191,7 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     }]));
     plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
     let mut report = Report::of(&ctx.fs, plan, dry_run)?.with("branches", json!([name]));
-    let main = main_context(ctx);
-    let fork = fork_tag(name);
-    if TagManager::new(ctx.fs.clone(), &ctx.location).exists(&fork)? && !dry_run {
+    if forked && !dry_run {
         report.extend(delete_tag(&main, &fork, false)?);
     }
     Ok(report)

@@ -98,6 +98,10 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     if let Some(last) = theirs.last() {
         plan.overwrite(manager.hint_path("LATEST"), last.id.to_string());
     }
+    // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
+    for part in ["snapshot", "tag", "schema"] {
+        plan.steps.push(Step::Change(Change::Sync { directory: format!("{}/{part}", main.location) }));
+    }
     if !gone.is_empty() {
         plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
     }

@@ -36,7 +36,7 @@ pub struct MetaParts {
     pub changelog: bool,
     /// The index manifest with its index files, and statistics.
     pub index: bool,
-    /// Files that cannot be found are skipped: an earlier run deleted them.
+    /// Files that cannot be found are skipped: an earlier run deleted them. Those of changelogs always are.
     pub tolerant: bool,
 }
 
@@ -64,14 +64,15 @@ pub fn metadata_files(
     };
     let mut lists = Vec::new();
     if parts.data {
-        lists.push((&snapshot.base_manifest_list, snapshot.base_manifest_list_size));
-        lists.push((&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size));
+        lists.push((&snapshot.base_manifest_list, snapshot.base_manifest_list_size, parts.tolerant));
+        lists.push((&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, parts.tolerant));
     }
     if let (true, Some(list)) = (parts.changelog, &snapshot.changelog_manifest_list) {
-        lists.push((list, snapshot.changelog_manifest_list_size));
+        // a snapshot that Java restored from a tag names a changelog that is gone
+        lists.push((list, snapshot.changelog_manifest_list_size, true));
     }
-    for (list, bytes) in lists {
-        for meta in absent_is_empty(store.read_list(list), parts.tolerant)? {
+    for (list, bytes, tolerant) in lists {
+        for meta in absent_is_empty(store.read_list(list), tolerant)? {
             found.push(manifest(&meta.file_name, Some(meta.file_size)));
         }
         found.push(manifest(list, bytes));

@@ -13,8 +13,8 @@ use crate::{
     error::Result,
     io::TableContext,
     operation::cleanup::{
-        FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, elsewhere, metadata_files,
-        metadata_names, plan_beside_others,
+        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, Step, elsewhere,
+        metadata_files, metadata_names, plan_beside_others,
     },
     path::branch_root,
     snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, TagManager},
@@ -104,6 +104,7 @@ fn plan(
         reason: Arc::clone(&reason),
     };
     plan.delete_in_order(going.iter().map(file).collect());
+    plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     plan.overwrite(changelogs.hint_path("EARLIEST"), end.id.to_string());
     Ok(plan)
 }

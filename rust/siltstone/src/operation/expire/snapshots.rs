@@ -110,6 +110,8 @@ fn delete_snapshots(
         if let Some(last) = going.last() {
             plan.overwrite(changelogs.hint_path("LATEST"), last.id.to_string());
         }
+        // the changelogs' names stay, before those of the snapshots go
+        plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     }
     let reason: Arc<str> = Arc::from("the snapshot has expired");
     let file = |snapshot: &Snapshot| PlannedFile {
