@@ -26,8 +26,8 @@ impl Upkeep {
 
 type Reported = (String, String);
 
-fn reported(report: &Report) -> Reported {
-    (report.to_json().to_string(), report.files_json().to_string())
+fn reported(report: &Report) -> Result<Reported> {
+    Ok((report.to_json().to_string(), report.files_json()?))
 }
 
 #[pymethods]
@@ -81,17 +81,17 @@ impl Upkeep {
 
     fn delete_tag(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.delete_tag(name, dry_run)?)))
+        py.detach(|| reported(&table.delete_tag(name, dry_run)?))
     }
 
     fn expire_tags(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.expire_tags(older_than, dry_run)?)))
+        py.detach(|| reported(&table.expire_tags(older_than, dry_run)?))
     }
 
     fn create_automatic_tags(&self, py: Python<'_>) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.create_automatic_tags()?)))
+        py.detach(|| reported(&table.create_automatic_tags()?))
     }
 
     fn rollback(
@@ -103,7 +103,7 @@ impl Upkeep {
         dry_run: bool,
     ) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.rollback(&VersionArgs { version, tag, as_of }, dry_run)?)))
+        py.detach(|| reported(&table.rollback(&VersionArgs { version, tag, as_of }, dry_run)?))
     }
 
     fn branches(&self, py: Python<'_>) -> Result<Vec<(String, i64)>> {
@@ -118,7 +118,7 @@ impl Upkeep {
 
     fn delete_branch(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.delete_branch(name, dry_run)?)))
+        py.detach(|| reported(&table.delete_branch(name, dry_run)?))
     }
 
     fn rename_branch(&self, py: Python<'_>, from: &str, to: &str) -> Result<()> {
@@ -128,7 +128,7 @@ impl Upkeep {
 
     fn fast_forward(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.fast_forward(name, dry_run)?)))
+        py.detach(|| reported(&table.fast_forward(name, dry_run)?))
     }
 
     fn expire_snapshots(
@@ -142,7 +142,7 @@ impl Upkeep {
     ) -> Result<Reported> {
         let table = &self.0;
         let args = ExpireArgs { retain_max, retain_min, older_than, max_deletes };
-        py.detach(|| Ok(reported(&table.expire_snapshots(&args, dry_run)?)))
+        py.detach(|| reported(&table.expire_snapshots(&args, dry_run)?))
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
@@ -159,17 +159,17 @@ impl Upkeep {
         let table = &self.0;
         let args =
             PartitionExpireArgs { expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_expires };
-        py.detach(|| Ok(reported(&table.expire_partitions(&args, dry_run)?)))
+        py.detach(|| reported(&table.expire_partitions(&args, dry_run)?))
     }
 
     fn expire_consumers(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.expire_consumers(older_than, dry_run)?)))
+        py.detach(|| reported(&table.expire_consumers(older_than, dry_run)?))
     }
 
     fn remove_orphan_files(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| Ok(reported(&table.remove_orphan_files(older_than, dry_run)?)))
+        py.detach(|| reported(&table.remove_orphan_files(older_than, dry_run)?))
     }
 
     fn fsck(&self, py: Python<'_>, deep: bool) -> Result<String> {

@@ -51,11 +51,23 @@ impl ManifestCache {
 
     /// Entries of a manifest list, not remembered; a list or manifest that is gone has none.
     pub fn entries_of_list(&self, name: &str) -> Result<Vec<ManifestEntry>> {
+        self.entries_where(name, |_| true)
+    }
+
+    /// As [`ManifestCache::entries_of_list`]; none when no manifest of the list deletes anything.
+    pub fn entries_of_deleting_list(&self, name: &str) -> Result<Vec<ManifestEntry>> {
+        self.entries_where(name, |manifests| manifests.iter().any(|manifest| manifest.num_deleted_files != 0))
+    }
+
+    fn entries_where(&self, name: &str, wanted: fn(&[ManifestFileMeta]) -> bool) -> Result<Vec<ManifestEntry>> {
         let manifests = match self.store.read_list(name) {
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(Vec::new()),
             other => other?,
         };
         let mut all = Vec::new();
+        if !wanted(&manifests) {
+            return Ok(all);
+        }
         for manifest in &manifests {
             match self.store.read(manifest) {
                 Err(e) if e.kind() == ErrorKind::FileNotFound => {}

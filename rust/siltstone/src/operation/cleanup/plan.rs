@@ -6,9 +6,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use rayon::prelude::*;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
+    env::new_uuid,
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
     threads::in_pool,
@@ -79,10 +81,18 @@ pub struct PlannedFile {
     pub reason: Arc<str>,
 }
 
-impl PlannedFile {
-    /// As a JSON object.
-    pub fn to_json(&self) -> Value {
-        json!({ "path": self.path, "kind": self.kind.as_str(), "bytes": self.bytes, "reason": &*self.reason })
+/// A planned file as reports show it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    path: &'a str,
+    kind: &'static str,
+    bytes: u64,
+    reason: &'a str,
+}
+
+impl<'a> Shown<'a> {
+    fn of(file: &'a PlannedFile) -> Self {
+        Self { path: &file.path, kind: file.kind.as_str(), bytes: file.bytes, reason: &file.reason }
     }
 }
 
@@ -175,9 +185,14 @@ impl Plan {
 
 fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
     match step {
-        Step::Delete(files) => in_pool(|| files.par_iter().try_for_each(|file| fs.delete(&file.path))),
+        Step::Delete(files) => {
+            // folder by folder: threads do not wait for each other's folders
+            let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            paths.sort_unstable();
+            in_pool(|| paths.par_iter().try_for_each(|path| fs.delete(path)))
+        }
         Step::DeleteInOrder(files) => files.iter().try_for_each(|file| fs.delete(&file.path)),
-        Step::DeleteTrees(files) => files.iter().try_for_each(|file| fs.delete_dir(&file.path)),
+        Step::DeleteTrees(files) => files.iter().try_for_each(|file| delete_tree(fs, &file.path)),
         Step::DeleteEmpty(directories) => {
             for directory in directories {
                 // a directory that cannot be deleted is no harm
@@ -209,6 +224,21 @@ fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Deletes a directory so that it is there whole or not at all, also for other processes: first it gets a hidden name,
+/// and that is durable before any of its files goes. Hidden ones that were left behind go with the orphan files.
+fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
+    let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !name.starts_with('.')) else {
+        return fs.delete_dir(path);
+    };
+    let hidden = format!("{parent}/.{name}.{}", new_uuid());
+    match fs.rename_dir(path, &hidden) {
+        Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),
+        other => other?,
+    }
+    fs.sync_dir(parent)?;
+    fs.delete_dir(&hidden)
 }
 
 /// How often planning begins anew because another job deleted what was being read.
@@ -288,8 +318,12 @@ impl Report {
         })
     }
 
-    /// The deleted files as a JSON list.
-    pub fn files_json(&self) -> Value {
-        self.plan.files().map(PlannedFile::to_json).collect()
+    /// The deleted files as the text of a JSON list; there may be very many.
+    ///
+    /// # Errors
+    /// Never with paths as they are.
+    pub fn files_json(&self) -> Result<String> {
+        let files: Vec<Shown<'_>> = self.plan.files().map(Shown::of).collect();
+        serde_json::to_string(&files).map_err(|e| Error::new(ErrorKind::Internal, "a report as JSON").caused_by(e))
     }
 }

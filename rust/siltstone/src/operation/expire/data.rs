@@ -37,7 +37,7 @@ pub(super) fn deleted_data(
     notes: &mut Vec<String>,
 ) -> Result<Unused> {
     let candidates: Vec<(i64, Result<Vec<ManifestEntry>>)> =
-        in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(ctx, cache, &s.delta_manifest_list))).collect());
+        in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, &s.delta_manifest_list))).collect());
     let mut tagged: HashMap<i64, HashSet<String>> = HashMap::new();
     let mut unused = Unused::default();
     for (id, entries) in candidates {
@@ -66,9 +66,10 @@ pub(super) fn deleted_data(
             entries.retain(|entry| !names.contains(&entry.file.file_name));
         }
         let reason: Arc<str> = Arc::from(format!("deleted by snapshot {id}, and no version that is kept reads it"));
-        for entry in &entries {
-            unused.files.extend(data_file(ctx, entry, FileKind::Data, &reason)?);
-        }
+        let paths: Vec<Vec<PlannedFile>> = in_pool(|| {
+            entries.par_iter().map(|entry| data_file(ctx, entry, FileKind::Data, &reason)).collect::<Result<_>>()
+        })?;
+        unused.files.extend(paths.into_iter().flatten());
         unused.entries.append(&mut entries);
     }
     Ok(unused)
@@ -88,14 +89,14 @@ pub(super) fn live_names(cache: &ManifestCache, version: &Snapshot) -> Result<Ha
     Ok(names)
 }
 
-/// DELETE entries of a delta that no later ADD of the same path takes back (an upgrade does).
-pub(super) fn deleted_in(ctx: &TableContext, cache: &ManifestCache, delta: &str) -> Result<Vec<ManifestEntry>> {
+/// DELETE entries of a delta that no later ADD of the same file takes back (an upgrade does). Manifests without such
+/// entries are read only when others have some.
+pub(super) fn deleted_in(cache: &ManifestCache, delta: &str) -> Result<Vec<ManifestEntry>> {
     let mut deleted: HashMap<String, ManifestEntry> = HashMap::new();
-    for entry in cache.entries_of_list(delta)? {
-        let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
+    for entry in cache.entries_of_deleting_list(delta)? {
         match entry.kind {
-            EntryKind::Add => drop(deleted.remove(&path)),
-            EntryKind::Delete => drop(deleted.insert(path, entry)),
+            EntryKind::Add => drop(deleted.remove(&entry.file.file_name)),
+            EntryKind::Delete => drop(deleted.insert(entry.file.file_name.clone(), entry)),
         }
     }
     Ok(deleted.into_values().collect())
