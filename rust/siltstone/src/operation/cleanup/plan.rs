@@ -185,12 +185,7 @@ impl Plan {
 
 fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
     match step {
-        Step::Delete(files) => {
-            // folder by folder: threads do not wait for each other's folders
-            let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-            paths.sort_unstable();
-            in_pool(|| paths.par_iter().try_for_each(|path| fs.delete(path)))
-        }
+        Step::Delete(files) => in_pool(|| files.par_iter().try_for_each(|file| fs.delete(&file.path))),
         Step::DeleteInOrder(files) => files.iter().try_for_each(|file| fs.delete(&file.path)),
         Step::DeleteTrees(files) => files.iter().try_for_each(|file| delete_tree(fs, &file.path)),
         Step::DeleteEmpty(directories) => {

@@ -72,6 +72,8 @@ pub(super) fn deleted_data(
         unused.files.extend(paths.into_iter().flatten());
         unused.entries.append(&mut entries);
     }
+    // folder by folder: threads that delete do not wait for each other's folders
+    unused.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
     Ok(unused)
 }
 
