@@ -195,3 +195,14 @@ def test_changes_between_versions_are_read_with_and_without_their_kinds(spark, l
     log = spark.read.format("siltstone").option("incremental-between", "1,3").load("db.changed$audit_log")
     assert sorted(tuple(r) for r in log.collect()) == [("+I", 1, "b"), ("-D", 2, "a")]
     assert spark.read.format("siltstone").option("between", "0,1").load("db.changed").count() == 4
+
+
+def test_partitions_of_a_fallback_branch_are_read_on_executors(spark, lake, orders):
+    orders.branches.create("b")
+    st.open_table(orders.location, branch="b").append([{"dt": "d0", "id": 1}, {"dt": "d7", "id": 5, "v": "b"}])
+    df = spark.read.format("siltstone").option("scan.fallback-branch", "b").load("db.orders")
+    assert df.count() == 301
+    orders.alter().set_option("scan.fallback-branch", "b").commit()
+    found = ss.sql(spark, "SELECT id, v FROM db.orders WHERE dt = 'd7'").collect()
+    assert [row.asDict() for row in found] == [{"id": 5, "v": "b"}]
+    assert ss.read(spark, "db.orders", filter="v = 'b'").count() == 1

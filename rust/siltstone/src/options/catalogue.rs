@@ -420,7 +420,7 @@ pub const OPTIONS: &[Known] = &[
     row("scan.bucket", Kind::Int, Honoured),
     row("scan.creation-time-millis", Kind::Long, Refused),
     row("scan.dedicated-split-generation", Kind::Text, Harmless),
-    row("scan.fallback-branch", Kind::Text, Refused),
+    row("scan.fallback-branch", Kind::Text, Honoured),
     row("scan.fallback-branch.read-fail-fast", Kind::Bool, Harmless),
     row("scan.fallback-delta-branch", Kind::Text, Refused),
     row("scan.fallback-snapshot-branch", Kind::Text, Refused),
@@ -437,7 +437,7 @@ pub const OPTIONS: &[Known] = &[
     row("scan.partitions", Kind::Text, Harmless),
     row("scan.plan-auto-tag-for-read.time-retained", Kind::Duration, Harmless),
     row("scan.plan-sort-partition", Kind::Bool, Harmless),
-    row("scan.primary-branch", Kind::Text, Refused),
+    row("scan.primary-branch", Kind::Text, Honoured),
     row("scan.remove-normalize", Kind::Text, Harmless),
     row("scan.snapshot-id", Kind::Long, Honoured),
     row("scan.split-enumerator.batch-size", Kind::Text, Harmless),
@@ -646,6 +646,6 @@ mod tests {
         assert!(!neutral("type", "format-table"));
         assert!(neutral("file.format.per.level", "0:parquet,5:parquet"));
         assert!(!neutral("file.format.per.level", "0:avro,5:parquet"));
-        assert!(!neutral("scan.fallback-branch", "b"));
+        assert!(!neutral("scan.fallback-delta-branch", "b"));
     }
 }

@@ -330,6 +330,8 @@ core_options! {
     // reading
     /// `scan.fallback-branch`
     scan_fallback_branch: Option<String> = o.optional("scan.fallback-branch");
+    /// `scan.primary-branch`
+    scan_primary_branch: Option<String> = o.optional("scan.primary-branch");
     /// `source.split.target-size`
     source_split_target_size: u64 = o.size("source.split.target-size", 128 * MB)?;
     /// `source.split.open-file-cost`

@@ -146,7 +146,7 @@ mod tests {
             ("query-auth.enabled", "true"),
             ("record-level.expire-time", "1 d"),
             ("bucket", "-2"),
-            ("scan.fallback-branch", "b"),
+            ("scan.fallback-delta-branch", "b"),
             ("manifest.format", "orc"),
         ] {
             let error = check_readable(&with(&[(key, value)])).unwrap_err();

@@ -8,6 +8,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fs::FileIoRef;
 use crate::snapshot::SnapshotManager;
 
+/// Options that name a branch to read from besides the table's own.
+pub const READ_BRANCHES: [&str; 2] = ["scan.fallback-branch", "scan.primary-branch"];
+
 /// How often a change is applied anew because another writer took the next id.
 const RETRIES: usize = 100;
 
@@ -73,7 +76,19 @@ impl SchemaManager {
     /// Publishes the first schema; `TableExists` when there is one already.
     pub fn create(&self, schema: TableSchema) -> Result<Arc<TableSchema>> {
         let exists = || Error::new(ErrorKind::TableExists, "the table exists already").with("file", self.directory());
-        if !self.ids()?.is_empty() || !self.publish(&schema)? {
+        if !self.ids()?.is_empty() {
+            return Err(exists());
+        }
+        let names_branch = |key: &&str| schema.options.get(*key).is_some_and(|name| !name.trim().is_empty());
+        if let Some(option) = READ_BRANCHES.into_iter().find(names_branch) {
+            return Err(Error::new(
+                ErrorKind::BranchNotFound,
+                format!("a new table has no branch that '{option}' can name"),
+            )
+            .with("option", option)
+            .hint("make the table and its branch first, then set the option"));
+        }
+        if !self.publish(&schema)? {
             return Err(exists());
         }
         self.get(schema.id)

@@ -18,7 +18,7 @@ mod validate_options;
 
 pub use change::{ColumnPosition, SchemaChange, check_dynamic_options};
 pub use features::{check_readable, check_writable};
-pub use manager::SchemaManager;
+pub use manager::{READ_BRANCHES, SchemaManager};
 pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_columns};
 pub use model::TableSchema;
 pub use new_table::NewTable;

@@ -27,6 +27,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_merging(schema, options)?;
     check_changelog(schema, options)?;
     check_deletion_vectors(options)?;
+    check_read_branches(options)?;
     check_numbers(options)?;
     check_texts(options)?;
     validate_java::check(schema, options)?;
@@ -101,6 +102,15 @@ fn check_row_kind(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             Err(forbidden("rowkind.field", message).with("column", name))
         }
     }
+}
+
+fn check_read_branches(options: &CoreOptions) -> Result<()> {
+    let given = |value: &Option<String>| value.as_ref().is_some_and(|name| !name.trim().is_empty());
+    if given(&options.scan_fallback_branch) && given(&options.scan_primary_branch) {
+        let message = "'scan.fallback-branch' and 'scan.primary-branch' cannot both be set";
+        return Err(forbidden("scan.primary-branch", message));
+    }
+    Ok(())
 }
 
 fn check_merging(schema: &TableSchema, options: &CoreOptions) -> Result<()> {

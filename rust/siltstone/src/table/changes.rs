@@ -9,10 +9,7 @@ use crate::{
     Error, ErrorKind, Result,
     env::system_clock,
     io::BatchStream,
-    operation::{
-        scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of},
-        view::Finish,
-    },
+    operation::scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of},
     snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 
@@ -150,7 +147,7 @@ impl Changes {
         Ok(match self.follow.step()? {
             Step::Rows { snapshot_id, plan } => {
                 let schema = plan.read.arrow_schema()?;
-                let planned = Planned { scan: *plan, finish: Finish::default() };
+                let planned = Planned::new(*plan);
                 Progress::Rows(snapshot_id, schema, self.table.read(&self.args, &planned)?)
             }
             Step::Wait if self.waits => Progress::Wait(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)),

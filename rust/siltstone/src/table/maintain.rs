@@ -13,7 +13,8 @@ use crate::{
     },
     predicate::{CompareOp, Predicate},
     row::datum_from_text,
-    schema::SchemaChange,
+    schema::{READ_BRANCHES, SchemaChange},
+    snapshot::BranchManager,
 };
 
 /// What to compact.
@@ -111,8 +112,24 @@ impl Table {
     /// Applies changes given as JSON objects (`{"kind": "set_option", "key": ..., "value": ...}`) as one new schema.
     pub fn alter(&mut self, changes: &str) -> Result<()> {
         let changes = SchemaChange::list_from_json(changes)?;
+        self.check_branches(&changes)?;
         self.context().schemas.commit_changes(&changes).map_err(|e| e.with("table", &self.context().name))?;
         self.reload()
+    }
+}
+
+impl Table {
+    /// A branch that reads shall come from must exist (`SchemaValidation.validateFallbackBranch`).
+    fn check_branches(&self, changes: &[SchemaChange]) -> Result<()> {
+        let ctx = self.context();
+        for change in changes {
+            let SchemaChange::SetOption { key, value } = change else { continue };
+            if READ_BRANCHES.contains(&key.as_str()) && !value.trim().is_empty() {
+                let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+                branches.check_exists(value).map_err(|e| e.with("table", &ctx.name).with("option", key))?;
+            }
+        }
+        Ok(())
     }
 }
 

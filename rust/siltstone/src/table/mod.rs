@@ -4,6 +4,7 @@
 
 mod catalog;
 mod changes;
+mod fallback;
 mod maintain;
 mod modify;
 mod name;

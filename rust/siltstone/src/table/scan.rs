@@ -1,14 +1,23 @@
 //! From the arguments of a read to its plan.
 
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
 use arrow_schema::SchemaRef;
 
-use super::{Table, split::SplitHeader};
+use super::{
+    Table,
+    fallback::{relabelled, with_nullable},
+    split::SplitHeader,
+};
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
     operation::{
-        read::{count, read_splits},
-        scan::{Between, Incremental, ScanPlan, ScanRequest, VersionSelector, plan, read_request, travel},
+        read::{count, limited, read_splits},
+        scan::{Between, Incremental, ScanPlan, ScanRequest, VersionSelector, partitions, plan, read_request, travel},
         view::{Finish, View, ViewRequest},
     },
     options::IncrementalMode,
@@ -115,22 +124,50 @@ impl ScanArgs {
     }
 }
 
-/// A planned read: splits, and what becomes of their rows where a view was asked for.
+/// A planned read: one part, or two when partitions come from another branch, too.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The splits.
-    pub scan: ScanPlan,
-    /// The view's part.
-    pub finish: Finish,
+    parts: Vec<Part>,
+    /// Columns that may be null in one of the parts.
+    nullable: Vec<String>,
+}
+
+/// What is read of one branch: splits, and what becomes of their rows where a view was asked for.
+#[derive(Clone, Debug)]
+struct Part {
+    scan: ScanPlan,
+    finish: Finish,
+    /// Dynamic options, which splits carry.
+    options: BTreeMap<String, String>,
+}
+
+impl Part {
+    fn schema(&self) -> Result<SchemaRef> {
+        self.finish.schema().map_or_else(|| self.scan.read.arrow_schema(), |schema| Ok(SchemaRef::clone(schema)))
+    }
+
+    fn read(&self, threads: usize) -> Result<BatchStream> {
+        let scan = &self.scan;
+        Ok(self.finish.apply(read_splits(&scan.ctx, &scan.splits, &scan.read, threads)?))
+    }
 }
 
 impl Planned {
+    /// A plan of rows of one branch.
+    pub fn new(scan: ScanPlan) -> Self {
+        let part = Part { scan, finish: Finish::default(), options: BTreeMap::new() };
+        Self { parts: vec![part], nullable: Vec::new() }
+    }
+
     /// The schema of the rows.
     pub fn schema(&self) -> Result<SchemaRef> {
-        match self.finish.schema() {
-            Some(schema) => Ok(SchemaRef::clone(schema)),
-            None => self.scan.read.arrow_schema(),
-        }
+        let first = self.parts.first().ok_or_else(|| Error::new(ErrorKind::Internal, "a plan without parts"))?;
+        Ok(with_nullable(&first.schema()?, &self.nullable))
+    }
+
+    /// The plans of each branch.
+    pub fn scans(&self) -> impl Iterator<Item = &ScanPlan> {
+        self.parts.iter().map(|part| &part.scan)
     }
 }
 
@@ -138,56 +175,58 @@ impl Table {
     /// Plans a read: checks the arguments, finds the version, chooses files.
     pub fn plan(&self, args: &ScanArgs) -> Result<Planned> {
         let version = args.version_selector()?;
-        let incremental = args.incremental()?;
-        if let Some(name) = &args.system {
-            return self.plan_view(view(name)?, args, version, incremental);
-        }
-        let (ctx, _) = travel(self.context(), &version)?;
-        let request = ScanRequest {
-            columns: args.columns.clone(),
-            filter: filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), &ctx.schema.fields)?,
-            limit: args.limit,
-            version,
-            row_kind: args.row_kind,
-            batch_rows: args.batch_rows().or(args.batch_rows),
-            incremental,
-            ..ScanRequest::default()
+        let asked = Asked { args, incremental: args.incremental()?, not_partitions: None };
+        let Some(other) = self.other_branch()? else {
+            return Ok(Planned { parts: vec![asked.part(self, version)?], nullable: Vec::new() });
         };
-        Ok(Planned { scan: plan(self.context(), &request)?, finish: Finish::default() })
-    }
-
-    fn plan_view(
-        &self,
-        view: View,
-        args: &ScanArgs,
-        version: VersionSelector,
-        incremental: Option<Incremental>,
-    ) -> Result<Planned> {
-        let (ctx, _) = travel(self.context(), &version)?;
-        let request = ViewRequest { version, incremental, ..args.view_request(view, &ctx)? };
-        let (request, finish) = view.prepare(&ctx, request)?;
-        Ok(Planned { scan: plan(self.context(), &request)?, finish })
+        let Some(there) = other.version(self, &version)? else {
+            return Ok(Planned { parts: vec![asked.part(self, version)?], nullable: Vec::new() });
+        };
+        let nullable = other.nullable_columns(self, &version, &there)?;
+        let (own, others) = ((self, version), (&other.table, there));
+        let (first, second) = if other.first { (others, own) } else { (own, others) };
+        let known = asked.partitions(first.0, first.1.clone())?;
+        let rest = Asked { not_partitions: Some(Arc::new(known)), ..asked.clone() };
+        let parts = vec![asked.part(first.0, first.1)?, rest.part(second.0, second.1)?];
+        Ok(Planned { parts, nullable })
     }
 
     /// The rows of a plan, read by several threads.
     pub fn read(&self, args: &ScanArgs, planned: &Planned) -> Result<BatchStream> {
-        let plan = &planned.scan;
-        Ok(planned.finish.apply(read_splits(&plan.ctx, &plan.splits, &plan.read, args.thread_count())?))
+        let threads = args.thread_count();
+        if let [only] = planned.parts.as_slice() {
+            return only.read(threads);
+        }
+        let streams = planned.parts.iter().map(|part| part.read(threads)).collect::<Result<Vec<_>>>()?;
+        let rows = relabelled(Box::new(streams.into_iter().flatten()), &planned.schema()?, &planned.nullable);
+        Ok(limited(rows, args.limit))
     }
 
     /// The number of rows of a plan.
     pub fn count(&self, args: &ScanArgs, planned: &Planned) -> Result<u64> {
-        if planned.finish.keeps_count() {
-            return count(&planned.scan, args.thread_count());
-        }
         let length = |rows: usize| u64::try_from(rows).unwrap_or(u64::MAX);
-        self.read(args, planned)?.try_fold(0, |sum, batch| Ok(sum + length(batch?.num_rows())))
+        let mut rows: u64 = 0;
+        for part in &planned.parts {
+            rows = rows.saturating_add(if part.finish.keeps_count() {
+                count(&part.scan, args.thread_count())?
+            } else {
+                part.read(args.thread_count())?
+                    .try_fold(0, |sum, batch| Ok::<_, Error>(sum + length(batch?.num_rows())))?
+            });
+        }
+        Ok(args.limit.map_or(rows, |limit| rows.min(length(limit))))
     }
 
     /// One token for each split of a plan.
     pub fn split_tokens(&self, args: &ScanArgs, planned: &Planned) -> Result<Vec<Vec<u8>>> {
-        let header = SplitHeader::new(self, args, &planned.scan.ctx);
-        planned.scan.splits.iter().map(|split| header.encode(split)).collect()
+        let mut tokens = Vec::new();
+        for part in &planned.parts {
+            let header = SplitHeader::new(&part.options, args, &part.scan.ctx, &planned.nullable);
+            for split in &part.scan.splits {
+                tokens.push(header.encode(split)?);
+            }
+        }
+        Ok(tokens)
     }
 
     /// The columns of what a read of a view gives, and the check of its columns and condition.
@@ -201,6 +240,52 @@ impl Table {
     }
 }
 
+/// A request, the same for every branch that is read.
+#[derive(Clone, Debug)]
+struct Asked<'a> {
+    args: &'a ScanArgs,
+    incremental: Option<Incremental>,
+    not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
+}
+
+impl Asked<'_> {
+    /// The scan of a version of `table`, and what becomes of its rows.
+    fn request(&self, table: &Table, version: VersionSelector) -> Result<(ScanRequest, Finish)> {
+        let args = self.args;
+        let (ctx, _) = travel(table.context(), &version)?;
+        let incremental = self.incremental.clone();
+        let not_partitions = self.not_partitions.clone();
+        if let Some(name) = &args.system {
+            let view = view(name)?;
+            let request = ViewRequest { version, incremental, ..args.view_request(view, &ctx)? };
+            let (request, finish) = view.prepare(&ctx, request)?;
+            return Ok((ScanRequest { not_partitions, ..request }, finish));
+        }
+        let request = ScanRequest {
+            columns: args.columns.clone(),
+            filter: filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), &ctx.schema.fields)?,
+            limit: args.limit,
+            version,
+            row_kind: args.row_kind,
+            batch_rows: args.batch_rows().or(args.batch_rows),
+            incremental,
+            not_partitions,
+            ..ScanRequest::default()
+        };
+        Ok((request, Finish::default()))
+    }
+
+    fn part(&self, table: &Table, version: VersionSelector) -> Result<Part> {
+        let (request, finish) = self.request(table, version)?;
+        Ok(Part { scan: plan(table.context(), &request)?, finish, options: table.dynamic_options().clone() })
+    }
+
+    /// The partitions that are read of this version of `table`.
+    fn partitions(&self, table: &Table, version: VersionSelector) -> Result<HashSet<Vec<u8>>> {
+        partitions(table.context(), &self.request(table, version)?.0)
+    }
+}
+
 /// The view of a name.
 pub(super) fn view(name: &str) -> Result<View> {
     View::find(name).ok_or_else(|| {
@@ -211,7 +296,10 @@ pub(super) fn view(name: &str) -> Result<View> {
 
 /// A plan in words: version, files kept, splits, and which of them need merging.
 pub fn explain(planned: &Planned) -> String {
-    let plan = &planned.scan;
+    planned.scans().map(explain_scan).collect::<Vec<_>>().join("\n")
+}
+
+fn explain_scan(plan: &ScanPlan) -> String {
     let files: usize = plan.splits.iter().map(|s| s.files.len() + s.before_files.len()).sum();
     let bytes: i64 = plan.splits.iter().flat_map(|s| s.files.iter().chain(&s.before_files)).map(|f| f.file_size).sum();
     let raw = plan.splits.iter().filter(|s| s.raw_convertible || s.is_streaming).count();

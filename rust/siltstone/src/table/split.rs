@@ -1,7 +1,7 @@
 //! Splits that travel to other processes.
 //!
 //! ```text
-//! split token: "STSP" | u8 version 2 | u32 LE length of header | header (JSON) | payload
+//! split token: "STSP" | u8 version 3 | u32 LE length of header | header (JSON) | payload
 //! payload:     Paimon's DataSplit bytes
 //! ```
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Table,
+    fallback::{relabelled, with_nullable},
     scan::{ScanArgs, filter, view},
 };
 use crate::{
@@ -27,7 +28,7 @@ use crate::{
 };
 
 const MAGIC: &[u8; 4] = b"STSP";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What a split needs besides its files: where the table is, and what is read of it. No credentials.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -46,11 +47,18 @@ pub(super) struct SplitHeader {
     view: Option<String>,
     /// Only for views: the columns asked for, which `columns` are not.
     view_columns: Option<Vec<String>>,
+    /// Columns that may be null because they may be in another branch that is read, too.
+    nullable: Vec<String>,
 }
 
 impl SplitHeader {
     /// What the splits of a plan have in common.
-    pub(super) fn new(table: &Table, args: &ScanArgs, ctx: &TableContext) -> Self {
+    pub(super) fn new(
+        options: &BTreeMap<String, String>,
+        args: &ScanArgs,
+        ctx: &TableContext,
+        nullable: &[String],
+    ) -> Self {
         let columns = match (&args.columns, &args.system) {
             (Some(columns), None) => columns.clone(),
             _ => ctx.schema.fields.iter().map(|f| f.name.clone()).collect(),
@@ -59,7 +67,7 @@ impl SplitHeader {
             location: ctx.location.clone(),
             branch: ctx.branch.clone(),
             schema_id: ctx.schema.id,
-            options: table.dynamic_options().clone(),
+            options: options.clone(),
             columns,
             filter_sql: args.filter_sql.clone(),
             filter_json: args.filter_json.clone(),
@@ -68,6 +76,7 @@ impl SplitHeader {
             batch_rows: args.batch_rows,
             view: args.system.clone(),
             view_columns: args.columns.clone(),
+            nullable: nullable.to_vec(),
         }
     }
 
@@ -146,7 +155,7 @@ impl ReadableSplit {
 
     /// The rows and their schema, which is the one that was planned with, never "latest".
     pub fn read(&self) -> Result<(SchemaRef, BatchStream)> {
-        let (header, split) = (&self.header, &self.split);
+        let header = &self.header;
         let table = Table::open_with(
             Arc::new(LocalFileIo::new()),
             &header.location,
@@ -154,7 +163,13 @@ impl ReadableSplit {
             Some(header.schema_id),
             header.options.clone(),
         )?;
-        let ctx = table.context();
+        let (schema, rows) = self.rows_of(table.context())?;
+        let schema = with_nullable(&schema, &header.nullable);
+        Ok((Arc::clone(&schema), relabelled(rows, &schema, &header.nullable)))
+    }
+
+    fn rows_of(&self, ctx: &TableContext) -> Result<(SchemaRef, BatchStream)> {
+        let (header, split) = (&self.header, &self.split);
         let Some(name) = &header.view else {
             let request = header.request(ctx)?;
             return Ok((request.arrow_schema()?, read_split(ctx, split, &request)?));

@@ -14,7 +14,7 @@ use crate::{
         scan::VersionSelector,
         tag::{CreateTag, create_tag, delete_tag},
     },
-    schema::SchemaManager,
+    schema::{READ_BRANCHES, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, Tag, TagManager, check_name, is_main},
 };
 
@@ -156,7 +156,7 @@ fn copy_schemas(main: &TableContext, root: &str, up_to: Option<i64>) -> Result<(
 ///
 /// # Errors
 /// `BranchNotFound` with the nearest name; `VersionInUse` for the branch that the table handle works on and for one that
-/// reads fall back to (`scan.fallback-branch`); `InvalidArgument` for main.
+/// reads come from (`scan.fallback-branch`, `scan.primary-branch`); `InvalidArgument` for main.
 pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
     if is_main(name) {
         return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
@@ -171,11 +171,11 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
         if forked { e.hint(format!("tag '{fork}' is left of it: delete the tag")) } else { e }
     })?;
     let latest = SchemaManager::new(ctx.fs.clone(), &ctx.location).latest()?;
-    let falls_back = latest.is_some_and(|s| s.options.get("scan.fallback-branch").is_some_and(|b| b == name));
-    let reason = match (falls_back, ctx.branch == name) {
-        (true, _) => "reads of the table fall back to it (`scan.fallback-branch`)",
-        (_, true) => "this table is opened on it",
-        _ => "",
+    let reads = |key: &&str| latest.as_ref().is_some_and(|s| s.options.get(*key).is_some_and(|b| b == name));
+    let reason = match READ_BRANCHES.into_iter().find(reads) {
+        Some(option) => format!("the table's option '{option}' names it"),
+        None if ctx.branch == name => "this table is opened on it".to_owned(),
+        None => String::new(),
     };
     if !reason.is_empty() {
         return Err(Error::new(ErrorKind::VersionInUse, format!("branch '{name}' is in use: {reason}"))

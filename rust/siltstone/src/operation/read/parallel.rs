@@ -15,7 +15,7 @@ use std::{
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::{ReadRequest, read_split, split::Limited};
+use super::{ReadRequest, read_split, split::limited};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
@@ -36,10 +36,7 @@ pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, 
     } else {
         Box::new(Parallel::new(ctx, splits, request, at_once))
     };
-    Ok(match request.limit {
-        Some(left) => Box::new(Limited { rows, left }),
-        None => rows,
-    })
+    Ok(limited(rows, request.limit))
 }
 
 fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {

@@ -84,10 +84,7 @@ pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> R
     } else {
         one_after_another(ctx, split, request, has_key)?
     };
-    Ok(match request.limit {
-        Some(limit) => Box::new(Limited { rows, left: limit }),
-        None => rows,
-    })
+    Ok(limited(rows, request.limit))
 }
 
 /// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
@@ -301,10 +298,18 @@ fn skip_empty(rows: BatchStream) -> BatchStream {
     Box::new(rows.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0)))
 }
 
+/// At most so many rows; `None` = all.
+pub fn limited(rows: BatchStream, limit: Option<usize>) -> BatchStream {
+    match limit {
+        Some(left) => Box::new(Limited { rows, left }),
+        None => rows,
+    }
+}
+
 /// Stops after so many rows.
-pub(super) struct Limited {
-    pub(super) rows: BatchStream,
-    pub(super) left: usize,
+struct Limited {
+    rows: BatchStream,
+    left: usize,
 }
 
 impl Iterator for Limited {

@@ -6,7 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use super::{bounds::may_hide_nan, buckets::BucketSelector};
@@ -25,6 +25,8 @@ use crate::{
 pub struct EntryFilter {
     /// Only these partitions (serialized rows).
     pub partitions: Option<HashSet<Vec<u8>>>,
+    /// None of these partitions (serialized rows).
+    pub not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
     /// A condition over partition columns; parts over other columns are ignored.
     pub partition_predicate: Option<Predicate>,
     /// Only this bucket.
@@ -128,6 +130,7 @@ impl<'a> HeadFilter<'a> {
     fn wants(&self, head: EntryHead<'_>) -> bool {
         self.filter.bucket.is_none_or(|bucket| bucket == head.bucket)
             && self.filter.partitions.as_ref().is_none_or(|set| set.contains(head.partition))
+            && self.filter.not_partitions.as_ref().is_none_or(|set| !set.contains(head.partition))
             && self.wants_partition(head.partition)
             && self.selector.as_ref().is_none_or(|s| s.may_hold(head.bucket, head.total_buckets))
     }

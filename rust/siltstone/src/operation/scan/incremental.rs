@@ -42,6 +42,20 @@ pub(super) fn plan(ctx: &TableContext, prepared: Prepared, incremental: &Increme
     }
 }
 
+/// The partitions that changed; for a difference of two states those of the second one, as in Java.
+pub(super) fn partitions(
+    ctx: &TableContext,
+    prepared: Prepared,
+    incremental: &Incremental,
+) -> Result<HashSet<Vec<u8>>> {
+    if let Changes::Diff { after, .. } = incremental.resolve(ctx)? {
+        let live = live_entries(ctx, &after, &prepared.entry_filter(ctx))?;
+        return Ok(live.into_iter().map(|entry| entry.partition).collect());
+    }
+    let plan = plan(ctx, prepared, incremental)?;
+    Ok(plan.splits.into_iter().map(|split| split.bucket.partition).collect())
+}
+
 fn files(
     ctx: &TableContext,
     prepared: Prepared,

@@ -26,5 +26,5 @@ pub use between::{Between, Incremental};
 pub use deletions::bucket_vectors;
 pub use entries::{EntryFilter, live_entries};
 pub use follow::{Follow, FollowOptions, Start, Step, end_of};
-pub use request::{ScanPlan, ScanRequest, VersionSelector, plan, read_request};
-pub use version::travel;
+pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions, plan, read_request};
+pub use version::{counterpart, travel};

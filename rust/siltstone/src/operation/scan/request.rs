@@ -1,5 +1,7 @@
 //! What a scan is asked and what it answers.
 
+use std::{collections::HashSet, sync::Arc};
+
 use super::{
     between::Incremental,
     deletions::DeletionFiles,
@@ -61,6 +63,8 @@ pub struct ScanRequest {
     pub sequence_number: bool,
     /// Primary-key tables: only files from this level on; rows below it are left out.
     pub min_level: Option<i32>,
+    /// None of these partitions (serialized rows), which another branch has.
+    pub not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
 }
 
 /// The splits of one query at one snapshot, and how to read each of them.
@@ -87,12 +91,7 @@ impl ScanPlan {
 
 /// Chooses snapshot, files and splits.
 pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
-    let asked = match (&request.incremental, &request.version) {
-        (Some(incremental), _) => Some(incremental.clone()),
-        (None, VersionSelector::Latest) => Incremental::of_options(&ctx.options)?,
-        _ => None,
-    };
-    if let Some(asked) = asked {
+    if let Some(asked) = incremental_of(ctx, request)? {
         check_options(ctx)?;
         return incremental::plan(ctx, Prepared::new(ctx, request)?, &asked);
     }
@@ -107,7 +106,7 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     let level_0 = level_0(&ctx, &at)?;
     let max_level_only = request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels - 1);
     let skip_level_0 = level_0 == Level0::Skip || max_level_only;
-    wanted.min_level = request.min_level.max((level_0 == Level0::Skip).then_some(1));
+    wanted.min_level = level_0.min_level(request);
     let mut entries = live_entries(&ctx, &at, &wanted)?;
     drop_postponed(&ctx, &mut entries);
     let has_level_0 = entries.iter().any(|e| e.file.level == 0);
@@ -133,6 +132,33 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     Ok(ScanPlan { ctx, snapshot, splits, read, files_considered })
 }
 
+/// The partitions (serialized rows) that the version has, or of an incremental request those that changed; only the parts
+/// of the condition over partition columns count.
+pub fn partitions(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<Vec<u8>>> {
+    let keys = &ctx.schema.partition_keys;
+    let filter = request.filter.as_ref().map(|f| f.clone().without_not().relaxed(&|c| keys.iter().any(|k| k == c)));
+    let request = ScanRequest { filter, limit: None, columns: None, ..request.clone() };
+    if let Some(asked) = incremental_of(ctx, &request)? {
+        return incremental::partitions(ctx, Prepared::new(ctx, &request)?, &asked);
+    }
+    let (ctx, snapshot) = travel(ctx, &request.version)?;
+    let Some(at) = snapshot else { return Ok(HashSet::new()) };
+    let mut wanted = Prepared::new(&ctx, &request)?.entry_filter(&ctx);
+    wanted.min_level = level_0(&ctx, &at)?.min_level(&request);
+    let mut entries = live_entries(&ctx, &at, &wanted)?;
+    entries.retain(|entry| entry.bucket >= 0);
+    Ok(entries.into_iter().map(|entry| entry.partition).collect())
+}
+
+/// What lies between two versions, where that is asked for by the request or by the table's options.
+fn incremental_of(ctx: &TableContext, request: &ScanRequest) -> Result<Option<Incremental>> {
+    match (&request.incremental, &request.version) {
+        (Some(incremental), _) => Ok(Some(incremental.clone())),
+        (None, VersionSelector::Latest) => Incremental::of_options(&ctx.options),
+        _ => Ok(None),
+    }
+}
+
 /// A request whose columns and condition are checked against a schema.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
@@ -142,6 +168,7 @@ pub(super) struct Prepared {
     pub(super) read: ReadRequest,
     /// No row can satisfy the request.
     pub(super) nothing: bool,
+    not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
 }
 
 impl Prepared {
@@ -163,7 +190,7 @@ impl Prepared {
             sequence_number: request.sequence_number,
         };
         let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
-        Ok(Self { filter, residual, read, nothing })
+        Ok(Self { filter, residual, read, nothing, not_partitions: request.not_partitions.clone() })
     }
 
     /// The entries that may hold rows of the result, of all levels.
@@ -172,6 +199,7 @@ impl Prepared {
             partition_predicate: Some(self.filter.clone()),
             bucket: ctx.options.scan_bucket,
             bucket_predicate: Some(self.filter.clone()),
+            not_partitions: self.not_partitions.clone(),
             ..EntryFilter::default()
         }
     }
@@ -223,6 +251,13 @@ enum Level0 {
     /// Deletion vectors were switched off after the snapshot: its level 0 was meant to be skipped, and its vectors to be
     /// applied, so there must be none.
     SwitchedOff,
+}
+
+impl Level0 {
+    /// The lowest level that the request reads.
+    fn min_level(self, request: &ScanRequest) -> Option<i32> {
+        request.min_level.max((self == Self::Skip).then_some(1))
+    }
 }
 
 fn level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<Level0> {

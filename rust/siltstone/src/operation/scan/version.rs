@@ -17,13 +17,7 @@ use crate::{
 /// name columns.
 pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
     let versions = Versions::new(ctx);
-    let selected = match version {
-        VersionSelector::Latest => Target::of_options(ctx)?,
-        VersionSelector::Snapshot(id) => Target::Id(*id),
-        VersionSelector::Tag(name) => Target::Tag(name.clone()),
-        VersionSelector::Timestamp(millis) => Target::Time(*millis),
-        VersionSelector::Version(text) => Target::Version(text.clone()),
-    };
+    let selected = Target::of(ctx, version)?;
     if selected == Target::Latest {
         return Ok((ctx.clone(), versions.snapshots.latest()?));
     }
@@ -35,6 +29,42 @@ pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableCon
         return Ok((ctx.clone(), Some(snapshot)));
     }
     Ok((under_schema(ctx, snapshot.schema_id)?, Some(snapshot)))
+}
+
+/// The version of another branch that goes with a version of this one; `None`: the other branch has none.
+///
+/// A snapshot id means the snapshot that the other branch had at that time, or its earliest; a tag its own tag of that
+/// name; a time or a watermark is looked up there. Source: `FallbackReadFileStoreTable.rewriteOtherOptions`.
+pub fn counterpart(
+    ctx: &TableContext,
+    other: &TableContext,
+    version: &VersionSelector,
+) -> Result<Option<VersionSelector>> {
+    let (here, there) = (Versions::new(ctx), Versions::new(other));
+    let selected = match Target::of(ctx, version)? {
+        Target::Version(text) => here.target_of(&text)?,
+        selected => selected,
+    };
+    let selector = match selected {
+        Target::Latest | Target::LastCompacted => VersionSelector::Latest,
+        Target::Tag(name) if there.tags.exists(&name)? => VersionSelector::Tag(name),
+        Target::Tag(_) => return Ok(None),
+        Target::Id(id) => {
+            let millis = here.by_id(id)?.time_millis;
+            let then = there.snapshots.at_or_before(millis)?.map(|snapshot| snapshot.id);
+            match then.map_or_else(|| there.snapshots.earliest_id(), |id| Ok(Some(id)))? {
+                Some(id) => VersionSelector::Snapshot(id),
+                None => return Ok(None),
+            }
+        }
+        Target::Time(millis) => VersionSelector::Timestamp(millis),
+        Target::Watermark(watermark) => VersionSelector::Version(format!("watermark-{watermark}")),
+        Target::Version(text) => VersionSelector::Version(text),
+    };
+    match travel(other, &selector) {
+        Err(e) if e.kind() == ErrorKind::SnapshotNotFound => Ok(None),
+        found => found.map(|_| Some(selector)),
+    }
 }
 
 /// The table with an older schema: its columns, and today's options except those that name columns.
@@ -76,6 +106,16 @@ enum Target {
 }
 
 impl Target {
+    fn of(ctx: &TableContext, version: &VersionSelector) -> Result<Self> {
+        Ok(match version {
+            VersionSelector::Latest => Self::of_options(ctx)?,
+            VersionSelector::Snapshot(id) => Self::Id(*id),
+            VersionSelector::Tag(name) => Self::Tag(name.clone()),
+            VersionSelector::Timestamp(millis) => Self::Time(*millis),
+            VersionSelector::Version(text) => Self::Version(text.clone()),
+        })
+    }
+
     fn of_options(ctx: &TableContext) -> Result<Self> {
         let options = &ctx.options;
         let mut named: Vec<(&str, Self)> = Vec::new();
@@ -170,7 +210,7 @@ impl Versions {
             Target::Tag(name) => self.tags.get(name).map(Some),
             Target::Time(millis) => self.at_or_before(*millis).map(Some),
             Target::Watermark(watermark) => self.at_watermark(*watermark).map(Some),
-            Target::Version(text) => self.by_version(text).map(Some),
+            Target::Version(text) => self.resolve(ctx, &self.target_of(text)?),
         }
     }
 
@@ -222,16 +262,15 @@ impl Versions {
     }
 
     /// A tag, else `watermark-N`, else a snapshot id.
-    fn by_version(&self, text: &str) -> Result<Snapshot> {
-        match self.tags.get(text) {
-            Err(e) if e.kind() == ErrorKind::TagNotFound => {}
-            other => return other,
+    fn target_of(&self, text: &str) -> Result<Target> {
+        if self.tags.exists(text)? {
+            return Ok(Target::Tag(text.to_owned()));
         }
         if let Some(watermark) = text.strip_prefix("watermark-").and_then(|w| w.parse().ok()) {
-            return self.at_watermark(watermark);
+            return Ok(Target::Watermark(watermark));
         }
         if let (true, Ok(id)) = (text.bytes().all(|b| b.is_ascii_digit()), text.parse()) {
-            return self.by_id(id);
+            return Ok(Target::Id(id));
         }
         let names = self.tags.names()?;
         let error = Error::new(ErrorKind::TagNotFound, format!("'{text}' is neither a tag nor a snapshot id"));

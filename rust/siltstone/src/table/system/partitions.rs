@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Result,
-    operation::scan::{EntryFilter, live_entries},
+    operation::scan::{EntryFilter, VersionSelector, live_entries, travel},
     row::Datum,
     types::DataField,
 };
@@ -34,7 +34,20 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
         row.extend([Datum::Null, Datum::Null, Datum::Null, Datum::Null]);
         Ok(row)
     };
-    sums(table, false)?.into_iter().map(row).collect()
+    of_both_branches(table)?.into_iter().map(row).collect()
+}
+
+/// Sums by partition, with those partitions that reads take from another branch.
+fn of_both_branches(table: &Table) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
+    let own = sums(table, false)?;
+    let Some(other) = table.other_branch()? else { return Ok(own) };
+    let there = match other.version(table, &VersionSelector::Latest)? {
+        Some(version) => sums_of(&other.table, &version, false)?,
+        None => BTreeMap::new(),
+    };
+    let (first, mut all) = if other.first { (there, own) } else { (own, there) };
+    all.extend(first);
+    Ok(all)
 }
 
 /// A partition as `dt=a/h=1`.
@@ -99,7 +112,11 @@ pub(super) fn total(table: &Table) -> Result<Sum> {
 
 /// Sums by partition, and by bucket when `by_bucket` says so (else the bucket is 0).
 pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
-    let (ctx, snapshot) = table.travelled()?;
+    sums_of(table, &VersionSelector::Latest, by_bucket)
+}
+
+fn sums_of(table: &Table, version: &VersionSelector, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
+    let (ctx, snapshot) = travel(table.context(), version)?;
     let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
     let Some(snapshot) = snapshot else { return Ok(found) };
     for entry in live_entries(&ctx, &snapshot, &EntryFilter::default())? {
