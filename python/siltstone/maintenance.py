@@ -19,6 +19,7 @@ from siltstone._args import (
     millis,
     partition_list,
 )
+from siltstone._handle import Handle
 from siltstone.predicate import Expression, split_filter
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
@@ -85,12 +86,8 @@ class CompactionPlan:
         return len(self.tasks)
 
 
-class Maintenance:
+class Maintenance(Handle):
     """The care of one table: ``t.maintenance``."""
-
-    def __init__(self, table: _core.Table) -> None:
-        """Use ``t.maintenance``."""
-        self._table = table
 
     @property
     def _upkeep(self) -> _core.Upkeep:
@@ -249,7 +246,10 @@ class Maintenance:
         """Check every version of every branch against its metadata, and the metadata against the files.
 
         Args:
-            deep: Also read every row of every live data file.
+            deep: Also read every data, changelog and index file once, and every version as a whole. Checked of files:
+                rows, delete rows, order and uniqueness of keys, bounds of keys, sequence numbers and columns, null
+                counts; of deletion vectors: checksum, cardinality, and that they belong to rows of live files; of
+                versions: that they can be read, and that no primary key comes twice.
 
         Example:
             >>> example_table().maintenance.fsck().ok

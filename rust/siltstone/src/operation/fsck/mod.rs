@@ -11,17 +11,24 @@
 
 mod data;
 mod files;
+mod partitions;
+mod vectors;
 mod versions;
+mod whole;
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::ManifestCache,
-    path::branch_root,
+    options::CoreOptions,
+    path::{PathFactory, branch_root},
     schema::SchemaManager,
     snapshot::{BranchManager, Snapshot},
 };
@@ -111,6 +118,21 @@ struct Check<'a> {
     schemas: HashSet<i64>,
 }
 
+/// The table as a branch has it: under the branch's own schema and stored options.
+fn of_branch(ctx: &TableContext, branch: &str, schemas: SchemaManager) -> Result<TableContext> {
+    let missing = || Error::new(ErrorKind::FileNotFound, "the branch has no schema").with("branch", branch);
+    let schema = schemas.latest()?.ok_or_else(missing)?;
+    let options = Arc::new(CoreOptions::parse(&schema.options)?);
+    Ok(TableContext {
+        branch: branch.to_owned(),
+        paths: Arc::new(PathFactory::new(&ctx.location, &schema, &options)),
+        schema,
+        options,
+        schemas: Arc::new(schemas),
+        ..ctx.clone()
+    })
+}
+
 /// Checks all branches; with `deep` every row of every live data file is read, too.
 ///
 /// # Errors
@@ -127,8 +149,8 @@ pub fn fsck(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         schemas: HashSet::new(),
     };
     let mut whole: Vec<(TableContext, Snapshot)> = Vec::new();
+    let mut contexts = Vec::new();
     for branch in &branches {
-        let of = TableContext { branch: branch.clone(), ..ctx.clone() };
         let schemas = SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, branch));
         check.schemas = schemas.ids()?.into_iter().collect();
         for id in schemas.ids()? {
@@ -136,11 +158,21 @@ pub fn fsck(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
                 check.verdict.problem("bad-schema", &schemas.path(id), e.to_string(), RESTORE);
             }
         }
+        let of = match of_branch(ctx, branch, schemas) {
+            Ok(of) => of,
+            Err(e) => {
+                check.verdict.problem("bad-schema", branch, e.to_string(), RESTORE);
+                continue;
+            }
+        };
         whole.extend(check.branch(&of)?.into_iter().map(|version| (of.clone(), version)));
+        contexts.push(of);
     }
     check.files_exist()?;
     if deep {
-        check.rows(&whole);
+        check.data_files(&whole, &contexts)?;
+        check.index_files(&whole);
+        check.whole_versions(&whole);
     }
     check.unreferenced(now);
     let mut verdict = check.verdict;

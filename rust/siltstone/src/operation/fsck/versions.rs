@@ -278,6 +278,7 @@ impl Check<'_> {
                 wrong.push(format!("{what}s {}, the list says {}", range_text(is), range_text(says)));
             }
         }
+        wrong.extend(self.outside_partitions(meta, entries)?);
         for message in wrong {
             self.verdict.problem(
                 "wrong-manifest",
