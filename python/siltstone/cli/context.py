@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from siltstone import Catalog, Table
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -40,5 +43,19 @@ class App:
 
 pass_app = click.make_pass_decorator(App)
 table_argument = click.argument("table")
+
+
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options and arguments of a command as one decorator, in their order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be done.")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+plan_options = with_options(dry_run_option, yes_option)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from siltstone.cli import exits, output
 from siltstone.cli.commands.versions import expire_tags
-from siltstone.cli.context import App, dry_run_option, pass_app, table_argument, yes_option
+from siltstone.cli.context import App, pass_app, plan_options, table_argument
 from siltstone.cli.plans import carry_out
 
 
@@ -21,40 +23,18 @@ def expire() -> None:
 @click.option("--retain-min", type=click.IntRange(min=1), help="At least this many stay.")
 @click.option("--older-than", help="Only snapshots older than this time.")
 @click.option("--max-deletes", type=click.IntRange(min=1), help="At most this many go.")
-@dry_run_option
-@yes_option
+@plan_options
 @pass_app
-def expire_snapshots(
-    app: App,
-    table: str,
-    retain_max: int | None,
-    retain_min: int | None,
-    older_than: str | None,
-    max_deletes: int | None,
-    dry_run: bool,
-    yes: bool,
-) -> None:
+def expire_snapshots(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) -> None:
     """Expire snapshots, with the files that nothing else needs."""
     care = app.table(table).maintenance
-    carry_out(
-        app,
-        lambda dry: care.expire_snapshots(
-            retain_max=retain_max,
-            retain_min=retain_min,
-            older_than=older_than,
-            max_deletes=max_deletes,
-            dry_run=dry,
-        ),
-        dry_run=dry_run,
-        yes=yes,
-    )
+    carry_out(app, lambda dry: care.expire_snapshots(**how, dry_run=dry), dry_run=dry_run, yes=yes)
 
 
 @expire.command("tags")
 @table_argument
 @click.option("--older-than", help="Also tags made before this time.")
-@dry_run_option
-@yes_option
+@plan_options
 @pass_app
 def tags(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool) -> None:
     """Delete tags whose retention is over."""
@@ -68,35 +48,12 @@ def tags(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool)
 @click.option("--timestamp-pattern", help="Where it stands, for example '$year-$month-$day'.")
 @click.option("--strategy", type=click.Choice(["values-time", "update-time"]), help="How their age is found.")
 @click.option("--max-expires", type=click.IntRange(min=1), help="At most this many go.")
-@dry_run_option
-@yes_option
+@plan_options
 @pass_app
-def partitions(
-    app: App,
-    table: str,
-    expiration_time: str | None,
-    timestamp_formatter: str | None,
-    timestamp_pattern: str | None,
-    strategy: str | None,
-    max_expires: int | None,
-    dry_run: bool,
-    yes: bool,
-) -> None:
+def partitions(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) -> None:
     """Drop partitions that are old."""
     care = app.table(table).maintenance
-    carry_out(
-        app,
-        lambda dry: care.expire_partitions(
-            expiration_time=expiration_time,
-            timestamp_formatter=timestamp_formatter,
-            timestamp_pattern=timestamp_pattern,
-            strategy=strategy,
-            max_expires=max_expires,
-            dry_run=dry,
-        ),
-        dry_run=dry_run,
-        yes=yes,
-    )
+    carry_out(app, lambda dry: care.expire_partitions(**how, dry_run=dry), dry_run=dry_run, yes=yes)
 
 
 @click.group()
@@ -108,8 +65,7 @@ def clean() -> None:
 @table_argument
 @click.option("--older-than", default="1d", show_default=True, help="Only files older than this duration or time.")
 @click.option("--delete", is_flag=True, help="Delete them; otherwise they are only listed.")
-@dry_run_option
-@yes_option
+@plan_options
 @pass_app
 def orphans(app: App, table: str, older_than: str, delete: bool, dry_run: bool, yes: bool) -> None:
     """List, or with --delete remove, files that no version of any branch refers to."""
@@ -124,7 +80,7 @@ def orphans(app: App, table: str, older_than: str, delete: bool, dry_run: bool, 
 
 @click.command()
 @table_argument
-@click.option("--deep", is_flag=True, help="Also read every row of every live data file.")
+@click.option("--deep", is_flag=True, help="Also read every file, and every version as a whole.")
 @click.pass_context
 def fsck(ctx: click.Context, table: str, deep: bool) -> None:
     """Check a table; ends with 5 when there are problems."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from siltstone.cli import output
-from siltstone.cli.context import App, dry_run_option, pass_app, table_argument, yes_option
+from siltstone.cli.context import App, pass_app, plan_options, table_argument, with_options
 from siltstone.cli.plans import carry_out
 
 if TYPE_CHECKING:
@@ -37,33 +36,26 @@ def _create(app: App, /, table: str, name: str, **how: Any) -> None:
     output.record(app, _tag(app.table(table).tags.create(name, **how)))
 
 
-_source = [
+def _delete(app: App, table: str, name: str, *, dry_run: bool, yes: bool) -> None:
+    tags = app.table(table).tags
+    carry_out(app, lambda dry: tags.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
+
+
+_source = with_options(
     click.option("--version", help="Snapshot id or tag; default the latest snapshot."),
     click.option("--as-of", help="The newest snapshot at or before this time."),
     click.option("--retain", help="Delete the tag after this long, for example '30 d'."),
-]
-_new = [
-    click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."),
-    click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id."),
-]
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _with(options: list[Any]) -> Callable[[F], F]:
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+)
+_numeric = click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id.")
+_new = with_options(_source, click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."), _numeric)
+_named = with_options(table_argument, click.option("--name", required=True, help="Name of the tag."))
+_one = with_options(table_argument, click.argument("name"))
+_two = with_options(table_argument, click.argument("source"), click.argument("target"))
 
 
 @tag.command("create")
-@table_argument
-@click.argument("name")
-@_with(_source + _new)
+@_one
+@_new
 @pass_app
 def tag_create(app: App, /, table: str, name: str, **how: Any) -> None:
     """Give a snapshot a name."""
@@ -71,9 +63,8 @@ def tag_create(app: App, /, table: str, name: str, **how: Any) -> None:
 
 
 @click.command("create-tag")
-@table_argument
-@click.option("--name", required=True, help="Name of the tag.")
-@_with(_source + _new)
+@_named
+@_new
 @pass_app
 def create_tag(app: App, /, table: str, name: str, **how: Any) -> None:
     """Give a snapshot a name (the same as `tag create`)."""
@@ -81,9 +72,8 @@ def create_tag(app: App, /, table: str, name: str, **how: Any) -> None:
 
 
 @tag.command("replace")
-@table_argument
-@click.argument("name")
-@_with(_source)
+@_one
+@_source
 @pass_app
 def tag_replace(app: App, /, table: str, name: str, **how: Any) -> None:
     """Let an existing tag name another snapshot."""
@@ -99,8 +89,7 @@ def tag_list(app: App, table: str) -> None:
 
 
 @tag.command("show")
-@table_argument
-@click.argument("name")
+@_one
 @pass_app
 def tag_show(app: App, table: str, name: str) -> None:
     """Show a tag, and the tags before and after it."""
@@ -109,10 +98,8 @@ def tag_show(app: App, table: str, name: str) -> None:
 
 
 @tag.command("rename")
-@table_argument
-@click.argument("source")
-@click.argument("target")
-@click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id.")
+@_two
+@_numeric
 @pass_app
 def tag_rename(app: App, table: str, source: str, target: str, allow_numeric: bool) -> None:
     """Give a tag another name."""
@@ -122,27 +109,21 @@ def tag_rename(app: App, table: str, source: str, target: str, allow_numeric: bo
 
 
 @tag.command("delete")
-@table_argument
-@click.argument("name")
-@dry_run_option
-@yes_option
+@_one
+@plan_options
 @pass_app
 def tag_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
     """Delete a tag and the files that nothing else needs."""
-    tags = app.table(table).tags
-    carry_out(app, lambda dry: tags.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
+    _delete(app, table, name, dry_run=dry_run, yes=yes)
 
 
 @click.command("delete-tag")
-@table_argument
-@click.option("--name", required=True, help="Name of the tag.")
-@dry_run_option
-@yes_option
+@_named
+@plan_options
 @pass_app
 def delete_tag(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
     """Delete a tag (the same as `tag delete`)."""
-    tags = app.table(table).tags
-    carry_out(app, lambda dry: tags.delete(name, dry_run=dry), dry_run=dry_run, yes=yes)
+    _delete(app, table, name, dry_run=dry_run, yes=yes)
 
 
 def expire_tags(app: App, table: str, older_than: str | None, *, dry_run: bool, yes: bool) -> None:
@@ -154,8 +135,7 @@ def expire_tags(app: App, table: str, older_than: str | None, *, dry_run: bool, 
 @tag.command("expire")
 @table_argument
 @click.option("--older-than", help="Also tags made before this time.")
-@dry_run_option
-@yes_option
+@plan_options
 @pass_app
 def tag_expire(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool) -> None:
     """Delete tags whose retention is over."""
@@ -168,8 +148,7 @@ def branch() -> None:
 
 
 @branch.command("create")
-@table_argument
-@click.argument("name")
+@_one
 @click.option("--tag", help="The tag of main that it starts from.")
 @click.option("--version", help="The snapshot of main that it starts from, or 'latest'; default an empty branch.")
 @pass_app
@@ -188,9 +167,7 @@ def branch_list(app: App, table: str) -> None:
 
 
 @branch.command("rename")
-@table_argument
-@click.argument("source")
-@click.argument("target")
+@_two
 @pass_app
 def branch_rename(app: App, table: str, source: str, target: str) -> None:
     """Give a branch another name."""
@@ -199,10 +176,8 @@ def branch_rename(app: App, table: str, source: str, target: str) -> None:
 
 
 @branch.command("delete")
-@table_argument
-@click.argument("name")
-@dry_run_option
-@yes_option
+@_one
+@plan_options
 @pass_app
 def branch_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
     """Delete a branch."""
@@ -211,10 +186,8 @@ def branch_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> 
 
 
 @branch.command("fast-forward")
-@table_argument
-@click.argument("name")
-@dry_run_option
-@yes_option
+@_one
+@plan_options
 @pass_app
 def branch_fast_forward(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
     """Make main what the branch is."""
@@ -225,8 +198,7 @@ def branch_fast_forward(app: App, table: str, name: str, dry_run: bool, yes: boo
 @click.command()
 @table_argument
 @click.option("--to", "target", required=True, help="A tag, a snapshot id, or a time.")
-@dry_run_option
-@yes_option
+@plan_options
 @pass_app
 def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> None:
     """Make a version the latest one: everything later is removed."""
