@@ -49,7 +49,7 @@ def duration_millis(duration: Duration) -> int:
 
 def duration_text(duration: Duration) -> str:
     """A duration as the core reads it; texts pass as they are."""
-    return f"{duration_millis(duration)} ms" if isinstance(duration, dt.timedelta) else duration
+    return duration if isinstance(duration, str) else f"{duration_millis(duration)} ms"
 
 
 def age_limit(older_than: Time | Duration) -> int:

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 from siltstone import _core
 from siltstone._args import optional_text
+from siltstone._handle import Unpicklable
 
 Column = str | list[str]
 
 
-class Alter:
+class Alter(Unpicklable):
     """A chain of changes: ``t.alter().set_option("k", "v").commit()``.
 
     Example:
@@ -20,6 +21,8 @@ class Alter:
         >>> t.options["snapshot.num-retained.max"]
         '20'
     """
+
+    _instead = "send the table, and alter it there"
 
     def __init__(self, table: _core.Table) -> None:
         """Use :meth:`siltstone.Table.alter`."""

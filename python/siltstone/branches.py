@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from siltstone import _core
+from siltstone._handle import Handle
 from siltstone.report import UpkeepReport
 
 
@@ -22,7 +22,7 @@ class Branch:
     time: dt.datetime
 
 
-class Branches:
+class Branches(Handle):
     """The branches of a table: ``t.branches``. Open one with ``open_table(path, branch=name)`` or ``db.t$branch_name``.
 
     Example:
@@ -35,10 +35,6 @@ class Branches:
         >>> t.branches.fast_forward("fix").details["current_snapshot"]
         2
     """
-
-    def __init__(self, table: _core.Table) -> None:
-        """Use ``t.branches``."""
-        self._table = table
 
     def list(self) -> list[Branch]:
         """All branches beside main, by name."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Time, count, millis, text
+from siltstone._handle import Handle
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Consumer:
     """When it last moved on."""
 
 
-class Consumers:
+class Consumers(Handle):
     """The consumers of a table: ``t.consumers``.
 
     Example:
@@ -142,10 +143,6 @@ class Consumers:
         >>> t.consumers.delete("audit")
         True
     """
-
-    def __init__(self, table: _core.Table) -> None:
-        """Use ``t.consumers``."""
-        self._table = table
 
     def list(self) -> list[Consumer]:
         """All consumers, by id."""

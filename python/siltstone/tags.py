@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from siltstone import _core
 from siltstone._args import Duration, Time, duration_text, millis
+from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import Snapshot, UpkeepReport
+
+
+#: Seconds; Java writes longer retentions than a timedelta can hold.
+_LONGEST = dt.timedelta.max.total_seconds() - 1
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,9 @@ class Tag:
             name=raw["name"],
             snapshot=Snapshot.from_json(json.dumps(raw["snapshot"])),
             create_time=None if created is None else dt.datetime.fromisoformat(created[:26]),
-            time_retained=None if kept is None else dt.timedelta(seconds=kept),
+            time_retained=None
+            if kept is None
+            else dt.timedelta(seconds=min(kept, dt.timedelta.max.total_seconds() - 1)),
         )
 
     @property
@@ -73,7 +79,7 @@ class Tag:
         return self.snapshot.total_rows
 
 
-class Tags:
+class Tags(Handle):
     """The tags of a table: ``t.tags``.
 
     Example:
@@ -85,10 +91,6 @@ class Tags:
         >>> t.tags.delete("v1").details["tags"]
         ['v1']
     """
-
-    def __init__(self, table: _core.Table) -> None:
-        """Use ``t.tags``."""
-        self._table = table
 
     def list(self) -> list[Tag]:
         """All tags, by snapshot and then name.

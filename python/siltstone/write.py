@@ -8,13 +8,14 @@ from typing import Any, Self
 
 from siltstone import _core
 from siltstone._args import Size, arrow_stream, count, directory, optional_text, size_bytes
+from siltstone._handle import Unpicklable
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 
 RowKinds = str | Sequence[str] | Any
 
 
-class TableWrite:
+class TableWrite(Unpicklable):
     """A writer. Use it as a context manager; what was not committed when it closes is deleted.
 
     Example:
@@ -25,6 +26,8 @@ class TableWrite:
         >>> report.rows
         1
     """
+
+    _instead = "send what prepare_commit() returns, and commit it with Table.commit()"
 
     def __init__(
         self,

@@ -171,7 +171,9 @@ impl TagManager {
         }
         let path = self.path(name);
         match self.fs.read(&path) {
-            Ok(bytes) => Tag::from_json(&path, &bytes),
+            Ok(bytes) => Tag::from_json(&path, &bytes).map_err(|e| {
+                e.hint("the file of this tag is broken: restore it, or delete the file; orphan files go on demand then")
+            }),
             Err(e) if e.kind() == ErrorKind::FileNotFound => self.missing(name),
             Err(e) => Err(e),
         }
@@ -235,13 +237,16 @@ impl TagManager {
     }
 
     fn missing<T>(&self, name: &str) -> Result<T> {
-        let names = self.names()?;
-        let near = names.iter().min_by_key(|known| strsim::damerau_levenshtein(known, name));
         let error = Error::new(ErrorKind::TagNotFound, format!("tag '{name}' does not exist")).with("tag", name);
-        Err(match near {
+        Err(match self.nearest(name)? {
             Some(near) => error.hint(format!("did you mean '{near}'?")),
             None => error.hint("the table has no tags"),
         })
+    }
+
+    /// The tag whose name is most like this one; `None` when there is no tag.
+    pub fn nearest(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.names()?.into_iter().min_by_key(|known| strsim::damerau_levenshtein(known, name)))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{FileIoRef, LocalFileIo};
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
+use crate::snapshot::BranchManager;
 
 const SUFFIX: &str = ".db";
 
@@ -188,7 +189,7 @@ impl FilesystemCatalog {
         let location = self.table_path(&name);
         match find(&self.fs, &location, name.clone())? {
             Some(found) => Ok(found),
-            None if name.branch != "main" && self.has_table(&name)? => Err(no_branch(&name)),
+            None if name.branch != "main" && self.has_table(&name)? => Err(self.no_branch(&name)),
             None => Err(self.no_table(&name)),
         }
     }
@@ -267,6 +268,18 @@ impl FilesystemCatalog {
         }))
     }
 
+    fn no_branch(&self, name: &TableName) -> Error {
+        let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
+        let error =
+            Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch);
+        let names = BranchManager::new(self.fs.clone(), &self.table_path(name)).names().unwrap_or_default();
+        match near(&name.branch, &names) {
+            Some(near) => error.hint(format!("did you mean '{}$branch_{near}'?", name.plain())),
+            None if names.is_empty() => error.hint("the table has no branches beside main"),
+            None => error.hint(format!("branches: {}", first_few(&names))),
+        }
+    }
+
     fn no_table(&self, name: &TableName) -> Error {
         let error = Error::new(ErrorKind::TableNotFound, format!("the table '{}' does not exist", name.plain()));
         let names = self.table_names(&name.database).unwrap_or_default();
@@ -287,11 +300,6 @@ fn find(fs: &FileIoRef, location: &str, name: TableName) -> Result<Option<FoundT
     let schemas = Arc::new(SchemaManager::new(fs.clone(), &branch_root(&location, &name.branch)));
     let latest = schemas.latest().map_err(|e| e.with("table", &name))?;
     Ok(latest.map(|schema| FoundTable { name, location, schema, schemas }))
-}
-
-fn no_branch(name: &TableName) -> Error {
-    let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
-    Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch)
 }
 
 fn table_exists(name: &TableName) -> Error {

@@ -9,6 +9,7 @@ use crate::{
     options::CoreOptions,
     path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_writable},
+    snapshot::BranchManager,
 };
 
 /// The branch that every table has.
@@ -41,7 +42,10 @@ impl Table {
             Some(id) => Some(schemas.get(id)?),
             None => schemas.latest()?,
         };
-        let schema = schema.ok_or_else(|| no_table(location, branch))?;
+        let Some(schema) = schema else {
+            BranchManager::new(Arc::clone(&fs), location).check_exists(branch).map_err(|e| e.with("path", location))?;
+            return Err(no_table(location, branch));
+        };
         let name = name_of(location, branch);
         let ctx = context(fs, name, location, branch, schema, schemas, &dynamic_options)?;
         Ok(Self { ctx, dynamic_options })

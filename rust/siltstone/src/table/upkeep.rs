@@ -78,6 +78,9 @@ impl TagArgs {
     }
 }
 
+/// The longest retention of a tag.
+const LONGEST: Duration = Duration::from_secs(1000 * 366 * 86_400);
+
 fn retention(text: &str) -> Result<Duration> {
     let wrong = |e: Error| {
         Error::new(ErrorKind::InvalidArgument, e.message().to_owned()).hint("write a retention as '30 d' or '12 h'")
@@ -85,6 +88,10 @@ fn retention(text: &str) -> Result<Duration> {
     let duration = parse_duration(text).map_err(wrong)?;
     if duration.is_zero() {
         return Err(Error::new(ErrorKind::InvalidArgument, "a tag cannot be retained for no time"));
+    }
+    if duration > LONGEST {
+        let message = format!("a tag cannot be retained for '{text}', more than a thousand years");
+        return Err(Error::new(ErrorKind::InvalidArgument, message).hint("leave the retention out to keep it for ever"));
     }
     Ok(duration)
 }

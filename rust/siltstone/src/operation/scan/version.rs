@@ -144,8 +144,9 @@ impl Target {
                 format!("only one of {} can be set, they name different versions", keys.join(", ")),
             ));
         }
-        let named = named.pop().map(|(_, target)| target);
+        let (key, named) = named.pop().map_or(("", None), |(key, target)| (key, Some(target)));
         match options.scan_mode {
+            mode if named.as_ref().is_some_and(|target| !target.goes_with(mode)) => Err(not_with(mode, key)),
             ScanMode::Default | ScanMode::FromSnapshot | ScanMode::FromSnapshotFull | ScanMode::FromTimestamp => {
                 match (named, options.scan_mode) {
                     (Some(target), _) => Ok(target),
@@ -167,6 +168,25 @@ impl Target {
             other => Err(Error::unsupported(format!("scan.mode = {}", other.as_str())).with("option", "scan.mode")),
         }
     }
+}
+
+impl Target {
+    /// Whether a version named by an option goes with an explicit mode (`SchemaValidation.validateStartupMode`).
+    fn goes_with(&self, mode: ScanMode) -> bool {
+        match mode {
+            ScanMode::Default => true,
+            ScanMode::FromTimestamp => matches!(self, Self::Time(_)),
+            ScanMode::FromSnapshot => !matches!(self, Self::Time(_)),
+            ScanMode::FromSnapshotFull => matches!(self, Self::Id(_) | Self::Version(_)),
+            _ => false,
+        }
+    }
+}
+
+fn not_with(mode: ScanMode, key: &str) -> Error {
+    Error::new(ErrorKind::InvalidOption, format!("'{key}' does not go with 'scan.mode' = '{}'", mode.as_str()))
+        .with("option", key)
+        .hint("leave scan.mode out: the option that names a version is enough")
 }
 
 /// `2024-05-01 12:30:00` in the zone of this machine, as Java reads it.
@@ -272,12 +292,10 @@ impl Versions {
         if let (true, Ok(id)) = (text.bytes().all(|b| b.is_ascii_digit()), text.parse()) {
             return Ok(Target::Id(id));
         }
-        let names = self.tags.names()?;
         let error = Error::new(ErrorKind::TagNotFound, format!("'{text}' is neither a tag nor a snapshot id"));
-        Err(if names.is_empty() {
-            error.hint("the table has no tags; a version is a tag, a snapshot id, or watermark-N")
-        } else {
-            error.hint(format!("the tags are {}", names.join(", ")))
+        Err(match self.tags.nearest(text)? {
+            None => error.hint("the table has no tags; a version is a tag, a snapshot id, or watermark-N"),
+            Some(near) => error.hint(format!("did you mean the tag '{near}'?")),
         })
     }
 

@@ -1,0 +1,223 @@
+"""One resolver for every way to name a version, automatic tags, and handles that travel."""
+
+import copy
+import datetime as dt
+import pathlib
+import pickle
+
+import pytest
+import siltstone as st
+from siltstone import errors
+
+DAY = 86_400_000
+#: 2024-05-02 00:30 UTC
+WATERMARK = 1_714_609_800_000
+
+
+@pytest.fixture
+def t(make):
+    """Five snapshots; the watermark of snapshot n is 100 n."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    for i in range(1, 6):
+        write(t, i, 100 * i)
+    return t
+
+
+def write(t, value, watermark=None):
+    with t.writer() as w:
+        w.write([{"id": 1, "v": value}, {"id": 10 * value, "v": value}])
+        w.commit(watermark=watermark)
+
+
+def value(t, **options):
+    table = st.open_table(t.location, options={key: str(v) for key, v in options.items()})
+    return table.scan(["v"], "id = 1").to_arrow().to_pylist()[0]["v"]
+
+
+def test_options_name_a_version(t):
+    t.tags.create("v2", version=2)
+    third = t.snapshot(3).raw["timeMillis"]
+    text = dt.datetime.fromtimestamp(third / 1000).isoformat(sep=" ", timespec="milliseconds")
+    for options, expected in [
+        ({"scan.snapshot-id": 4}, 4),
+        ({"scan.tag-name": "v2"}, 2),
+        ({"scan.version": "v2"}, 2),
+        ({"scan.version": "4"}, 4),
+        ({"scan.version": "watermark-250"}, 3),
+        ({"scan.watermark": 250}, 3),
+        ({"scan.watermark": 300}, 3),
+        ({"scan.timestamp-millis": third}, 3),
+        ({"scan.timestamp": text}, 3),
+        ({"scan.mode": "from-snapshot", "scan.snapshot-id": 4}, 4),
+        ({"scan.mode": "from-snapshot", "scan.tag-name": "v2"}, 2),
+        ({"scan.mode": "from-snapshot-full", "scan.snapshot-id": 4}, 4),
+        ({"scan.mode": "from-timestamp", "scan.timestamp-millis": third}, 3),
+        ({"scan.mode": "latest-full"}, 5),
+        ({"scan.mode": "latest"}, 5),
+        ({"scan.mode": "compacted-full"}, 5),
+    ]:
+        assert value(t, **options) == expected, options
+    t.compact(full=True)
+    write(t, 6)
+    assert (value(t), value(t, **{"scan.mode": "compacted-full"})) == (6, 5)
+
+
+def test_options_that_contradict_each_other_are_refused(t):
+    t.tags.create("v2", version=2)
+    for options in [
+        {"scan.snapshot-id": 2, "scan.tag-name": "v2"},
+        {"scan.mode": "latest-full", "scan.snapshot-id": 2},
+        {"scan.mode": "from-timestamp", "scan.snapshot-id": 2},
+        {"scan.mode": "from-snapshot", "scan.timestamp-millis": 0},
+        {"scan.mode": "from-snapshot-full", "scan.tag-name": "v2"},
+        {"scan.mode": "from-snapshot"},
+        {"scan.mode": "soon"},
+        {"scan.timestamp": "soon"},
+    ]:
+        with pytest.raises(errors.InvalidOption):
+            value(t, **options)
+    for options in [{"scan.watermark": 501}, {"scan.version": "watermark-501"}]:
+        with pytest.raises(errors.SnapshotNotFound, match="highest watermark is 500"):
+            value(t, **options)
+
+
+def test_a_version_that_is_nothing_names_the_nearest_tag(t):
+    with pytest.raises(errors.TagNotFound, match="watermark-N"):
+        t.scan(version="2026-Q4").count()
+    for name in ("2026-Q3", "2026-Q4", "other"):
+        t.tags.create(name)
+    with pytest.raises(errors.TagNotFound, match="did you mean the tag '2026-Q4'"):
+        t.scan(version="2026-Q44").count()
+    with pytest.raises(errors.SnapshotNotFound, match="1 to 5"):
+        t.scan(version="6").count()
+    with pytest.raises(errors.InvalidArgument, match="is not a time"):
+        t.scan(as_of="yesterday").count()
+    with pytest.raises(errors.InvalidArgument, match="only one"):
+        t.scan(version=1, tag="other").count()
+
+
+def test_neighbours_of_tags_and_what_lies_between_two(t):
+    for name, version in (("a", 1), ("b", 3), ("c", 5)):
+        t.tags.create(name, version=version)
+    assert [t.tags.previous(n) for n in "abc"] == [None, "a", "b"]
+    assert [t.tags.next(n) for n in "abc"] == ["b", "c", None]
+    assert sorted(r["id"] for r in t.scan(between=("a", "b")).to_arrow().to_pylist()) == [1, 20, 30]
+    assert t.scan(between=("b", "b")).count() == 0
+    with pytest.raises(errors.InvalidArgument, match="swap"):
+        t.scan(between=("b", "a")).count()
+    with pytest.raises(errors.TagNotFound, match="did you mean"):
+        t.scan(between=("a", "d")).count()
+    with pytest.raises(errors.InvalidArgument, match="two tags or two snapshot ids"):
+        t.scan(between=("a", 3)).count()
+
+
+def test_a_broken_tag_file_is_named_and_nothing_is_deleted(t):
+    t.tags.create("good", version=2)
+    broken = pathlib.Path(t.location) / "tag" / "tag-broken"
+    for junk in (b"", b"{", b"{}", b"\xff", b"[]"):
+        broken.write_bytes(junk)
+        before = sorted(pathlib.Path(t.location).rglob("*-*"))
+        for call in (
+            lambda: t.tags.get("broken"),
+            lambda: t.tags.list(),
+            lambda: t.tags.delete("broken"),
+            lambda: t.tags.delete("good"),
+            lambda: t.tags.expire(),
+            lambda: t.rollback(tag="broken"),
+            lambda: t.scan(tag="broken").count(),
+            lambda: t.branches.create("b", tag="broken"),
+            lambda: t.expire_snapshots(retain_max=1),
+            lambda: t.maintenance.remove_orphan_files(older_than="1d"),
+            lambda: t.inspect("tags").to_arrow(),
+        ):
+            with pytest.raises(errors.CorruptFile, match="tag-broken"):
+                call()
+        assert sorted(pathlib.Path(t.location).rglob("*-*")) == before
+        assert "bad-tag" in {f.code for f in t.maintenance.fsck().problems}
+        # rows are read and written as ever
+        assert (t.scan(tag="good").count(), t.scan().count()) == (3, 6)
+    broken.unlink()
+    assert [tag.name for tag in t.tags.list()] == ["good"]
+
+
+@pytest.mark.parametrize("retain", ["soon", "", "-3 d", "0 d", "1.5 d", "9999999999999 d", 3, dt.timedelta(days=-1)])
+def test_retentions_that_mean_nothing_are_refused(t, retain):
+    with pytest.raises(errors.InvalidArgument):
+        t.tags.create("x", retain=retain)
+    assert t.tags.list() == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tag.create-time": "00:30", "tag.create-interval": "1 d"},
+        {"tag.create-time": "00:30"},
+        {"tag.creation-period": "daily", "tag.creation-delay": "30 min", "tag.automatic-creation": "watermark"},
+    ],
+)
+def test_tags_are_made_each_day_by_the_documents_options_and_by_javas(make, options):
+    """The last finished day is tagged, from the delay after midnight on."""
+    by_watermark = {"tag.automatic-creation": "watermark", **options}
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    t.alter().set_option("tag.num-retained-max", "2").commit()
+    alter = t.alter()
+    for key, option in by_watermark.items():
+        alter = alter.set_option(key, option)
+    alter.commit()
+    seen = []
+    for day, minute in [(0, 0), (0, 10), (1, -1), (1, 0), (2, 5), (3, 0)]:
+        write(t, day + 1, WATERMARK + day * DAY + minute * 60_000)
+        seen.append([tag.name for tag in t.tags.list()])
+    assert seen == [
+        ["2024-05-01"],
+        ["2024-05-01"],
+        ["2024-05-01"],
+        ["2024-05-01", "2024-05-02"],
+        ["2024-05-02", "2024-05-03"],
+        ["2024-05-03", "2024-05-04"],
+    ]
+    assert t.tags.get("2024-05-03").id == 5
+
+
+@pytest.mark.parametrize(
+    "key, wrong",
+    [
+        ("tag.automatic-creation", "sometimes"),
+        ("tag.creation-period", "weekly"),
+        ("tag.create-time", "25:00"),
+        ("tag.create-interval", "12 h"),
+        ("tag.default-time-retained", "soon"),
+        ("tag.num-retained-max", "0"),
+    ],
+)
+def test_options_of_tags_that_do_not_parse_are_refused(t, key, wrong):
+    with pytest.raises(errors.InvalidOption) as caught:
+        t.alter().set_option(key, wrong).commit()
+    assert caught.value.context["option"] == key
+
+
+def test_a_branch_that_is_not_there_is_named_with_the_nearest(t, cat):
+    t.branches.create("dev")
+    with pytest.raises(errors.BranchNotFound, match="did you mean 'dev'"):
+        st.open_table(t.location, branch="dve")
+    with pytest.raises(errors.BranchNotFound, match=r"did you mean 'db\..*\$branch_dev'"):
+        cat.table(f"{t.name}$branch_dve")
+
+
+def test_the_parts_of_a_table_travel(t):
+    t.tags.create("v2", version=2)
+    t.branches.create("dev")
+    again = st.open_table(t.location, options={"scan.tag-name": "v2"})
+    tags = pickle.loads(pickle.dumps(again.tags))
+    assert tags.get("v2").id == 2
+    assert copy.deepcopy(t.branches).exists("dev")
+    assert pickle.loads(pickle.dumps(t.consumers)).list() == []
+    assert pickle.loads(pickle.dumps(t.maintenance)).fsck().ok
+    assert pickle.loads(pickle.dumps(st.open_table(t.location, branch="dev").tags)).list() == []
+
+
+def test_what_cannot_travel_says_what_to_send_instead(t):
+    with pytest.raises(TypeError, match="prepare_commit"):
+        pickle.dumps(t.writer())
+    with pytest.raises(TypeError, match="send the table"):
+        pickle.dumps(t.alter())
