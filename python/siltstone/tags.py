@@ -13,7 +13,6 @@ from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import Snapshot, UpkeepReport
 
-
 #: Seconds; Java writes longer retentions than a timedelta can hold.
 _LONGEST = dt.timedelta.max.total_seconds() - 1
 
