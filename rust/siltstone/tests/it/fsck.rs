@@ -43,7 +43,8 @@ impl Broken {
         let io = FaultFileIo::new();
         let fs: FileIoRef = Arc::new(io.clone());
         let owned = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-        let mut all: BTreeMap<String, String> = BTreeMap::from([("bucket".to_owned(), "1".to_owned())]);
+        let mut all: BTreeMap<String, String> =
+            BTreeMap::from([("bucket".to_owned(), if key.is_empty() { "-1" } else { "1" }.to_owned())]);
         all.extend(options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
         let schema = NewTable {
             fields: vec![
@@ -75,7 +76,7 @@ impl Broken {
         ];
         let keyed = self.ctx.schema.has_primary_key();
         let spec = if keyed {
-            columns.push(("_SEQUENCE_NUMBER", Arc::new((1..).take(rows.len()).map(Some).collect::<Int64Array>())));
+            columns.push(("_SEQUENCE_NUMBER", Arc::new((1_i64..).take(rows.len()).map(Some).collect::<Int64Array>())));
             columns.push(("_VALUE_KIND", Arc::new(rows.iter().map(|r| Some(r.2)).collect::<Int8Array>())));
             FileWriteSpec::key_value(level, FileSource::Append)
         } else {
