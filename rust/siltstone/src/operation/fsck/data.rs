@@ -82,7 +82,9 @@ impl Check<'_> {
         let found: Vec<(String, Vec<Fault>)> =
             in_pool(|| files.par_iter().map(|file| (file.place.clone(), file.faults())).collect());
         for (place, faults) in found {
-            faults.into_iter().for_each(|fault| self.fault(&place, fault));
+            for fault in faults {
+                self.fault(&place, fault);
+            }
         }
         Ok(())
     }

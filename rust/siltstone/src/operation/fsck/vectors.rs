@@ -45,7 +45,9 @@ impl Check<'_> {
         let faults: Vec<(String, Option<Fault>)> =
             in_pool(|| vectors.par_iter().map(|vector| (vector.place.clone(), vector.fault(self.ctx))).collect());
         for (place, fault) in faults {
-            fault.into_iter().for_each(|fault| self.fault(&place, fault));
+            if let Some(fault) = fault {
+                self.fault(&place, fault);
+            }
         }
     }
 

@@ -44,7 +44,9 @@ impl Check<'_> {
             let planned = match plan(ctx, &request) {
                 Ok(planned) => planned,
                 Err(e) => {
-                    unread("unreadable-version", &e).into_iter().for_each(|fault| self.fault(&place, fault));
+                    if let Some(fault) = unread("unreadable-version", &e) {
+                        self.fault(&place, fault);
+                    }
                     continue;
                 }
             };
@@ -62,7 +64,9 @@ impl Check<'_> {
                         self.fault(&place, Fault { code: "key-twice", message, repair: REPAIR, mild: false });
                     }
                     Err(e) => {
-                        unread("unreadable-version", &e).into_iter().for_each(|fault| self.fault(&place, fault));
+                        if let Some(fault) = unread("unreadable-version", &e) {
+                            self.fault(&place, fault);
+                        }
                     }
                 }
             }
