@@ -92,10 +92,7 @@ impl Broken {
     }
 
     fn partition(&self, k: i32) -> Vec<u8> {
-        match self.ctx.schema.partition_keys.is_empty() {
-            true => BinaryRow::empty().to_serialized(),
-            false => key(k),
-        }
+        if self.ctx.schema.partition_keys.is_empty() { BinaryRow::empty().to_serialized() } else { key(k) }
     }
 
     /// Deletes rows of the last file by a vector.
