@@ -246,7 +246,7 @@ impl Task<'_> {
     fn reader(&self, applies: bool, output: Output, changelog: Option<&ChangelogFiles>) -> Result<SectionReader> {
         let options = MergeReadOptions {
             drop_deletes: output == Output::Rewrite { drop_deletes: true },
-            threads: self.resources.threads.saturating_sub(1),
+            threads: self.resources.threads,
             spill_dir: self.resources.spill_dir.clone(),
             deletions: self.deletions.clone(),
             batch_rows: if self.probe.is_some() { LOOKUP_ROWS } else { MergeReadOptions::default().batch_rows },
