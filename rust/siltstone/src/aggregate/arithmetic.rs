@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBufferBuilder;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, order::slices, pick::Nulls};
+use super::{AggregateFunction, Aggregated, ColumnGroups, Step, order::slices, pick::Nulls, runs::reduce};
 use crate::{
     Error, ErrorKind, Result,
     types::{DataType, TypeKind, arrow_type},
@@ -22,6 +22,17 @@ use crate::{
 pub(super) trait Arithmetic<N>: Send + Sync + fmt::Debug {
     /// `agg(acc, input)`; `None` is null.
     fn agg(&self, acc: N, input: N) -> Result<Option<N>>;
+
+    /// What [`Arithmetic::agg`] gives, and whether it has to be asked nevertheless.
+    #[inline]
+    fn add(&self, acc: N, _input: N) -> (N, bool) {
+        (acc, true)
+    }
+
+    /// Whether [`Arithmetic::add`] is written.
+    fn adds(&self) -> bool {
+        false
+    }
 
     /// `retract(acc, input)`; `None` is null.
     fn retract(&self, acc: N, input: N) -> Result<Option<N>>;
@@ -104,6 +115,19 @@ where
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {
         let values = slices::<P>(groups.arrays)?;
         let nulls = Nulls::new(groups.arrays);
+        if groups.steps.is_none()
+            && self.function.adds()
+            && let Some((results, nulls)) = reduce(
+                groups.rows,
+                groups.ends,
+                &nulls,
+                |(source, row)| values[source][row],
+                |acc, input| self.function.add(acc, input),
+            )
+        {
+            let results = PrimitiveArray::<P>::try_new(results.into(), nulls)?;
+            return Ok(Arc::new(results.with_data_type(self.arrow.clone())));
+        }
         let value = |at| nulls.place(at).map(|(source, row)| values[source][row]);
         let mut results = Vec::with_capacity(groups.len());
         let mut valid = NullBufferBuilder::new(groups.len());

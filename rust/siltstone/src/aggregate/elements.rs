@@ -16,7 +16,7 @@ use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType as Arrow, Field};
 use arrow_select::take::take;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract, pick::gather};
+use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract, gather::gather};
 use crate::{Error, ErrorKind, Result};
 
 /// An array or map as element numbers; `None` is null.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step};
+use super::{Added, AggregateFunction, Aggregated, ColumnGroups, Step};
 
 /// A function that passes over retracts.
 #[derive(Debug)]
@@ -18,6 +18,10 @@ impl AggregateFunction for IgnoreRetract {
 
     fn retracts(&self) -> bool {
         true
+    }
+
+    fn added(&self) -> Added {
+        self.0.added()
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {

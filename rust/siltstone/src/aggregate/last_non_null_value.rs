@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 
 use super::{
-    AggregateFunction, FieldOptions,
+    Added, AggregateFunction, FieldOptions,
     pick::{Pick, Picking, Place},
 };
 use crate::{
@@ -32,6 +32,7 @@ impl Pick for LastNonNullValue {
     const NAME: &'static str = "last_non_null_value";
     const RETRACTS: bool = true;
     const LAST_DECIDES: bool = true;
+    const ADDED: Added = Added::LastPresent;
 
     fn values(&self, _: &[ArrayRef]) -> Result<()> {
         Ok(())

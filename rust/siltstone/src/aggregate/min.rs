@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     AggregateFunction, FieldOptions,
+    extreme::Extreme,
     order::{ColumnOrder, column_order},
     pick::{Pick, Picking, Place},
 };
@@ -31,6 +32,7 @@ impl Pick for Min {
     type State = ();
 
     const NAME: &'static str = "min";
+    const EXTREME: Option<Extreme> = Some(Extreme::Least);
 
     fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>> {
         column_order(arrays)

@@ -4,7 +4,8 @@
 //! keys into one column of results, so that it can work on whole Arrow arrays.
 //!
 //! ```text
-//! picking functions    last_value, max, ...   the result is one of the inputs: [`pick`] finds it, one gather copies
+//! picking functions    last_value, max, ...   the result is one of the inputs: [`pick`] finds it, one [`gather`] copies
+//!                                              [`present`] and [`extreme`]: the same for records that are all added
 //! computing functions  sum, product           [`arithmetic`] over typed slices
 //! nested functions     collect, merge_map ...  [`elements`]: numbers of elements, copied once
 //! listagg                                      over string slices
@@ -13,6 +14,8 @@
 //! Source: semantics b.7; `org.apache.paimon.mergetree.compact.aggregate`.
 #![allow(clippy::unnecessary_wraps, reason = "functions are made by one signature; some refuse options")]
 
+#[cfg(test)]
+mod added_tests;
 mod arithmetic;
 mod bitmap;
 mod bool_and;
@@ -22,9 +25,11 @@ mod collect;
 mod count;
 mod elements;
 mod error;
+mod extreme;
 mod first_non_null_value;
 mod first_value;
 pub mod fold;
+pub(crate) mod gather;
 mod hash_order;
 mod hll_sketch;
 mod ignore_retract;
@@ -43,11 +48,13 @@ mod nested_update;
 mod options;
 pub(crate) mod order;
 pub(crate) mod pick;
+pub(crate) mod present;
 mod primary_key;
 mod product;
 mod rbm32;
 mod rbm64;
 mod registry;
+mod runs;
 mod sum;
 #[cfg(test)]
 mod testing;
@@ -142,6 +149,17 @@ impl ColumnGroups<'_> {
     }
 }
 
+/// The result of records that are all [`Step::Add`], when it is known without asking the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// The value of the last record, null included.
+    Last,
+    /// The last value that is not null.
+    LastPresent,
+    /// Something else.
+    Other,
+}
+
 /// An aggregate function of one column.
 pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// Its name in the option `fields.<f>.aggregate-function`.
@@ -150,6 +168,11 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// Whether it takes [`Step::Retract`]; the engine refuses the step for functions that do not.
     fn retracts(&self) -> bool {
         false
+    }
+
+    /// What it makes of records that are all added.
+    fn added(&self) -> Added {
+        Added::Other
     }
 
     /// One value for each group, of the arrays' type. An error names the group; the engine adds table, column, key

@@ -59,6 +59,9 @@ pub(crate) fn column_order<'a>(arrays: &'a [ArrayRef]) -> Result<Box<dyn ColumnO
 /// How two values of a fixed width compare.
 pub(super) trait JavaOrder: Copy {
     fn java_cmp(self, other: Self) -> Ordering;
+
+    /// Whether it comes before another value.
+    fn is_below(self, other: Self) -> bool;
 }
 
 macro_rules! natural {
@@ -67,9 +70,14 @@ macro_rules! natural {
         fn java_cmp(self, other: Self) -> Ordering {
             self.cmp(&other)
         }
+
+        #[inline]
+        fn is_below(self, other: Self) -> bool {
+            self < other
+        }
     })+ };
 }
-natural!(i8, i16, i32, i64, i128);
+natural!(i8, i16, i32, i64, i128, bool);
 
 macro_rules! floating {
     ($($t:ty),+) => { $(impl JavaOrder for $t {
@@ -80,6 +88,13 @@ macro_rules! floating {
                 (false, false) => self.total_cmp(&other),
                 (a, b) => a.cmp(&b),
             }
+        }
+
+        #[inline]
+        fn is_below(self, other: Self) -> bool {
+            // apart from the zeros, numbers that are not less come in order or are not numbers
+            let zeros = self.is_sign_negative() & other.is_sign_positive() & (self >= other);
+            (self < other) | zeros | (!self.is_nan() & other.is_nan())
         }
     })+ };
 }

@@ -5,12 +5,16 @@
 
 use std::fmt;
 
-use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
-use arrow_select::interleave::interleave;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract};
-use crate::{Error, ErrorKind, Result};
+use super::{
+    Added, AggregateFunction, Aggregated, ColumnGroups, Step,
+    error::no_retract,
+    extreme::{Extreme, extremes},
+    gather::gather,
+};
+use crate::Result;
 
 /// A value of a column as (source, row), or null.
 pub(crate) type Place = Option<(usize, usize)>;
@@ -29,6 +33,10 @@ pub(super) trait Pick: Send + Sync + fmt::Debug {
 
     /// Whether the last records of a group decide, and [`Pick::settled`] is written: then it asks no others.
     const LAST_DECIDES: bool = false;
+    /// What it gives for records that are all added.
+    const ADDED: Added = Added::Other;
+    /// What it gives for values that are all added, when it is the least or the greatest of them.
+    const EXTREME: Option<Extreme> = None;
 
     /// Prepares the values of a column.
     fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>>;
@@ -60,7 +68,16 @@ impl<P: Pick> AggregateFunction for Picking<P> {
         P::RETRACTS
     }
 
+    fn added(&self) -> Added {
+        P::ADDED
+    }
+
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {
+        if let (None, Some(which)) = (groups.steps, P::EXTREME)
+            && let Some(result) = extremes(groups, which)?
+        {
+            return Ok(result);
+        }
         let reversed = groups.steps.is_some_and(|steps| steps.contains(&Step::AddReversed));
         if P::LAST_DECIDES && !reversed {
             return Ok(gather(groups.arrays, &picked_backwards::<P>(groups))?);
@@ -120,18 +137,6 @@ fn picked_backwards<P: Pick>(groups: &ColumnGroups<'_>) -> Vec<(usize, usize)> {
     picked
 }
 
-/// The rows at these places of the arrays; a source number behind the last array is null.
-pub(crate) fn gather(arrays: &[ArrayRef], places: &[(usize, usize)]) -> Result<ArrayRef> {
-    let first = arrays.first().ok_or_else(|| Error::new(ErrorKind::Internal, "records of no batch"))?;
-    let mut sources: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-    let null;
-    if places.iter().any(|(source, _)| *source == arrays.len()) {
-        null = new_null_array(first.data_type(), 1);
-        sources.push(null.as_ref());
-    }
-    Ok(interleave(&sources, places)?)
-}
-
 /// Where nulls are; sources without any are not asked.
 pub(crate) struct Nulls<'a>(Option<Vec<Option<&'a NullBuffer>>>);
 
@@ -142,11 +147,15 @@ impl<'a> Nulls<'a> {
     }
 
     #[inline]
-    pub(crate) fn place(&self, (source, row): (usize, usize)) -> Place {
-        let valid = match &self.0 {
+    pub(crate) fn place(&self, at: (usize, usize)) -> Place {
+        self.is_valid(at).then_some(at)
+    }
+
+    #[inline]
+    pub(crate) fn is_valid(&self, (source, row): (usize, usize)) -> bool {
+        match &self.0 {
             None => true,
             Some(nulls) => nulls.get(source).is_none_or(|n| n.is_none_or(|n| n.is_valid(row))),
-        };
-        valid.then_some((source, row))
+        }
     }
 }

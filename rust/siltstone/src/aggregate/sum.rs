@@ -39,6 +39,15 @@ macro_rules! integers {
         }
 
         #[inline]
+        fn add(&self, acc: $t, input: $t) -> ($t, bool) {
+            acc.overflowing_add(input)
+        }
+
+        fn adds(&self) -> bool {
+            true
+        }
+
+        #[inline]
         fn retract(&self, acc: $t, input: $t) -> Result<Option<$t>> {
             acc.checked_sub(input).map(Some).ok_or_else(|| overflow(acc, '-', input))
         }
@@ -56,6 +65,15 @@ macro_rules! floats {
         #[inline]
         fn agg(&self, acc: $t, input: $t) -> Result<Option<$t>> {
             Ok(Some(acc + input))
+        }
+
+        #[inline]
+        fn add(&self, acc: $t, input: $t) -> ($t, bool) {
+            (acc + input, false)
+        }
+
+        fn adds(&self) -> bool {
+            true
         }
 
         #[inline]

@@ -2,7 +2,7 @@
 //!
 //! The merge feeds rows in merge order and says where a key ends. The assembler applies the engine's
 //! [`Choice`] and collects the winners as *segments* (consecutive rows of one slot). A finished batch is gathered
-//! the cheapest way its segments allow: a slice for one segment, `concat` of slices for long ones, `interleave` for
+//! the cheapest way its segments allow: a slice for one segment, `concat` of slices for long ones, row by row for
 //! short ones.
 #![allow(clippy::indexing_slicing, reason = "slots and rows were handed out by the merge that asks for them back")]
 
@@ -10,7 +10,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use arrow_select::{concat::concat, interleave::interleave};
+use arrow_select::concat::concat;
 
 use super::{
     slot::Slot,
@@ -18,17 +18,15 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    aggregate::gather::gather,
     merge_tree::merge_function::{Choice, Computed, Groups, MergeFunction},
 };
 
-/// Mean rows of a segment from which slices beat `interleave` (measured: about 30 on ten mixed columns).
+/// Mean rows of a segment from which slices beat single rows (measured: about 30 on ten mixed columns).
 const LONG_SEGMENT: usize = 32;
 
 /// The slot number of rows that the engine has yet to compute.
 const COMPUTED: usize = usize::MAX;
-
-/// Rows and ends of groups.
-type FoldedGroups = (Vec<(usize, usize)>, Vec<usize>);
 
 #[derive(Clone, Copy)]
 struct Segment {
@@ -165,17 +163,13 @@ impl Assembler {
         }
         match len {
             0 => {}
-            // the reducer rule: a single record never meets the engine
-            1 => {
-                if self.choice == Choice::Computed {
-                    self.computed_rows.pop();
-                }
-                self.emit(first.0, first.1);
-            }
+            // the engine passes a single record through, so that every row of a batch is copied once
             _ if self.choice == Choice::Computed => {
                 self.push(COMPUTED, self.computed_ends.len());
                 self.computed_ends.push(self.computed_rows.len());
             }
+            // the reducer rule: a single record never meets the engine
+            1 => self.emit(first.0, first.1),
             _ => {
                 if has_retract && self.refusal.is_none() {
                     self.refusal = self.function.refusal(&self.slots[first.0].batch, first.1);
@@ -196,6 +190,14 @@ impl Assembler {
                 if self.is_full() {
                     self.flush()?;
                 }
+            }
+            return Ok(());
+        }
+        if self.choice == Choice::Computed && self.wrapper.is_none() && end - start < LONG_SEGMENT {
+            self.push_many(COMPUTED, self.computed_ends.len(), end - start);
+            for row in start..end {
+                self.computed_rows.push((slot, row));
+                self.computed_ends.push(self.computed_rows.len());
             }
             return Ok(());
         }
@@ -351,8 +353,7 @@ impl Assembler {
         let done = self.computed_ends.last().copied().unwrap_or(0);
         let sources: Vec<RecordBatch> = self.slots.iter().map(|s| s.batch.clone()).collect();
         let inputs: Vec<usize> = self.slots.iter().map(|s| s.input).collect();
-        let folded = self.fold_singles();
-        let (rows, ends) = folded.as_ref().map_or((&self.computed_rows[..done], &self.computed_ends), |(r, e)| (r, e));
+        let (rows, ends) = (&self.computed_rows[..done], &self.computed_ends);
         let groups = Groups { sources: &sources, inputs: &inputs, rows, ends, pass_single: true };
         let computed = self.function.merge(&groups)?;
         if computed.rows.num_rows() != groups.len() {
@@ -361,37 +362,10 @@ impl Assembler {
                 format!("{:?} computed {} rows for {} groups", self.function, computed.rows.num_rows(), groups.len()),
             ));
         }
-        if folded.is_some() {
-            self.segments.clear();
-            self.segments.push(Segment { slot: COMPUTED, start: 0, len: computed.rows.num_rows() });
-        }
         self.computed_rows.drain(..done);
         self.computed_ends.clear();
         self.drop_computed(&computed)?;
         Ok(Some(computed.rows))
-    }
-
-    /// Short runs of single records among computed groups: they go through the engine too, which passes them, so that
-    /// every row is copied once. Long runs are copied as slices.
-    fn fold_singles(&self) -> Option<FoldedGroups> {
-        let singles = self.pending_rows - self.computed_ends.len();
-        if singles == 0 || self.pending_rows / self.segments.len().max(1) >= LONG_SEGMENT {
-            return None;
-        }
-        let mut rows = Vec::with_capacity(self.computed_rows.len() + singles);
-        let mut ends = Vec::with_capacity(self.pending_rows);
-        for &Segment { slot, start, len } in &self.segments {
-            for at in start..start + len {
-                if slot == COMPUTED {
-                    let from = at.checked_sub(1).map_or(0, |before| self.computed_ends[before]);
-                    rows.extend_from_slice(&self.computed_rows[from..self.computed_ends[at]]);
-                } else {
-                    rows.push((slot, at));
-                }
-                ends.push(rows.len());
-            }
-        }
-        Some((rows, ends))
     }
 
     /// Takes computed rows out of the segments that are not wanted.
@@ -438,7 +412,7 @@ impl Assembler {
             gather_slices(&parts, self.schema.fields().len())?
         } else {
             let (sources, indices) = interleave_plan(segments, self.slots.len(), rows, &batch_of)?;
-            gather_rows(&sources, &indices, self.schema.fields().len())?
+            gather_columns(&sources, &indices, self.schema.fields().len())?
         };
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
@@ -469,11 +443,11 @@ fn interleave_plan<'a>(
     Ok((sources, indices))
 }
 
-fn gather_rows(sources: &[&RecordBatch], indices: &[(usize, usize)], columns: usize) -> Result<Vec<ArrayRef>> {
+fn gather_columns(sources: &[&RecordBatch], indices: &[(usize, usize)], columns: usize) -> Result<Vec<ArrayRef>> {
     (0..columns)
         .map(|c| {
-            let arrays: Vec<&dyn Array> = sources.iter().map(|s| s.column(c).as_ref()).collect();
-            Ok(interleave(&arrays, indices)?)
+            let arrays: Vec<ArrayRef> = sources.iter().map(|s| Arc::clone(s.column(c))).collect();
+            gather(&arrays, indices)
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 use super::record_names::RecordNames;
 use crate::{
     Error, ErrorKind, Result,
-    aggregate::{ColumnGroups, Step, no_retract, pick::gather},
+    aggregate::{Added, ColumnGroups, Step, gather::gather, no_retract, present::last_present},
     io::KvLayout,
     merge_tree::merge::row_kinds,
     schema::{ColumnRule, EngineSpec},
@@ -33,7 +33,7 @@ pub(super) struct Plan<'a> {
     pub(super) pass_single: bool,
     /// for each class of columns what each record does; `None`: all are added
     pub(super) steps: Vec<Option<Vec<Step>>>,
-    /// the record of each group whose sequence number is the result's
+    /// the record of each group whose sequence number is the result's; the last one where all are added
     pub(super) last: Vec<(usize, usize)>,
     /// row kinds of the results
     pub(super) kinds: Vec<i8>,
@@ -74,10 +74,14 @@ impl Columns {
 
     /// One row for each group; `class` says which steps a column follows.
     pub(super) fn compute(&self, plan: Plan<'_>, class: impl Fn(usize) -> usize) -> Result<RecordBatch> {
+        let steps = |at| plan.steps.get(class(at)).and_then(|steps| steps.as_deref());
+        let mut present = self.present(&plan, |at| steps(at).is_none())?;
         let mut columns = Vec::with_capacity(self.rules.len() + 2);
         for (at, rule) in self.rules.iter().enumerate() {
-            let steps = plan.steps.get(class(at)).and_then(|steps| steps.as_deref());
-            columns.push(self.column(at, rule, &plan, steps)?);
+            columns.push(match present.get_mut(at).and_then(Option::take) {
+                Some(column) => self.checked(at, rule, &plan, column)?,
+                None => self.column(at, rule, &plan, steps(at))?,
+            });
         }
         let sequence = arrays_of(plan.sources, self.layout.sequence_index());
         columns.push(gather(&sequence, &plan.last)?);
@@ -85,17 +89,31 @@ impl Columns {
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 
+    /// The columns whose records are all added and of which the last value counts that is not null: all at once.
+    fn present(&self, plan: &Plan<'_>, all_added: impl Fn(usize) -> bool) -> Result<Vec<Option<ArrayRef>>> {
+        let mut results = vec![None; self.rules.len()];
+        let counts = |at: &usize| {
+            self.rules.get(*at).is_some_and(|rule| rule.function.added() == Added::LastPresent) && all_added(*at)
+        };
+        let columns: Vec<usize> = (0..self.rules.len()).filter(counts).collect();
+        let arrays: Vec<Vec<ArrayRef>> = columns.iter().map(|at| arrays_of(plan.sources, *at)).collect();
+        if let Some(found) = last_present(&arrays, plan.rows, plan.ends) {
+            for (at, column) in columns.into_iter().zip(found?) {
+                if let Some(result) = results.get_mut(at) {
+                    *result = Some(column);
+                }
+            }
+        }
+        Ok(results)
+    }
+
     fn column(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, steps: Option<&[Step]>) -> Result<ArrayRef> {
         let arrays = arrays_of(plan.sources, at);
         let (rows, ends) = (plan.rows, plan.ends);
-        let named = |error: Error, group: Option<usize>| {
-            let error = match group.and_then(|group| plan.place(group)) {
-                Some(place) => self.named(error, plan.sources, place),
-                None => error.with("table", self.table()),
-            };
-            let error = error.with("column", &rule.name).with("option", &rule.option);
-            advised(error, rule).with("function", rule.function.name())
-        };
+        if steps.is_none() && rule.function.added() == Added::Last {
+            return self.checked(at, rule, plan, gather(&arrays, &plan.last)?);
+        }
+        let named = |error: Error, group: Option<usize>| self.of_column(rule, plan, error, group);
         if !rule.function.retracts()
             && let Some(row) = steps.and_then(|steps| steps.iter().position(|step| *step == Step::Retract))
         {
@@ -103,14 +121,29 @@ impl Columns {
         }
         let groups = ColumnGroups { arrays: &arrays, rows, ends, steps, pass_single: plan.pass_single };
         let result = rule.function.aggregate(&groups).map_err(|e| named(e.error, e.group))?;
+        self.checked(at, rule, plan, result)
+    }
+
+    /// A column of results, without null where the table wants none.
+    fn checked(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, result: ArrayRef) -> Result<ArrayRef> {
         let nullable = self.layout.fields.get(at).is_none_or(|field| field.data_type.nullable);
         if !nullable && result.null_count() > 0 {
             let group = (0..result.len()).find(|group| result.is_null(*group));
             let message = format!("merging leaves no value in the NOT NULL column '{}'", rule.name);
-            return Err(named(Error::new(ErrorKind::NullInKey, message), group)
-                .hint("make the column nullable, or write a value into it with every row"));
+            let error = self.of_column(rule, plan, Error::new(ErrorKind::NullInKey, message), group);
+            return Err(error.hint("make the column nullable, or write a value into it with every row"));
         }
         Ok(result)
+    }
+
+    /// An error with the column, and the record's key when it is one group's.
+    fn of_column(&self, rule: &ColumnRule, plan: &Plan<'_>, error: Error, group: Option<usize>) -> Error {
+        let error = match group.and_then(|group| plan.place(group)) {
+            Some(place) => self.named(error, plan.sources, place),
+            None => error.with("table", self.table()),
+        };
+        let error = error.with("column", &rule.name).with("option", &rule.option);
+        advised(error, rule).with("function", rule.function.name())
     }
 
     /// The error of a record, with its table and key.

@@ -53,8 +53,8 @@ pub enum Choice {
     Computed,
 }
 
-/// Groups of records with one key each, in key order: of two records or more under the reducer rule, of one or more
-/// under the lookup rules (semantics c.3), which ask about single records too.
+/// Groups of one record or more with one key each, in key order. Under the reducer rule single records pass through;
+/// the lookup rules (semantics c.3) ask about them too.
 #[derive(Debug)]
 pub struct Groups<'a> {
     /// Key-value batches that the rows live in.
