@@ -129,6 +129,13 @@ def told_of_keys(changes, keys):
     return told
 
 
+def images_of_keys(changes, keys):
+    """The rows that a changelog brought for each key. What it took back, and whether a row replaced another, depends on
+    whether such a lone row was rewritten before, and that on the sizes of files."""
+    brought = [{k: v for k, v in c.items() if k != "_kind"} for c in changes if c["_kind"] in ("+I", "+U")]
+    return told_of_keys(brought, keys)
+
+
 def passes_through(drawn, producer):
     """Whether a file that is kept as it is may show a lone row that the engine, when asked, would have changed: then the
     changelog of a lookup tells what the engine says, in Java too (semantics a.6 and c.3)."""
@@ -166,6 +173,9 @@ def test_the_changelog_is_the_table_at_each_snapshot(oracle, engine, producer, p
             if t.snapshot() and (step == ("compact", True) or not by_compaction):
                 seen[t.snapshot().id] = rows.ours(t.scan().to_arrow())
         agree(oracle, t)
+        if t.snapshot() is None:  # every row was ignored; Java streams no table without a snapshot
+            assert list(our_changes(t)) == []
+            return
         changes, javas = list(our_changes(t)), javas_changes(oracle, t)
         assert canonical(changes) == canonical(javas)
         assert told_of_keys(changes, keys) == told_of_keys(javas, keys)
@@ -181,7 +191,7 @@ def test_the_changelog_is_the_table_at_each_snapshot(oracle, engine, producer, p
             twin = engines.create(cat, "db.twin", drawn, partitioned, **options)
             for step in steps:
                 engines.javas(oracle, twin.location, step)
-            assert told_of_keys(changes, keys) == told_of_keys(javas_changes(oracle, twin), keys)
+            assert images_of_keys(changes, keys) == images_of_keys(javas_changes(oracle, twin), keys)
             return
         state = replayed(changes, keys)
         for snapshot, expected in seen.items():
