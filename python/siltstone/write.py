@@ -74,6 +74,9 @@ class TableWrite(Unpicklable):
     ) -> CommitReport:
         """Publish what was written.
 
+        Where rows are shown by a compaction (deletion vectors, ``first-row``, lookup changelogs) and another commit gets in
+        the way of it, it is done again; ``notes`` says so.
+
         Args:
             identifier: Explicit identifiers are idempotent for one commit user: one that is not above the user's
                 last is reported as committed already. None takes the next free one.

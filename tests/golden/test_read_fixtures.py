@@ -14,6 +14,7 @@ PROMISED = ft.names(
     *"-manifest_format_orc -manifest_format_parquet".split(),
     *"aggregation_ partial_update_ first_row_ changelog_ written_by_*_partial_partitioned".split(),
     *"-changelog_format_avro -changelog_decoupled".split(),
+    *"dv_ written_by_*_dv -dv_pk_orc -dv_pk_avro -dv_switched_on_later".split(),
 )
 
 

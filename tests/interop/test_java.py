@@ -22,6 +22,11 @@ MERGING = [
     *"partial_update_ aggregation_ first_row_ changelog_ dedup_ written_by_*_partial_partitioned".split(),
     *"-changelog_format_avro -changelog_decoupled".split(),
 ]
+#: Deletion vectors, and tables whose level 0 is not read. Snapshots of `dv_switched_on_later` from before the switch
+#: are refused, where Java finds nothing.
+VECTORS = [
+    *"dv_ first_row_ written_by_*_dv -dv_pk_orc -dv_pk_avro -dv_switched_on_later".split(),
+]
 CHANGES = ["--reads", "latest,snapshot,incremental,stream"]
 
 
@@ -30,7 +35,10 @@ CHANGES = ["--reads", "latest,snapshot,incremental,stream"]
     [
         ("check_reads.py", [], PROMISED),
         ("check_reads.py", CHANGES, MERGING),
+        ("check_reads.py", ["--reads", "latest,snapshot,tag,incremental"], VECTORS),
+        ("check_reads.py", ["--reads", "latest"], ["dv_switched_on_later"]),
         ("replay.py", [], PROMISED),
+        ("replay.py", [], [p for p in VECTORS if p != "-dv_switched_on_later"]),
         ("replay.py", [], [p for p in MERGING if p != "dedup_"]),
     ],
 )

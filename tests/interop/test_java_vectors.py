@@ -15,7 +15,19 @@ ENGINES = {
     "partial-update": {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
     "aggregation": {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
     "lookup": {"changelog-producer": "lookup"},
+    "input": {"changelog-producer": "input"},
+    "partial-update-lookup": {
+        "merge-engine": "partial-update",
+        "changelog-producer": "lookup",
+        "ignore-delete": "true",
+    },
+    "aggregation-input": {
+        "merge-engine": "aggregation",
+        "fields.v.aggregate-function": "sum",
+        "changelog-producer": "input",
+    },
 }
+FIRST_ROW = {"none": {}, "lookup": {"changelog-producer": "lookup"}}
 
 
 def rows(found):
@@ -49,7 +61,7 @@ def test_java_and_we_go_on_with_each_others_vectors(make, oracle, engine, partit
     rng = random.Random(1)
     for n in range(4):
         t.upsert(data(rng.sample(range(200), 60) if n else range(200), n, "b" if partition_by and n % 2 else "a"))
-    if engine != "aggregation":
+    if not engine.startswith("aggregation"):
         t.append(data([7, 8], 9), row_kind="-D")
     agree(oracle, t)
     step = {"op": "write", "rows": [["+I", "a", i, 1000 + i, "java"] for i in range(3, 60, 4)]}
@@ -86,15 +98,94 @@ def test_java_and_we_delete_rows_of_one_append_table(make, oracle, buckets, bits
     assert t.scan().count() == 60 - 9
 
 
+@pytest.mark.parametrize("partition_by", [(), ("p",)], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("producer", FIRST_ROW)
+def test_java_and_we_go_on_with_each_others_first_rows(make, oracle, producer, partition_by):
+    """first-row has no vectors and the same way to be seen: level 0 is not read."""
+    options = {"merge-engine": "first-row", "bucket": "2", **FIRST_ROW[producer]}
+    t = make(SCHEMA, [*partition_by, "id"], list(partition_by), **options)
+    for n in range(3):
+        t.upsert(data(range(n * 30, n * 30 + 60), n, "b" if partition_by and n % 2 else "a"))
+    agree(oracle, t)
+    step = {"op": "write", "rows": [["+I", "a", i, 1000, "java"] for i in range(100, 160, 4)]}
+    oracle.call("apply", t.location, json.dumps(step))
+    oracle.call("compact", t.location)
+    t.upsert(data(range(120, 200), 7))
+    agree(oracle, t)
+    oracle.call("compact", t.location, "--full")
+    t.upsert(data(range(190, 220), 8))
+    t.compact(full=True)
+    agree(oracle, t)
+    assert len(ours(t)) == (250 if partition_by else 220)
+
+
+WAITING = {
+    "vectors": {"deletion-vectors.enabled": "true"},
+    "vectors-64": {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"},
+    "first-row": {"merge-engine": "first-row", "changelog-producer": "lookup"},
+    "lookup": {"changelog-producer": "lookup"},
+}
+
+
+@pytest.mark.parametrize("writer", ["ours", "javas"])
+@pytest.mark.parametrize("kind", WAITING)
+def test_rows_of_a_write_only_writer_wait_for_our_compaction(make, oracle, kind, writer):
+    """What a writer without compaction leaves (pypaimon is one) is shown by ours: to us and to Java."""
+    t = make(SCHEMA, ["id"], **{"bucket": "2", "write-only": "true", **WAITING[kind]})
+
+    def write(ids, n):
+        if writer == "ours":
+            report = t.upsert(data(ids, n))
+            assert report.invisible_rows == (0 if kind == "lookup" else len(ids))
+        else:
+            oracle.call(
+                "apply", t.location, json.dumps({"op": "write", "rows": [["+I", *r.values()] for r in data(ids, n)]})
+            )
+
+    write(range(50), 0)
+    write(range(40, 70), 1)
+    seen = 70 if kind == "lookup" else 0
+    assert (len(oracle.call("read", t.location)), t.scan().count()) == (seen, seen)
+    if "changelog-producer" in WAITING[kind]:
+        assert oracle.call("stream", t.location) == []
+    t.compact()
+    assert len(ours(t)) == 70
+    agree(oracle, t)
+    write(range(60, 80), 2)
+    t.compact()
+    assert len(ours(t)) == 80
+    agree(oracle, t)
+
+
+RELEASED = {
+    "plain": {},
+    "partial-update": ENGINES["partial-update"],
+    "lookup": ENGINES["lookup"],
+    "input": ENGINES["input"],
+}
+
+
 @pytest.mark.parametrize("release", ["0.9.0", "1.0.0"])
 def test_older_releases_read_32_bit_vectors(release, make):
-    t = make(SCHEMA, ["id"], **{"deletion-vectors.enabled": "true", "bucket": "1"})
-    t.upsert(data(range(3000), 0))
-    t.compact(full=True)
-    t.upsert(data(range(0, 3000, 30), 1))
-    a = make(SCHEMA, [], **{"deletion-vectors.enabled": "true"})
-    a.append(data(range(100), 0))
-    a.delete(where="id < 10")
+    tables = []
+    for options in RELEASED.values():
+        for partition_by in ([], ["p"]):
+            t = make(
+                SCHEMA,
+                [*partition_by, "id"],
+                partition_by,
+                **{"deletion-vectors.enabled": "true", "bucket": "1", **options},
+            )
+            t.upsert(data(range(3000), 0))
+            t.compact(full=True)
+            t.upsert(data(range(0, 3000, 30), 1))
+            t.append(data([5, 6], 1), row_kind="-D")
+            tables.append(t)
+    for options in ({}, {"bucket": "2", "bucket-key": "id"}):
+        a = make(SCHEMA, [], **{"deletion-vectors.enabled": "true", **options})
+        a.append(data(range(100), 0))
+        a.delete(where="id < 10")
+        tables.append(a)
     with java_oracle.open_oracle(release) as java:
-        for table in (t, a):
+        for table in tables:
             assert rows(java.call("read", table.location)) == ours(table)

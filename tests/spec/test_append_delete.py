@@ -96,6 +96,45 @@ class TestAppendTables:
         assert t.scan().count() == 0
 
 
+@pytest.mark.parametrize("options", APPEND)
+def test_an_updated_partition_or_bucket_column_moves_the_row(cat, options):
+    t = append_table(cat, options, partition_by=["p"])
+    assert t.update({"p": "'c'", "id": "id + 100"}, where="id IN (3, 13)").affected_rows == 2
+    assert rows(t, filter="p = 'c'") == [(103, 30), (113, 130)]
+    assert t.scan().count() == 20
+    assert rows(t, filter="id IN (3, 13)") == []
+
+
+@pytest.mark.parametrize("bits", ["false", "true"])
+def test_switching_vectors_on_and_off_keeps_what_is_deleted(cat, bits):
+    t = append_table(cat, {"deletion-vectors.modifiable": "true"})
+    t.delete(where="id < 2")
+    t.alter().set_option("deletion-vectors.enabled", "true").set_option("deletion-vectors.bitmap64", bits).commit()
+    assert t.delete(where="id = 2").affected_rows == 1
+    assert sum(f["rows"] for f in t.files()) == 18, "marked, not rewritten"
+    t.alter().set_option("deletion-vectors.enabled", "false").commit()
+    assert [i for i, _ in rows(t)] == list(range(3, 20)), "the vectors are still there"
+    t.delete(where="id = 3")
+    t.compact(full=True)
+    assert [i for i, _ in rows(t)] == list(range(4, 20))
+    assert sum(f["rows"] for f in t.files()) == 16
+
+
+def test_both_encodings_live_in_one_table(cat):
+    for name, options in {"u": VECTORS, "b": {**VECTORS, "bucket": "1", "bucket-key": "id"}}.items():
+        t = cat.create_table(f"d.{name}", SCHEMA, options=options)
+        t.append(data(range(10)))
+        t.append(data(range(10, 20)))
+        t.delete(where="id IN (1, 11)")
+        t.alter().set_option("deletion-vectors.bitmap64", "true").commit()
+        t.delete(where="id IN (2, 12)")
+        t.alter().set_option("deletion-vectors.bitmap64", "false").commit()
+        t.delete(where="id = 13")
+        assert [i for i, _ in rows(t)] == [0, *range(3, 11), *range(14, 20)]
+        t.compact(full=True)
+        assert t.scan().count() == 15
+
+
 def test_a_condition_on_partitions_drops_them(cat):
     t = append_table(cat, VECTORS, partition_by=["p"])
     t.delete(where="id = 3")
@@ -158,6 +197,30 @@ class TestPrimaryKeys:
             t.delete(where="id = 1")
         with pytest.raises(st.errors.InvalidArgument, match="aggregation"):
             t.update({"v": "1"}, where="id = 1")
+
+    def test_a_partition_column_cannot_be_updated(self, cat):
+        t = cat.create_table("d.p", SCHEMA, primary_key=["p", "id"], partition_by=["p"], options={"bucket": "1"})
+        t.upsert(data(range(3)))
+        with pytest.raises(st.errors.InvalidArgument, match="primary key"):
+            t.update({"p": "'z'"}, where="id = 1")
+        assert len(t.history()) == 1
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"merge-engine": "first-row"}, {"ignore-delete": "true"}, {"merge-engine": "partial-update"}],
+        ids=str,
+    )
+    def test_tables_that_take_no_deletes_say_so_and_stay_as_they_are(self, cat, options):
+        t = self.table(cat, **options)
+        before = (len(t.history()), rows(t))
+        with pytest.raises(st.errors.DeleteNotAllowed):
+            t.delete(where="v > 20")
+        with pytest.raises(st.errors.DeleteNotAllowed):
+            t.delete(keys=[{"id": 1}])
+        if options.get("merge-engine") == "first-row":
+            with pytest.raises(st.errors.InvalidArgument, match="first-row"):
+                t.update({"v": "1"}, where="id = 1")
+        assert (len(t.history()), rows(t)) == before
 
     def test_engines_that_delete_by_option_delete(self, cat):
         t = self.table(

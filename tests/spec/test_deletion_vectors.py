@@ -128,6 +128,42 @@ def test_a_write_only_writer_leaves_rows_for_a_compaction_and_says_so(cat):
     assert rows(t)[1] == (1, 15)
 
 
+@pytest.mark.parametrize("bits", ["false", "true"])
+def test_merging_on_read_counts_limits_and_filters_as_reading_does(cat, bits):
+    t = table(cat, **{"write-only": "true", "deletion-vectors.bitmap64": bits})
+    t.upsert(data(range(100)))
+    t.compact()
+    t.upsert(data(range(10, 20), 1))
+    t.compact()
+    t.upsert(data(range(15, 25), 2))
+    t.append(data([30]), row_kind="-D")
+    fresh = st.open_table(t.location, options={"deletion-vectors.merge-on-read": "true"})
+    expected = {i: i * 10 for i in range(100)} | {i: i * 10 + 1 for i in range(10, 20)}
+    assert rows(t) == sorted(expected.items())
+    merged = expected | {i: i * 10 + 2 for i in range(15, 25)}
+    del merged[30]
+    assert rows(fresh) == sorted(merged.items())
+    assert (t.scan().count(), fresh.scan().count()) == (100, 99)
+    assert fresh.scan(filter="v > 200").count() == sum(v > 200 for v in merged.values())
+    assert len(fresh.scan(limit=7).to_arrow()) == 7
+    assert fresh.scan(["s"], "id IN (12, 16, 30)").to_arrow().column("s").to_pylist() == ["s1", "s2"]
+
+
+def test_new_vectors_take_the_encoding_that_the_table_has_now(cat):
+    t = table(cat, bucket="1")
+    t.upsert(data(range(100)))
+    t.compact(full=True)
+    t.upsert(data([1], 1))
+    t.alter().set_option("deletion-vectors.bitmap64", "true").commit()
+    t.upsert(data([2], 2))
+    t.alter().set_option("deletion-vectors.bitmap64", "false").commit()
+    t.upsert(data([3], 3))
+    assert rows(t, filter="id < 5") == [(0, 0), (1, 11), (2, 22), (3, 33), (4, 40)]
+    assert t.scan().count() == 100
+    t.compact(full=True)
+    assert (deleted(t), t.scan().count()) == (0, 100)
+
+
 def test_deletes_and_updates_by_condition(cat):
     t = table(cat)
     t.upsert(data(range(20)))
@@ -214,6 +250,79 @@ def test_a_concurrent_compaction_is_refused_without_losing_rows(cat):
     t.compact()
     found = dict(rows(t))
     assert (found[1], found[3], len(found)) == (11, 32, 50)
+
+
+LOOKS_UP = {
+    "vectors": VECTORS,
+    "vectors-64": {**VECTORS, "deletion-vectors.bitmap64": "true"},
+    "first-row": {"merge-engine": "first-row"},
+    "lookup": {"changelog-producer": "lookup"},
+}
+
+
+def told(t):
+    """What the changelog makes of an empty table."""
+    found = {}
+    for batch in t.changes(start=None, end=None, follow=False):
+        for row in pa.table(batch).to_pylist():
+            if row["_kind"] in ("+I", "+U"):
+                found[row["id"]] = row["v"]
+            else:
+                assert found.pop(row["id"]) == row["v"]
+    return sorted(found.items())
+
+
+@pytest.mark.parametrize("engine", LOOKS_UP)
+def test_a_key_that_two_writers_bring_at_once_is_there_once(cat, engine):
+    """The first writer began with an empty table, so its compaction goes to level 5; the other's went to level 4.
+
+    Neither had seen the other's row, their levels do not overlap, no vector changed: key 1 was shown twice.
+    """
+    options = {"deletion-vectors.enabled": "false", "bucket": "1", **LOOKS_UP[engine]}
+    t = table(cat, **options)
+    other = cat.table("d.t")
+    with t.writer() as w:
+        w.write(data([1], 1))
+        messages = w.prepare_commit()
+    other.upsert(data(range(100, 200)))
+    other.upsert(data([1], 2))
+    report = t.commit(messages)
+    assert "not seen" in " ".join(report.notes)
+    hidden = 0 if engine == "lookup" else 1
+    assert report.invisible_rows == hidden
+    assert t.scan().count() == 101
+    t.compact()
+    # the other's sequence number is the larger one: it wins where the last one does
+    newest = 11 if engine == "first-row" else 12
+    assert rows(t, filter="id < 100") == [(1, newest)]
+    assert t.scan().count() == 101
+    t.compact(full=True)
+    assert rows(t, filter="id < 100") == [(1, newest)]
+    assert t.maintenance.fsck().ok
+
+
+@pytest.mark.parametrize("engine", LOOKS_UP)
+def test_a_write_whose_compaction_was_overtaken_compacts_again_before_it_returns(cat, engine):
+    options = {"deletion-vectors.enabled": "false", "bucket": "1", **LOOKS_UP[engine]}
+    t = table(cat, **options)
+    t.upsert(data(range(50)))
+    other = cat.table("d.t")
+    with t.writer() as w:
+        w.write(data([1, 77], 1))
+        w.compact()
+        other.upsert(data([2, 77], 2))
+        other.compact(full=True)
+        report = w.commit(identifier=4)
+        assert [s.kind for s in report.snapshots] == ["APPEND", "COMPACT"]
+        assert report.invisible_rows == 0
+        assert "done again" in report.notes[0]
+        # the compaction has taken no identifier of this user
+        w.write(data([78], 1))
+        assert w.commit(identifier=5).already_committed is False
+    newest = {"first-row": (10, 20, 772)}.get(engine, (11, 22, 771))
+    assert rows(t, filter="id IN (1, 2, 77, 78)") == [(1, newest[0]), (2, newest[1]), (77, newest[2]), (78, 781)]
+    assert t.scan().count() == 52
+    assert not t.maintenance.fsck().findings
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 //! The vectors of one bucket while its files change.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use arrow_buffer::BooleanBuffer;
 
 use super::{DELETION_VECTORS, DeletedRows, DeletionVector, DeletionVectorsIndexFile, Position, index_file::Held};
 use crate::{
-    error::Result,
-    manifest::{BucketId, IndexManifestEntry},
+    error::{Error, ErrorKind, Result},
+    manifest::{BucketId, DataFileMeta, IndexManifestEntry},
 };
 
 /// All vectors of one bucket of a table with buckets; a change writes its index file anew.
@@ -30,6 +33,23 @@ impl DeletionVectorsMaintainer {
             vectors.extend(read.into_iter().map(|(name, rows)| (name, Held::Stored(Arc::new(rows)))));
         }
         Ok(Self { files, bucket, vectors, modified: false })
+    }
+
+    /// An error when a vector as it was read is for none of these files, the bucket's, or for rows that its file does not
+    /// have.
+    pub fn check_files(&self, files: &[DataFileMeta]) -> Result<()> {
+        let rows: HashMap<&str, i64> = files.iter().map(|file| (file.file_name.as_str(), file.row_count)).collect();
+        for (name, held) in &self.vectors {
+            let Held::Stored(vector) = held else { continue };
+            let Some(rows) = rows.get(name.as_str()) else {
+                let text = "a deletion vector for a data file that the snapshot does not have";
+                return Err(Error::new(ErrorKind::CorruptFile, text)
+                    .with("file", vector.file())
+                    .with("data_file", name));
+            };
+            vector.check_rows(name, *rows)?;
+        }
+        Ok(())
     }
 
     /// Marks one row of a data file.

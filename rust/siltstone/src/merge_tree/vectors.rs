@@ -24,14 +24,20 @@ struct State {
 }
 
 impl BucketVectors {
-    /// The vectors that a snapshot has for the bucket; `None` on tables without vectors.
-    pub fn restore(ctx: &TableContext, bucket: &BucketId, entries: &[IndexManifestEntry]) -> Result<Option<Self>> {
+    /// The vectors that a snapshot has for the bucket of these files; `None` on tables without vectors.
+    pub fn restore(
+        ctx: &TableContext,
+        bucket: &BucketId,
+        entries: &[IndexManifestEntry],
+        live: &[DataFileMeta],
+    ) -> Result<Option<Self>> {
         if !ctx.options.deletion_vectors_enabled && entries.is_empty() {
             return Ok(None);
         }
         let files = DeletionVectorsIndexFile::new(&ctx.fs, &ctx.paths, &ctx.options);
         let maintainer = DeletionVectorsMaintainer::restore(files, bucket.clone(), entries);
-        let maintainer = maintainer.map_err(|e| e.with("table", &ctx.name))?;
+        let checked = maintainer.and_then(|maintainer| maintainer.check_files(live).map(|()| maintainer));
+        let maintainer = checked.map_err(|e| e.with("table", &ctx.name))?;
         Ok(Some(Self(Arc::new(Mutex::new(State { maintainer, known: entries.to_vec() })))))
     }
 

@@ -13,6 +13,8 @@ pub struct CommitMessage {
     pub data: DataIncrement,
     /// compaction
     pub compact: CompactIncrement,
+    /// the snapshot whose files the compaction looked keys up in (0: there was none); `None`: not known
+    pub seen: Option<i64>,
 }
 
 impl CommitMessage {

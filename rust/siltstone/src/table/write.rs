@@ -1,5 +1,7 @@
 //! Writing and committing in one place: what a Python writer, an overwrite or a truncation does.
 
+use std::collections::BTreeSet;
+
 use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 
@@ -9,16 +11,21 @@ use crate::{
     io::TableContext,
     manifest::DataFileMeta,
     operation::{
-        CommitMessage,
+        CommitMessage, CompactRequest, TaskResources,
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invisible_rows,
         },
+        plan_compaction, run_task,
+        scan::bucket_vectors,
         write::{RowKinds, TableWrite, WriteOptions},
     },
     path::branch_root,
     schema::SchemaManager,
-    snapshot::Snapshot,
+    snapshot::{Snapshot, SnapshotManager},
 };
+
+/// How often the compaction of a write is tried again when other commits get in its way.
+const COMPACTION_TRIES: usize = 3;
 
 /// What a commit did, with what it wrote.
 #[derive(Debug, Default)]
@@ -113,6 +120,7 @@ impl Table {
     /// A writer; `commit_user` of `None` is a new user.
     pub fn writer(&self, commit_user: Option<&str>, mut options: WriteOptions) -> Result<TableWriter> {
         self.check_writable()?;
+        check_latest_index(self.context())?;
         let commit = self.committer(commit_user);
         commit.commit_user().clone_into(&mut options.commit_user);
         Ok(TableWriter { ctx: self.context().clone(), write: TableWrite::new(self.context(), options)?, commit })
@@ -271,8 +279,40 @@ impl TableWriter {
         committable.messages.clone_from(&messages);
         let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
         self.write.reset()?;
-        let outcome = outcome?;
+        let outcome = self.compacted_again(&messages, outcome?);
         Ok(CommitReport::new(&self.ctx, &messages, outcome))
+    }
+
+    /// Where rows wait for a compaction that another commit got in the way of, it is done again on the table as it is now.
+    /// What fails here leaves the outcome as it was: the rows are safe.
+    fn compacted_again(&self, messages: &[CommitMessage], outcome: CommitOutcome) -> CommitOutcome {
+        let waits = self.ctx.options.needs_lookup() && !self.ctx.options.write_only;
+        let CompactionOutcome::Dropped(conflict) = &outcome.compaction else {
+            return outcome;
+        };
+        for _ in 0..COMPACTION_TRIES {
+            let Some(Ok(again)) = waits.then(|| self.compact_now(messages)) else { break };
+            if matches!(again.compaction, CompactionOutcome::Committed | CompactionOutcome::None) {
+                let note = format!("another commit got in the way of the compaction, which was done again: {conflict}");
+                let snapshots = outcome.snapshots.into_iter().chain(again.snapshots).collect();
+                let notes = outcome.notes.into_iter().chain([note]).collect();
+                return CommitOutcome { snapshots, notes, compaction: CompactionOutcome::Committed, ..outcome };
+            }
+        }
+        outcome
+    }
+
+    /// What is due in the partitions of these messages.
+    fn compact_now(&self, messages: &[CommitMessage]) -> Result<CommitOutcome> {
+        let partitions: BTreeSet<&[u8]> = messages.iter().map(|m| m.bucket.partition.as_slice()).collect();
+        let partitions = Some(partitions.into_iter().map(<[u8]>::to_vec).collect());
+        let plan = plan_compaction(&self.ctx, &CompactRequest { partitions, ..CompactRequest::default() })?;
+        let run = |task| run_task(&self.ctx, task, &TaskResources::default());
+        let messages = plan.tasks.iter().map(run).collect::<Result<Vec<_>>>()?;
+        // another user: the next identifier of this one belongs to the caller
+        let commit = TableCommit::with_new_user(&self.ctx);
+        let outcome = commit.commit(Committable { messages: messages.clone(), ..Committable::default() });
+        give_up_on_conflict(&commit, &messages, outcome)
     }
 
     /// The user of its commits.
@@ -300,6 +340,14 @@ fn kinds_of(kinds: &RowKinds, offset: usize, rows: usize) -> Result<RowKinds> {
 fn wrong_number_of_kinds(kinds: usize, rows: usize) -> Error {
     Error::new(ErrorKind::InvalidRowKind, format!("{kinds} row kinds were given for {rows} rows or more"))
         .hint("give one row kind for all rows, or exactly one for each row")
+}
+
+/// An error when the latest snapshot has index files of a kind that is not known.
+fn check_latest_index(ctx: &TableContext) -> Result<()> {
+    match SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch)).latest()? {
+        Some(latest) => bucket_vectors(ctx, &latest).map(drop),
+        None => Ok(()),
+    }
 }
 
 /// The schema that `ctx` works with must still be the table's schema of that number.

@@ -20,7 +20,7 @@ use siltstone::{
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants,
         },
-        modify::{Modification, modify_files},
+        modify::{Assignment, Modification, modify_files},
         plan_compaction,
         read::read_splits,
         run_task,
@@ -33,7 +33,7 @@ use siltstone::{
     types::{DataField, DataType, TypeKind},
 };
 
-const ROOT: &str = "/lake/db.db/t";
+pub(crate) const ROOT: &str = "/lake/db.db/t";
 const JOB: &str = "job";
 
 /// Creates `k INT, v BIGINT`.
@@ -53,7 +53,7 @@ fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
 }
 
 /// What a new process knows of the table.
-fn open(fs: &FileIoRef, root: &str) -> TableContext {
+pub(crate) fn open(fs: &FileIoRef, root: &str) -> TableContext {
     Table::open_with(Arc::clone(fs), root, "main", None, BTreeMap::new()).unwrap().context().clone()
 }
 
@@ -80,7 +80,7 @@ fn once(identifier: i64, messages: Vec<CommitMessage>) -> Committable {
     Committable { identifier: Some(identifier), messages, ..Committable::default() }
 }
 
-fn append(ctx: &TableContext, identifier: i64, rows: &[(i32, i64)]) -> Result<CommitOutcome> {
+pub(crate) fn append(ctx: &TableContext, identifier: i64, rows: &[(i32, i64)]) -> Result<CommitOutcome> {
     committer(ctx).commit(once(identifier, written(ctx, rows, false)?))
 }
 
@@ -89,7 +89,7 @@ fn overwrite(ctx: &TableContext, identifier: i64, rows: &[(i32, i64)]) -> Result
     committer(ctx).overwrite(&target, once(identifier, written(ctx, rows, true)?))
 }
 
-fn compact(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
+pub(crate) fn compact(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
     let resources = TaskResources { threads: Some(1), spill_dir: None };
     let messages: Result<Vec<_>> = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect();
@@ -97,10 +97,10 @@ fn compact(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
 }
 
 /// All rows, and the levels of the live files.
-type State = (Vec<(i32, i64)>, Vec<i32>);
+pub(crate) type State = (Vec<(i32, i64)>, Vec<i32>);
 
 /// Reads everything, and looks whether each live file is there with its whole length.
-fn state(fs: &FileIoRef, root: &str) -> State {
+pub(crate) fn state(fs: &FileIoRef, root: &str) -> State {
     let ctx = open(fs, root);
     let plan = plan(&ctx, &ScanRequest::default()).unwrap();
     let batches: Vec<RecordBatch> =
@@ -203,7 +203,7 @@ impl Scenario<'_> {
     }
 }
 
-fn memory(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
+pub(crate) fn memory(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
     let io = FaultFileIo::new();
     let fs: FileIoRef = Arc::new(io.clone());
     create(&fs, ROOT, key, options);
@@ -275,7 +275,7 @@ fn a_compaction_task_is_there_or_not_and_rows_never_change() {
     }
 }
 
-const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
+pub(crate) const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
 
 /// Rows 1 to 6, of which some are deleted by vectors.
 fn with_vectors(key: &[&str]) -> FaultFileIo {
@@ -294,17 +294,50 @@ fn with_vectors(key: &[&str]) -> FaultFileIo {
 }
 
 /// Deletes rows of an append table.
-fn delete(ctx: &TableContext, identifier: i64, condition: &str) -> Result<CommitOutcome> {
+pub(crate) fn delete(ctx: &TableContext, identifier: i64, condition: &str) -> Result<CommitOutcome> {
+    modify(ctx, identifier, condition, None)
+}
+
+/// Deletes rows of an append table, or gives them another value.
+fn modify(ctx: &TableContext, identifier: i64, condition: &str, value: Option<&str>) -> Result<CommitOutcome> {
     let filter = parse_predicate(condition, &ctx.schema.fields)?;
-    let change = Modification { filter, set: Vec::new(), threads: 1 };
+    let set = value.map(|text| Assignment::parse(&ctx.schema.fields, "v", text)).transpose()?;
+    let change = Modification { filter, set: set.into_iter().collect(), threads: 1 };
     committer(ctx).commit(once(identifier, modify_files(ctx, &change)?.messages))
 }
 
+const BUCKETS: [(&str, &str); 2] = [("bucket", "1"), ("bucket-key", "k")];
+
+/// An append table without and with vectors, without and with buckets; a row of it is deleted already.
+fn append_tables() -> [Vec<(&'static str, &'static str)>; 4] {
+    [vec![], vec![VECTORS], BUCKETS.to_vec(), [&BUCKETS[..], &[VECTORS]].concat()]
+}
+
 #[test]
-fn rows_are_deleted_by_vectors_or_not() {
-    let make = || with_vectors(&[]);
-    let operation = |ctx: &TableContext| delete(ctx, 7, "k = 2 OR k = 10");
-    Scenario { make: &make, operation: &operation }.check();
+fn rows_of_append_tables_are_deleted_or_updated_or_not_at_all() {
+    for options in append_tables() {
+        for value in [None, Some("v + 40")] {
+            let make = || {
+                let (io, fs) = memory(&[], &options);
+                append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3)]).unwrap();
+                append(&open(&fs, ROOT), 1, &[(10, 4), (11, 5)]).unwrap();
+                delete(&open(&fs, ROOT), 2, "k = 1").unwrap();
+                io
+            };
+            let operation = |ctx: &TableContext| modify(ctx, 7, "k = 2 OR k = 10", value);
+            let calls = Scenario { make: &make, operation: &operation }.check();
+            assert!(calls > 15, "{options:?}: {calls}");
+        }
+    }
+}
+
+#[test]
+fn overwriting_a_table_takes_its_vectors_with_it_or_not() {
+    for key in [&[][..], &["k"]] {
+        let make = || with_vectors(key);
+        let operation = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
+        Scenario { make: &make, operation: &operation }.check();
+    }
 }
 
 #[test]
@@ -323,26 +356,58 @@ fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
     }
 }
 
+/// Rows 1 to 6 and 10 of a table with these options, compacted, and row 1 written once more.
+fn written_twice(options: &[(&str, &str)]) -> FaultFileIo {
+    let (io, fs) = memory(&["k"], &[options, &[("bucket", "1")]].concat());
+    let rows: Vec<(i32, i64)> = (1..=6).map(|k| (k, 0)).collect();
+    append(&open(&fs, ROOT), 0, &rows).unwrap();
+    append(&open(&fs, ROOT), 1, &[(10, 0)]).unwrap();
+    compact(&open(&fs, ROOT), 2).unwrap();
+    append(&open(&fs, ROOT), 3, &[(1, 1)]).unwrap();
+    io
+}
+
 #[test]
 fn new_rows_and_the_marks_of_old_ones_come_together() {
-    let wanted = vec![(1, 7), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
-    for n in 0.. {
-        let io = with_vectors(&["k"]);
-        let fs: FileIoRef = Arc::new(io.clone());
-        let old = state(&fs, ROOT).0;
-        let (ctx, start) = (open(&fs, ROOT), io.calls());
-        io.fail_after(n, FailWhen::Before);
-        let result = append(&ctx, 7, &[(1, 7), (2, 7), (9, 7)]);
-        let made = io.calls() - start;
-        io.crash();
-        let now = state(&fs, ROOT).0;
-        assert!(now == old || now == wanted, "{n}: {now:?} {result:?}");
-        append(&open(&fs, ROOT), 7, &[(1, 7), (2, 7), (9, 7)]).unwrap();
-        // the rows may be there without the compaction that shows them
-        compact(&open(&fs, ROOT), 8).unwrap();
-        assert_eq!(state(&fs, ROOT).0, wanted, "{n}");
-        if made <= n {
-            break;
+    let last = vec![(1, 7), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
+    let first = vec![(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
+    let sum = vec![(1, 8), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
+    let aggregation = ("merge-engine", "aggregation");
+    let tables: [(&[(&str, &str)], &Vec<(i32, i64)>); 6] = [
+        (&[VECTORS], &last),
+        (&[VECTORS, ("deletion-vectors.bitmap64", "true")], &last),
+        (&[VECTORS, ("changelog-producer", "lookup")], &last),
+        (&[VECTORS, ("merge-engine", "partial-update")], &last),
+        (&[VECTORS, aggregation, ("fields.v.aggregate-function", "sum")], &sum),
+        (&[("merge-engine", "first-row"), ("changelog-producer", "lookup")], &first),
+    ];
+    for (options, wanted) in tables {
+        for n in 0.. {
+            let mut reached = false;
+            for (when, power) in [(FailWhen::Before, true), (FailWhen::After, false), (FailWhen::After, true)] {
+                let io = written_twice(options);
+                let fs: FileIoRef = Arc::new(io.clone());
+                let old = state(&fs, ROOT).0;
+                let (ctx, start) = (open(&fs, ROOT), io.calls());
+                io.fail_after(n, when);
+                let result = append(&ctx, 7, &[(1, 7), (2, 7), (9, 7)]);
+                reached |= io.calls() - start > n;
+                if power {
+                    io.crash()
+                } else {
+                    io.heal()
+                }
+                let now = state(&fs, ROOT).0;
+                assert!(now == old || now == *wanted, "{options:?} {n} {when:?}: {now:?} {result:?}");
+                append(&open(&fs, ROOT), 7, &[(1, 7), (2, 7), (9, 7)]).unwrap();
+                // the rows may be there without the compaction that shows them
+                compact(&open(&fs, ROOT), 8).unwrap();
+                assert_eq!(state(&fs, ROOT).0, *wanted, "{options:?} {n} {when:?}");
+            }
+            if !reached {
+                assert!(n > 30, "{n}");
+                break;
+            }
         }
     }
 }
@@ -524,8 +589,9 @@ impl Drop for Folder {
     }
 }
 
-/// Several processes' worth of writers on local disk, each writing its own keys again and again.
-fn race(key: &[&str], options: &[(&str, &str)]) -> (Vec<(i32, i64)>, usize) {
+/// Several processes' worth of writers on local disk, each writing its own keys again and again, and key 1000 when it is
+/// shared; what they left in level 0 is compacted in the end.
+fn race(key: &[&str], options: &[(&str, &str)], shared: bool) -> (Vec<(i32, i64)>, usize) {
     const WRITERS: i32 = 4;
     const ROUNDS: i64 = 6;
     let folder = Folder::new("race");
@@ -539,7 +605,8 @@ fn race(key: &[&str], options: &[(&str, &str)]) -> (Vec<(i32, i64)>, usize) {
                 let fs: FileIoRef = Arc::new(LocalFileIo::new());
                 for round in 0..ROUNDS {
                     let ctx = open(&fs, root);
-                    let rows = [(writer, round), (100 + writer * 10 + i32::try_from(round).unwrap(), round)];
+                    let mut rows = vec![(writer, round), (100 + writer * 10 + i32::try_from(round).unwrap(), round)];
+                    rows.extend(shared.then_some((1000, round)));
                     let messages = written(&ctx, &rows, false).unwrap();
                     let commit = TableCommit::new(&ctx, &format!("writer-{writer}"));
                     while let Err(error) = commit.commit(once(round, messages.clone())) {
@@ -549,6 +616,9 @@ fn race(key: &[&str], options: &[(&str, &str)]) -> (Vec<(i32, i64)>, usize) {
             });
         }
     });
+    if shared {
+        compact(&open(&fs, &root), 100).unwrap();
+    }
     let state = state(&fs, &root);
     let snapshots = SnapshotManager::new(fs, &root).ids().unwrap();
     assert_eq!(snapshots, (1..=i64::try_from(snapshots.len()).unwrap()).collect::<Vec<_>>());
@@ -557,19 +627,34 @@ fn race(key: &[&str], options: &[(&str, &str)]) -> (Vec<(i32, i64)>, usize) {
 
 #[test]
 fn racing_appends_lose_and_repeat_nothing() {
-    let (rows, snapshots) = race(&[], &[]);
+    let (rows, snapshots) = race(&[], &[], false);
     assert_eq!((rows.len(), snapshots), (48, 24));
 }
 
 #[test]
 fn racing_writers_of_a_bucket_lose_nothing_though_their_compactions_collide() {
     let options = [("bucket", "1"), ("num-sorted-run.compaction-trigger", "2")];
-    let (rows, snapshots) = race(&["k"], &options);
+    let (rows, snapshots) = race(&["k"], &options, false);
     let mut wanted: Vec<(i32, i64)> = (0..4).map(|writer| (writer, 5)).collect();
     wanted.extend((0..4).flat_map(|w| (0..6).map(move |r| (100 + w * 10 + r, i64::from(r)))));
     wanted.sort_unstable();
     assert_eq!(rows, wanted);
     assert!(snapshots >= 24);
+}
+
+/// Levels of files must not hide from a compaction what another one has put there meanwhile.
+#[test]
+fn racing_writers_show_each_key_once_where_readers_do_not_merge() {
+    for (name, value) in [VECTORS, ("merge-engine", "first-row")] {
+        let (rows, snapshots) = race(&["k"], &[("bucket", "1"), (name, value)], true);
+        let keys: Vec<i32> = rows.iter().map(|row| row.0).collect();
+        let mut wanted: Vec<i32> = (0..4).collect();
+        wanted.extend((0..4).flat_map(|w| (0..6).map(move |r| 100 + w * 10 + r)));
+        wanted.push(1000);
+        wanted.sort_unstable();
+        assert_eq!(keys, wanted, "{name}");
+        assert!(snapshots > 24);
+    }
 }
 
 #[test]

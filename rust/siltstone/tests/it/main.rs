@@ -21,5 +21,6 @@ mod schemas;
 mod sizes;
 mod table_rows;
 mod upkeep;
+mod vector_files;
 mod vectors;
 mod watched_memory;

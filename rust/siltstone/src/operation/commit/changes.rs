@@ -1,10 +1,10 @@
 //! The entries that commit messages mean, apart for new input and for compaction.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
-    manifest::{DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
+    manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
     operation::CommitMessage,
     stats::SimpleStats,
 };
@@ -18,6 +18,8 @@ pub(super) struct Changes {
     pub(super) changelog: Vec<ManifestEntry>,
     /// Index files added and deleted.
     pub(super) index: Vec<IndexManifestEntry>,
+    /// The snapshot that a bucket's compaction looked keys up in.
+    pub(super) seen: BTreeMap<BucketId, i64>,
 }
 
 impl Changes {
@@ -90,6 +92,10 @@ impl Collected {
             all.compact.add(message, EntryKind::Add, &compact.compact_after);
             all.compact.changelog.extend(compact.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
             all.compact.add_index(&compact.index_files);
+            if let Some(seen) = message.seen.filter(|_| !compact.compact_after.is_empty()) {
+                let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert(seen);
+                *oldest = seen.min(*oldest);
+            }
         }
         if drop_stats {
             all.append.drop_stats_of_deletes();

@@ -1,7 +1,7 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
 //! ```text
-//! messages ─ changes ─ plan (overwrite, conflict, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, user)
+//! messages ─ changes ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, user)
 //! ```
 //!
 //! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
@@ -20,6 +20,7 @@ mod overwrite;
 mod plan;
 mod publish;
 mod retry;
+mod unseen;
 mod user;
 mod vectors;
 mod write;
@@ -45,7 +46,7 @@ use crate::{
     env::{ClockRef, new_uuid, system_clock},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{EntryKind, ManifestEntry},
+    manifest::{BucketId, EntryKind, ManifestEntry},
     operation::{
         CommitMessage,
         expire::{Committed, after_commit},
@@ -173,6 +174,11 @@ impl TableCommit {
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
+        }
+        // its compaction looked at nothing but the new files, which are all there is since this snapshot
+        if let Some(snapshot) = &published.snapshot {
+            let buckets = compact.files.iter().map(|entry| (entry.partition.clone(), entry.bucket));
+            compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, snapshot.id)).collect();
         }
         Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None))
     }

@@ -177,7 +177,7 @@ pub(super) fn changes(
         }
     }
     index.extend(new.index.iter().cloned());
-    Ok((Changes { files, changelog: Vec::new(), index }, live))
+    Ok((Changes { files, index, ..Changes::default() }, live))
 }
 
 /// Option `overwrite-upgrade`: new level-0 files of a bucket that do not overlap are committed at the highest level,

@@ -7,12 +7,13 @@ use super::{
     conflict::ConflictCheck,
     index_files::combine,
     overwrite::{self, Partitions},
+    unseen::check_unseen,
 };
 use crate::{
     error::Result,
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
-    operation::scan::{EntryFilter, live_entries},
+    operation::scan::{EntryFilter, check_index_kinds, live_entries},
     snapshot::{CommitKind, Snapshot},
 };
 
@@ -95,6 +96,9 @@ impl<'a> Planner<'a> {
             changes.to_mut().files.retain(|entry| !live.contains(&entry.id()));
         }
         self.check(latest, &base, &changes)?;
+        if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
+            check_unseen(self.ctx, self.store, latest, self.user, &changes)?;
+        }
         Ok(changes)
     }
 
@@ -128,7 +132,11 @@ impl<'a> Planner<'a> {
 
     fn live_index(&self, latest: Option<&Snapshot>) -> Result<Vec<IndexManifestEntry>> {
         match latest.and_then(|latest| latest.index_manifest.as_deref()) {
-            Some(name) => self.store.read_index(name),
+            Some(name) => {
+                let entries = self.store.read_index(name)?;
+                check_index_kinds(self.ctx, name, &entries)?;
+                Ok(entries)
+            }
             None => Ok(Vec::new()),
         }
     }

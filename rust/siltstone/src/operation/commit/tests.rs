@@ -103,7 +103,7 @@ fn f(name: &str) -> DataFileMeta {
 
 fn message(data: DataIncrement, compact: CompactIncrement) -> CommitMessage {
     let bucket = BucketId { partition: vec![0; 12], bucket: 0 };
-    CommitMessage { bucket, total_buckets: 1, data, compact }
+    CommitMessage { bucket, total_buckets: 1, data, compact, seen: None }
 }
 
 fn adds(names: &[&str]) -> CommitMessage {

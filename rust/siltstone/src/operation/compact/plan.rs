@@ -73,6 +73,7 @@ pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<C
     let mut tasks = Vec::new();
     for live in buckets {
         let index = vectors.remove(&live.bucket).unwrap_or_default();
+        check_alive(ctx, &live.files, &index)?;
         for (unit, files) in units(ctx, request.full, live.files, &index)? {
             let vectors = vectors_for(&unit, &files, &index);
             tasks.push(CompactionTask {
@@ -120,6 +121,22 @@ fn units(
         picked.into_iter().collect()
     };
     Ok(groups.into_iter().map(|files| (TaskUnit::Append, files)).collect())
+}
+
+/// A vector for a file that the bucket does not have may be the one that another file lacks: its rows would come back.
+fn check_alive(ctx: &TableContext, files: &[DataFileMeta], index: &[IndexManifestEntry]) -> Result<()> {
+    let alive: HashSet<&str> = files.iter().map(|file| file.file_name.as_str()).collect();
+    for entry in index {
+        let mut ranges = entry.deletion_vectors.iter().flatten();
+        if let Some(range) = ranges.find(|range| !alive.contains(range.data_file_name.as_str())) {
+            let text = "a deletion vector for a data file that the snapshot does not have";
+            return Err(Error::new(ErrorKind::CorruptFile, text)
+                .with("table", &ctx.name)
+                .with("file", ctx.paths.index_file_of(entry)?)
+                .with("data_file", &range.data_file_name));
+        }
+    }
+    Ok(())
 }
 
 /// The index file with the vector of each data file, and how many rows it deletes.

@@ -41,7 +41,7 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
             let resources = CompactResources {
                 threads: threads.saturating_sub(1),
                 spill_dir: Some(spill_dir),
-                vectors: BucketVectors::restore(ctx, &task.bucket, &task.vectors)?,
+                vectors: BucketVectors::restore(ctx, &task.bucket, &task.vectors, &task.files)?,
                 ..CompactResources::default()
             };
             let (partition, bucket) = (&task.bucket.partition, task.bucket.bucket);
@@ -57,6 +57,7 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
         total_buckets: task.total_buckets,
         data: DataIncrement::default(),
         compact,
+        seen: Some(task.snapshot_id),
     })
 }
 

@@ -156,6 +156,7 @@ impl CompactionTask {
                 index_files: self.vectors.clone(),
                 ..CompactIncrement::default()
             },
+            seen: None,
         }
     }
 }

@@ -90,6 +90,7 @@ impl Statement<'_> {
                 total_buckets: split.total_buckets,
                 data: DataIncrement::default(),
                 compact: CompactIncrement::default(),
+                seen: None,
             });
             for (i, file) in split.files.iter().enumerate() {
                 let old = vector_of(self.ctx, split, i)?;

@@ -6,18 +6,42 @@ use crate::{
     deletion_vectors::DELETION_VECTORS,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{BucketId, DeletionVectorRange, IndexManifestEntry, ManifestEntry, ManifestStore},
+    manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     snapshot::Snapshot,
 };
 
-/// The index files of type `DELETION_VECTORS` that a snapshot has, by bucket.
+/// An error when an index file is of a kind that siltstone does not know: it might say which rows there are. Global
+/// indexes only say where to look.
+pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexManifestEntry]) -> Result<()> {
+    let known = |entry: &&IndexManifestEntry| {
+        matches!(entry.index_type.as_str(), DELETION_VECTORS | "HASH") || entry.global_index.is_some()
+    };
+    if let Some(entry) = entries.iter().find(|entry| entry.kind != EntryKind::Add) {
+        return Err(Error::new(ErrorKind::CorruptFile, "an index manifest holds an entry that deletes a file")
+            .with("table", &ctx.name)
+            .with("file", ctx.paths.manifest(manifest))
+            .with("index_file", &entry.file_name));
+    }
+    match entries.iter().find(|entry| !known(entry)) {
+        None => Ok(()),
+        Some(entry) => Err(Error::unsupported(format!("an index file of the kind '{}'", entry.index_type))
+            .with("table", &ctx.name)
+            .with("file", ctx.paths.manifest(manifest))
+            .with("index_file", &entry.file_name)),
+    }
+}
+
+/// The index files of type `DELETION_VECTORS` that a snapshot has, by bucket. An error when it has others that are not
+/// known.
 pub fn bucket_vectors(ctx: &TableContext, snapshot: &Snapshot) -> Result<BTreeMap<BucketId, Vec<IndexManifestEntry>>> {
     let mut buckets: BTreeMap<BucketId, Vec<IndexManifestEntry>> = BTreeMap::new();
     let Some(name) = &snapshot.index_manifest else {
         return Ok(buckets);
     };
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    for index in store.read_index(name)?.into_iter().filter(|index| index.index_type == DELETION_VECTORS) {
+    let all = store.read_index(name)?;
+    check_index_kinds(ctx, name, &all)?;
+    for index in all.into_iter().filter(|index| index.index_type == DELETION_VECTORS) {
         let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
         buckets.entry(bucket).or_default().push(index);
     }

@@ -137,6 +137,10 @@ impl<'a> DataInput<'a> {
         String::from_utf16(&units).map_err(|_| self.corrupt("modified UTF-8", "an unpaired surrogate"))
     }
 
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// All bytes must have been read.
     pub(super) fn finish(&self) -> Result<()> {
         if self.at == self.bytes.len() {

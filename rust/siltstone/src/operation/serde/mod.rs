@@ -4,6 +4,7 @@
 //! message  bytes partition | int bucket | bool, int total buckets
 //!          data increment: new, deleted, changelog files; new, deleted index files
 //!          compact increment: before, after, changelog files; new, deleted index files
+//!          (ours, which Java leaves unread) int "SEEN", long snapshot that a compaction looked keys up in
 //! split    long magic | int version 8 | long snapshot | bytes partition | int bucket | UTF bucket path
 //!          bool, int total buckets | data files from before | deletion files from before
 //!          data files | deletion files | bool streaming | bool raw convertible
@@ -31,6 +32,7 @@ use crate::{
 
 const SPLIT_MAGIC: i64 = -2_394_839_472_490_812_314;
 const SPLIT_VERSION: i32 = 8;
+const SEEN: i32 = i32::from_be_bytes(*b"SEEN");
 
 impl CommitMessage {
     /// Java's `CommitMessageSerializer.CURRENT_VERSION`; the bytes do not hold it.
@@ -54,6 +56,10 @@ impl CommitMessage {
         }
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Add)?;
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Delete)?;
+        if let Some(snapshot) = self.seen {
+            out.int(SEEN);
+            out.long(snapshot);
+        }
         Ok(out.into_bytes())
     }
 
@@ -79,8 +85,9 @@ impl CommitMessage {
             index_files: read_index_files(&mut input, &bucket, EntryKind::Add)?,
         };
         compact.index_files.extend(read_index_files(&mut input, &bucket, EntryKind::Delete)?);
+        let seen = read_seen(&mut input)?;
         input.finish()?;
-        Ok(Self { bucket, total_buckets, data, compact })
+        Ok(Self { bucket, total_buckets, data, compact, seen })
     }
 }
 
@@ -147,6 +154,16 @@ fn read_bucket(input: &mut DataInput<'_>) -> Result<BucketId> {
         return Err(input.corrupt("a serialized partition", format!("{} bytes", partition.len())));
     }
     Ok(BucketId { partition, bucket: input.int()? })
+}
+
+fn read_seen(input: &mut DataInput<'_>) -> Result<Option<i64>> {
+    if input.is_at_end() {
+        return Ok(None);
+    }
+    match input.int()? {
+        SEEN => input.long().map(Some),
+        other => Err(input.corrupt("the end of the message", other)),
+    }
 }
 
 fn read_total_buckets(input: &mut DataInput<'_>) -> Result<Option<i32>> {

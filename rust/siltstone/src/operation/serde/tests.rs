@@ -121,6 +121,7 @@ fn message() -> CommitMessage {
             changelog_files: Vec::new(),
             index_files: vec![index(Add, true), index(Add, false), index(Delete, false)],
         },
+        seen: None,
     }
 }
 
@@ -145,6 +146,18 @@ fn a_message_has_the_bytes_that_java_writes() {
     assert_eq!(CommitMessage::from_bytes(&java("message-full")).unwrap(), message());
 }
 
+/// Java reads a message from the front and leaves what follows it alone.
+#[test]
+fn what_a_compaction_saw_travels_behind_javas_bytes() {
+    let seen = CommitMessage { seen: Some(17), ..message() };
+    let bytes = seen.to_bytes().unwrap();
+    assert!(bytes.starts_with(&java("message-full")));
+    assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), seen);
+    for cut in java("message-full").len() + 1..bytes.len() {
+        assert_eq!(CommitMessage::from_bytes(&bytes[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
+    }
+}
+
 #[test]
 fn an_empty_message_has_the_bytes_that_java_writes() {
     let empty = CommitMessage {
@@ -152,6 +165,7 @@ fn an_empty_message_has_the_bytes_that_java_writes() {
         total_buckets: -1,
         data: DataIncrement::default(),
         compact: CompactIncrement::default(),
+        seen: None,
     };
     assert_eq!(empty.to_bytes().unwrap(), java("message-empty"));
     assert_eq!(CommitMessage::from_bytes(&java("message-empty")).unwrap(), empty);

@@ -35,7 +35,7 @@ use self::{
     counted::Counted,
     input::Input,
     kinds::KindRules,
-    restore::Restored,
+    restore::{Found, Restored},
     route::{Portion, Router},
 };
 use super::CommitMessage;
@@ -69,6 +69,8 @@ pub struct TableWrite {
     gate: CompactionGate,
     cache: LookupCache,
     writers: BTreeMap<BucketId, BucketWriter>,
+    /// The snapshot that each of them began with.
+    seen: BTreeMap<BucketId, i64>,
     failed: bool,
 }
 
@@ -94,6 +96,7 @@ impl TableWrite {
             gate: CompactionGate::new(threads / 2),
             cache: LookupCache::new(ctx.options.lookup_cache_max_memory_size),
             writers: BTreeMap::new(),
+            seen: BTreeMap::new(),
             failed: false,
         })
     }
@@ -132,9 +135,11 @@ impl TableWrite {
     pub fn prepare_commit(&mut self) -> Result<Vec<CommitMessage>> {
         self.usable()?;
         let total_buckets = self.ctx.options.bucket;
+        let all_seen = std::mem::take(&mut self.seen);
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
-            Ok(CommitMessage { bucket: bucket.clone(), total_buckets, data, compact })
+            let seen = all_seen.get(bucket).copied();
+            Ok(CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen })
         };
         let prepared: Vec<Result<CommitMessage>> = if self.in_parallel(self.writers.len())? {
             let writers: Vec<_> = self.writers.iter_mut().collect();
@@ -143,6 +148,7 @@ impl TableWrite {
         } else {
             self.writers.iter_mut().map(prepare).collect()
         };
+        self.seen = all_seen;
         let mut messages = Vec::with_capacity(prepared.len());
         let mut failure = None;
         for message in prepared {
@@ -176,6 +182,7 @@ impl TableWrite {
     }
 
     fn close_writers(&mut self) {
+        self.seen.clear();
         std::mem::take(&mut self.writers).into_values().for_each(BucketWriter::abort);
     }
 
@@ -201,11 +208,14 @@ impl TableWrite {
         if missing.is_empty() {
             return Ok(());
         }
-        let mut restored: HashMap<BucketId, Restored> =
-            if self.looks_at_files() { restore::live_files(&self.ctx, &missing)? } else { HashMap::new() };
+        let looks = self.looks_at_files();
+        let mut found = if looks { restore::live_files(&self.ctx, &missing)? } else { Found::default() };
         for bucket in missing {
-            let writer = self.new_writer(bucket, restored.remove(bucket).unwrap_or_default())?;
+            let writer = self.new_writer(bucket, found.buckets.remove(bucket).unwrap_or_default())?;
             self.writers.insert(bucket.clone(), writer);
+            if looks {
+                self.seen.insert(bucket.clone(), found.snapshot);
+            }
         }
         Ok(())
     }
@@ -244,9 +254,9 @@ impl TableWrite {
             cache: self.cache.clone(),
             ignore_previous: self.options.ignore_previous_files,
         };
+        let vectors = BucketVectors::restore(&self.ctx, bucket, &vectors, &files)?;
         let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
-        let writer = writer.with_vectors(BucketVectors::restore(&self.ctx, bucket, &vectors)?);
-        Ok(BucketWriter::Tree(Box::new(writer)))
+        Ok(BucketWriter::Tree(Box::new(writer.with_vectors(vectors))))
     }
 
     fn write_portions(&mut self, portions: Vec<Portion>) -> Result<()> {

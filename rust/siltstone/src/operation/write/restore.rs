@@ -19,12 +19,19 @@ pub(super) struct Restored {
     pub(super) vectors: Vec<IndexManifestEntry>,
 }
 
+/// The snapshot that was looked at (0: there was none), and what it has of each bucket.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) snapshot: i64,
+    pub(super) buckets: HashMap<BucketId, Restored>,
+}
+
 /// The live files of each of these buckets, in one look at the manifests. A partition that was written
 /// with another number of buckets cannot be written to.
-pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<HashMap<BucketId, Restored>> {
+pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<Found> {
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
     let Some(snapshot) = snapshots.latest()? else {
-        return Ok(HashMap::new());
+        return Ok(Found::default());
     };
     let partitions: HashSet<Vec<u8>> = buckets.iter().map(|b| b.partition.clone()).collect();
     let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
@@ -42,7 +49,7 @@ pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<Ha
             restored.entry(bucket).or_default().vectors = vectors;
         }
     }
-    Ok(restored)
+    Ok(Found { snapshot: snapshot.id, buckets: restored })
 }
 
 fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {
