@@ -97,7 +97,7 @@ impl<'a> Planner<'a> {
         }
         self.check(latest, &base, &changes)?;
         if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
-            check_unseen(self.ctx, self.store, latest, self.user, &changes)?;
+            check_unseen(self.ctx, self.store, latest, self.user, &base, &changes)?;
         }
         Ok(changes)
     }

@@ -13,7 +13,7 @@
 //!
 //! Source: requirement DV-01.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashSet};
 
 use super::changes::Changes;
 use crate::{
@@ -27,11 +27,14 @@ use crate::{
 };
 
 /// A conflict when another user has brought keys into the range of a compaction after the snapshot that it began with.
+/// Where such snapshots have expired, no file above level 0 may be left in its range (`base`: the live files), as after a
+/// full compaction.
 pub(super) fn check_unseen(
     ctx: &TableContext,
     store: &ManifestStore,
     latest: &Snapshot,
     user: &str,
+    base: &[ManifestEntry],
     changes: &Changes,
 ) -> Result<()> {
     let looks_up = ctx.options.needs_lookup() && !ctx.schema.primary_keys.is_empty();
@@ -46,13 +49,26 @@ pub(super) fn check_unseen(
     };
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
+    let gone = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
+    let gone: HashSet<&str> = gone.map(|entry| entry.file.file_name.as_str()).collect();
     for id in first + 1..=latest.id {
-        let snapshot = snapshots.get(id).map_err(|e| match e.kind() {
-            ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound => {
-                unseen(ctx, id, "snapshots have expired since this compaction began").caused_by(e)
+        let snapshot = match snapshots.get(id) {
+            Ok(snapshot) => snapshot,
+            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
+                for (bucket, _) in seen.iter().filter(|(_, seen)| *seen < id) {
+                    let left = base.iter().filter(|entry| !gone.contains(entry.file.file_name.as_str()));
+                    if let Some(file) = in_range(left, bucket, &changes.files, &types)? {
+                        let text = "snapshots have expired that may have brought rows this compaction has not seen";
+                        return Err(unseen(ctx, id, text)
+                            .with("bucket", bucket.bucket)
+                            .with("file", file)
+                            .caused_by(e));
+                    }
+                }
+                continue;
             }
-            _ => e,
-        })?;
+            Err(e) => return Err(e),
+        };
         if snapshot.commit_user == user {
             continue;
         }
@@ -83,9 +99,19 @@ fn brings_keys<'d>(
     if rewrites {
         return Ok(None);
     }
-    let added = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && entry.file.level > 0;
-    for new in of_bucket().filter(added) {
-        for own in compacted.iter().filter(|entry| is_of(entry, bucket)).filter(added) {
+    in_range(delta.iter(), bucket, compacted, types)
+}
+
+/// One of `files` that is added above level 0 of the bucket, in the range of a file that the compaction adds.
+fn in_range<'d>(
+    files: impl Iterator<Item = &'d ManifestEntry>,
+    bucket: &BucketId,
+    compacted: &[ManifestEntry],
+    types: &[DataType],
+) -> Result<Option<&'d str>> {
+    let added = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && entry.file.level > 0 && is_of(entry, bucket);
+    for new in files.filter(added) {
+        for own in compacted.iter().filter(added) {
             let before = |a: &ManifestEntry, b: &ManifestEntry| {
                 compare_serialized(&a.file.max_key, &b.file.min_key, types).map(Ordering::is_lt)
             };
