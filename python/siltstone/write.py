@@ -74,8 +74,8 @@ class TableWrite(Unpicklable):
     ) -> CommitReport:
         """Publish what was written.
 
-        Where rows are shown by a compaction (deletion vectors, ``first-row``, lookup changelogs) and another commit gets in
-        the way of it, it is done again; ``notes`` says so.
+        Where rows are shown by a compaction (deletion vectors, ``first-row``, lookup changelogs) and another commit
+        gets in the way of it, it is done again; ``notes`` says so.
 
         Args:
             identifier: Explicit identifiers are idempotent for one commit user: one that is not above the user's
