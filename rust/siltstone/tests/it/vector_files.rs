@@ -34,7 +34,7 @@ use crate::crash::{ROOT, VECTORS, append, compact, delete, memory, open, state};
 
 const KINDS: [(&str, BitmapKind); 2] = [("false", BitmapKind::Bits32), ("true", BitmapKind::Bits64)];
 
-/// One bucket (or none) with ten rows, of which two are deleted by vectors of two files.
+/// One bucket, whose large file has two rows deleted by a vector; or none, and two files with a vector each.
 fn table(key: &[&str], bitmap64: &str) -> (FaultFileIo, FileIoRef) {
     let mut options = vec![VECTORS, ("deletion-vectors.bitmap64", bitmap64), ("manifest.compression", "none")];
     if !key.is_empty() {
@@ -42,14 +42,15 @@ fn table(key: &[&str], bitmap64: &str) -> (FaultFileIo, FileIoRef) {
     }
     let (io, fs) = memory(key, &options);
     let rows = |from: i32| (from..from + 5).map(|k| (k, 0)).collect::<Vec<_>>();
-    append(&open(&fs, ROOT), 0, &rows(0)).unwrap();
     if key.is_empty() {
+        append(&open(&fs, ROOT), 0, &rows(0)).unwrap();
         append(&open(&fs, ROOT), 1, &rows(5)).unwrap();
         delete(&open(&fs, ROOT), 2, "k = 3 OR k = 7").unwrap();
     } else {
+        append(&open(&fs, ROOT), 0, &(0..3000).map(|k| (k, i64::from(k))).collect::<Vec<_>>()).unwrap();
         compact(&open(&fs, ROOT), 1).unwrap();
-        append(&open(&fs, ROOT), 2, &[(1, 1), (100, 1)]).unwrap();
-        append(&open(&fs, ROOT), 3, &[(100, 2), (3, 2)]).unwrap();
+        append(&open(&fs, ROOT), 2, &[(1, 1), (9000, 1)]).unwrap();
+        append(&open(&fs, ROOT), 3, &[(9000, 2), (3, 2)]).unwrap();
     }
     (io, fs)
 }
@@ -154,7 +155,7 @@ fn positions_beyond_a_data_file_are_named_and_nothing_is_written() {
                 let mut entries = index_of(&ctx, &snapshot);
                 let range = entries[0].deletion_vectors.as_ref().unwrap()[0].clone();
                 let mut vector = DeletionVector::new(kind);
-                vector.delete_all(&[1, 5]).unwrap();
+                vector.delete_all(&[1_u64, 4000]).unwrap();
                 let mut vectors = BTreeMap::from([(range.data_file_name, Held::Changed(vector))]);
                 let bucket = siltstone::manifest::BucketId {
                     partition: entries[0].partition.clone(),
@@ -167,7 +168,7 @@ fn positions_beyond_a_data_file_are_named_and_nothing_is_written() {
                 let before = files(&io);
                 let error = operation(&open(&fs, ROOT)).expect_err(name);
                 assert_eq!(error.kind(), ErrorKind::CorruptFile, "{name}: {error}");
-                assert!(error.to_string().contains("row 5"), "{name}: {error}");
+                assert!(error.to_string().contains("row 4000"), "{name}: {error}");
                 assert_eq!(files(&io), before, "{name}: {error}");
             }
         }
@@ -256,7 +257,7 @@ fn orphan_cleaning_keeps_the_index_files_of_the_living_and_takes_the_others() {
         assert_eq!(needed_and_there(&io, &fs), (living.clone(), living));
         let request = ScanRequest { version: VersionSelector::Tag("v".to_owned()), ..ScanRequest::default() };
         let tagged = plan(&ctx, &request).unwrap();
-        assert_eq!(count(&tagged, 1).unwrap(), if key.is_empty() { 8 } else { 6 });
+        assert_eq!(count(&tagged, 1).unwrap(), if key.is_empty() { 8 } else { 3001 });
     }
 }
 
