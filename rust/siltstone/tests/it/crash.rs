@@ -354,6 +354,9 @@ fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
     }
 }
 
+type Options<'a> = &'a [(&'a str, &'a str)];
+type Rows = Vec<(i32, i64)>;
+
 /// Rows 1 to 6 and 10 of a table with these options, compacted, and row 1 written once more.
 fn written_twice(options: &[(&str, &str)]) -> FaultFileIo {
     let (io, fs) = memory(&["k"], &[options, &[("bucket", "1")]].concat());
@@ -371,7 +374,7 @@ fn new_rows_and_the_marks_of_old_ones_come_together() {
     let first = vec![(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
     let sum = vec![(1, 8), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
     let aggregation = ("merge-engine", "aggregation");
-    let tables: [(&[(&str, &str)], &Vec<(i32, i64)>); 6] = [
+    let tables: [(Options<'_>, &Rows); 6] = [
         (&[VECTORS], &last),
         (&[VECTORS, ("deletion-vectors.bitmap64", "true")], &last),
         (&[VECTORS, ("changelog-producer", "lookup")], &last),
