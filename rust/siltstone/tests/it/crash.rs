@@ -394,9 +394,9 @@ fn new_rows_and_the_marks_of_old_ones_come_together() {
                 let result = append(&ctx, 7, &[(1, 7), (2, 7), (9, 7)]);
                 reached |= io.calls() - start > n;
                 if power {
-                    io.crash()
+                    io.crash();
                 } else {
-                    io.heal()
+                    io.heal();
                 }
                 let now = state(&fs, ROOT).0;
                 assert!(now == old || now == *wanted, "{options:?} {n} {when:?}: {now:?} {result:?}");
