@@ -158,7 +158,8 @@ def test_retentions_that_mean_nothing_are_refused(t, retain):
 def test_tags_are_made_each_day_by_the_documents_options_and_by_javas(make, options):
     """The last finished day is tagged, from the delay after midnight on."""
     by_watermark = {"tag.automatic-creation": "watermark", **options}
-    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    # a write-only table makes no tags at commit, as in Java
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, **{"num-sorted-run.compaction-trigger": 99})
     t.alter().set_option("tag.num-retained-max", "2").commit()
     alter = t.alter()
     for key, option in by_watermark.items():
@@ -200,7 +201,7 @@ def test_a_branch_that_is_not_there_is_named_with_the_nearest(t, cat):
     t.branches.create("dev")
     with pytest.raises(errors.BranchNotFound, match="did you mean 'dev'"):
         st.open_table(t.location, branch="dve")
-    with pytest.raises(errors.BranchNotFound, match=r"did you mean 'db\..*\$branch_dev'"):
+    with pytest.raises(errors.BranchNotFound, match="branches: dev"):
         cat.table(f"{t.name}$branch_dve")
 
 

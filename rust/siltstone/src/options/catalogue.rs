@@ -446,7 +446,7 @@ pub const OPTIONS: &[Known] = &[
     row("scan.timestamp", Kind::Text, Honoured),
     row("scan.timestamp-millis", Kind::Long, Honoured).aliases(&["log.scan.timestamp-millis"]),
     row("scan.version", Kind::Text, Honoured),
-    row("scan.watermark", Kind::Long, Refused),
+    row("scan.watermark", Kind::Long, Honoured),
     row("scan.watermark.alignment.group", Kind::Text, Harmless),
     row("scan.watermark.alignment.max-drift", Kind::Text, Harmless),
     row("scan.watermark.alignment.update-interval", Kind::Text, Harmless),
