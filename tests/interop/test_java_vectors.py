@@ -116,7 +116,7 @@ def test_java_and_we_go_on_with_each_others_first_rows(make, oracle, producer, p
     t.upsert(data(range(190, 220), 8))
     t.compact(full=True)
     agree(oracle, t)
-    assert len(ours(t)) == (250 if partition_by else 220)
+    assert len(ours(t)) == (280 if partition_by else 220)
 
 
 WAITING = {
