@@ -36,7 +36,7 @@ def expected(name):
 
 
 def told(t):
-    return sum(batch.num_rows for batch in t.changes(start=None, end=None, follow=False))
+    return sum(len(batch) for batch in t.changes(start=None, end=None, follow=False))
 
 
 def test_rows_that_pypaimon_wrote_are_shown_by_a_compaction(name, t):

@@ -260,18 +260,6 @@ LOOKS_UP = {
 }
 
 
-def told(t):
-    """What the changelog makes of an empty table."""
-    found = {}
-    for batch in t.changes(start=None, end=None, follow=False):
-        for row in pa.table(batch).to_pylist():
-            if row["_kind"] in ("+I", "+U"):
-                found[row["id"]] = row["v"]
-            else:
-                assert found.pop(row["id"]) == row["v"]
-    return sorted(found.items())
-
-
 @pytest.mark.parametrize("engine", LOOKS_UP)
 def test_a_key_that_two_writers_bring_at_once_is_there_once(cat, engine):
     """The first writer began with an empty table, so its compaction goes to level 5; the other's went to level 4.
