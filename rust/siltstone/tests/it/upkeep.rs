@@ -232,7 +232,9 @@ fn die_everywhere(
                 clean(&fs);
                 check_whole(&fs, whole_from);
                 let (versions, count) = names(&io);
-                if versions == wanted_clean.0 {
+                // what a long-lived changelog names stays with it, also what its expired snapshot alone needed
+                let may_keep_more = versions.iter().any(|path| path.contains("/changelog/"));
+                if versions == wanted_clean.0 && (count < wanted_clean.1 || !may_keep_more) {
                     assert_eq!(count, wanted_clean.1, "call {n} {when:?} {end} after {result:?}: left by the cleaning");
                 }
             }

@@ -221,7 +221,8 @@ fn index_files_live_exactly_as_long_as_a_snapshot_or_a_tag_needs_them() {
             expire(keep);
             let (needed, there) = needed_and_there(&io, &fs);
             assert_eq!(there, needed, "{keep} snapshots are left");
-            assert!(there.len() < before);
+            // of an append table, the tags and three snapshots need them all
+            assert!(keep > 1 || there.len() < before);
         }
         for tag in ["b", "a"] {
             let rows = state(&fs, ROOT).0;
