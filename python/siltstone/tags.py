@@ -174,6 +174,10 @@ class Tags(Handle):
             as_of: See :meth:`create`.
             retain: See :meth:`create`.
 
+        Raises:
+            TagNotFound: There is no such tag; the hint names the nearest.
+            VersionInUse: A branch was made from the tag, and it would name another snapshot.
+
         Example:
             >>> t = example_table()
             >>> _ = t.tags.create("current", version=1)

@@ -222,3 +222,33 @@ def test_what_cannot_travel_says_what_to_send_instead(t):
         pickle.dumps(t.writer())
     with pytest.raises(TypeError, match="send the table"):
         pickle.dumps(t.alter())
+
+
+def test_a_branch_goes_though_another_was_made_from_its_snapshot(t):
+    """The branch went, and then the tag that keeps the files of both refused to: an error after the fact."""
+    t.branches.create("a", version=1)
+    t.branches.create("b", version=1)
+    report = t.branches.delete("a")
+    assert [branch.name for branch in t.branches.list()] == ["b"]
+    assert t.tags.exists("fork-a")
+    assert "fork-a" in " ".join(report.notes)
+
+
+def test_a_tag_that_a_branch_was_made_from_is_not_moved(t):
+    """It was: Java, which looks for files of branches by their tags, then expired them."""
+    t.tags.create("x", version=3)
+    t.branches.create("b", tag="x")
+    with pytest.raises(errors.VersionInUse, match="branch 'b'"):
+        t.tags.replace("x", version=5)
+    assert t.tags.get("x").id == 3
+    t.tags.replace("x", version=3, retain="7d")
+
+
+def test_an_expiry_that_is_refused_leaves_the_hint_where_it_was(t):
+    """The hint named the first snapshot to stay; Java then rolled back to a version that nobody asked for."""
+    pathlib.Path(t.location, "tag").mkdir(exist_ok=True)
+    pathlib.Path(t.location, "tag", "tag-bad").write_text("x")
+    with pytest.raises(errors.CorruptFile):
+        t.expire_snapshots(retain_max=2)
+    assert pathlib.Path(t.location, "snapshot", "EARLIEST").read_text() == "1"
+    assert len(t.scan(between=(1, 5)).to_arrow()) > 0

@@ -152,7 +152,8 @@ fn copy_schemas(main: &TableContext, root: &str, up_to: Option<i64>) -> Result<(
     Ok(())
 }
 
-/// Deletes a branch: its own metadata. Its data files stay until orphan files are removed.
+/// Deletes a branch: its own metadata. Its data files stay until orphan files are removed. The tag `fork-<name>` goes with
+/// it, unless another branch was made from the same snapshot.
 ///
 /// # Errors
 /// `BranchNotFound` with the nearest name; `VersionInUse` for the branch that the table handle works on and for one that
@@ -192,7 +193,12 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
     let mut report = Report::of(&ctx.fs, plan, dry_run)?.with("branches", json!([name]));
     if forked && !dry_run {
-        report.extend(delete_tag(&main, &fork, false)?);
+        match delete_tag(&main, &fork, false) {
+            Ok(of_tag) => report.extend(of_tag),
+            // another branch was made from the same snapshot: the tag keeps its files, too
+            Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(format!("the tag stays: {e}")),
+            Err(e) => return Err(e),
+        }
     }
     Ok(report)
 }

@@ -41,10 +41,16 @@ pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> 
         }
         return Ok(Report { dry_run, ..Report::default() }.with("snapshots", json!([])));
     };
+    let hint = snapshots.earliest_hint()?;
     if !dry_run {
         snapshots.write_earliest_hint(range.end)?;
     }
-    let (plan, expired) = plan_beside_others(|| plan(ctx, &snapshots, range))?;
+    let planned = plan_beside_others(|| plan(ctx, &snapshots, range));
+    if planned.is_err() && !dry_run && snapshots.earliest_hint()? == Some(range.end) {
+        // nothing expires: readers that trust the hint must go on finding the versions before it
+        snapshots.write_earliest_hint(hint.or(earliest).unwrap_or(range.end))?;
+    }
+    let (plan, expired) = planned?;
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("snapshots", expired))
 }
 

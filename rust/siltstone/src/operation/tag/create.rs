@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::Local;
 
+use super::delete::check_no_branch;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -102,13 +103,17 @@ fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
 /// Lets an existing tag name another snapshot. Files that only the old one kept stay until orphan files are removed.
 ///
 /// # Errors
-/// `TagNotFound` with the nearest name; those of [`create_tag`] for the source.
+/// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag, whose files nobody else keeps;
+/// those of [`create_tag`] for the source.
 pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
     let (_, tags) = managers(ctx);
     let old = tags.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
     let tag = Tag::new(snapshot, retain, Local::now().naive_local());
+    if tag.snapshot.id != old.snapshot.id {
+        check_no_branch(ctx, name, &old.snapshot)?;
+    }
     tags.replace(name, &tag)?;
     if is_kept(ctx, &tag.snapshot, name)? || old.snapshot.id == tag.snapshot.id {
         return Ok(tag);

@@ -59,7 +59,7 @@ fn own_file(tags: &TagManager, name: &str, reason: &str) -> PlannedFile {
 }
 
 /// A branch made from a tag shares its files; other programs know only the tag.
-fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<()> {
+pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<()> {
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
         let root = branches.root(&branch);
