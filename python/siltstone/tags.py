@@ -183,9 +183,6 @@ class Tags(Handle):
             >>> _ = t.tags.create("current", version=1)
             >>> t.tags.replace("current").id == t.snapshot().id
             True
-
-        Raises:
-            TagNotFound: There is no such tag.
         """
         return self._make(name, version, as_of, retain, replace=True)
 

@@ -61,7 +61,7 @@ class Twins:
             "data files": len(list(path.glob("**/bucket-*/data-*"))),
             "changelog files": len(list(path.glob("**/bucket-*/changelog-*"))),
             "index files": len(names("index", "index-")),
-            "statistics": len(names("statistics", "stats-")),
+            "statistics": len(names("statistics", "stat-")),
             "folders": sorted(str(p.relative_to(path)) for p in path.glob("p=*/*")),
         }
 
@@ -181,10 +181,11 @@ def test_batch_commits_look_for_old_partitions_at_once_when_told_to(cat, oracle)
     assert len(twins.state(twins.ours)["rows"]) == 3
 
 
+# not append_types: these releases cannot read the timestamps before 1970 that they wrote into it
 OLD = [
     f"written_by_{release}_{kind}"
     for release in ("0_9_0", "1_0_0")
-    for kind in ("dedup", "partial_partitioned", "dv", "append_types", "dynamic_bucket")
+    for kind in ("dedup", "partial_partitioned", "dv", "dynamic_bucket")
 ]
 
 
