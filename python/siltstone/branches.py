@@ -65,6 +65,8 @@ class Branches(Handle):
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a branch; its data files stay until orphan files are removed.
 
+        The tag ``fork-<name>`` goes with it, unless another branch was made from the same snapshot: a note says so.
+
         Raises:
             BranchNotFound: There is no such branch; the hint names the nearest.
             VersionInUse: This table is opened on it, or reads fall back to it.
