@@ -43,6 +43,11 @@ def write(path, first, last):
         st.open_table(path).append([{"k": n, "v": n}, {"k": -1, "v": n}])
 
 
+def sound(t):
+    """A check beside all of them takes no version that is going for a broken one."""
+    assert not t.maintenance.fsck(deep=True).problems
+
+
 def care(path, name, stop):
     """Everything that a table is cared for with, until it is told to stop."""
     n = 0
@@ -56,6 +61,7 @@ def care(path, name, stop):
             lambda: t.compact(full=n % 3 == 0),
             lambda: t.tags.delete(f"{name}-{n - 2}") if n > 2 else None,
             lambda: t.maintenance.compact_manifests(),
+            lambda: sound(t),
         ]
         for job in jobs:
             try:

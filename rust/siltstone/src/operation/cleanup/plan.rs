@@ -3,7 +3,7 @@
 //! Steps run one after another, the files of one step in parallel. Every deletion is fine when the file is gone already:
 //! a plan that was cut short can be made and carried out again, and two jobs may do the same work.
 
-use std::{collections::BTreeMap, sync::Arc, thread};
+use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -275,7 +275,8 @@ fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
 }
 
 /// How often planning begins anew because another job deleted what was being read.
-const ATTEMPTS: usize = 10;
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Plans; once more when a version vanished meanwhile, because another job expires versions, too.
 pub fn plan_beside_others<T>(mut plan: impl FnMut() -> Result<T>) -> Result<T> {
@@ -286,9 +287,13 @@ pub fn plan_beside_others<T>(mut plan: impl FnMut() -> Result<T>) -> Result<T> {
         )
     };
     let mut last = plan();
-    for _ in 1..ATTEMPTS {
+    for attempt in 1..ATTEMPTS {
         match &last {
-            Err(e) if vanished(e.kind()) => last = plan(),
+            Err(e) if vanished(e.kind()) => {
+                // the other job deletes manifests a moment before it deletes the version that names them
+                thread::sleep(PAUSE * attempt);
+                last = plan();
+            }
             _ => break,
         }
     }

@@ -12,6 +12,7 @@
 mod data;
 mod files;
 mod partitions;
+mod steady;
 mod vectors;
 mod versions;
 mod whole;
@@ -135,9 +136,15 @@ fn of_branch(ctx: &TableContext, branch: &str, schemas: SchemaManager) -> Result
 
 /// Checks all branches; with `deep` every row of every live data file is read, too.
 ///
+/// Writers and upkeep may be at work meanwhile: versions that go while they are looked at are no findings.
+///
 /// # Errors
 /// Only when the storage fails; what is wrong with the table is in the verdict.
 pub fn fsck(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
+    steady::steady(ctx, || look(ctx, deep, now))
+}
+
+fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
     let mut branches = vec!["main".to_owned()];
     branches.extend(BranchManager::new(ctx.fs.clone(), &ctx.location).names()?);
     let mut check = Check {

@@ -18,7 +18,9 @@ use self::listing::{Candidates, list};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::cleanup::{FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step},
+    operation::cleanup::{
+        FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step, plan_beside_others,
+    },
     path::branch_root,
     schema::SchemaManager,
     snapshot::BranchManager,
@@ -35,7 +37,7 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
             .with("table", &ctx.name)
             .hint("files of running writers look like orphans: give a time before the longest job began"));
     }
-    let (plan, examined) = plan(ctx, older_than)?;
+    let (plan, examined) = plan_beside_others(|| plan(ctx, older_than))?;
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("examined_files", examined))
 }
 
