@@ -17,6 +17,7 @@ pub use codec::{
     decode_manifest_where, encode_index_manifest, encode_manifest, encode_manifest_list,
 };
 pub use increment::{BucketId, CompactIncrement, DataIncrement};
+pub use location::{data_file_in, extra_files_beside};
 pub use merge::{live_entries, live_refs, merge_entries};
 pub use model::{
     DataFileMeta, DeletionVectorRange, EntryId, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,

@@ -1,9 +1,12 @@
 //! The `snapshot/` directory of a table or branch: discovery by hints and listing, exclusive publishing.
 
+use rayon::prelude::*;
+
 use super::Snapshot;
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
+    threads::in_pool,
 };
 
 const PREFIX: &str = "snapshot-";
@@ -95,14 +98,12 @@ impl SnapshotManager {
 
     /// The snapshots of these ids that exist, ascending.
     pub fn existing(&self, ids: impl IntoIterator<Item = i64>) -> Result<Vec<Snapshot>> {
-        let mut found = Vec::new();
-        for id in ids {
-            match self.read(id) {
-                Ok(snapshot) => found.push(snapshot),
-                Err(e) if e.kind() == ErrorKind::FileNotFound => {}
-                Err(e) => return Err(e),
-            }
-        }
+        let ids: Vec<i64> = ids.into_iter().collect();
+        let read = |id: &i64| match self.read(*id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => None,
+            other => Some(other),
+        };
+        let mut found: Vec<Snapshot> = in_pool(|| ids.par_iter().filter_map(read).collect::<Result<_>>())?;
         found.sort_by_key(|snapshot| snapshot.id);
         Ok(found)
     }

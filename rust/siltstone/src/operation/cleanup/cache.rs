@@ -71,7 +71,7 @@ impl ManifestCache {
         for manifest in &manifests {
             match self.store.read(manifest) {
                 Err(e) if e.kind() == ErrorKind::FileNotFound => {}
-                other => all.extend(other?),
+                other => all.extend(other?.into_iter().map(slim)),
             }
         }
         Ok(all)

@@ -12,6 +12,6 @@ mod plan;
 mod references;
 
 pub use cache::ManifestCache;
-pub use needs::{MetaFile, MetaParts, bucket_dirs, data_file, metadata_files, metadata_names};
+pub use needs::{MetaFile, MetaParts, bucket_dirs, data_files, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, plan_beside_others};
 pub use references::{References, Roots, elsewhere, long_lived};

@@ -1,16 +1,20 @@
 //! The files that one snapshot names, as paths.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet, hash_map::Entry},
+    iter,
     sync::Arc,
 };
+
+use rayon::prelude::*;
 
 use super::{FileKind, PlannedFile};
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
-    manifest::{ManifestEntry, ManifestStore},
+    manifest::{ManifestEntry, ManifestStore, data_file_in, extra_files_beside},
     snapshot::Snapshot,
+    threads::in_pool,
 };
 
 /// A file of metadata that a snapshot names.
@@ -108,19 +112,34 @@ fn absent_is_empty<T>(read: Result<Vec<T>>, tolerant: bool) -> Result<Vec<T>> {
     }
 }
 
-/// A data or changelog file with its extra files, to be deleted.
-pub fn data_file(
+/// Data or changelog files with their extra files, to be deleted, each for its reason; folder by folder, so that threads
+/// that delete do not wait for each other's folders.
+pub fn data_files(
     ctx: &TableContext,
-    entry: &ManifestEntry,
+    entries: &[(Arc<str>, &ManifestEntry)],
     kind: FileKind,
-    reason: &Arc<str>,
 ) -> Result<Vec<PlannedFile>> {
-    let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
-    let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)?;
-    let file = |path, bytes| PlannedFile { path, kind, bytes, reason: Arc::clone(reason) };
-    let mut files = vec![file(path, size(entry.file.file_size))];
-    files.extend(extras.into_iter().map(|path| file(path, 0)));
-    Ok(files)
+    // the name of a bucket's directory is made once, not once a file
+    let mut buckets: HashMap<(&[u8], i32), String> = HashMap::new();
+    for (_, entry) in entries {
+        if let Entry::Vacant(new) = buckets.entry((&entry.partition, entry.bucket)) {
+            new.insert(ctx.paths.bucket_dir(&entry.partition, entry.bucket)?);
+        }
+    }
+    let of = |(reason, entry): &(Arc<str>, &ManifestEntry)| {
+        let bucket = buckets.get(&(entry.partition.as_slice(), entry.bucket)).map_or("", String::as_str);
+        let path = data_file_in(bucket, &entry.file);
+        let extras = extra_files_beside(&path, &entry.file);
+        let reason = Arc::clone(reason);
+        let file = move |path, bytes| PlannedFile { path, kind, bytes, reason: Arc::clone(&reason) };
+        let own = file(path, size(entry.file.file_size));
+        iter::once(own).chain(extras.into_iter().map(move |path| file(path, 0)))
+    };
+    Ok(in_pool(|| {
+        let mut files: Vec<PlannedFile> = entries.par_iter().flat_map_iter(of).collect();
+        files.par_sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        files
+    }))
 }
 
 /// Directories that may be empty once these entries' files are gone: buckets, then partitions, the deepest first.

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    iter,
     sync::Arc,
 };
 
@@ -14,7 +15,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, FileSource, ManifestEntry},
-    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, data_file},
+    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, data_files},
     snapshot::Snapshot,
     threads::in_pool,
 };
@@ -39,10 +40,10 @@ pub(super) fn deleted_data(
     let candidates: Vec<(i64, Result<Vec<ManifestEntry>>)> =
         in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, &s.delta_manifest_list))).collect());
     let mut tagged: HashMap<i64, HashSet<String>> = HashMap::new();
-    let mut unused = Unused::default();
-    for (id, entries) in candidates {
-        let mut entries = match entries {
-            Ok(entries) => entries,
+    let (mut entries, mut reasons): (Vec<ManifestEntry>, Vec<Arc<str>>) = Default::default();
+    for (id, deleted) in candidates {
+        let mut deleted = match deleted {
+            Ok(deleted) => deleted,
             Err(e) if e.kind() == ErrorKind::CorruptFile => {
                 notes.push(format!("what snapshot {id} deleted cannot be read, its files stay: {e}"));
                 continue;
@@ -50,12 +51,12 @@ pub(super) fn deleted_data(
             Err(e) => return Err(e),
         };
         if keep_appended {
-            entries.retain(|entry| entry.file.file_source == Some(FileSource::Compact));
+            deleted.retain(|entry| entry.file.file_source == Some(FileSource::Compact));
         }
         if let Some(elsewhere) = elsewhere {
-            entries.retain(|entry| !elsewhere.data.contains(&entry.file.file_name));
+            deleted.retain(|entry| !elsewhere.data.contains(&entry.file.file_name));
         }
-        if entries.is_empty() {
+        if deleted.is_empty() {
             continue;
         }
         if let Some(tag) = nearest_before(tags, id) {
@@ -63,18 +64,14 @@ pub(super) fn deleted_data(
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(new) => new.insert(live_names(cache, tag)?),
             };
-            entries.retain(|entry| !names.contains(&entry.file.file_name));
+            deleted.retain(|entry| !names.contains(&entry.file.file_name));
         }
         let reason: Arc<str> = Arc::from(format!("deleted by snapshot {id}, and no version that is kept reads it"));
-        let paths: Vec<Vec<PlannedFile>> = in_pool(|| {
-            entries.par_iter().map(|entry| data_file(ctx, entry, FileKind::Data, &reason)).collect::<Result<_>>()
-        })?;
-        unused.files.extend(paths.into_iter().flatten());
-        unused.entries.append(&mut entries);
+        reasons.extend(iter::repeat_n(reason, deleted.len()));
+        entries.append(&mut deleted);
     }
-    // folder by folder: threads that delete do not wait for each other's folders
-    unused.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-    Ok(unused)
+    let files = data_files(ctx, &reasons.into_iter().zip(&entries).collect::<Vec<_>>(), FileKind::Data)?;
+    Ok(Unused { files, entries })
 }
 
 /// The newest tag before a snapshot; `tags` are ascending by id.
@@ -116,16 +113,15 @@ pub(super) fn added_changelog(
     let parts: Vec<(i64, Vec<ManifestEntry>)> = in_pool(|| {
         with_changelog.par_iter().map(|(s, list)| Ok((s.id, cache.entries_of_list(list)?))).collect::<Result<_>>()
     })?;
-    let (mut files, mut all) = (Vec::new(), Vec::new());
+    let (mut reasons, mut all): (Vec<Arc<str>>, Vec<ManifestEntry>) = Default::default();
     for (id, mut entries) in parts {
         entries.retain(|entry| {
             entry.kind == EntryKind::Add && elsewhere.is_none_or(|used| !used.data.contains(&entry.file.file_name))
         });
         let reason: Arc<str> = Arc::from(format!("changelog of snapshot {id}, which expires"));
-        for entry in &entries {
-            files.extend(data_file(ctx, entry, FileKind::Changelog, &reason)?);
-        }
+        reasons.extend(iter::repeat_n(reason, entries.len()));
         all.append(&mut entries);
     }
+    let files = data_files(ctx, &reasons.into_iter().zip(&all).collect::<Vec<_>>(), FileKind::Changelog)?;
     Ok((files, all))
 }

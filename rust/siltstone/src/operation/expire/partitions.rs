@@ -14,7 +14,7 @@ use crate::{
     io::TableContext,
     manifest::ManifestEntry,
     operation::{
-        cleanup::{FileKind, Plan, Report, data_file},
+        cleanup::{FileKind, Plan, Report, data_files},
         commit::TableCommit,
         scan::{EntryFilter, live_entries},
     },
@@ -104,13 +104,12 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     old.truncate(expiry.limit);
     let reason: Arc<str> = Arc::from("its partition has expired; the file stays until its snapshots expire");
     let mut names = Vec::new();
-    let mut files = Vec::new();
-    for (key, partition) in &old {
+    for (key, _) in &old {
         names.push(ctx.paths.partition_path(key)?);
-        for entry in &partition.entries {
-            files.extend(data_file(ctx, entry, FileKind::Data, &reason)?);
-        }
     }
+    let entries = old.iter().flat_map(|(_, partition)| &partition.entries);
+    let gone: Vec<_> = entries.map(|entry| (Arc::clone(&reason), entry)).collect();
+    let files = data_files(ctx, &gone, FileKind::Data)?;
     let report = |plan| Report { plan, dry_run, ..Report::default() };
     if dry_run {
         plan.delete(files);

@@ -147,7 +147,9 @@ mod tests {
 
     fn verdict(places: &[&str]) -> Verdict {
         let mut verdict = Verdict::default();
-        places.iter().for_each(|place| verdict.problem("missing-file", place, "it is missing", "restore it"));
+        for place in places {
+            verdict.problem("missing-file", place, "it is missing", "restore it");
+        }
         verdict
     }
 
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn a_snapshot_that_expires_while_it_is_looked_at_is_no_finding() {
         let (io, ctx) = table();
-        let expire = |_| io.delete("/t/snapshot/snapshot-1").map(|_| ()).unwrap();
+        let expire = |_| io.delete("/t/snapshot/snapshot-1").unwrap();
         assert_eq!(told(&ctx, &[&["main/snapshot-1"], &[]], expire), (vec![], 2));
     }
 

@@ -16,7 +16,7 @@ use crate::{
     io::TableContext,
     manifest::ManifestEntry,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_file,
+        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_files,
         elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
     },
     path::branch_root,
@@ -127,11 +127,8 @@ fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Pl
         }
         other => other?,
     }
-    let mut files = Vec::new();
-    for entry in &unused {
-        files.extend(data_file(ctx, entry, FileKind::Data, &reason)?);
-    }
-    plan.delete(files);
+    let unneeded: Vec<_> = unused.iter().map(|entry| (Arc::clone(&reason), entry)).collect();
+    plan.delete(data_files(ctx, &unneeded, FileKind::Data)?);
     if ctx.options.snapshot_clean_empty_directories && !unused.is_empty() {
         plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &unused)?));
     }
