@@ -18,6 +18,9 @@ Duration = dt.timedelta | str
 Size = int | str
 
 _SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+#: Milliseconds that 64 bits can hold, and the digits of such a number.
+_LONGEST = 2**63
+_DIGITS = 19
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -26,13 +29,18 @@ def millis(time: Time) -> int:
     if isinstance(time, bool) or not isinstance(time, (dt.datetime, str, int)):
         raise InvalidArgument(f"{time!r} is not a time: give a datetime, ISO text or epoch milliseconds")
     if isinstance(time, int):
+        if not -(2**63) <= time < 2**63:
+            raise InvalidArgument(f"{time} is not a time: there are no so many milliseconds")
         return time
     if isinstance(time, str):
         try:
             time = dt.datetime.fromisoformat(time)
         except ValueError:
             raise InvalidArgument(f"{time!r} is not a time such as 2026-11-20T08:00:00") from None
-    whole = int(time.replace(microsecond=0).timestamp())
+    try:
+        whole = int(time.replace(microsecond=0).timestamp())
+    except (OverflowError, ValueError, OSError):
+        raise InvalidArgument(f"{time} is not a time that this machine knows") from None
     return whole * 1000 + time.microsecond // 1000
 
 
@@ -44,7 +52,10 @@ def duration_millis(duration: Duration) -> int:
     match = re.fullmatch(r"\s*(\d+)\s*(ms|s|m|min|h|d)\s*", given)
     if not match:
         raise InvalidArgument(f"{duration!r} is not a duration such as 7d, 12h, 30min")
-    return int(match[1]) * _UNITS[match[2]]
+    wanted = int(match[1]) * _UNITS[match[2]] if len(match[1]) <= _DIGITS else _LONGEST
+    if wanted >= _LONGEST:
+        raise InvalidArgument(f"{duration!r} is too long for a duration", hint="give at most 100000000000d")
+    return wanted
 
 
 def duration_text(duration: Duration) -> str:
@@ -54,9 +65,9 @@ def duration_text(duration: Duration) -> str:
 
 def age_limit(older_than: Time | Duration) -> int:
     """Epoch milliseconds of a time, or of now less a duration."""
-    if isinstance(older_than, str) and re.fullmatch(r"\s*\d+\s*[a-z]+\s*", older_than.lower()):
-        older_than = dt.timedelta(milliseconds=duration_millis(older_than))
-    if isinstance(older_than, dt.timedelta):
+    if isinstance(older_than, dt.timedelta) or (
+        isinstance(older_than, str) and re.fullmatch(r"\s*\d+\s*[a-z]+\s*", older_than.lower())
+    ):
         return int(dt.datetime.now(dt.UTC).timestamp() * 1000) - duration_millis(older_than)
     return millis(older_than)
 
@@ -172,7 +183,22 @@ def text(name: str, value: Any) -> str:
     """
     if not isinstance(value, str):
         raise InvalidArgument(f"{name}={value!r} is not a text")
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise InvalidArgument(f"{name}={value!r} is not a text: it has half a character (a lone surrogate)")
     return value
+
+
+def version_text(name: str, value: Any) -> str | None:
+    """A version of an argument, a snapshot id or a text, as text; None stays None.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if value is None or isinstance(value, str):
+        return optional_text(name, value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgument(f"{name}={value!r} is neither a snapshot id nor the name of a version")
+    return str(value)
 
 
 def optional_text(name: str, value: Any) -> str | None:

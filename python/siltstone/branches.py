@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+from siltstone._args import flag, optional_text, text, version_text
 from siltstone._handle import Handle
 from siltstone.report import UpkeepReport
 
@@ -43,7 +44,7 @@ class Branches(Handle):
 
     def exists(self, name: str) -> bool:
         """Whether there is a branch of this name; ``main`` always is."""
-        return name == "main" or any(branch.name == name for branch in self.list())
+        return text("name", name) == "main" or any(branch.name == name for branch in self.list())
 
     def create(self, name: str, *, tag: str | None = None, version: int | str | None = None) -> None:
         """Make a branch.
@@ -60,7 +61,9 @@ class Branches(Handle):
             TagNotFound: There is no such tag.
             SnapshotNotFound: There is no such snapshot.
         """
-        self._table.upkeep.create_branch(name, tag, None if version is None else str(version))
+        self._table.upkeep.create_branch(
+            text("name", name), optional_text("tag", tag), version_text("version", version)
+        )
 
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a branch; its data files stay until orphan files are removed.
@@ -71,7 +74,7 @@ class Branches(Handle):
             BranchNotFound: There is no such branch; the hint names the nearest.
             VersionInUse: This table is opened on it, or reads fall back to it.
         """
-        return UpkeepReport.from_core(self._table.upkeep.delete_branch(name, dry_run))
+        return UpkeepReport.from_core(self._table.upkeep.delete_branch(text("name", name), flag("dry_run", dry_run)))
 
     def rename(self, source: str, target: str) -> None:
         """Give a branch another name.
@@ -80,7 +83,7 @@ class Branches(Handle):
             BranchNotFound: There is no such branch.
             BranchExists: The new name is taken.
         """
-        self._table.upkeep.rename_branch(source, target)
+        self._table.upkeep.rename_branch(text("source", source), text("target", target))
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Make main what the branch is: main's snapshots and tags since the branch's first one give way.
@@ -94,4 +97,4 @@ class Branches(Handle):
             SnapshotNotFound: The branch has no snapshot.
             VersionInUse: Another branch was made from a version of main that would go.
         """
-        return UpkeepReport.from_core(self._table.upkeep.fast_forward(name, dry_run))
+        return UpkeepReport.from_core(self._table.upkeep.fast_forward(text("name", name), flag("dry_run", dry_run)))

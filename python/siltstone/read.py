@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, count, millis, names, optional_text, size_bytes
+from siltstone._args import Size, Time, count, millis, names, optional_text, size_bytes, version_text
 from siltstone.changes import between_argument
-from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, split_filter
 
 if TYPE_CHECKING:
@@ -45,13 +44,11 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
 ) -> dict[str, Any]:
     """The arguments of :meth:`siltstone.Table.scan`, checked, as the core takes them."""
     sql, tree = split_filter(filter)
-    if version is not None and (isinstance(version, bool) or not isinstance(version, (int, str))):
-        raise InvalidArgument(f"version={version!r} is neither a snapshot id nor a tag")
     return {
         "columns": None if columns is None else names("columns", columns),
         "filter_sql": sql,
         "filter_json": tree,
-        "version": None if version is None else str(version),
+        "version": version_text("version", version),
         "tag": optional_text("tag", tag),
         "as_of": None if as_of is None else millis(as_of),
         "between": between_argument(between),

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, arrow_stream, count, millis, optional_text, partition_list
+from siltstone._args import (
+    Size,
+    Time,
+    arrow_stream,
+    count,
+    flag,
+    millis,
+    optional_text,
+    partition_list,
+    version_text,
+)
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.errors import InvalidArgument
@@ -373,8 +383,8 @@ class Table(Reads):
             1
         """
         moment = None if as_of is None else millis(as_of)
-        text = None if version is None else str(version)
-        return UpkeepReport.from_core(self._core.upkeep.rollback(text, optional_text("tag", tag), moment, dry_run))
+        place = version_text("version", version), optional_text("tag", tag), moment
+        return UpkeepReport.from_core(self._core.upkeep.rollback(*place, flag("dry_run", dry_run)))
 
     def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from siltstone._args import Duration, Time, duration_text, millis
+from siltstone._args import Duration, Time, duration_text, flag, millis, text, version_text
 from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import Snapshot, UpkeepReport
@@ -34,9 +34,9 @@ class Tag:
     time_retained: dt.timedelta | None
 
     @classmethod
-    def from_json(cls, text: str) -> Tag:
+    def from_json(cls, json_text: str) -> Tag:
         """Read the core's JSON."""
-        raw: dict[str, Any] = json.loads(text)
+        raw: dict[str, Any] = json.loads(json_text)
         kept, created = raw["time_retained_seconds"], raw["create_time"]
         return cls(
             name=raw["name"],
@@ -98,7 +98,7 @@ class Tags(Handle):
             >>> example_table().tags.list()
             []
         """
-        return [Tag.from_json(text) for text in self._table.upkeep.tags()]
+        return [Tag.from_json(tag) for tag in self._table.upkeep.tags()]
 
     def exists(self, name: str) -> bool:
         """Whether there is a tag of this name.
@@ -107,7 +107,7 @@ class Tags(Handle):
             >>> example_table().tags.exists("v1")
             False
         """
-        return self._table.upkeep.tag_exists(name)
+        return self._table.upkeep.tag_exists(text("name", name))
 
     def get(self, name: str) -> Tag:
         """One tag.
@@ -121,7 +121,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag; the hint names the nearest.
         """
-        return Tag.from_json(self._table.upkeep.tag(name))
+        return Tag.from_json(self._table.upkeep.tag(text("name", name)))
 
     def create(
         self,
@@ -139,7 +139,8 @@ class Tags(Handle):
             name: Any text that can be a file name; digits alone only with ``allow_numeric``.
             version: Snapshot id, or the name of another tag; None for the latest snapshot.
             as_of: The newest snapshot at or before this time.
-            retain: Delete the tag after this long; None: option ``tag.default-time-retained``, else never.
+            retain: Delete the tag after this long; None: option ``tag.default-time-retained``, else never. A number
+                without a unit is milliseconds, as in Java.
             if_not_exists: Return the tag that exists.
             allow_numeric: Allow a name that reads like a snapshot id.
 
@@ -197,17 +198,17 @@ class Tags(Handle):
         if_not_exists: bool = False,
         allow_numeric: bool = False,
     ) -> Tag:
-        text = self._table.upkeep.create_tag(
-            name,
+        made = self._table.upkeep.create_tag(
+            text("name", name),
             replace=replace,
-            version=None if version is None else str(version),
+            version=version_text("version", version),
             tag=None,
             as_of=None if as_of is None else millis(as_of),
             retain=None if retain is None else duration_text(retain),
-            if_not_exists=if_not_exists,
-            allow_numeric=allow_numeric,
+            if_not_exists=flag("if_not_exists", if_not_exists),
+            allow_numeric=flag("allow_numeric", allow_numeric),
         )
-        return Tag.from_json(text)
+        return Tag.from_json(made)
 
     def rename(self, source: str, target: str, *, allow_numeric: bool = False) -> None:
         """Give a tag another name.
@@ -223,7 +224,9 @@ class Tags(Handle):
             TagNotFound: There is no such tag.
             TagExists: The new name is taken.
         """
-        self._table.upkeep.rename_tag(source, target, allow_numeric)
+        self._table.upkeep.rename_tag(
+            text("source", source), text("target", target), flag("allow_numeric", allow_numeric)
+        )
 
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a tag and the files that nothing else needs.
@@ -242,7 +245,7 @@ class Tags(Handle):
             TagNotFound: There is no such tag.
             VersionInUse: A branch was made from it.
         """
-        return UpkeepReport.from_core(self._table.upkeep.delete_tag(name, dry_run))
+        return UpkeepReport.from_core(self._table.upkeep.delete_tag(text("name", name), flag("dry_run", dry_run)))
 
     def previous(self, name: str) -> str | None:
         """Name of the tag before this one, by commit time; None when it is the first.
@@ -250,7 +253,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag.
         """
-        return self._table.upkeep.tag_neighbour(name, False)
+        return self._table.upkeep.tag_neighbour(text("name", name), False)
 
     def next(self, name: str) -> str | None:
         """Name of the tag after this one, by commit time; None when it is the last.
@@ -258,7 +261,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag.
         """
-        return self._table.upkeep.tag_neighbour(name, True)
+        return self._table.upkeep.tag_neighbour(text("name", name), True)
 
     def expire(self, *, older_than: Time | None = None, dry_run: bool = False) -> UpkeepReport:
         """Delete tags whose retention is over; ``details["tags"]`` of the report has their names.
@@ -305,4 +308,4 @@ class Tags(Handle):
         return self.create(name, version=min(found, key=lambda s: s.id).id, retain=retain).snapshot
 
     def _snapshots(self) -> Iterable[Snapshot]:
-        return [Snapshot.from_json(text) for text in self._table.history(2**31)]
+        return [Snapshot.from_json(snapshot) for snapshot in self._table.history(2**31)]

@@ -134,3 +134,24 @@ def test_branches_and_a_check_that_finds_problems(run, lake):
     next(pathlib.Path(lake).rglob("data-*")).unlink()
     code, lines, _ = run("fsck", "shop.orders")
     assert (code, lines[0]["ok"]) == (5, False)
+
+
+def test_reads_fall_back_to_the_branch_that_the_table_names(run, lake):
+    """`scan.fallback-branch`: partitions that main lacks come from the branch, on the command line, too."""
+    t = st.connect(lake).create_table(
+        "shop.days", {"dt": "STRING", "k": "INT"}, primary_key=["dt", "k"], partition_by=["dt"], options={"bucket": "1"}
+    )
+    t.branches.create("late")
+    t.append([{"dt": "mon", "k": 1}])
+    late = st.open_table(t.location, branch="late")
+    late.append([{"dt": "mon", "k": 2}, {"dt": "tue", "k": 3}])
+    assert run("cat", "shop.days")[1] == [{"dt": "mon", "k": 1}]
+    t.alter().set_option("scan.fallback-branch", "late").commit()
+    assert sorted(r["k"] for r in run("cat", "shop.days")[1]) == [1, 3]
+    assert run("cat", "shop.days", "--where", "dt = 'tue'")[1] == [{"dt": "tue", "k": 3}]
+    assert run("count", "shop.days")[1] == [{"count": 2}]
+    assert sorted(r["k"] for r in run("cat", "shop.days$branch_late")[1]) == [2, 3]
+    code, _, err = run("branch", "delete", "shop.days", "late", "--yes")
+    assert code != 0
+    assert "scan.fallback-branch" in err
+    assert [b["name"] for b in run("branch", "list", "shop.days")[1]] == ["late"]

@@ -38,6 +38,24 @@ CALLS = {
     "a count that is a text": lambda cat, t: t.maintenance.compact(commit_every="x"),
     "a duration that is a number": lambda cat, t: t.maintenance.plan_compaction(idle=5),
     "a rollback to a number as a tag": lambda cat, t: t.rollback(tag=5),
+    "a rollback to a fraction": lambda cat, t: t.rollback(version=1.5),
+    "a tag without a name": lambda cat, t: t.tags.create(None),
+    "a tag named by a number": lambda cat, t: t.tags.create(5),
+    "a tag named by bytes": lambda cat, t: t.tags.create(b"v5"),
+    "a tag of a fraction": lambda cat, t: t.tags.create("v", version=1.5),
+    "a tag asked for by number": lambda cat, t: t.tags.get(5),
+    "whether a number is a tag": lambda cat, t: t.tags.exists(5),
+    "a tag deleted by number": lambda cat, t: t.tags.delete(5),
+    "a tag renamed to a number": lambda cat, t: t.tags.rename("v", 5),
+    "a tag after a number": lambda cat, t: t.tags.next(5),
+    "a branch without a name": lambda cat, t: t.branches.create(None),
+    "a branch named by bytes": lambda cat, t: t.branches.create(b"b5"),
+    "a branch of a fraction": lambda cat, t: t.branches.create("b", version=1.5),
+    "a branch of a tag that is no text": lambda cat, t: t.branches.create("b", tag=5),
+    "whether a number is a branch": lambda cat, t: t.branches.exists(5),
+    "a branch deleted by number": lambda cat, t: t.branches.delete(5),
+    "a branch renamed to a number": lambda cat, t: t.branches.rename("b", 5),
+    "main forwarded to a number": lambda cat, t: t.branches.fast_forward(5),
     "a column comment that is no text": lambda cat, t: t.alter().set_comment("v", 5),
     "a default that is no text": lambda cat, t: t.alter().set_default("v", 5),
     "a consumer reset by number": lambda cat, t: t.consumers.reset(5),
@@ -60,3 +78,48 @@ def test_a_warehouse_that_is_a_file_is_refused(tmp_path):
     with pytest.raises(e.InvalidArgument, match="is a file") as caught:
         st.connect(tmp_path / "lake")
     assert caught.value.context["file"].endswith("lake")
+
+
+@pytest.mark.parametrize("version", [True, False, 1.0, 7.5, b"1"])
+def test_a_rollback_to_what_is_no_version_is_a_wrong_argument(make, version):
+    """It once was a tag that was not found: 'True', '7.5'."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    t.append([{"id": 1}])
+    with pytest.raises(e.InvalidArgument, match="neither a snapshot id"):
+        t.rollback(version=version)
+    with pytest.raises(e.InvalidArgument, match="neither a snapshot id"):
+        t.scan(version=version)
+
+
+def test_a_name_with_half_a_character_is_a_wrong_argument(make):
+    """A lone surrogate cannot be written as UTF-8; it once was a UnicodeEncodeError."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    t.append([{"id": 1}])
+    half = "v" + chr(0xD800)
+    for call in (t.tags.create, t.tags.get, t.tags.delete, t.branches.create, t.branches.delete):
+        with pytest.raises(e.InvalidArgument, match="lone surrogate"):
+            call(half)
+    with pytest.raises(e.InvalidArgument, match="lone surrogate"):
+        t.scan(tag=half)
+    t.tags.create("v" + chr(0x1F600))
+    assert t.scan(tag="v" + chr(0x1F600)).count() == 1
+
+
+@pytest.mark.parametrize("age", ["99999999999999d", "9" * 5000 + "ms", 2**63, -(2**63) - 1])
+def test_an_age_that_no_clock_can_hold_is_a_wrong_argument(make, age):
+    """It once was an OverflowError."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    with pytest.raises(e.InvalidArgument):
+        t.maintenance.remove_orphan_files(older_than=age)
+    with pytest.raises(e.InvalidArgument):
+        t.maintenance.expire_consumers(older_than=age)
+    assert t.maintenance.remove_orphan_files(older_than="100000000000d").deleted_files == 0
+
+
+def test_a_retention_without_unit_is_milliseconds_as_in_java(make):
+    """`TimeUtils.parseDuration`: an empty unit is milliseconds, as in CALL sys.create_tag(time_retained => '1')."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    t.append([{"id": 1}])
+    assert t.tags.create("v", retain="1500").time_retained.total_seconds() == 1.5
+    with pytest.raises(e.InvalidArgument, match="retention as '30 d'"):
+        t.tags.create("w", retain="1 year")
