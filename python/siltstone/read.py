@@ -154,7 +154,7 @@ class Scan:
         """All rows as a pyarrow table."""
         import pyarrow as pa
 
-        batches = self._plan().read()
+        batches = self._plan().read(whole=True)
         return pa.Table.from_batches(_batches(batches), pa.schema(batches))
 
     def to_pandas(self) -> pd.DataFrame:

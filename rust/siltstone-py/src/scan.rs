@@ -56,9 +56,13 @@ impl Plan {
         stream_capsule(py, schema, stream, requested_schema)
     }
 
-    /// The rows, with errors as exceptions of siltstone.
-    fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(self.planned.schema()?, self.stream()?)))
+    /// The rows, with errors as exceptions of siltstone; `whole`: the caller keeps all of them.
+    #[pyo3(signature = (whole=false))]
+    fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
+        py.detach(|| {
+            let rows = if whole { self.table.read_whole(&self.args, &self.planned)? } else { self.stream()? };
+            Ok(Batches::new(self.planned.schema()?, rows))
+        })
     }
 
     fn count(&self, py: Python<'_>) -> Result<u64> {

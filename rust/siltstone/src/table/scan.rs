@@ -16,7 +16,7 @@ use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
     operation::{
-        read::{count, limited, read_splits},
+        read::{ReadRequest, count, limited, read_splits},
         scan::{Between, Incremental, ScanPlan, ScanRequest, VersionSelector, partitions, plan, read_request, travel},
         view::{Finish, View, ViewRequest},
     },
@@ -146,9 +146,10 @@ impl Part {
         self.finish.schema().map_or_else(|| self.scan.read.arrow_schema(), |schema| Ok(SchemaRef::clone(schema)))
     }
 
-    fn read(&self, threads: usize) -> Result<BatchStream> {
+    fn read(&self, threads: usize, whole: bool) -> Result<BatchStream> {
         let scan = &self.scan;
-        Ok(self.finish.apply(read_splits(&scan.ctx, &scan.splits, &scan.read, threads)?))
+        let request = ReadRequest { whole, ..scan.read.clone() };
+        Ok(self.finish.apply(read_splits(&scan.ctx, &scan.splits, &request, threads)?))
     }
 }
 
@@ -191,15 +192,14 @@ impl Table {
         Ok(Planned { parts, nullable })
     }
 
-    /// The rows of a plan, read by several threads.
+    /// The rows of a plan, read by several threads; what is read ahead of the consumer is bounded.
     pub fn read(&self, args: &ScanArgs, planned: &Planned) -> Result<BatchStream> {
-        let threads = args.thread_count();
-        if let [only] = planned.parts.as_slice() {
-            return only.read(threads);
-        }
-        let streams = planned.parts.iter().map(|part| part.read(threads)).collect::<Result<Vec<_>>>()?;
-        let rows = relabelled(Box::new(streams.into_iter().flatten()), &planned.schema()?, &planned.nullable);
-        Ok(limited(rows, args.limit))
+        rows(args, planned, false)
+    }
+
+    /// As [`Table::read`], for a consumer that holds all rows in the end: threads need not wait for it.
+    pub fn read_whole(&self, args: &ScanArgs, planned: &Planned) -> Result<BatchStream> {
+        rows(args, planned, args.limit.is_none() && args.memory_limit.is_none())
     }
 
     /// The number of rows of a plan.
@@ -210,7 +210,7 @@ impl Table {
             rows = rows.saturating_add(if part.finish.keeps_count() {
                 count(&part.scan, args.thread_count())?
             } else {
-                part.read(args.thread_count())?
+                part.read(args.thread_count(), false)?
                     .try_fold(0, |sum, batch| Ok::<_, Error>(sum + length(batch?.num_rows())))?
             });
         }
@@ -336,4 +336,14 @@ pub(super) fn filter(sql: Option<&str>, json: Option<&str>, fields: &[DataField]
     let value = serde_json::from_str(text)
         .map_err(|e| Error::new(ErrorKind::InvalidArgument, "a predicate is not JSON").caused_by(e))?;
     Predicate::from_json(&value, fields).map(Some)
+}
+
+fn rows(args: &ScanArgs, planned: &Planned, whole: bool) -> Result<BatchStream> {
+    let threads = args.thread_count();
+    if let [only] = planned.parts.as_slice() {
+        return only.read(threads, whole);
+    }
+    let streams = planned.parts.iter().map(|part| part.read(threads, whole)).collect::<Result<Vec<_>>>()?;
+    let rows = relabelled(Box::new(streams.into_iter().flatten()), &planned.schema()?, &planned.nullable);
+    Ok(limited(rows, args.limit))
 }

@@ -1,7 +1,8 @@
 //! Several splits at a time.
 //!
-//! Workers take splits in order and put batches into a short queue per split; the consumer empties the queues in split
-//! order. The split it waits for always has a worker, so full queues of later splits cannot block it.
+//! Workers take splits in order and put batches into a queue per split; the consumer empties the queues in split order.
+//! The split it waits for always has a worker, so full queues of later splits cannot block it. Queues are short, unless
+//! the consumer holds all rows in the end anyway: then no worker waits for it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -13,7 +14,7 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::{ReadRequest, read_split, split::limited};
 use crate::{
@@ -26,7 +27,7 @@ use crate::{
 const QUEUE: usize = 2;
 
 /// The rows of all splits, in split order, read by `threads` threads ahead of the consumer; what is read ahead is
-/// bounded. Dropping the stream stops the threads.
+/// bounded unless the request is for the whole. Dropping the stream stops the threads.
 pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Result<BatchStream> {
     let at_once = threads.min(splits.len()).max(1);
     // threads that no split keeps busy decode beside those that read
@@ -73,7 +74,8 @@ struct Parallel {
 
 impl Parallel {
     fn new(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Self {
-        let (senders, receivers): (Vec<_>, Vec<_>) = splits.iter().map(|_| bounded(QUEUE)).unzip();
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            splits.iter().map(|_| if request.whole { unbounded() } else { bounded(QUEUE) }).unzip();
         let work = Arc::new(Work {
             ctx: ctx.clone(),
             splits: splits.to_vec(),

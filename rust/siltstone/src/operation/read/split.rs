@@ -47,6 +47,8 @@ pub struct ReadRequest {
     pub keep_deletes: bool,
     /// Column `_SEQUENCE_NUMBER` behind `rowkind`, or first.
     pub sequence_number: bool,
+    /// The consumer holds all rows in the end: splits are read ahead of it as far as it goes.
+    pub whole: bool,
 }
 
 impl ReadRequest {

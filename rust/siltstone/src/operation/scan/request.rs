@@ -188,6 +188,7 @@ impl Prepared {
             decoders: 0,
             keep_deletes: request.keep_deletes,
             sequence_number: request.sequence_number,
+            whole: false,
         };
         let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
         Ok(Self { filter, residual, read, nothing, not_partitions: request.not_partitions.clone() })
