@@ -6,15 +6,13 @@ use crate::{error::Result, fs::strip_scheme, path::PathFactory};
 impl PathFactory {
     /// Full path of a data file: its external path, else its name in the bucket's directory.
     pub fn data_file(&self, partition: &[u8], bucket: i32, file: &DataFileMeta) -> Result<String> {
-        match &file.external_path {
-            Some(path) => Ok(strip_scheme(path).to_owned()),
-            None => Ok(data_file_in(&self.bucket_dir(partition, bucket)?, file)),
-        }
+        let directory = if file.external_path.is_some() { String::new() } else { self.bucket_dir(partition, bucket)? };
+        Ok(data_file_in(&directory, &file.file_name, file.external_path.as_deref()))
     }
 
-    /// Full paths of a data file's extra files: they are in its directory.
+    /// Full paths of a data file's extra files.
     pub fn extra_files(&self, partition: &[u8], bucket: i32, file: &DataFileMeta) -> Result<Vec<String>> {
-        Ok(extra_files_beside(&self.data_file(partition, bucket, file)?, file))
+        Ok(extra_files_beside(&self.data_file(partition, bucket, file)?, &file.extra_files))
     }
 
     /// Full path of an index file: its external path, else its name in the index directory.
@@ -27,15 +25,12 @@ impl PathFactory {
 }
 
 /// Full path of a data file, when the directory of its bucket is known: its external path, else its name there.
-pub fn data_file_in(bucket_dir: &str, file: &DataFileMeta) -> String {
-    match &file.external_path {
-        Some(path) => strip_scheme(path).to_owned(),
-        None => format!("{bucket_dir}/{}", file.file_name),
-    }
+pub fn data_file_in(bucket_dir: &str, name: &str, external_path: Option<&str>) -> String {
+    external_path.map_or_else(|| format!("{bucket_dir}/{name}"), |path| strip_scheme(path).to_owned())
 }
 
-/// Full paths of the extra files of the data file at `path`.
-pub fn extra_files_beside(path: &str, file: &DataFileMeta) -> Vec<String> {
+/// Full paths of the extra files of the data file at `path`: they are in its directory.
+pub fn extra_files_beside(path: &str, extra_files: &[String]) -> Vec<String> {
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-    file.extra_files.iter().map(|name| format!("{directory}/{name}")).collect()
+    extra_files.iter().map(|name| format!("{directory}/{name}")).collect()
 }

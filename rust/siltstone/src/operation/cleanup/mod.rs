@@ -10,8 +10,10 @@ mod cache;
 mod needs;
 mod plan;
 mod references;
+mod unneeded;
 
 pub use cache::ManifestCache;
-pub use needs::{MetaFile, MetaParts, bucket_dirs, data_files, metadata_files, metadata_names};
+pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, plan_beside_others};
 pub use references::{References, Roots, elsewhere, long_lived};
+pub use unneeded::{Unneeded, bucket_dirs, data_files};

@@ -1,20 +1,13 @@
 //! The files that one snapshot names, as paths.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet, hash_map::Entry},
-    iter,
-    sync::Arc,
-};
+use std::collections::HashSet;
 
-use rayon::prelude::*;
-
-use super::{FileKind, PlannedFile};
+use super::FileKind;
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
-    manifest::{ManifestEntry, ManifestStore, data_file_in, extra_files_beside},
+    manifest::ManifestStore,
     snapshot::Snapshot,
-    threads::in_pool,
 };
 
 /// A file of metadata that a snapshot names.
@@ -110,59 +103,6 @@ fn absent_is_empty<T>(read: Result<Vec<T>>, tolerant: bool) -> Result<Vec<T>> {
         Err(e) if tolerant && e.kind() == ErrorKind::FileNotFound => Ok(Vec::new()),
         other => other,
     }
-}
-
-/// Data or changelog files with their extra files, to be deleted, each for its reason; folder by folder, so that threads
-/// that delete do not wait for each other's folders.
-pub fn data_files(
-    ctx: &TableContext,
-    entries: &[(Arc<str>, &ManifestEntry)],
-    kind: FileKind,
-) -> Result<Vec<PlannedFile>> {
-    // the name of a bucket's directory is made once, not once a file
-    let mut buckets: HashMap<(&[u8], i32), String> = HashMap::new();
-    for (_, entry) in entries {
-        if let Entry::Vacant(new) = buckets.entry((&entry.partition, entry.bucket)) {
-            new.insert(ctx.paths.bucket_dir(&entry.partition, entry.bucket)?);
-        }
-    }
-    let of = |(reason, entry): &(Arc<str>, &ManifestEntry)| {
-        let bucket = buckets.get(&(entry.partition.as_slice(), entry.bucket)).map_or("", String::as_str);
-        let path = data_file_in(bucket, &entry.file);
-        let extras = extra_files_beside(&path, &entry.file);
-        let reason = Arc::clone(reason);
-        let file = move |path, bytes| PlannedFile { path, kind, bytes, reason: Arc::clone(&reason) };
-        let own = file(path, size(entry.file.file_size));
-        iter::once(own).chain(extras.into_iter().map(move |path| file(path, 0)))
-    };
-    Ok(in_pool(|| {
-        let mut files: Vec<PlannedFile> = entries.par_iter().flat_map_iter(of).collect();
-        files.par_sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        files
-    }))
-}
-
-/// Directories that may be empty once these entries' files are gone: buckets, then partitions, the deepest first.
-pub fn bucket_dirs<'a>(
-    ctx: &TableContext,
-    entries: impl IntoIterator<Item = &'a ManifestEntry>,
-) -> Result<Vec<String>> {
-    let buckets: BTreeSet<(&[u8], i32)> =
-        entries.into_iter().map(|entry| (entry.partition.as_slice(), entry.bucket)).collect();
-    let mut by_depth: Vec<BTreeSet<String>> = Vec::new();
-    for (partition, bucket) in buckets {
-        let mut path = ctx.paths.bucket_dir(partition, bucket)?;
-        for depth in 0..=ctx.paths.partition_names().len() {
-            if by_depth.len() <= depth {
-                by_depth.push(BTreeSet::new());
-            }
-            if let Some(level) = by_depth.get_mut(depth) {
-                level.insert(path.clone());
-            }
-            path = path.rsplit_once('/').map(|(parent, _)| parent.to_owned()).unwrap_or_default();
-        }
-    }
-    Ok(by_depth.into_iter().flatten().collect())
 }
 
 fn size(bytes: i64) -> u64 {

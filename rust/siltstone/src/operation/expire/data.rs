@@ -14,8 +14,8 @@ use rayon::prelude::*;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{EntryKind, FileSource, ManifestEntry},
-    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, data_files},
+    manifest::EntryKind,
+    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, Unneeded, data_files},
     snapshot::Snapshot,
     threads::in_pool,
 };
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Unused {
     pub(super) files: Vec<PlannedFile>,
-    pub(super) entries: Vec<ManifestEntry>,
+    pub(super) entries: Vec<Unneeded>,
 }
 
 /// Files that these snapshots (ascending) deleted and that no tag and no other branch needs.
@@ -37,10 +37,10 @@ pub(super) fn deleted_data(
     elsewhere: Option<&References>,
     notes: &mut Vec<String>,
 ) -> Result<Unused> {
-    let candidates: Vec<(i64, Result<Vec<ManifestEntry>>)> =
+    let candidates: Vec<(i64, Result<Vec<Unneeded>>)> =
         in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, &s.delta_manifest_list))).collect());
     let mut tagged: HashMap<i64, HashSet<String>> = HashMap::new();
-    let (mut entries, mut reasons): (Vec<ManifestEntry>, Vec<Arc<str>>) = Default::default();
+    let (mut entries, mut reasons): (Vec<Unneeded>, Vec<Arc<str>>) = Default::default();
     for (id, deleted) in candidates {
         let mut deleted = match deleted {
             Ok(deleted) => deleted,
@@ -51,10 +51,10 @@ pub(super) fn deleted_data(
             Err(e) => return Err(e),
         };
         if keep_appended {
-            deleted.retain(|entry| entry.file.file_source == Some(FileSource::Compact));
+            deleted.retain(|file| file.compacted);
         }
         if let Some(elsewhere) = elsewhere {
-            deleted.retain(|entry| !elsewhere.data.contains(&entry.file.file_name));
+            deleted.retain(|file| !elsewhere.data.contains(&file.name));
         }
         if deleted.is_empty() {
             continue;
@@ -64,13 +64,13 @@ pub(super) fn deleted_data(
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(new) => new.insert(live_names(cache, tag)?),
             };
-            deleted.retain(|entry| !names.contains(&entry.file.file_name));
+            deleted.retain(|file| !names.contains(&file.name));
         }
         let reason: Arc<str> = Arc::from(format!("deleted by snapshot {id}, and no version that is kept reads it"));
         reasons.extend(iter::repeat_n(reason, deleted.len()));
         entries.append(&mut deleted);
     }
-    let files = data_files(ctx, &reasons.into_iter().zip(&entries).collect::<Vec<_>>(), FileKind::Data)?;
+    let files = data_files(ctx, &entries, &reasons, FileKind::Data)?;
     Ok(Unused { files, entries })
 }
 
@@ -90,12 +90,12 @@ pub(super) fn live_names(cache: &ManifestCache, version: &Snapshot) -> Result<Ha
 
 /// DELETE entries of a delta that no later ADD of the same file takes back (an upgrade does). Manifests without such
 /// entries are read only when others have some.
-pub(super) fn deleted_in(cache: &ManifestCache, delta: &str) -> Result<Vec<ManifestEntry>> {
-    let mut deleted: HashMap<String, ManifestEntry> = HashMap::new();
+pub(super) fn deleted_in(cache: &ManifestCache, delta: &str) -> Result<Vec<Unneeded>> {
+    let mut deleted: HashMap<String, Unneeded> = HashMap::new();
     for entry in cache.entries_of_deleting_list(delta)? {
         match entry.kind {
             EntryKind::Add => drop(deleted.remove(&entry.file.file_name)),
-            EntryKind::Delete => drop(deleted.insert(entry.file.file_name.clone(), entry)),
+            EntryKind::Delete => drop(deleted.insert(entry.file.file_name.clone(), entry.into())),
         }
     }
     Ok(deleted.into_values().collect())
@@ -107,21 +107,23 @@ pub(super) fn added_changelog(
     cache: &ManifestCache,
     snapshots: &[Snapshot],
     elsewhere: Option<&References>,
-) -> Result<(Vec<PlannedFile>, Vec<ManifestEntry>)> {
+) -> Result<(Vec<PlannedFile>, Vec<Unneeded>)> {
     let with_changelog: Vec<(&Snapshot, &String)> =
         snapshots.iter().filter_map(|s| Some((s, s.changelog_manifest_list.as_ref()?))).collect();
-    let parts: Vec<(i64, Vec<ManifestEntry>)> = in_pool(|| {
-        with_changelog.par_iter().map(|(s, list)| Ok((s.id, cache.entries_of_list(list)?))).collect::<Result<_>>()
-    })?;
-    let (mut reasons, mut all): (Vec<Arc<str>>, Vec<ManifestEntry>) = Default::default();
-    for (id, mut entries) in parts {
+    let added = |list: &str| -> Result<Vec<Unneeded>> {
+        let mut entries = cache.entries_of_list(list)?;
         entries.retain(|entry| {
             entry.kind == EntryKind::Add && elsewhere.is_none_or(|used| !used.data.contains(&entry.file.file_name))
         });
+        Ok(entries.into_iter().map(Unneeded::from).collect())
+    };
+    let parts: Vec<(i64, Vec<Unneeded>)> =
+        in_pool(|| with_changelog.par_iter().map(|(s, list)| Ok((s.id, added(list)?))).collect::<Result<_>>())?;
+    let (mut reasons, mut all): (Vec<Arc<str>>, Vec<Unneeded>) = Default::default();
+    for (id, mut files) in parts {
         let reason: Arc<str> = Arc::from(format!("changelog of snapshot {id}, which expires"));
-        reasons.extend(iter::repeat_n(reason, entries.len()));
-        all.append(&mut entries);
+        reasons.extend(iter::repeat_n(reason, files.len()));
+        all.append(&mut files);
     }
-    let files = data_files(ctx, &reasons.into_iter().zip(&all).collect::<Vec<_>>(), FileKind::Changelog)?;
-    Ok((files, all))
+    Ok((data_files(ctx, &all, &reasons, FileKind::Changelog)?, all))
 }

@@ -14,7 +14,7 @@ use crate::{
     io::TableContext,
     manifest::ManifestEntry,
     operation::{
-        cleanup::{FileKind, Plan, Report, data_files},
+        cleanup::{FileKind, Plan, Report, Unneeded, data_files},
         commit::TableCommit,
         scan::{EntryFilter, live_entries},
     },
@@ -108,8 +108,8 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
         names.push(ctx.paths.partition_path(key)?);
     }
     let entries = old.iter().flat_map(|(_, partition)| &partition.entries);
-    let gone: Vec<_> = entries.map(|entry| (Arc::clone(&reason), entry)).collect();
-    let files = data_files(ctx, &gone, FileKind::Data)?;
+    let gone: Vec<Unneeded> = entries.cloned().map(Unneeded::from).collect();
+    let files = data_files(ctx, &gone, &vec![reason; gone.len()], FileKind::Data)?;
     let report = |plan| Report { plan, dry_run, ..Report::default() };
     if dry_run {
         plan.delete(files);

@@ -30,6 +30,7 @@ pub const ROW_KIND_COLUMN: &str = "rowkind";
 
 /// How splits are read.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
 pub struct ReadRequest {
     /// Columns of the result, in order.
     pub fields: Vec<DataField>,

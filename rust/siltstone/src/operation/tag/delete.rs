@@ -14,10 +14,9 @@ use crate::{
     env::local_wall_clock,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::ManifestEntry,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, bucket_dirs, data_files,
-        elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
+        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Unneeded, bucket_dirs,
+        data_files, elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
     },
     path::branch_root,
     snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager},
@@ -114,10 +113,10 @@ fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Pl
         used_meta.extend(metadata_names(ctx, cache.store(), version, parts)?);
     }
     let reason: Arc<str> = Arc::from(format!("only tag '{name}' (snapshot {}) kept it", tagged.id));
-    let mut unused: Vec<ManifestEntry> = Vec::new();
+    let mut unused: Vec<Unneeded> = Vec::new();
     match cache.visit_live(tagged, &mut |entry| {
         if !used_data.contains(&entry.file.file_name) {
-            unused.push(entry.clone());
+            unused.push(entry.clone().into());
         }
     }) {
         Err(e) if e.kind() == ErrorKind::FileNotFound => {
@@ -127,8 +126,7 @@ fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Pl
         }
         other => other?,
     }
-    let unneeded: Vec<_> = unused.iter().map(|entry| (Arc::clone(&reason), entry)).collect();
-    plan.delete(data_files(ctx, &unneeded, FileKind::Data)?);
+    plan.delete(data_files(ctx, &unused, &vec![Arc::clone(&reason); unused.len()], FileKind::Data)?);
     if ctx.options.snapshot_clean_empty_directories && !unused.is_empty() {
         plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &unused)?));
     }
