@@ -79,7 +79,10 @@ impl Inspection {
         stream_capsule(py, schema, stream, requested_schema)
     }
 
-    fn read(&self, py: Python<'_>) -> Result<Batches> {
+    /// `whole` as of a plan; metadata is small and held in any case.
+    #[pyo3(signature = (whole=false))]
+    #[allow(unused_variables, reason = "nothing is read ahead here")]
+    fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
         py.detach(|| Ok(Batches::new(self.schema()?, self.rows()?)))
     }
 
