@@ -50,7 +50,7 @@ class Branches(Handle):
         """Make a branch.
 
         Args:
-            name: Any text that can be a file name, not ``main`` and not digits alone.
+            name: As a tag's, without ``$``, not ``main`` and not digits alone.
             tag: The tag of main that it starts from; the tag cannot be deleted while the branch is there.
             version: The snapshot of main that it starts from, or ``"latest"``; a tag ``fork-<name>`` keeps its files.
                 Without tag and version the branch is empty.

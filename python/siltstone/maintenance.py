@@ -18,6 +18,7 @@ from siltstone._args import (
     flag,
     millis,
     partition_list,
+    text,
 )
 from siltstone._handle import Handle
 from siltstone.predicate import Expression, split_filter
@@ -69,7 +70,7 @@ class CompactionPlan:
     @classmethod
     def from_json(cls, items: Sequence[tuple[str, Token]]) -> CompactionPlan:
         """Read the core's descriptions and tokens."""
-        return cls([CompactionTask(**json.loads(text), token=token) for text, token in items])
+        return cls([CompactionTask(**json.loads(about), token=token) for about, token in items])
 
     @property
     def files(self) -> int:
@@ -245,6 +246,8 @@ class Maintenance(Handle):
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
 
+        Whatever is wrong with the table's files is a finding; only a storage that fails raises.
+
         Args:
             deep: Also read every data, changelog and index file once, and every version as a whole. Checked of files:
                 rows, delete rows, order and uniqueness of keys, bounds of keys, sequence numbers and columns, null
@@ -255,7 +258,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return Verdict.from_json(self._upkeep.fsck(deep))
+        return Verdict.from_json(self._upkeep.fsck(flag("deep", deep)))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -296,6 +299,19 @@ class Maintenance(Handle):
         most = count("max_expires", max_expires, 1)
         report = self._upkeep.expire_partitions(kept, timestamp_formatter, timestamp_pattern, strategy, most, dry_run)
         return UpkeepReport.from_core(report)
+
+
+def check_directory(location: str, *, deep: bool = False) -> Verdict:
+    """Check the table in a directory, even one whose newest schema is broken, so that it cannot be opened.
+
+    Args:
+        location: The table's directory.
+        deep: See :meth:`Maintenance.fsck`.
+
+    Raises:
+        TableNotFound: No table is there.
+    """
+    return Verdict.from_json(_core.check(text("location", location), flag("deep", deep)))
 
 
 def run_task(token: bytes, threads: int | None = None) -> bytes:

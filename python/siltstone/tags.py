@@ -136,7 +136,8 @@ class Tags(Handle):
         """Give a snapshot a name. One small write, whatever the table's size.
 
         Args:
-            name: Any text that can be a file name; digits alone only with ``allow_numeric``.
+            name: No slashes, control or invisible characters, spaces at its ends, ``*`` or ``?``; digits alone only
+                with ``allow_numeric``. What other programs named differently can be read and deleted.
             version: Snapshot id, or the name of another tag; None for the latest snapshot.
             as_of: The newest snapshot at or before this time.
             retain: Delete the tag after this long; None: option ``tag.default-time-retained``, else never. A number

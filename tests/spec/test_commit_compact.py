@@ -210,6 +210,14 @@ def test_manifests_are_rewritten_on_request(make):
     assert t.scan().count() == 6
 
 
+def test_a_table_without_snapshots_has_no_manifests_to_rewrite(make):
+    """It once was a StorageError: the directory of manifests is not there yet."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    report = t.maintenance.compact_manifests()
+    assert (report.snapshots, report.snapshot) == ([], None)
+    assert t.snapshot() is None
+
+
 def test_a_rescaled_table_refuses_plain_writes_until_it_is_overwritten(make):
     t = make({"dt": "STRING", "id": "INT"}, ["dt", "id"], ["dt"], bucket=1)
     t.append([{"dt": "a", "id": i} for i in range(10)])

@@ -19,8 +19,8 @@ def t(make):
     return t
 
 
-def branch(t, **options):
-    return st.open_table(t.location, branch="b", options=options)
+def branch(t, name="b", **options):
+    return st.open_table(t.location, branch=name, options=options)
 
 
 def rows(t, *args, **kwargs):
@@ -147,6 +147,25 @@ def test_a_branch_that_reads_come_from_is_not_deleted(t):
             t.branches.delete("b")
         t.alter().remove_option(option).commit()
     t.branches.delete("b")
+
+
+def test_a_branch_that_only_another_branch_reads_from_is_not_deleted(t):
+    """The options of main alone were looked at."""
+    t.branches.create("c")
+    t.branches.create("d")
+    c = branch(t, "c")
+    for option in ("scan.fallback-branch", "scan.primary-branch"):
+        c.alter().set_option(option, "b").commit()
+        for call in (lambda: t.branches.delete("b"), lambda: t.branches.rename("b", "x")):
+            with pytest.raises(errors.VersionInUse, match=f"branch 'c' has the option '{option}'") as caught:
+                call()
+            assert caught.value.hint == "remove the option first, or let it name one of: main, d"
+        c.alter().remove_option(option).commit()
+    c.alter().set_option("scan.fallback-branch", "d").commit()
+    t.branches.delete("b")
+    t.branches.delete("c")
+    t.branches.delete("d")
+    assert t.branches.list() == []
 
 
 def test_branches_with_other_columns_are_not_read_together(t):

@@ -76,6 +76,69 @@ def test_names_that_cannot_be_tags_are_refused(t, name):
     assert (t.tags.list(), t.branches.list()) == ([], [])
 
 
+MISLEADING = {
+    "a space behind": "v1 ",
+    "a space before": " v1",
+    "a turn of the direction": "v1\u202egpj",
+    "an isolated direction": "v\u20661",
+    "a space without width": "v\u200b1",
+    "a byte order mark": "\ufeffv1",
+    "a separator of lines": "v\u20281",
+    "a soft hyphen": "v\xad1",
+    "a star": "v*",
+    "a question mark": "v?",
+}
+
+
+@pytest.mark.parametrize("name", MISLEADING.values(), ids=MISLEADING)
+def test_names_that_look_like_others_are_not_given_but_read_and_deleted(t, name):
+    """Java gives them all; a person or a shell takes them for other names."""
+    with pytest.raises(errors.InvalidArgument, match="cannot be the name of a tag"):
+        t.tags.create(name)
+    with pytest.raises(errors.InvalidArgument, match="cannot be the name of a branch"):
+        t.branches.create(name)
+    t.tags.create("v", version=2)
+    tags = pathlib.Path(t.location) / "tag"
+    (tags / f"tag-{name}").write_bytes((tags / "tag-v").read_bytes())
+    assert (t.tags.get(name).id, value(t, tag=name)) == (2, value(t, version=2))
+    t.tags.rename(name, "w")
+    t.tags.delete("w")
+    (tags / f"tag-{name}").write_bytes((tags / "tag-v").read_bytes())
+    t.tags.delete(name)
+    assert [tag.name for tag in t.tags.list()] == ["v"]
+    t.branches.create("b", tag="v")
+    branches = pathlib.Path(t.location) / "branch"
+    (branches / "branch-b").rename(branches / f"branch-{name}")
+    assert value(st.open_table(t.location, branch=name)) == value(t, version=2)
+    t.branches.delete(name)
+    assert t.branches.list() == []
+
+
+def test_a_branch_with_a_dollar_sign_could_not_be_named(t):
+    with pytest.raises(errors.InvalidArgument, match="dollar sign"):
+        t.branches.create("a$files")
+    t.tags.create("a$files")
+
+
+def test_a_version_that_is_gone_is_told_with_the_nearest_that_are_there(t):
+    """A tag that alone keeps a version is as good a choice as a snapshot."""
+    t.tags.create("two", version=2)
+    t.tags.create("five", version=5)
+    t.maintenance.expire_snapshots(retain_max=1)
+    with pytest.raises(errors.SnapshotExpired) as caught:
+        t.scan(version=3).count()
+    assert "the nearest is tag 'two' of snapshot 2, or tag 'five' of snapshot 5" in caught.value.hint
+    with pytest.raises(errors.SnapshotExpired) as caught:
+        t.rollback(version=1)
+    assert "the nearest is tag 'two' of snapshot 2" in caught.value.hint
+    with pytest.raises(errors.SnapshotNotFound) as caught:
+        t.scan(version=9).count()
+    assert caught.value.hint == "the nearest is snapshot 6"
+    with pytest.raises(errors.SnapshotExpired) as caught:
+        t.snapshot(5)
+    assert "tag 'five' of snapshot 5, or snapshot 6" in caught.value.hint
+
+
 def test_numeric_names_are_allowed_on_demand_and_win_over_snapshot_ids(t):
     t.tags.create("2", version=4, allow_numeric=True)
     assert value(t, version="2") == 4

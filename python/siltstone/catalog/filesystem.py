@@ -141,6 +141,10 @@ class Catalog:
         core, system = self._core.table(name, option_texts(options))
         return Table(core) if system is None else SystemTable(core, system)
 
+    def location(self, name: str) -> str:
+        """The directory of ``db.table``, whether it exists or not."""
+        return self._core.location(text("name", name))
+
     def rename_table(self, source: str, target: str) -> None:
         """Rename a table; both names are ``db.table``."""
         self._core.rename_table(text("source", source), text("target", target))

@@ -40,6 +40,12 @@ class App:
             return st.open_table(name)
         return self.catalog().table(name)
 
+    def location(self, name: str) -> str:
+        """The directory of a table, whether the table can be opened or not."""
+        if os.sep in name or name.startswith("file:") or pathlib.Path(name).is_dir():
+            return name
+        return self.catalog().location(name)
+
 
 pass_app = click.make_pass_decorator(App)
 table_argument = click.argument("table")

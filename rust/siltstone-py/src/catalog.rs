@@ -6,7 +6,7 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
 use siltstone::{
     schema::NewTable,
-    table::{FilesystemCatalog, InspectArgs, Table},
+    table::{FilesystemCatalog, InspectArgs, Table, TableName},
 };
 
 use crate::{
@@ -94,6 +94,10 @@ impl Catalog {
     ) -> Result<Inspection> {
         let args = InspectArgs { columns, filter_sql, filter_json, limit };
         py.detach(|| Inspection::new(About::Catalog(Arc::clone(&self.0)), name, args))
+    }
+
+    fn location(&self, name: &str) -> Result<String> {
+        Ok(self.0.table_path(&TableName::parse(name)?))
     }
 
     fn rename_table(&self, py: Python<'_>, source: &str, target: &str) -> Result<()> {

@@ -11,7 +11,14 @@ use siltstone::{
 use crate::error::Result;
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_class::<Upkeep>()
+}
+
+/// Checks the table in a directory, even one that cannot be opened.
+#[pyfunction]
+fn check(py: Python<'_>, location: &str, deep: bool) -> Result<String> {
+    py.detach(|| Ok(siltstone::table::check(location, deep)?.to_json().to_string()))
 }
 
 /// The care of one table.

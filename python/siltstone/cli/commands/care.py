@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from siltstone.cli import exits, output
 from siltstone.cli.commands.versions import expire_tags
 from siltstone.cli.context import App, pass_app, plan_options, table_argument
 from siltstone.cli.plans import carry_out
+
+if TYPE_CHECKING:
+    from siltstone.report import Verdict
 
 
 @click.group()
@@ -85,7 +88,7 @@ def orphans(app: App, table: str, older_than: str, delete: bool, dry_run: bool, 
 def fsck(ctx: click.Context, table: str, deep: bool) -> None:
     """Check a table; ends with 5 when there are problems."""
     app: App = ctx.obj
-    verdict = app.table(table).maintenance.fsck(deep=deep)
+    verdict = _verdict(app, table, deep=deep)
     columns = ["severity", "code", "place", "message", "repair"]
     findings = [{c: getattr(f, c) for c in columns} for f in verdict.findings]
     if app.output == "json":
@@ -95,6 +98,20 @@ def fsck(ctx: click.Context, table: str, deep: bool) -> None:
         output.record(app, {"problems": len(verdict.problems), "warnings": len(verdict.warnings), **verdict.checked})
     if not verdict.ok:
         ctx.exit(exits.PROBLEMS)
+
+
+def _verdict(app: App, table: str, *, deep: bool) -> Verdict:
+    """What is wrong with a table, even with one that cannot be opened."""
+    from siltstone.errors import CorruptFile, FileMissing, TableNotFound
+    from siltstone.maintenance import check_directory
+
+    try:
+        return app.table(table).maintenance.fsck(deep=deep)
+    except (CorruptFile, FileMissing, TableNotFound) as unopened:
+        try:
+            return check_directory(app.location(table), deep=deep)
+        except TableNotFound:
+            raise unopened from None
 
 
 @click.command()

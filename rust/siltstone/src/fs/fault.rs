@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::{
     FileIo, FileStatus, InputFile, OutputFile, checked_range,
-    local::{exists_already, not_found},
+    local::{directory_instead, exists_already, not_found},
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -208,7 +208,8 @@ impl State {
     }
 
     fn content(&self, path: &str) -> Result<&Content> {
-        self.names.get(path).and_then(|id| self.contents.get(id)).ok_or_else(|| not_found(path))
+        let missing = || if self.dirs.contains(path) { directory_instead(path) } else { not_found(path) };
+        self.names.get(path).and_then(|id| self.contents.get(id)).ok_or_else(missing)
     }
 
     fn status(&self, path: &str) -> Option<FileStatus> {

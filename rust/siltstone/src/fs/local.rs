@@ -88,14 +88,20 @@ impl FileIo for LocalFileIo {
     fn read(&self, path: &str) -> Result<Bytes> {
         let mut file = open_existing(path)?;
         let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(|e| storage("read the file", Path::new(path), e))?;
+        file.read_to_end(&mut content).map_err(|e| match e.kind() {
+            io::ErrorKind::IsADirectory => directory_instead(path),
+            _ => storage("read the file", Path::new(path), e),
+        })?;
         Ok(Bytes::from(content))
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {
         let file = open_existing(path)?;
-        let size = file.metadata().map_err(|e| storage("read the file's size", Path::new(path), e))?.len();
-        Ok(Arc::new(LocalInput { path: path.to_owned(), file, size }))
+        let metadata = file.metadata().map_err(|e| storage("read the file's size", Path::new(path), e))?;
+        if metadata.is_dir() {
+            return Err(directory_instead(path));
+        }
+        Ok(Arc::new(LocalInput { path: path.to_owned(), file, size: metadata.len() }))
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn OutputFile>> {
@@ -178,13 +184,13 @@ impl FileIo for LocalFileIo {
     }
 
     fn exists(&self, path: &str) -> Result<bool> {
-        Path::new(path).try_exists().map_err(|e| storage("look for the file", Path::new(path), e))
+        Ok(self.status(path)?.is_some())
     }
 
     fn status(&self, path: &str) -> Result<Option<FileStatus>> {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(None),
+            Err(e) if cannot_exist(&e) => return Ok(None),
             Err(e) => return Err(storage("read the file's status", Path::new(path), e)),
         };
         let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -305,10 +311,14 @@ impl OutputFile for LocalOutput {
 }
 
 fn open_existing(path: &str) -> Result<File> {
-    File::open(path).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_found(path),
-        _ => storage("open the file", Path::new(path), e),
-    })
+    File::open(path)
+        .map_err(|e| if cannot_exist(&e) { not_found(path) } else { storage("open the file", Path::new(path), e) })
+}
+
+/// There is no such file, or there can be none: its name is too long, or has a zero byte.
+fn cannot_exist(e: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    matches!(e.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
 }
 
 #[cfg(unix)]
@@ -324,6 +334,11 @@ fn link_count(_path: &str) -> u64 {
 
 pub(super) fn not_found(path: &str) -> Error {
     Error::new(ErrorKind::FileNotFound, "the file does not exist").with("file", path)
+}
+
+/// A directory lies where a file must be: the table is broken, the storage is not.
+pub(super) fn directory_instead(path: &str) -> Error {
+    Error::corrupt(path, 0, "a file", "a directory")
 }
 
 pub(super) fn exists_already(path: &str) -> Error {

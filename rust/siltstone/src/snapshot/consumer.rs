@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::check_name;
+use super::{check_name, tag::can_exist};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -41,6 +41,12 @@ impl ConsumerManager {
     /// Path of `consumer-<id>`.
     pub fn path(&self, id: &str) -> String {
         format!("{}/{PREFIX}{id}", self.directory)
+    }
+
+    /// Ids of all consumers, those whose files are broken among them.
+    pub fn ids(&self) -> Result<Vec<String>> {
+        let files = self.fs.list(&self.directory)?.into_iter().filter(|file| !file.is_dir);
+        Ok(files.filter_map(|file| Some(file.path.rsplit('/').next()?.strip_prefix(PREFIX)?.to_owned())).collect())
     }
 
     /// All consumers, by id. A file that is not a consumer's JSON is an error: its snapshots must not be lost.
@@ -87,7 +93,9 @@ impl ConsumerManager {
 
     /// Deletes a consumer; fine when absent.
     pub fn delete(&self, id: &str) -> Result<()> {
-        check_name("consumer", id)?;
+        if !can_exist(id) {
+            check_name("consumer", id)?;
+        }
         self.fs.delete(&self.path(id))
     }
 }

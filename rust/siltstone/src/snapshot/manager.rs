@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Snapshot;
+use super::{Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -184,23 +184,46 @@ impl SnapshotManager {
         id.checked_add(1).map_or(Ok(false), |next| self.exists(next))
     }
 
-    fn hint(&self, name: &str) -> Result<Option<i64>> {
+    /// What a hint says, `EARLIEST` or `LATEST`; `None` for one that is absent or says nothing.
+    pub fn hint(&self, name: &str) -> Result<Option<i64>> {
         read_hint(&self.fs, &self.hint_path(name))
     }
 
+    /// The error for a snapshot that is not there, with the nearest versions that are.
     fn missing(&self, id: i64) -> Result<Error> {
-        let (Some(first), Some(last)) = (self.earliest_id()?, self.latest_id()?) else {
+        let ids = self.ids()?;
+        let near = self.nearest(id, &ids)?;
+        let (Some(first), Some(last)) = (ids.first().copied(), ids.last().copied()) else {
             let message = format!("snapshot {id} does not exist, the table has no snapshots");
-            return Ok(Error::new(ErrorKind::SnapshotNotFound, message).with("snapshot", id));
+            let error = Error::new(ErrorKind::SnapshotNotFound, message).with("snapshot", id);
+            return Ok(if near.is_empty() { error } else { error.hint(format!("there is {near}")) });
         };
         let range = format!("snapshots {first} to {last} are available");
         let error = if (1..first).contains(&id) {
             Error::new(ErrorKind::SnapshotExpired, format!("snapshot {id} has expired, {range}"))
-                .hint("create a tag to keep a snapshot longer than `snapshot.time-retained`")
+                .hint(format!("the nearest is {near}; a tag keeps a snapshot longer than `snapshot.time-retained`"))
         } else {
             Error::new(ErrorKind::SnapshotNotFound, format!("snapshot {id} does not exist, {range}"))
+                .hint(format!("the nearest is {near}"))
         };
         Ok(error.with("snapshot", id).with("earliest", first).with("latest", last))
+    }
+
+    /// In words: the snapshots just before and after `id`, and the tags of expired ones that are nearer.
+    fn nearest(&self, id: i64, ids: &[i64]) -> Result<String> {
+        let tags = TagManager::new(self.fs.clone(), self.directory.trim_end_matches("/snapshot"));
+        // a tag that is broken or goes meanwhile is no choice
+        let tagged = tags.names()?.into_iter().filter_map(|name| Some((tags.get(&name).ok()?.id, Some(name))));
+        let expired = tagged.filter(|(tagged, _)| !ids.contains(tagged));
+        let mut all: Vec<(i64, Option<String>)> = ids.iter().map(|id| (*id, None)).chain(expired).collect();
+        all.sort();
+        let before = all.iter().rev().find(|(other, _)| *other <= id);
+        let after = all.iter().find(|(other, _)| *other > id);
+        let text = |(id, tag): &(i64, Option<String>)| match tag {
+            Some(tag) => format!("tag '{tag}' of snapshot {id}"),
+            None => format!("snapshot {id}"),
+        };
+        Ok(before.into_iter().chain(after).map(text).collect::<Vec<_>>().join(", or "))
     }
 }
 
@@ -208,7 +231,7 @@ impl SnapshotManager {
 pub(super) fn read_hint(fs: &FileIoRef, path: &str) -> Result<Option<i64>> {
     match fs.read(path) {
         Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|text| parse_id(text.trim()))),
-        Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
+        Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => Ok(None),
         Err(e) => Err(e),
     }
 }

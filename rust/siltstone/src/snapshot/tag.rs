@@ -117,7 +117,8 @@ fn time_retained(value: &Value) -> Option<Duration> {
     }
 }
 
-/// Whether a name can be a tag's or branch's: one path segment that people can type. `what` is for the message.
+/// Whether a new tag, branch or consumer can have this name: one path segment that people can type, and that reads as
+/// what it is. `what` is for the message. What exists under another name can be read and deleted.
 pub fn check_name(what: &str, name: &str) -> Result<()> {
     let reason = if name.trim().is_empty() {
         "it is blank"
@@ -125,6 +126,12 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
         "it contains a slash"
     } else if name.chars().any(char::is_control) {
         "it contains a control character"
+    } else if name.trim() != name {
+        "it starts or ends with a space"
+    } else if name.chars().any(is_invisible) {
+        "it contains a character that is not seen"
+    } else if name.contains(['*', '?']) {
+        "a shell reads it as a pattern"
     } else if name == "." || name == ".." {
         "it is a directory's name"
     } else if name.len() > MAX_NAME_BYTES {
@@ -134,6 +141,14 @@ pub fn check_name(what: &str, name: &str) -> Result<()> {
     };
     Err(Error::new(ErrorKind::InvalidArgument, format!("{name:?} cannot be the name of a {what}: {reason}"))
         .hint("use letters, digits, dashes and dots, for example 2026-Q4"))
+}
+
+/// Characters that show nothing, or turn the direction of what follows: names with them look like other names.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{115f}' | '\u{1160}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Tags of a table, or of a branch.
@@ -257,6 +272,6 @@ pub fn exists_already(name: &str) -> Error {
         .hint("replace or delete it, or choose another name")
 }
 
-fn can_exist(name: &str) -> bool {
+pub(super) fn can_exist(name: &str) -> bool {
     !name.trim().is_empty() && !name.contains('/')
 }

@@ -190,10 +190,25 @@ fn a_tag_without_retention_is_the_snapshots_json_and_with_one_has_javas_two_keys
 
 #[test]
 fn names_of_tags_and_branches_are_one_path_segment() {
-    for name in ["", "  ", "a/b", "a\\b", "a\nb", "a\0", ".", "..", &"x".repeat(300)] {
+    for name in [
+        "",
+        "  ",
+        "a/b",
+        "a\\b",
+        "a\nb",
+        "a\0",
+        ".",
+        "..",
+        "a ",
+        " a",
+        "a*",
+        "a\u{202e}b",
+        "a\u{200b}",
+        &"x".repeat(300),
+    ] {
         assert_eq!(super::check_name("tag", name).unwrap_err().kind(), ErrorKind::InvalidArgument, "{name:?}");
     }
-    for name in ["v1", "2024-05-01", "my tag", "日本", "20240501 12"] {
+    for name in ["v1", "2024-05-01", "my tag", "日本", "20240501 12", "é", "v$1", "😀"] {
         super::check_name("tag", name).unwrap();
     }
 }

@@ -4,6 +4,7 @@
 
 mod catalog;
 mod changes;
+mod check;
 mod fallback;
 mod maintain;
 mod modify;
@@ -19,6 +20,7 @@ mod write;
 
 pub use catalog::{FilesystemCatalog, FoundTable};
 pub use changes::{Changes, ChangesArgs, Place, Progress};
+pub use check::check;
 pub use maintain::{CompactArgs, run_compaction_task};
 pub use modify::ModifyArgs;
 pub use name::TableName;

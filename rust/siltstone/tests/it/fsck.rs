@@ -111,6 +111,11 @@ impl Broken {
 
     /// Publishes the snapshot with other content, and returns the codes of problems and of warnings.
     fn check(&self) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+        self.publish();
+        self.look(true)
+    }
+
+    fn publish(&self) {
         let ctx = &self.ctx;
         let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
         let metas = store.write(&self.entries).unwrap();
@@ -126,7 +131,11 @@ impl Broken {
         let path = snapshots.path(snapshot.id);
         ctx.fs.delete(&path).unwrap();
         ctx.fs.publish(&path, snapshot.to_json().unwrap().as_bytes(), true).unwrap();
-        let verdict = fsck(ctx, true, NOW).unwrap();
+    }
+
+    /// The codes of problems and of warnings.
+    fn look(&self, deep: bool) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+        let verdict = fsck(&self.ctx, deep, NOW).unwrap();
         let of = |severity| {
             let found = verdict.findings.iter().filter(|f| f.severity == severity && f.code != "unreferenced-file");
             for finding in found.clone() {
@@ -229,6 +238,52 @@ fn deletion_vectors_are_whole_and_belong_to_live_files() {
         let others = |code: &&str| codes.contains(code) || (*code == "unreadable-version" && !codes.is_empty());
         assert!(found.iter().all(others) && codes.iter().all(|c| found.contains(c)), "{codes:?}: {found:?}");
     }
+}
+
+#[test]
+fn index_entries_are_checked_without_reading_a_file() {
+    type Change = fn(&mut IndexManifestEntry);
+    let cases: [(&[&str], Change); 9] = [
+        (&[], |_| ()),
+        (&["dangling-vector"], |i| i.deletion_vectors.as_mut().unwrap()[0].data_file_name = "gone".to_owned()),
+        (&["dangling-vector"], |i| i.bucket = 3),
+        (&["bad-index-entry"], |i| i.deletion_vectors.as_mut().unwrap()[0].offset = 0),
+        (&["bad-index-entry"], |i| i.deletion_vectors.as_mut().unwrap()[0].length = 1 << 20),
+        (&["bad-index-entry"], |i| i.deletion_vectors.as_mut().unwrap()[0].cardinality = Some(-1)),
+        (&["bad-index-entry"], |i| i.deletion_vectors.as_mut().unwrap()[0].cardinality = Some(4)),
+        (&["wrong-vector-count"], |i| i.row_count = 4),
+        (&["unknown-index"], |i| i.index_type = "FANCY".to_owned()),
+    ];
+    for (codes, change) in cases {
+        let mut table = Broken::new(&DELETED);
+        table.file(5, &ROWS, |_| ()).vector(&[0], change).publish();
+        // an index file in another bucket's directory is not there
+        let found = table.look(false).0.into_iter().filter(|code| *code != "missing-file");
+        assert_eq!(found.collect::<Vec<_>>(), codes);
+    }
+    let mut twice = Broken::new(&DELETED);
+    twice.file(5, &ROWS, |_| ()).vector(&[0], |_| ()).vector(&[1], |_| ()).publish();
+    assert_eq!(twice.look(false).0, BTreeSet::from(["vector-twice"]));
+}
+
+#[test]
+fn a_vector_that_stays_when_its_file_goes_is_found_without_reading_a_file() {
+    let mut table = Broken::new(&DELETED);
+    table.file(5, &ROWS, |_| ()).vector(&[0], |_| ()).publish();
+    assert_eq!(table.look(false), (BTreeSet::new(), BTreeSet::new()));
+    let ctx = &table.ctx;
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
+    let list = |entries: &[ManifestEntry]| store.write_list(&store.write(entries).unwrap()).unwrap();
+    let gone: Vec<_> = table.entries.iter().map(|e| ManifestEntry { kind: EntryKind::Delete, ..e.clone() }).collect();
+    let (base, delta) = (list(&table.entries), list(&gone));
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), ROOT);
+    let mut second = snapshots.latest().unwrap().unwrap();
+    second.id = 2;
+    (second.base_manifest_list, second.base_manifest_list_size) = (base.0, Some(base.1));
+    (second.delta_manifest_list, second.delta_manifest_list_size) = (delta.0, Some(delta.1));
+    (second.total_record_count, second.delta_record_count) = (Some(0), Some(-3));
+    ctx.fs.publish(&snapshots.path(2), second.to_json().unwrap().as_bytes(), true).unwrap();
+    assert_eq!(table.look(false).0, BTreeSet::from(["dangling-vector"]));
 }
 
 #[test]

@@ -45,6 +45,8 @@ fn check_branch_name(name: &str) -> Result<()> {
         "every table has the branch main"
     } else if name.bytes().all(|b| b.is_ascii_digit()) {
         "a name of digits is not allowed"
+    } else if name.contains('$') {
+        "a dollar sign separates the names of table, branch and system table"
     } else {
         return Ok(());
     };
@@ -171,18 +173,7 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
         // a deletion that was cut short: the branch is gone, what kept its files is not
         if forked { e.hint(format!("tag '{fork}' is left of it: delete the tag")) } else { e }
     })?;
-    let latest = SchemaManager::new(ctx.fs.clone(), &ctx.location).latest()?;
-    let reads = |key: &&str| latest.as_ref().is_some_and(|s| s.options.get(*key).is_some_and(|b| b == name));
-    let reason = match READ_BRANCHES.into_iter().find(reads) {
-        Some(option) => format!("the table's option '{option}' names it"),
-        None if ctx.branch == name => "this table is opened on it".to_owned(),
-        None => String::new(),
-    };
-    if !reason.is_empty() {
-        return Err(Error::new(ErrorKind::VersionInUse, format!("branch '{name}' is in use: {reason}"))
-            .with("table", &ctx.name)
-            .with("branch", name));
-    }
+    check_not_read(ctx, &branches, name)?;
     let mut plan = Plan::default();
     plan.steps.push(Step::DeleteTrees(vec![PlannedFile {
         path: branches.root(name),
@@ -201,6 +192,36 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
         }
     }
     Ok(report)
+}
+
+/// Nobody works on the branch: neither this table, nor the options of main or another branch.
+fn check_not_read(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
+    let in_use = |reason: String| {
+        Error::new(ErrorKind::VersionInUse, format!("branch '{name}' is in use: {reason}"))
+            .with("table", &ctx.name)
+            .with("branch", name)
+    };
+    let mut others = vec!["main".to_owned()];
+    others.extend(branches.names()?.into_iter().filter(|other| other != name));
+    for other in &others {
+        let latest = SchemaManager::new(ctx.fs.clone(), &branches.root(other)).latest().map_err(|e| {
+            e.with("branch", other).hint("whether this branch reads from others cannot be known: restore its schema")
+        })?;
+        let reads = |key: &&str| latest.as_ref().is_some_and(|s| s.options.get(*key).is_some_and(|b| b == name));
+        if let Some(option) = READ_BRANCHES.into_iter().find(reads) {
+            let whose = if is_main(other) { "the table".to_owned() } else { format!("branch '{other}'") };
+            let choices: Vec<&str> = others.iter().map(String::as_str).filter(|choice| choice != other).collect();
+            let hint = match choices.as_slice() {
+                [] => "remove the option first".to_owned(),
+                choices => format!("remove the option first, or let it name one of: {}", choices.join(", ")),
+            };
+            return Err(in_use(format!("{whose} has the option '{option}', which names it")).hint(hint));
+        }
+    }
+    if ctx.branch == name {
+        return Err(in_use("this table is opened on it".to_owned()).hint("open the table on main"));
+    }
+    Ok(())
 }
 
 /// Gives a branch another name.

@@ -210,6 +210,9 @@ impl TableCommit {
 
     /// Rewrites the manifests so that none holds a deleted entry; `None` when there is nothing to do.
     pub fn compact_manifests(&self) -> Result<Option<Snapshot>> {
+        if self.snapshots.latest_id()?.is_none() {
+            return Ok(None);
+        }
         let request = request(&Committable::default(), CommitKind::Compact, Source::Manifests);
         Ok(self.publish(&request)?.snapshot)
     }

@@ -4,13 +4,12 @@ use rayon::prelude::*;
 
 use super::{Check, RESTORE};
 use crate::{
-    error::{ErrorKind, Result},
-    io::TableContext,
-    manifest::ManifestEntry,
-    operation::orphan::remove_orphan_files,
-    snapshot::Snapshot,
+    error::Result, fs::FileStatus, io::TableContext, manifest::ManifestEntry, operation::orphan::remove_orphan_files,
     threads::in_pool,
 };
+
+/// Nobody says how large the file is.
+const ANY_SIZE: i64 = i64::MIN;
 
 impl Check<'_> {
     /// Remembers files that must exist.
@@ -21,35 +20,12 @@ impl Check<'_> {
         entries: impl Iterator<Item = &'e ManifestEntry>,
     ) -> Result<()> {
         for entry in entries {
-            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
+            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file);
+            let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file);
+            let Some(path) = self.told("bad-manifest", place, path, RESTORE)? else { continue };
             self.files.entry(path).or_insert_with(|| (entry.file.file_size, place.to_owned()));
-            for extra in ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)? {
-                self.files.entry(extra).or_insert_with(|| (-1, place.to_owned()));
-            }
-        }
-        Ok(())
-    }
-
-    /// The index manifest, its files, and the statistics file.
-    pub(super) fn index(&mut self, ctx: &TableContext, place: &str, version: &Snapshot) -> Result<()> {
-        if let Some(name) = version.index_manifest.as_deref().filter(|name| self.seen.insert((*name).to_owned())) {
-            match self.cache.store().read_index(name) {
-                Ok(entries) => {
-                    for entry in entries {
-                        let path = ctx.paths.index_file_of(&entry)?;
-                        self.files.entry(path).or_insert_with(|| (entry.file_size, place.to_owned()));
-                    }
-                }
-                Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => {
-                    self.verdict.problem("bad-index-manifest", place, e.to_string(), RESTORE);
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        if let Some(name) = &version.statistics {
-            let path = ctx.paths.statistics(name);
-            if self.seen.insert(name.clone()) && !ctx.fs.exists(&path)? {
-                self.verdict.warning("missing-statistics", place, format!("{path} is missing"), "analyze the table");
+            for extra in self.told("bad-manifest", place, extras, RESTORE)?.into_iter().flatten() {
+                self.files.entry(extra).or_insert_with(|| (ANY_SIZE, place.to_owned()));
             }
         }
         Ok(())
@@ -60,19 +36,18 @@ impl Check<'_> {
         self.verdict.count("files", self.files.len());
         let fs = &self.ctx.fs;
         let files: Vec<(&String, &(i64, String))> = self.files.iter().collect();
-        let found: Vec<Option<u64>> = in_pool(|| {
-            files.par_iter().map(|(path, _)| Ok(fs.status(path)?.map(|status| status.size))).collect::<Result<_>>()
-        })?;
+        let found: Vec<Option<FileStatus>> =
+            in_pool(|| files.par_iter().map(|(path, _)| fs.status(path)).collect::<Result<_>>())?;
         let mut wrong = Vec::new();
         for ((path, (size, place)), found) in files.into_iter().zip(found) {
             match found {
                 None => wrong.push(("missing-file", place.clone(), format!("{path} is missing"))),
-                Some(found) if *size >= 0 && u64::try_from(*size) != Ok(found) => {
-                    wrong.push((
-                        "wrong-size",
-                        place.clone(),
-                        format!("{path} has {found} bytes, the metadata says {size}"),
-                    ));
+                Some(found) if found.is_dir => {
+                    wrong.push(("missing-file", place.clone(), format!("{path} is a directory")));
+                }
+                Some(found) if *size != ANY_SIZE && u64::try_from(*size) != Ok(found.size) => {
+                    let message = format!("{path} has {} bytes, the metadata says {size}", found.size);
+                    wrong.push(("wrong-size", place.clone(), message));
                 }
                 Some(_) => {}
             }

@@ -11,7 +11,10 @@
 
 mod data;
 mod files;
+mod index;
+mod layout;
 mod partitions;
+mod statistics;
 mod steady;
 mod vectors;
 mod versions;
@@ -30,7 +33,7 @@ use crate::{
     operation::cleanup::ManifestCache,
     options::CoreOptions,
     path::{PathFactory, branch_root},
-    schema::SchemaManager,
+    schema::{SchemaManager, TableSchema},
     snapshot::{BranchManager, Snapshot},
 };
 
@@ -98,6 +101,13 @@ impl Verdict {
         *self.checked.entry(what).or_default() += n;
     }
 
+    /// Of a table that cannot be opened at all.
+    pub fn of_unopened(location: &str, e: &Error) -> Self {
+        let mut verdict = Self::default();
+        verdict.problem("bad-schema", location, e.to_string(), RESTORE);
+        verdict
+    }
+
     /// As a JSON object.
     pub fn to_json(&self) -> Value {
         let findings: Vec<Value> = self.findings.iter().map(Finding::to_json).collect();
@@ -119,10 +129,65 @@ struct Check<'a> {
     schemas: HashSet<i64>,
 }
 
+impl Check<'_> {
+    /// What could be read; `None` and a problem when the table is to blame.
+    ///
+    /// # Errors
+    /// The storage's, and what siltstone does not have.
+    fn told<T>(&mut self, code: &'static str, place: &str, read: Result<T>, repair: &str) -> Result<Option<T>> {
+        match read {
+            Ok(found) => Ok(Some(found)),
+            Err(e) if is_of_table(&e) => {
+                self.verdict.problem(code, place, e.to_string(), repair);
+                Ok(None)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The schemas of a branch, and the table under the newest of them that can be read.
+    fn schemas_of(&mut self, branch: &str) -> Result<Option<TableContext>> {
+        let schemas = SchemaManager::new(self.ctx.fs.clone(), &branch_root(&self.ctx.location, branch));
+        let ids = schemas.ids()?;
+        if ids.is_empty() {
+            self.verdict.problem("bad-schema", branch, "the branch has no schema", RESTORE);
+        }
+        let mut newest = None;
+        for id in &ids {
+            let found = self.told("bad-schema", &schemas.path(*id), schemas.get(*id), RESTORE)?;
+            newest = found.or(newest);
+        }
+        self.schemas = ids.into_iter().collect();
+        match newest {
+            Some(schema) => {
+                let of = of_branch(self.ctx, branch, schema, schemas);
+                self.told("bad-schema", branch, of, RESTORE)
+            }
+            // as it was when the table was opened
+            None => Ok((branch == self.ctx.branch).then(|| self.ctx.clone())),
+        }
+    }
+}
+
+/// Whether an error is about the table's files, not about the storage or what siltstone can do.
+fn is_of_table(e: &Error) -> bool {
+    !matches!(
+        e.kind(),
+        ErrorKind::Storage
+            | ErrorKind::Cancelled
+            | ErrorKind::MemoryLimitExceeded
+            | ErrorKind::UnsupportedFeature
+            | ErrorKind::Internal
+    )
+}
+
 /// The table as a branch has it: under the branch's own schema and stored options.
-fn of_branch(ctx: &TableContext, branch: &str, schemas: SchemaManager) -> Result<TableContext> {
-    let missing = || Error::new(ErrorKind::FileNotFound, "the branch has no schema").with("branch", branch);
-    let schema = schemas.latest()?.ok_or_else(missing)?;
+fn of_branch(
+    ctx: &TableContext,
+    branch: &str,
+    schema: Arc<TableSchema>,
+    schemas: SchemaManager,
+) -> Result<TableContext> {
     let options = Arc::new(CoreOptions::parse(&schema.options)?);
     Ok(TableContext {
         branch: branch.to_owned(),
@@ -157,21 +222,10 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
     };
     let mut whole: Vec<(TableContext, Snapshot)> = Vec::new();
     let mut contexts = Vec::new();
+    check.layout_of_table()?;
     for branch in &branches {
-        let schemas = SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, branch));
-        check.schemas = schemas.ids()?.into_iter().collect();
-        for id in schemas.ids()? {
-            if let Err(e) = schemas.get(id) {
-                check.verdict.problem("bad-schema", &schemas.path(id), e.to_string(), RESTORE);
-            }
-        }
-        let of = match of_branch(ctx, branch, schemas) {
-            Ok(of) => of,
-            Err(e) => {
-                check.verdict.problem("bad-schema", branch, e.to_string(), RESTORE);
-                continue;
-            }
-        };
+        check.layout_of_branch(branch)?;
+        let Some(of) = check.schemas_of(branch)? else { continue };
         whole.extend(check.branch(&of)?.into_iter().map(|version| (of.clone(), version)));
         contexts.push(of);
     }

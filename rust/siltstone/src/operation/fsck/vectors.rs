@@ -1,11 +1,11 @@
-//! Rows, part two: index files of each version: deletion vectors and hash indexes.
+//! Rows, part two: the deletion vectors of each version are read.
 
 use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
 use super::{
-    Check, RESTORE,
+    Check,
     data::{Fault, unread},
 };
 use crate::{
@@ -18,8 +18,6 @@ use crate::{
     threads::in_pool,
 };
 
-/// Index files with the hashes of the keys of a bucket: four bytes each.
-const HASH: &str = "HASH";
 const REWRITE: &str = "compact the bucket fully: its deletion vectors are applied and go";
 
 /// A vector, and the file that it is for.
@@ -39,7 +37,7 @@ impl Check<'_> {
             // what cannot be listed is a finding already
             let Ok(found) = index_of(ctx, version) else { continue };
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
-            self.index_of_version(ctx, &place, version, &found, &mut known, &mut vectors);
+            index_of_version(ctx, &place, version, &found, &mut known, &mut vectors);
         }
         self.verdict.count("deletion vectors read", vectors.len());
         let faults: Vec<(String, Option<Fault>)> =
@@ -50,51 +48,34 @@ impl Check<'_> {
             }
         }
     }
+}
 
-    fn index_of_version(
-        &mut self,
-        ctx: &TableContext,
-        place: &str,
-        version: &Snapshot,
-        entries: &[IndexManifestEntry],
-        known: &mut HashSet<(String, i32, String)>,
-        vectors: &mut Vec<Vector>,
-    ) {
-        let live: HashMap<(BucketId, String), i64> = live_entries(ctx, version, &EntryFilter::default())
-            .unwrap_or_default()
-            .into_iter()
-            .map(|e| ((BucketId { partition: e.partition, bucket: e.bucket }, e.file.file_name), e.file.row_count))
-            .collect();
-        for index in entries {
-            let Ok(path) = ctx.paths.index_file_of(index) else { continue };
-            let mut wrong = |code, message: String| {
-                self.verdict.problem(code, place, format!("{} {message}", index.file_name), RESTORE);
-            };
-            if index.index_type == HASH {
-                let hashes = index.file_size / 4;
-                if index.file_size % 4 != 0 || hashes != index.row_count {
-                    wrong("bad-hash-index", format!("has {hashes} hashes, the manifest says {}", index.row_count));
-                }
-            }
-            if index.index_type != DELETION_VECTORS {
-                continue;
-            }
-            let ranges = index.deletion_vectors.as_deref().unwrap_or_default();
-            if i64::try_from(ranges.len()) != Ok(index.row_count) {
-                let message = format!("has {} deletion vectors, the manifest says {}", ranges.len(), index.row_count);
-                wrong("wrong-vector-count", message);
-            }
-            let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
-            for range in ranges {
-                let Some(rows) = live.get(&(bucket.clone(), range.data_file_name.clone())) else {
-                    let message = format!("has a deletion vector for {}, which is not live", range.data_file_name);
-                    wrong("dangling-vector", message);
-                    continue;
-                };
-                if known.insert((path.clone(), range.offset, range.data_file_name.clone())) {
-                    let (path, range) = (path.clone(), range.clone());
-                    vectors.push(Vector { place: place.to_owned(), path, range, rows: *rows });
-                }
+fn index_of_version(
+    ctx: &TableContext,
+    place: &str,
+    version: &Snapshot,
+    entries: &[IndexManifestEntry],
+    known: &mut HashSet<(String, i32, String)>,
+    vectors: &mut Vec<Vector>,
+) {
+    let live: HashMap<(BucketId, String), i64> = live_entries(ctx, version, &EntryFilter::default())
+        .unwrap_or_default()
+        .into_iter()
+        .map(|e| ((BucketId { partition: e.partition, bucket: e.bucket }, e.file.file_name), e.file.row_count))
+        .collect();
+    for index in entries {
+        let Ok(path) = ctx.paths.index_file_of(index) else { continue };
+        if index.index_type != DELETION_VECTORS {
+            continue;
+        }
+        let ranges = index.deletion_vectors.as_deref().unwrap_or_default();
+        let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
+        for range in ranges {
+            // one of a file that is not live is a finding already
+            let Some(rows) = live.get(&(bucket.clone(), range.data_file_name.clone())) else { continue };
+            if known.insert((path.clone(), range.offset, range.data_file_name.clone())) {
+                let (path, range) = (path.clone(), range.clone());
+                vectors.push(Vector { place: place.to_owned(), path, range, rows: *rows });
             }
         }
     }

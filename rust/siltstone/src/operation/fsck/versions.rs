@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Check, RESTORE};
+use super::{Check, RESTORE, index::LiveFiles};
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
@@ -13,6 +13,8 @@ use crate::{
     snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
     types::DataType,
 };
+
+const REWRITE: &str = "rewrite the manifests (compact_manifests)";
 
 /// What kind of version is looked at: their changelogs live differently long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,44 +37,51 @@ impl Check<'_> {
         let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
         let ids = snapshots.ids()?;
         self.hints(ctx, &snapshots, &ids)?;
+        if ids.is_empty() {
+            self.lost_snapshots(ctx, &snapshots)?;
+        }
         let mut versions: Vec<Snapshot> = Vec::new();
         let mut previous: Option<Snapshot> = None;
+        let mut live = LiveFiles::default();
         for id in &ids {
             let place = format!("{}/snapshot-{id}", ctx.branch);
-            if let Some(before) = previous.as_ref().filter(|before| before.id + 1 != *id) {
+            if let Some(before) = previous.take_if(|before| before.id + 1 != *id) {
                 let message = format!("snapshots {} to {} are missing", before.id + 1, id - 1);
                 self.verdict.problem("missing-snapshot", &place, message, RESTORE);
             }
-            match snapshots.get(*id) {
-                Ok(snapshot) => {
-                    self.version(ctx, &place, VersionKind::Snapshot, &snapshot, previous.as_ref())?;
-                    versions.push(snapshot.clone());
-                    previous = Some(snapshot);
-                }
-                Err(e) => self.verdict.problem("bad-snapshot", &place, e.to_string(), RESTORE),
-            }
+            let Some(snapshot) = self.told("bad-snapshot", &place, snapshots.get(*id), RESTORE)? else {
+                previous = None;
+                continue;
+            };
+            let seen = self.version(ctx, &place, VersionKind::Snapshot, &snapshot, previous.as_ref(), &mut live);
+            self.told("bad-version", &place, seen, RESTORE)?;
+            versions.push(snapshot.clone());
+            previous = Some(snapshot);
         }
-        let tags = TagManager::new(ctx.fs.clone(), &root);
-        for name in tags.names()? {
-            let place = format!("{}/tag-{name}", ctx.branch);
-            match tags.get(&name) {
-                Ok(tagged) if versions.contains(&tagged) => {}
-                Ok(tagged) => {
-                    self.version(ctx, &place, VersionKind::Tag, &tagged, None)?;
-                    versions.push(tagged);
-                }
-                Err(e) => self.verdict.problem("bad-tag", &place, e.to_string(), "delete the tag's file"),
-            }
-        }
+        self.tags(ctx, &root, &mut versions)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
         for id in changelogs.ids()? {
             let place = format!("{}/changelog-{id}", ctx.branch);
-            match changelogs.get(id) {
-                Ok(changelog) => self.changelog(ctx, &place, &changelog)?,
-                Err(e) => self.verdict.problem("bad-changelog", &place, e.to_string(), RESTORE),
+            if let Some(changelog) = self.told("bad-changelog", &place, changelogs.get(id), RESTORE)? {
+                let seen = self.changelog(ctx, &place, &changelog);
+                self.told("bad-version", &place, seen, RESTORE)?;
             }
         }
         Ok(versions)
+    }
+
+    /// The tags of a branch whose snapshots are not among `versions`; they are added.
+    fn tags(&mut self, ctx: &TableContext, root: &str, versions: &mut Vec<Snapshot>) -> Result<()> {
+        let tags = TagManager::new(ctx.fs.clone(), root);
+        for name in tags.names()? {
+            let place = format!("{}/tag-{name}", ctx.branch);
+            let tagged = self.told("bad-tag", &place, tags.get(&name), "delete the tag's file")?;
+            let Some(tagged) = tagged.filter(|tagged| !versions.contains(tagged)) else { continue };
+            let seen = self.version(ctx, &place, VersionKind::Tag, &tagged, None, &mut LiveFiles::default());
+            self.told("bad-version", &place, seen, RESTORE)?;
+            versions.push(tagged);
+        }
+        Ok(())
     }
 
     fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
@@ -81,6 +90,7 @@ impl Check<'_> {
             let found = match ctx.fs.read(&path) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i64>().ok(),
                 Err(e) if e.kind() == ErrorKind::FileNotFound => continue,
+                Err(e) if e.kind() == ErrorKind::CorruptFile => None,
                 Err(e) => return Err(e),
             };
             if found.as_ref() != right {
@@ -100,8 +110,11 @@ impl Check<'_> {
         kind: VersionKind,
         version: &Snapshot,
         before: Option<&Snapshot>,
+        carried: &mut LiveFiles,
     ) -> Result<()> {
         self.verdict.count("versions", 1);
+        // what is known of the version before goes on only with a version that is read to its end
+        let mut live = if before.is_some() { std::mem::take(carried) } else { LiveFiles::default() };
         if !self.schemas.contains(&version.schema_id) {
             let message = format!("its schema {} is missing", version.schema_id);
             self.verdict.problem("missing-schema", place, message, RESTORE);
@@ -129,10 +142,13 @@ impl Check<'_> {
         self.counts(place, version, before, &delta_entries, changelog_of);
         self.expect_files(ctx, place, delta_entries.iter().filter(|e| e.kind == EntryKind::Add))?;
         self.expect_files(ctx, place, changelog.iter().filter(|e| e.kind == EntryKind::Add))?;
+        self.index(ctx, place, version, &delta_entries, &mut live)?;
+        self.statistics(ctx, place, version)?;
         if before.is_none() {
             self.live(ctx, place, version, all.into_iter().chain(delta_entries).collect())?;
         }
-        self.index(ctx, place, version)
+        *carried = live;
+        Ok(())
     }
 
     /// The live files of the first snapshot and of tags; later snapshots are checked by what they add.
@@ -213,14 +229,8 @@ impl Check<'_> {
                 self.verdict.problem("wrong-size", place, message, RESTORE);
             }
         }
-        match self.cache.store().read_list(name) {
-            Ok(metas) => Ok(Some(metas)),
-            Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => {
-                self.verdict.problem("bad-manifest-list", place, e.to_string(), RESTORE);
-                Ok(None)
-            }
-            Err(e) => Err(e),
-        }
+        let read = self.cache.store().read_list(name);
+        self.told("bad-manifest-list", place, read, RESTORE)
     }
 
     /// Entries of manifests, each checked against what its list says; not read again unless `read`.
@@ -231,19 +241,12 @@ impl Check<'_> {
             if !first && !read {
                 continue;
             }
-            match self.cache.store().read(meta) {
-                Ok(entries) => {
-                    if first {
-                        self.manifest(place, meta, &entries)?;
-                    }
-                    all.extend(entries);
-                }
-                Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => {
-                    self.verdict.problem("bad-manifest", place, e.to_string(), RESTORE);
-                    return Ok(None);
-                }
-                Err(e) => return Err(e),
+            let read = self.cache.store().read(meta);
+            let Some(entries) = self.told("bad-manifest", place, read, RESTORE)? else { return Ok(None) };
+            if first {
+                self.manifest(place, meta, &entries)?;
             }
+            all.extend(entries);
         }
         Ok(Some(all))
     }
@@ -278,14 +281,10 @@ impl Check<'_> {
                 wrong.push(format!("{what}s {}, the list says {}", range_text(is), range_text(says)));
             }
         }
-        wrong.extend(self.outside_partitions(meta, entries)?);
+        let outside = self.outside_partitions(meta, entries);
+        wrong.extend(self.told("wrong-manifest", place, outside, REWRITE)?.flatten());
         for message in wrong {
-            self.verdict.problem(
-                "wrong-manifest",
-                place,
-                format!("{path}: {message}"),
-                "rewrite the manifests (compact_manifests)",
-            );
+            self.verdict.problem("wrong-manifest", place, format!("{path}: {message}"), REWRITE);
         }
         Ok(())
     }
