@@ -1,6 +1,6 @@
 //! Functions whose values are sets in some serialized form: null is passed over, two values become their union.
 
-use super::fold::ValueFunction;
+use super::{BytesCheck, fold::ValueFunction};
 use crate::{Error, ErrorKind, Result, row::Datum};
 
 /// A function of two serialized sets.
@@ -8,6 +8,8 @@ use crate::{Error, ErrorKind, Result, row::Datum};
 pub(super) struct ByUnion {
     /// Its name in options.
     pub(super) name: &'static str,
+    /// Whether bytes are a value: what passes has a union with all others that pass.
+    pub(super) check: BytesCheck,
     /// The union of two values; bytes that are none are a `CorruptFile` error.
     pub(super) union: fn(&[u8], &[u8]) -> Result<Vec<u8>>,
 }
@@ -15,6 +17,10 @@ pub(super) struct ByUnion {
 impl ValueFunction for ByUnion {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn check(&self) -> Option<BytesCheck> {
+        Some(self.check)
     }
 
     fn agg(&self, acc: Datum, input: Datum) -> Result<Datum> {

@@ -8,7 +8,7 @@ use std::{fmt, mem};
 use arrow_array::{Array, ArrayRef};
 use arrow_select::interleave::interleave;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract};
+use super::{AggregateFunction, Aggregated, BytesCheck, ColumnGroups, Step, error::no_retract};
 use crate::{
     Error, ErrorKind, Result,
     row::{Datum, array_from_datums, datum_from_array},
@@ -23,6 +23,11 @@ pub trait ValueFunction: Send + Sync + fmt::Debug {
     /// Whether [`ValueFunction::retract`] is written.
     fn retracts(&self) -> bool {
         false
+    }
+
+    /// What a value must pass ([`AggregateFunction::check`]).
+    fn check(&self) -> Option<BytesCheck> {
+        None
     }
 
     /// The accumulated value with one more input.
@@ -94,6 +99,10 @@ impl<F: ValueFunction> AggregateFunction for Fold<F> {
 
     fn retracts(&self) -> bool {
         self.function.retracts()
+    }
+
+    fn check(&self) -> Option<BytesCheck> {
+        self.function.check()
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {

@@ -44,7 +44,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "hll_sketch", union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(ByUnion { name: "hll_sketch", check, union }, &field.data_type)))
 }
 
 /// The union, in Java's bytes.
@@ -56,22 +56,31 @@ fn union(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     in_order_of_registers(union.to_sketch(HllType::Hll4).serialize())
 }
 
+fn check(bytes: &[u8]) -> Result<()> {
+    checked(bytes).map(drop)
+}
+
 fn read(bytes: &[u8]) -> Result<HllSketch> {
+    let sketch = checked(bytes)?;
+    let mut reader = ByteReader::new(WHAT, bytes);
+    let [_, _, _, lg_k, _, flags, _, mode]: [u8; 8] = reader.array()?;
+    if mode & 3 == SET && flags & COMPACT != 0 {
+        let count = usize::try_from(reader.i32_le()?).unwrap_or(0);
+        return filled(lg_k, reader.take(count.saturating_mul(4))?);
+    }
+    Ok(sketch)
+}
+
+/// The sketch as the library has it.
+fn checked(bytes: &[u8]) -> Result<HllSketch> {
     let sketch = HllSketch::deserialize(bytes).map_err(not_a_sketch)?;
     let mut reader = ByteReader::new(WHAT, bytes);
-    let [_, _, _, lg_k, _, flags, minimum, mode]: [u8; 8] = reader.array()?;
-    match mode & 3 {
-        SET if flags & COMPACT != 0 => {
-            let count = usize::try_from(reader.i32_le()?).unwrap_or(0);
-            filled(lg_k, reader.take(count.saturating_mul(4))?)
-        }
-        ARRAY => {
-            reader.take(REGISTERS_AT - reader.position())?;
-            check_registers(&reader, bytes, lg_k, minimum, mode >> 2 & 3)?;
-            Ok(sketch)
-        }
-        _ => Ok(sketch),
+    let [_, _, _, lg_k, _, _, minimum, mode]: [u8; 8] = reader.array()?;
+    if mode & 3 == ARRAY {
+        reader.take(REGISTERS_AT - reader.position())?;
+        check_registers(&reader, bytes, lg_k, minimum, mode >> 2 & 3)?;
     }
+    Ok(sketch)
 }
 
 /// The library computes with registers as they come.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Added, AggregateFunction, Aggregated, ColumnGroups, Step};
+use super::{Added, AggregateFunction, Aggregated, BytesCheck, ColumnGroups, Step};
 
 /// A function that passes over retracts.
 #[derive(Debug)]
@@ -22,6 +22,10 @@ impl AggregateFunction for IgnoreRetract {
 
     fn added(&self) -> Added {
         self.0.added()
+    }
+
+    fn check(&self) -> Option<BytesCheck> {
+        self.0.check()
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {

@@ -57,7 +57,7 @@ mod registry;
 mod runs;
 mod sum;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod theta_sketch;
 #[cfg(test)]
 mod union_tests;
@@ -160,6 +160,9 @@ pub enum Added {
     Other,
 }
 
+/// Whether some bytes are a value of a function.
+pub type BytesCheck = fn(&[u8]) -> crate::Result<()>;
+
 /// An aggregate function of one column.
 pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// Its name in the option `fields.<f>.aggregate-function`.
@@ -173,6 +176,12 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// What it makes of records that are all added.
     fn added(&self) -> Added {
         Added::Other
+    }
+
+    /// What a value must pass so that it can be merged with others, where its type does not say so; the error says what
+    /// is wrong with the bytes. It is looked at before a row is written.
+    fn check(&self) -> Option<BytesCheck> {
+        None
     }
 
     /// One value for each group, of the arrays' type. An error names the group; the engine adds table, column, key

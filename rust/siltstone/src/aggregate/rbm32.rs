@@ -37,7 +37,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "rbm32", union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(ByUnion { name: "rbm32", check, union }, &field.data_type)))
 }
 
 type Bitmap = BTreeMap<u16, Container>;
@@ -59,7 +59,21 @@ fn union(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     Ok(write(&bitmap))
 }
 
+fn check(bytes: &[u8]) -> Result<()> {
+    walk(bytes, |_, reader, form, cardinality| Container::check(reader, form, cardinality))
+}
+
 fn read(bytes: &[u8]) -> Result<Bitmap> {
+    let mut bitmap = Bitmap::new();
+    walk(bytes, |high, reader, form, cardinality| {
+        bitmap.insert(high, Container::read(reader, form, cardinality)?);
+        Ok(())
+    })?;
+    Ok(bitmap)
+}
+
+/// Goes through the containers: high bits, a reader at the container, its form and cardinality.
+fn walk(bytes: &[u8], mut each: impl FnMut(u16, &mut ByteReader<'_>, Form, usize) -> Result<()>) -> Result<()> {
     let mut reader = ByteReader::new("rbm32 bitmap", bytes);
     let cookie = reader.i32_le()?;
     let (count, has_runs) = match cookie {
@@ -75,10 +89,10 @@ fn read(bytes: &[u8]) -> Result<Bitmap> {
     if !has_runs || count >= OFFSETS_FROM {
         reader.take(count * 4)?;
     }
-    let mut bitmap = Bitmap::new();
+    let mut before = None;
     for (i, &[h0, h1, c0, c1]) in heads.as_chunks().0.iter().enumerate() {
         let (high, cardinality) = (u16::from_le_bytes([h0, h1]), usize::from(u16::from_le_bytes([c0, c1])) + 1);
-        if bitmap.last_key_value().is_some_and(|(before, _)| *before >= high) {
+        if before.is_some_and(|before| before >= high) {
             return Err(reader.error("ascending containers", high));
         }
         let form = match cardinality {
@@ -86,9 +100,10 @@ fn read(bytes: &[u8]) -> Result<Bitmap> {
             n if n > MAX_ARRAY => Form::Bitmap,
             _ => Form::Array,
         };
-        bitmap.insert(high, Container::read(&mut reader, form, cardinality)?);
+        each(high, &mut reader, form, cardinality)?;
+        before = Some(high);
     }
-    Ok(bitmap)
+    Ok(())
 }
 
 fn write(bitmap: &Bitmap) -> Vec<u8> {

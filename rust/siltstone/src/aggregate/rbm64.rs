@@ -37,14 +37,17 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "rbm64", union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(ByUnion { name: "rbm64", check, union }, &field.data_type)))
 }
+
+/// Reads so many numbers in a form.
+type ReadContainer<C> = fn(&mut ByteReader<'_>, Form, usize) -> Result<C>;
 
 /// A bitmap that holds something.
 #[derive(Debug)]
-struct Bitmap {
+struct Bitmap<C = Container> {
     tree: Node,
-    places: Vec<Option<Container>>,
+    places: Vec<Option<C>>,
     /// The last place that was given away.
     last: usize,
 }
@@ -88,14 +91,23 @@ fn put(bitmap: &mut Option<Bitmap>, key: Key, container: Container) -> usize {
     place
 }
 
-impl Bitmap {
+impl<C> Bitmap<C> {
     /// Keys in order, with the places of their containers.
     fn keys(&self) -> impl Iterator<Item = (Key, usize)> {
         self.tree.leaves().into_iter().map(|(key, place)| (key, usize::try_from(place).unwrap_or(usize::MAX)))
     }
 }
 
+fn check(bytes: &[u8]) -> Result<()> {
+    read_with(bytes, Container::check).map(drop)
+}
+
 fn read(bytes: &[u8]) -> Result<Option<Bitmap>> {
+    read_with(bytes, Container::read)
+}
+
+/// Reads a bitmap; `container` makes something of the bytes of each container.
+fn read_with<C>(bytes: &[u8], container: ReadContainer<C>) -> Result<Option<Bitmap<C>>> {
     let mut reader = ByteReader::new("rbm64 bitmap", bytes);
     match reader.u8()? {
         0 => return Ok(None),
@@ -114,7 +126,7 @@ fn read(bytes: &[u8]) -> Result<Option<Bitmap>> {
     let count = count.ok_or_else(|| reader.error("as many places as there are bytes at most", reader.remaining()))?;
     let mut places = Vec::with_capacity(count);
     for _ in 0..count {
-        places.push(read_place(&mut reader)?);
+        places.push(read_place(&mut reader, container)?);
     }
     let (containers, level, last) = (reader.i64_le()?, reader.i32_le()?, reader.i32_le()?);
     let bitmap = Bitmap { tree, places, last: usize::try_from(last).unwrap_or(usize::MAX) };
@@ -134,7 +146,7 @@ fn read(bytes: &[u8]) -> Result<Option<Bitmap>> {
     Ok(Some(bitmap))
 }
 
-fn read_place(reader: &mut ByteReader<'_>) -> Result<Option<Container>> {
+fn read_place<C>(reader: &mut ByteReader<'_>, container: ReadContainer<C>) -> Result<Option<C>> {
     match reader.u8()? {
         0 => return Ok(None),
         1 => {}
@@ -148,7 +160,7 @@ fn read_place(reader: &mut ByteReader<'_>) -> Result<Option<Container>> {
     };
     let cardinality = reader.i32_le()?;
     let cardinality = usize::try_from(cardinality).map_err(|_| reader.error("a cardinality", cardinality))?;
-    Container::read(reader, form, cardinality).map(Some)
+    container(reader, form, cardinality).map(Some)
 }
 
 fn write(bitmap: Option<&Bitmap>) -> Vec<u8> {

@@ -52,7 +52,7 @@ pub(super) fn fold(f: &dyn AggregateFunction, data_type: &str, values: &Value, s
     Ok(json_at(&result, 0, &t))
 }
 
-fn datum(value: &Value, t: &DataType) -> Datum {
+pub(crate) fn datum(value: &Value, t: &DataType) -> Datum {
     let all = |values: &[Value], t: &DataType| values.iter().map(|v| datum(v, t)).collect::<Vec<_>>();
     match (&t.kind, value) {
         (_, Value::Null) => Datum::Null,

@@ -29,6 +29,9 @@ const SEED_HASH: u16 = 0x93cc;
 const VERSION: u8 = 3;
 const COMPACT_FAMILY: u8 = 3;
 
+/// Fewer bytes hold no hash: Java does not look at them.
+const LEAST: usize = 16;
+
 const READ_ONLY: u8 = 2;
 const EMPTY: u8 = 4;
 const COMPACT: u8 = 8;
@@ -44,7 +47,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "theta_sketch", union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(ByUnion { name: "theta_sketch", check, union }, &field.data_type)))
 }
 
 /// What a sketch holds; empty with [`EXACT`] and no hash.
@@ -70,8 +73,15 @@ fn union(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     Ok(write(&Theta { theta, hashes }))
 }
 
+fn check(bytes: &[u8]) -> Result<()> {
+    read(bytes).map(drop)
+}
+
 fn read(bytes: &[u8]) -> Result<Theta> {
     let nothing = Theta { theta: EXACT, hashes: Vec::new() };
+    if bytes.len() < LEAST {
+        return Ok(nothing);
+    }
     let mut reader = ByteReader::new(WHAT, bytes);
     let [longs, version, family, _, lg_table, flags, seed0, seed1]: [u8; 8] = reader.array()?;
     if version != VERSION {
@@ -84,7 +94,7 @@ fn read(bytes: &[u8]) -> Result<Theta> {
     if longs == 1 {
         // like Java: old sketches of a single hash lack the flag, and what is none is empty
         let unflagged = family == COMPACT_FAMILY && flags & (SINGLE - 1) == READ_ONLY | COMPACT | ORDERED;
-        let single = (unflagged || flags & SINGLE != 0) && reader.remaining() >= 8;
+        let single = unflagged || flags & SINGLE != 0;
         return if single { Ok(Theta { hashes: vec![hash(&mut reader)?], ..nothing }) } else { Ok(nothing) };
     }
     let seed = u16::from_le_bytes([seed0, seed1]);

@@ -54,8 +54,7 @@ fn check_group(schema: &TableSchema, group: &SequenceGroup) -> Result<()> {
         }
     }
     for (at, name) in group.sequence.iter().enumerate() {
-        let nested = schema.field(name).filter(|field| field.data_type.is_nested());
-        if let Some(field) = nested {
+        if let Some(field) = schema.field(name).filter(|field| !field.data_type.has_order()) {
             let message = format!("a column of type {} has no order, it cannot be a sequence field", field.data_type);
             return Err(forbidden(option, message).with("column", name));
         }
@@ -162,6 +161,7 @@ mod tests {
         ("h", "INT"),
         ("i", "INT"),
         ("m", "MAP<INT, INT>"),
+        ("n", "ARRAY<VARIANT>"),
     ];
 
     fn validated(engine: &str, options: &[(&str, &str)]) -> Result<()> {
@@ -203,7 +203,7 @@ mod tests {
             ("fields.k.sequence-group", "a", "k"),
             ("fields.g.sequence-group", "a,zz", "zz"),
             ("fields.zz.sequence-group", "a", "zz"),
-            ("fields.m.sequence-group", "a", "m"),
+            ("fields.n.sequence-group", "a", "n"),
             ("fields.g,g.sequence-group", "a", "g"),
         ] {
             let error = refused("partial-update", &[(option, columns)], option);
@@ -241,7 +241,8 @@ mod tests {
         validated("partial-update", &[("fields.a.aggregate-function", "last_non_null_value")]).unwrap();
         let default = ("fields.default-aggregate-function", "first_value");
         refused("partial-update", &[default, ("fields.g.sequence-group", "a")], default.0);
-        validated("partial-update", &[default, ("fields.g.sequence-group", "a,b,c,h,i,m")]).unwrap();
+        validated("partial-update", &[default, ("fields.g.sequence-group", "a,b,c,h,i,m,n")]).unwrap();
+        validated("partial-update", &[("fields.m.sequence-group", "a")]).unwrap();
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn check_sequence(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         let Some(field) = schema.field(name) else {
             return Err(no_such_column(schema, name, "'sequence.field'").with("option", OPTION));
         };
-        if field.data_type.is_nested() {
+        if !field.data_type.has_order() {
             let message = format!("a column of type {} has no order, it cannot be a sequence field", field.data_type);
             return Err(forbidden(OPTION, message).with("column", name));
         }
@@ -283,7 +283,7 @@ mod tests {
     use super::super::new_table::tests::table;
     use super::*;
 
-    const COLUMNS: &[(&str, &str)] = &[("k", "INT"), ("v", "STRING"), ("ts", "TIMESTAMP(3)"), ("m", "MAP<INT, INT>")];
+    const COLUMNS: &[(&str, &str)] = &[("k", "INT"), ("v", "STRING"), ("ts", "TIMESTAMP(3)"), ("n", "VARIANT")];
 
     fn keyed(options: &[(&str, &str)]) -> Result<TableSchema> {
         let mut all = vec![("bucket", "1")];
@@ -307,7 +307,7 @@ mod tests {
                 &[("changelog-producer", "lookup"), ("full-compaction.delta-commits", "3")],
             ),
             ("sequence.field", &[("sequence.field", "ts,ts")]),
-            ("sequence.field", &[("sequence.field", "m")]),
+            ("sequence.field", &[("sequence.field", "n")]),
             ("sequence.field", &[("sequence.field", "v"), ("fields.v.aggregate-function", "max")]),
             ("rowkind.field", &[("rowkind.field", "ts")]),
             ("snapshot.num-retained.min", &[("snapshot.num-retained.max", "3")]),

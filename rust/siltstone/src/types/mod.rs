@@ -115,6 +115,17 @@ impl DataType {
         self
     }
 
+    /// Whether values can be compared, so that the type may be a sequence field's.
+    pub fn has_order(&self) -> bool {
+        match &self.kind {
+            TypeKind::Variant | TypeKind::Blob | TypeKind::Vector(..) => false,
+            TypeKind::Array(element) | TypeKind::Multiset(element) => element.has_order(),
+            TypeKind::Map(key, value) => key.has_order() && value.has_order(),
+            TypeKind::Row(fields) => fields.iter().all(|field| field.data_type.has_order()),
+            _ => true,
+        }
+    }
+
     /// ARRAY, MAP, MULTISET, ROW, VARIANT, VECTOR: no statistics, no keys.
     pub fn is_nested(&self) -> bool {
         matches!(

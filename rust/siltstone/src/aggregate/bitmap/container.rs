@@ -41,13 +41,28 @@ impl Container {
         let runs = match form {
             Form::Array => read_array(reader, cardinality)?,
             Form::Bitmap => read_bitmap(reader)?,
-            Form::Run => read_runs(reader)?,
+            Form::Run => {
+                let mut runs = Vec::new();
+                read_runs(reader, |first, last| push_run(&mut runs, first, last))?;
+                runs
+            }
         };
         let container = Self { runs, came_as: form, merged: false };
-        if container.cardinality() != cardinality || cardinality == 0 {
-            return Err(reader.error(format!("a container of {cardinality} numbers"), container.cardinality()));
-        }
+        same_cardinality(reader, container.cardinality(), cardinality)?;
         Ok(container)
+    }
+
+    /// Whether `cardinality` numbers can be read; leaves the reader behind them.
+    pub(in super::super) fn check(reader: &mut ByteReader<'_>, form: Form, cardinality: usize) -> Result<()> {
+        let found = match form {
+            Form::Array => check_array(reader, cardinality)?,
+            Form::Bitmap => {
+                let words = reader.take(WORDS * 8)?.as_chunks().0.iter();
+                words.map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum()
+            }
+            Form::Run => read_runs(reader, |_, _| ())?,
+        };
+        same_cardinality(reader, found, cardinality)
     }
 
     /// How many numbers.
@@ -156,18 +171,37 @@ fn read_bitmap(reader: &mut ByteReader<'_>) -> Result<Vec<(u16, u16)>> {
     Ok(runs)
 }
 
-fn read_runs(reader: &mut ByteReader<'_>) -> Result<Vec<(u16, u16)>> {
+/// Numbers of an array container, which ascend.
+fn check_array(reader: &mut ByteReader<'_>, cardinality: usize) -> Result<usize> {
+    let numbers = reader.take(cardinality.saturating_mul(2))?.as_chunks().0;
+    // all pairs are compared, so that the compiler makes many comparisons at once
+    let pairs = numbers.iter().zip(numbers.iter().skip(1));
+    let ascending = pairs.fold(true, |so_far, (a, b)| so_far & (u16::from_le_bytes(*a) < u16::from_le_bytes(*b)));
+    if ascending { Ok(numbers.len()) } else { Err(reader.error("ascending numbers", "others")) }
+}
+
+fn same_cardinality(reader: &ByteReader<'_>, found: usize, expected: usize) -> Result<()> {
+    if found == expected && expected > 0 {
+        return Ok(());
+    }
+    Err(reader.error(format!("a container of {expected} numbers"), found))
+}
+
+/// Reads the runs of a container, first and last number each, and says how many numbers they hold.
+fn read_runs(reader: &mut ByteReader<'_>, mut each: impl FnMut(u16, u16)) -> Result<usize> {
     let count = u16_le(reader)?;
-    let mut runs: Vec<(u16, u16)> = Vec::new();
+    let (mut before, mut numbers) = (None, 0);
     for _ in 0..count {
         let (first, more) = (u16_le(reader)?, u16_le(reader)?);
         let last = first.checked_add(more).ok_or_else(|| reader.error("a run that ends at 65535 at most", first))?;
-        if runs.last().is_some_and(|before| before.1 >= first) {
+        if before.is_some_and(|before| before >= first) {
             return Err(reader.error("ascending runs", first));
         }
-        push_run(&mut runs, first, last);
+        each(first, last);
+        before = Some(last);
+        numbers += usize::from(more) + 1;
     }
-    Ok(runs)
+    Ok(numbers)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType as Arrow, SortOptions};
 
+use super::nested_order::{comparable, comparable_type};
 use crate::{
     Error, ErrorKind, Result,
     io::KvLayout,
@@ -152,14 +153,17 @@ impl RowColumns {
         let options = SortOptions { descending, nulls_first: true };
         let fields = columns
             .iter()
-            .map(|&at| Ok(SortField::new_with_options(arrow_type(&field(layout, at)?.data_type)?, options)))
+            .map(|&at| {
+                let column = comparable_type(arrow_type(&field(layout, at)?.data_type)?);
+                Ok(SortField::new_with_options(column, options))
+            })
             .collect::<Result<Vec<_>>>()?;
         Ok(Self { converter: RowConverter::new(fields)?, columns: columns.to_vec() })
     }
 
     /// The rows of a batch.
     pub(crate) fn encode(&self, batch: &RecordBatch) -> Result<Rows> {
-        let columns = self.columns.iter().map(|&at| Ok(one_nan(column(batch, at)?))).collect::<Result<Vec<_>>>()?;
+        let columns = self.columns.iter().map(|&at| comparable(column(batch, at)?)).collect::<Result<Vec<_>>>()?;
         Ok(self.converter.convert_columns(&columns)?)
     }
 }

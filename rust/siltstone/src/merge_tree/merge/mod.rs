@@ -1,6 +1,7 @@
 //! The k-way merge: sorted batch streams in, one sorted and merged batch stream out, in bounded memory.
 //!
-//! [`kernel`] is the loop, [`key`] says how keys are compared, [`slot`] how equal keys are ordered, [`assembler`]
+//! [`kernel`] is the loop, [`key`] says how keys are compared, [`slot`] how equal keys are ordered ([`nested_order`]: nested
+//! sequence fields), [`assembler`]
 //! applies the engine and builds batches, [`ahead`] puts decoding on other threads, [`spill`] keeps the number of open
 //! inputs small, [`wrapper`] knows the levels of records: lookup, changelogs, first-row.
 
@@ -8,6 +9,7 @@ pub(crate) mod ahead;
 pub(crate) mod assembler;
 mod kernel;
 pub(crate) mod key;
+pub(crate) mod nested_order;
 pub(crate) mod slot;
 pub(crate) mod spill;
 #[cfg(test)]

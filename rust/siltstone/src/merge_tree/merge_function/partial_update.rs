@@ -127,8 +127,8 @@ impl MergeFunction for PartialUpdate {
         let rows = if self.groups.is_empty() && !kinds.retracts {
             self.columns.compute(Self::plain(groups, &kinds), class)?
         } else {
-            let sequences: Vec<SequenceColumns> =
-                self.groups.iter().map(|(fields, _)| SequenceColumns::new(groups.sources, fields)).collect();
+            let fields = self.groups.iter().map(|(fields, _)| SequenceColumns::new(groups.sources, fields));
+            let sequences: Vec<SequenceColumns> = fields.collect::<Result<_>>()?;
             let orders = sequences.iter().map(SequenceColumns::order).collect::<Result<Vec<_>>>()?;
             let mut planner = Planner::new(self, groups, &kinds, &orders);
             planner.all()?;

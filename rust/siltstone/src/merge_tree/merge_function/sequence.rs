@@ -14,6 +14,7 @@ use crate::{
         order::{ColumnOrder, column_order},
         pick::Nulls,
     },
+    merge_tree::merge::nested_order::comparable,
 };
 
 /// A record: source and row.
@@ -37,8 +38,9 @@ pub(super) struct SequenceColumns {
 
 impl SequenceColumns {
     /// The columns at these positions.
-    pub(super) fn new(sources: &[RecordBatch], positions: &[usize]) -> Self {
-        Self { arrays: positions.iter().map(|at| arrays_of(sources, *at)).collect() }
+    pub(super) fn new(sources: &[RecordBatch], positions: &[usize]) -> Result<Self> {
+        let column = |at: &usize| arrays_of(sources, *at).iter().map(comparable).collect::<Result<_>>();
+        Ok(Self { arrays: positions.iter().map(column).collect::<Result<_>>()? })
     }
 
     /// What compares them.

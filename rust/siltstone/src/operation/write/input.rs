@@ -7,9 +7,10 @@ use std::collections::HashSet;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array};
 use arrow_schema::SchemaRef;
 
-use super::{convert::convert, nested};
+use super::{convert::convert, key_names::KeyNames, nested};
 use crate::{
     error::{Error, ErrorKind, Result},
+    options::{CoreOptions, MergeEngine, sequence_groups},
     row::{Datum, constant_array, datum_from_text},
     schema::TableSchema,
     types::{DataField, arrow_schema, arrow_type},
@@ -19,25 +20,30 @@ use crate::{
 pub(super) struct Input {
     columns: Vec<Column>,
     schema: SchemaRef,
+    names: KeyNames,
 }
 
 struct Column {
     field: DataField,
     default: Option<Datum>,
+    /// the option that orders rows by this column
+    option: Option<String>,
 }
 
 impl Input {
-    pub(super) fn new(schema: &TableSchema) -> Result<Self> {
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
+        let column = |field| Column::new(field, ordering_option(options, &field.name));
         Ok(Self {
-            columns: schema.fields.iter().map(Column::new).collect::<Result<_>>()?,
+            columns: schema.fields.iter().map(column).collect::<Result<_>>()?,
             schema: arrow_schema(&schema.fields)?,
+            names: KeyNames::of(schema),
         })
     }
 
     /// All columns of the table, in its order, with its types.
     pub(super) fn normalize(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.check_names(batch)?;
-        let columns = self.columns.iter().map(|c| c.take_from(batch)).collect::<Result<Vec<_>>>()?;
+        let columns = self.columns.iter().map(|c| c.take_from(batch, &self.names)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
@@ -73,21 +79,24 @@ impl Input {
 }
 
 impl Column {
-    fn new(field: &DataField) -> Result<Self> {
+    fn new(field: &DataField, option: Option<String>) -> Result<Self> {
         let parse = |text: &String| datum_from_text(text, &field.data_type);
         let default = field.default_value.as_ref().map(parse).transpose();
         let default = default.map_err(|e| {
             e.with("column", &field.name).with("default", field.default_value.as_deref().unwrap_or_default())
         })?;
-        Ok(Self { field: field.clone(), default: default.filter(|d| !d.is_null()) })
+        Ok(Self { field: field.clone(), default: default.filter(|d| !d.is_null()), option })
     }
 
-    fn take_from(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+    fn take_from(&self, batch: &RecordBatch, names: &KeyNames) -> Result<ArrayRef> {
         let Some(column) = batch.column_by_name(&self.field.name) else {
             return self.absent(batch.num_rows());
         };
         let column = convert(column, &self.field.data_type, &self.field.name)?;
-        nested::no_nulls(&column, &self.field.data_type, None, &self.field.name)?;
+        if let Some(row) = nested::forbidden_null(&column, &self.field.data_type, None) {
+            let error = nested::null_error(&self.field.name, &self.field.data_type, row);
+            return Err(names.named_in_input(self.with_option(error), batch, row));
+        }
         match &self.default {
             Some(default) if column.null_count() > 0 => self.fill(&column, default),
             _ => Ok(column),
@@ -100,13 +109,23 @@ impl Column {
         match &self.default {
             Some(default) => constant_array(default, t, rows),
             None if t.nullable => Ok(new_null_array(&arrow_type(t)?, rows)),
-            None => Err(Error::new(
-                ErrorKind::SchemaMismatch,
-                format!("the input lacks column '{}', which is {t}", self.field.name),
-            )
-            .with("column", &self.field.name)
-            .with("expected", t)
-            .with("got", "no such column")),
+            None => Err(self.with_option(
+                Error::new(
+                    ErrorKind::SchemaMismatch,
+                    format!("the input lacks column '{}', which is {t}", self.field.name),
+                )
+                .with("column", &self.field.name)
+                .with("expected", t)
+                .with("got", "no such column"),
+            )),
+        }
+    }
+
+    /// The error with the option that needs a value here.
+    fn with_option(&self, error: Error) -> Error {
+        match &self.option {
+            Some(option) => error.with("option", option),
+            None => error,
         }
     }
 
@@ -115,4 +134,15 @@ impl Column {
         let value = Scalar::new(constant_array(default, &self.field.data_type, 1)?);
         Ok(arrow_select::zip::zip(&missing, &value, column)?)
     }
+}
+
+/// The option that makes a column a sequence field: `sequence.field`, or that of a sequence group.
+fn ordering_option(options: &CoreOptions, name: &String) -> Option<String> {
+    if options.sequence_fields.contains(name) {
+        return Some("sequence.field".to_owned());
+    }
+    if options.merge_engine != MergeEngine::PartialUpdate {
+        return None;
+    }
+    sequence_groups(&options.raw).into_iter().find(|group| group.sequence.contains(name)).map(|group| group.option)
 }

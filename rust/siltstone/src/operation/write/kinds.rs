@@ -3,7 +3,7 @@
 use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch, cast::AsArray};
 use arrow_select::filter::{filter, filter_record_batch};
 
-use super::{RowKinds, retracts::Refusal};
+use super::{RowKinds, key_names::KeyNames, retracts::Refusal};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::CoreOptions,
@@ -18,6 +18,7 @@ pub(super) struct KindRules {
     ignore_delete: bool,
     ignore_update_before: bool,
     append_only: bool,
+    names: KeyNames,
     refusal: Option<Refusal>,
 }
 
@@ -35,6 +36,7 @@ impl KindRules {
             ignore_delete: options.ignore_delete,
             ignore_update_before: options.ignore_update_before,
             append_only: schema.primary_keys.is_empty(),
+            names: KeyNames::of(schema),
             refusal: Refusal::of(schema, spec),
         })
     }
@@ -42,8 +44,8 @@ impl KindRules {
     /// The rows that are to be written, and their kinds.
     pub(super) fn apply(&self, rows: RecordBatch, given: Option<&RowKinds>) -> Result<(RecordBatch, Int8Array)> {
         let kinds = match &self.field {
-            Some((at, name)) => from_column(&rows, *at, name)?,
-            None => from_caller(given, rows.num_rows())?,
+            Some((at, name)) => self.from_column(&rows, *at, name)?,
+            None => self.from_caller(given, &rows)?,
         };
         let (rows, kinds) = self.filter(rows, kinds)?;
         if self.append_only {
@@ -69,39 +71,44 @@ impl KindRules {
         let kept = filter(&kinds, &keep)?;
         Ok((filter_record_batch(&rows, &keep)?, kept.as_primitive().clone()))
     }
-}
 
-fn from_column(rows: &RecordBatch, at: usize, name: &str) -> Result<Int8Array> {
-    let column = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
-    let column = column.ok_or_else(|| {
-        Error::new(ErrorKind::InvalidOption, format!("rowkind.field '{name}' is not a text column"))
-            .with("option", "rowkind.field")
-            .with("column", name)
-    })?;
-    let parse = |(row, text): (usize, Option<&str>)| match text {
-        Some(text) => RowKind::parse(text).map_err(|e| e.with("column", name).with("row", row)),
-        None => Err(Error::new(ErrorKind::InvalidRowKind, "the row kind is null")
-            .with("column", name)
-            .with("row", row)
-            .hint("rowkind.field must hold one of +I, -U, +U, -D in every row")),
-    };
-    column.iter().enumerate().map(|row| parse(row).map(RowKind::to_byte)).collect()
-}
+    fn from_column(&self, rows: &RecordBatch, at: usize, name: &str) -> Result<Int8Array> {
+        let column = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
+        let column = column.ok_or_else(|| {
+            Error::new(ErrorKind::InvalidOption, format!("rowkind.field '{name}' is not a text column"))
+                .with("option", "rowkind.field")
+                .with("column", name)
+        })?;
+        let parse = |(row, text): (usize, Option<&str>)| {
+            let kind = match text {
+                Some(text) => RowKind::parse(text),
+                None => Err(Error::new(ErrorKind::InvalidRowKind, "the row kind is null")
+                    .hint("rowkind.field must hold one of +I, -U, +U, -D in every row")),
+            };
+            let named = |e: Error| e.with("column", name).with("option", "rowkind.field").with("row", row);
+            kind.map(RowKind::to_byte).map_err(|e| self.names.named(named(e), rows, row))
+        };
+        column.iter().enumerate().map(parse).collect()
+    }
 
-fn from_caller(given: Option<&RowKinds>, rows: usize) -> Result<Int8Array> {
-    match given {
-        None => Ok(Int8Array::from_value(RowKind::Insert.to_byte(), rows)),
-        Some(RowKinds::All(kind)) => Ok(Int8Array::from_value(kind.to_byte(), rows)),
-        Some(RowKinds::PerRow(kinds)) => {
-            if kinds.len() != rows {
-                let message = format!("{} row kinds were given for {rows} rows", kinds.len());
-                return Err(Error::new(ErrorKind::InvalidArgument, message));
+    fn from_caller(&self, given: Option<&RowKinds>, rows: &RecordBatch) -> Result<Int8Array> {
+        let count = rows.num_rows();
+        match given {
+            None => Ok(Int8Array::from_value(RowKind::Insert.to_byte(), count)),
+            Some(RowKinds::All(kind)) => Ok(Int8Array::from_value(kind.to_byte(), count)),
+            Some(RowKinds::PerRow(kinds)) => {
+                if kinds.len() != count {
+                    let message = format!("{} row kinds were given for {count} rows", kinds.len());
+                    return Err(Error::new(ErrorKind::InvalidArgument, message));
+                }
+                let wrong = |row: usize, e: Error| self.names.named(e.with("row", row), rows, row);
+                if let Some(row) = (0..count).find(|row| kinds.is_null(*row)) {
+                    return Err(wrong(row, Error::new(ErrorKind::InvalidRowKind, "a row kind is null")));
+                }
+                let known = |(row, kind): (usize, &i8)| RowKind::from_byte(*kind).map(drop).map_err(|e| wrong(row, e));
+                kinds.values().iter().enumerate().try_for_each(known)?;
+                Ok(kinds.clone())
             }
-            if kinds.null_count() > 0 {
-                return Err(Error::new(ErrorKind::InvalidRowKind, "a row kind is null"));
-            }
-            kinds.values().iter().try_for_each(|k| RowKind::from_byte(*k).map(drop))?;
-            Ok(kinds.clone())
         }
     }
 }

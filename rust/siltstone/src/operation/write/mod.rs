@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   batch ─ input (names, types, nulls, lengths, defaults) ─ kinds (+I -U +U -D, filters)
-//!         ─ counted (function count) ─ route (partition, bucket) ─▶ one BucketWriter each ─ prepare_commit ─▶ CommitMessage
+//!         ─ sketches (their bytes) ─ counted (function count) ─ route (partition, bucket) ─▶ one BucketWriter each ─ prepare_commit ─▶ CommitMessage
 //! ```
 //!
 //! Source: semantics a.2 to a.4, a.10, a.11, b.1; `TableWriteImpl`, `AbstractFileStoreWrite`.
@@ -13,6 +13,7 @@ mod convert;
 mod counted;
 mod decimal;
 mod input;
+mod key_names;
 mod kinds;
 #[cfg(test)]
 mod lifecycle;
@@ -21,6 +22,7 @@ mod options;
 mod restore;
 mod retracts;
 mod route;
+mod sketches;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +39,7 @@ use self::{
     kinds::KindRules,
     restore::{Found, Restored},
     route::{Portion, Router},
+    sketches::SketchRules,
 };
 use super::CommitMessage;
 use crate::{
@@ -60,6 +63,7 @@ pub struct TableWrite {
     ctx: TableContext,
     input: Input,
     kinds: KindRules,
+    sketches: SketchRules,
     counted: Counted,
     router: Router,
     options: WriteOptions,
@@ -84,8 +88,9 @@ impl TableWrite {
         let threads = options.threads.unwrap_or_else(cores).max(1);
         Ok(Self {
             ctx: ctx.clone(),
-            input: Input::new(&ctx.schema)?,
+            input: Input::new(&ctx.schema, &ctx.options)?,
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
+            sketches: SketchRules::new(&ctx.schema, &spec),
             counted: Counted::new(&spec),
             router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
@@ -108,6 +113,7 @@ impl TableWrite {
         self.usable()?;
         let rows = self.input.normalize(batch).map_err(|e| e.with("table", &self.ctx.name))?;
         let (rows, kinds) = self.kinds.apply(rows, kinds).map_err(|e| e.with("table", &self.ctx.name))?;
+        self.sketches.check(&rows, &kinds).map_err(|e| e.with("table", &self.ctx.name))?;
         let rows = self.counted.apply(rows)?;
         let step = self.chunk_rows(&rows);
         let mut start = 0;

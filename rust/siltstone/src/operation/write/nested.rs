@@ -100,14 +100,16 @@ fn build_struct(fields: Fields, columns: Vec<ArrayRef>, source: &StructArray) ->
 
 /// An error when a NOT NULL value is null where its parent is not.
 pub(super) fn no_nulls(array: &ArrayRef, target: &DataType, parents: Option<&NullBuffer>, path: &str) -> Result<()> {
+    forbidden_null(array, target, parents).map_or(Ok(()), |row| Err(null_error(path, target, row)))
+}
+
+/// The first NOT NULL value that is null where its parent is not.
+pub(super) fn forbidden_null(array: &ArrayRef, target: &DataType, parents: Option<&NullBuffer>) -> Option<usize> {
     if target.nullable || array.null_count() == 0 {
-        return Ok(());
+        return None;
     }
     let parent_valid = |row: usize| parents.is_none_or(|p| p.is_valid(row));
-    match (0..array.len()).find(|&row| array.is_null(row) && parent_valid(row)) {
-        None => Ok(()),
-        Some(row) => Err(null_error(path, target, row)),
-    }
+    (0..array.len()).find(|&row| array.is_null(row) && parent_valid(row))
 }
 
 /// A null where the table's type has none.

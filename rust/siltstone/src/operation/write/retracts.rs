@@ -5,19 +5,18 @@
 
 use arrow_array::{Array, Int8Array, RecordBatch};
 
+use super::key_names::KeyNames;
 use crate::{
     error::{Error, ErrorKind, Result},
     options::MergeEngine,
-    row::{RowKind, datum_from_array, datum_to_text},
+    row::RowKind,
     schema::{ColumnRole, ColumnRule, EngineSpec, TableSchema},
-    types::DataField,
 };
 
 /// Kinds that the table's engine cannot take, and what to say about them.
 pub(super) struct Refusal {
     refused: Refused,
-    /// positions and fields of the key
-    key: Vec<(usize, DataField)>,
+    names: KeyNames,
 }
 
 enum Refused {
@@ -64,7 +63,7 @@ impl Refusal {
                 })
             }
         };
-        refused.map(|refused| Self { refused, key: key_of(schema) })
+        refused.map(|refused| Self { refused, names: KeyNames::of(schema) })
     }
 
     /// The first row that is refused is an error.
@@ -80,26 +79,15 @@ impl Refusal {
                 let text = format!("row {row} is {}, and {}", RowKind::from_byte(kind)?.as_str(), reason.message);
                 let error = Error::new(ErrorKind::DeleteNotAllowed, text)
                     .with("option", &reason.option)
-                    .with("key", self.key_text(rows, row)?)
                     .hint(reason.hint.clone());
-                return Err(match &reason.column {
+                let error = match &reason.column {
                     Some(column) => error.with("column", column),
                     None => error,
-                });
+                };
+                return Err(self.names.named(error, rows, row));
             }
         }
         Ok(())
-    }
-
-    /// `k=1, dt=2024-05-01`
-    fn key_text(&self, rows: &RecordBatch, row: usize) -> Result<String> {
-        let mut parts = Vec::with_capacity(self.key.len());
-        for (at, field) in &self.key {
-            let Some(column) = rows.columns().get(*at) else { continue };
-            let value = datum_from_array(column, row, &field.data_type)?;
-            parts.push(format!("{}={}", field.name, datum_to_text(&value, &field.data_type)));
-        }
-        Ok(parts.join(", "))
     }
 }
 
@@ -172,12 +160,4 @@ impl Groups {
         let has_value = |at: &usize| rows.columns().get(*at).is_some_and(|column| column.is_valid(row));
         self.fields.get(group).is_some_and(|fields| fields.iter().any(has_value))
     }
-}
-
-fn key_of(schema: &TableSchema) -> Vec<(usize, DataField)> {
-    let position = |name: &String| {
-        let at = schema.fields.iter().position(|f| f.name == *name)?;
-        schema.fields.get(at).map(|field| (at, field.clone()))
-    };
-    schema.primary_keys.iter().filter_map(position).collect()
 }

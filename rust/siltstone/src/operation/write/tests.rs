@@ -215,7 +215,7 @@ fn schema() -> TableSchema {
 }
 
 fn table() -> Input {
-    Input::new(&schema()).unwrap()
+    Input::new(&schema(), &options(&[])).unwrap()
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -280,6 +280,8 @@ fn the_row_kind_field_wins_and_must_hold_a_kind() {
     for bad in [None, Some("+X"), Some("")] {
         let error = rules.apply(names(vec![Some("+I"), bad]), None).unwrap_err();
         assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::InvalidRowKind, Some("name")));
+        let named = (error.context_value("option"), error.context_value("key"));
+        assert_eq!(named, (Some("rowkind.field"), Some("id=1")));
     }
 }
 
@@ -362,7 +364,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     schema.fields.truncate(1);
     schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
-    let rows = Input::new(&schema).unwrap().normalize(&rows).unwrap();
+    let rows = Input::new(&schema, &options(&[])).unwrap().normalize(&rows).unwrap();
     let count = |set: &[(&str, &str)]| {
         let rows = Counted::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");
