@@ -44,8 +44,8 @@ impl KindRules {
     /// The rows that are to be written, and their kinds.
     pub(super) fn apply(&self, rows: RecordBatch, given: Option<&RowKinds>) -> Result<(RecordBatch, Int8Array)> {
         let kinds = match &self.field {
-            Some((at, name)) => self.from_column(&rows, *at, name)?,
-            None => self.from_caller(given, &rows)?,
+            Some((at, name)) => self.kinds_of_column(&rows, *at, name)?,
+            None => self.kinds_of_caller(given, &rows)?,
         };
         let (rows, kinds) = self.filter(rows, kinds)?;
         if self.append_only {
@@ -72,7 +72,7 @@ impl KindRules {
         Ok((filter_record_batch(&rows, &keep)?, kept.as_primitive().clone()))
     }
 
-    fn from_column(&self, rows: &RecordBatch, at: usize, name: &str) -> Result<Int8Array> {
+    fn kinds_of_column(&self, rows: &RecordBatch, at: usize, name: &str) -> Result<Int8Array> {
         let column = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
         let column = column.ok_or_else(|| {
             Error::new(ErrorKind::InvalidOption, format!("rowkind.field '{name}' is not a text column"))
@@ -91,7 +91,7 @@ impl KindRules {
         column.iter().enumerate().map(parse).collect()
     }
 
-    fn from_caller(&self, given: Option<&RowKinds>, rows: &RecordBatch) -> Result<Int8Array> {
+    fn kinds_of_caller(&self, given: Option<&RowKinds>, rows: &RecordBatch) -> Result<Int8Array> {
         let count = rows.num_rows();
         match given {
             None => Ok(Int8Array::from_value(RowKind::Insert.to_byte(), count)),
