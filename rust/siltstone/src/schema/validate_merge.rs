@@ -161,7 +161,7 @@ mod tests {
         ("h", "INT"),
         ("i", "INT"),
         ("m", "MAP<INT, INT>"),
-        ("n", "ARRAY<VARIANT>"),
+        ("n", "VARIANT"),
     ];
 
     fn validated(engine: &str, options: &[(&str, &str)]) -> Result<()> {
