@@ -124,6 +124,12 @@ impl Error {
         self
     }
 
+    /// Adds the table, unless the error names one already.
+    #[must_use]
+    pub fn in_table(self, name: &str) -> Self {
+        if self.context_value("table").is_some() { self } else { self.with("table", name) }
+    }
+
     /// Says what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -11,9 +11,15 @@ use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry},
 };
 
-/// One index file for a bucket, or several for a partition without buckets.
+/// One index file for a bucket, or several for a partition without buckets. Its errors name the table.
 #[derive(Debug)]
-pub enum AppendVectors {
+pub struct AppendVectors {
+    table: String,
+    vectors: Vectors,
+}
+
+#[derive(Debug)]
+enum Vectors {
     /// Fixed buckets: the maintainer, and the index files that its next one replaces.
     Bucket(DeletionVectorsMaintainer, Vec<IndexManifestEntry>),
     /// No buckets.
@@ -24,27 +30,45 @@ impl AppendVectors {
     /// Over the index files that a snapshot has for the bucket.
     pub fn new(ctx: &TableContext, bucket: &BucketId, entries: &[IndexManifestEntry]) -> Result<Self> {
         let files = DeletionVectorsIndexFile::new(&ctx.fs, &ctx.paths, &ctx.options);
-        Ok(if ctx.options.bucket == -1 {
-            Self::Unaware(AppendDeleteMaintainer::new(files, bucket.clone(), entries)?)
+        let vectors = if ctx.options.bucket == -1 {
+            AppendDeleteMaintainer::new(files, bucket.clone(), entries).map(Vectors::Unaware)
         } else {
-            let maintainer = DeletionVectorsMaintainer::restore(files, bucket.clone(), entries)?;
-            Self::Bucket(maintainer, entries.to_vec())
-        })
+            DeletionVectorsMaintainer::restore(files, bucket.clone(), entries)
+                .map(|maintainer| Vectors::Bucket(maintainer, entries.to_vec()))
+        };
+        let vectors = vectors.map_err(|e| e.in_table(&ctx.name))?;
+        Ok(Self { table: ctx.name.clone(), vectors })
+    }
+
+    /// As [`AppendVectors::new`], where `live` are all files of the bucket: an error when a vector is for none of them, or
+    /// for rows that its file does not have.
+    pub fn restore(
+        ctx: &TableContext,
+        bucket: &BucketId,
+        entries: &[IndexManifestEntry],
+        live: &[DataFileMeta],
+    ) -> Result<Self> {
+        let vectors = Self::new(ctx, bucket, entries)?;
+        if let Vectors::Bucket(maintainer, _) = &vectors.vectors {
+            maintainer.check_files(live).map_err(|e| e.in_table(&ctx.name))?;
+        }
+        Ok(vectors)
     }
 
     /// Deletes more rows of a file.
     pub fn add(&mut self, file: &str, vector: &DeletionVector) -> Result<()> {
-        match self {
-            Self::Bucket(maintainer, _) => maintainer.merge_new_deletion(file, vector),
-            Self::Unaware(maintainer) => maintainer.notify_new_deletions(file, vector),
-        }
+        let added = match &mut self.vectors {
+            Vectors::Bucket(maintainer, _) => maintainer.merge_new_deletion(file, vector),
+            Vectors::Unaware(maintainer) => maintainer.notify_new_deletions(file, vector),
+        };
+        added.map_err(|e| e.in_table(&self.table))
     }
 
     /// Forgets the vector of a file that goes.
     pub fn remove(&mut self, file: &str) {
-        match self {
-            Self::Bucket(maintainer, _) => maintainer.remove_deletion_vector_of(file),
-            Self::Unaware(maintainer) => maintainer.remove_deletion_vector_of(file),
+        match &mut self.vectors {
+            Vectors::Bucket(maintainer, _) => maintainer.remove_deletion_vector_of(file),
+            Vectors::Unaware(maintainer) => maintainer.remove_deletion_vector_of(file),
         }
     }
 
@@ -52,10 +76,11 @@ impl AppendVectors {
     pub fn of(&mut self, files: &[DataFileMeta]) -> Result<DeletionMap> {
         let mut found = BTreeMap::new();
         for file in files {
-            let vector = match self {
-                Self::Bucket(maintainer, _) => maintainer.deletion_vector_of(&file.file_name)?,
-                Self::Unaware(maintainer) => maintainer.deletion_vector_of(&file.file_name)?,
+            let vector = match &mut self.vectors {
+                Vectors::Bucket(maintainer, _) => maintainer.deletion_vector_of(&file.file_name),
+                Vectors::Unaware(maintainer) => maintainer.deletion_vector_of(&file.file_name),
             };
+            let vector = vector.map_err(|e| e.in_table(&self.table))?;
             found.extend(vector.map(|vector| (file.file_name.clone(), vector)));
         }
         Ok(Arc::new(found))
@@ -63,6 +88,12 @@ impl AppendVectors {
 
     /// DELETE for the index files that go, ADD for those that take their place; nothing when nothing changed.
     pub fn persist(&mut self) -> Result<Vec<IndexManifestEntry>> {
+        self.vectors.persist().map_err(|e| e.in_table(&self.table))
+    }
+}
+
+impl Vectors {
+    fn persist(&mut self) -> Result<Vec<IndexManifestEntry>> {
         match self {
             Self::Unaware(maintainer) => maintainer.persist(),
             Self::Bucket(maintainer, before) => {

@@ -60,9 +60,8 @@ impl AppendWriter {
 
     /// With the deletion vectors of the restored files, which compaction applies.
     #[must_use]
-    pub fn with_vectors(mut self, vectors: AppendVectors) -> Self {
-        self.vectors = Some(vectors);
-        self
+    pub fn with_vectors(self, vectors: Option<AppendVectors>) -> Self {
+        Self { vectors, ..self }
     }
 
     /// Appends rows: all table columns in schema order.
@@ -153,21 +152,31 @@ impl AppendWriter {
             CompactIncrement { compact_before: before, compact_after: after, ..CompactIncrement::default() };
         if let Some(vectors) = &mut self.vectors {
             compact.compact_before.iter().for_each(|file| vectors.remove(&file.file_name));
-            compact.index_files = vectors.persist()?;
+            match vectors.persist() {
+                Ok(index_files) => compact.index_files = index_files,
+                Err(error) => {
+                    self.delete(&compact.compact_after);
+                    return Err(error);
+                }
+            }
         }
         Ok(compact)
     }
 
-    /// Deletes every file written since the last [`AppendWriter::prepare_commit`].
-    pub fn abort(self) {
-        if let Some(writer) = self.open {
-            writer.abort();
-        }
-        for file in &self.new_files {
+    fn delete(&self, files: &[DataFileMeta]) {
+        for file in files {
             let path = self.ctx.paths.data_file(&self.bucket.partition, self.bucket.bucket, file);
             if let Err(error) = path.and_then(|p| self.ctx.fs.delete(&p)) {
                 tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
             }
         }
+    }
+
+    /// Deletes every file written since the last [`AppendWriter::prepare_commit`].
+    pub fn abort(mut self) {
+        if let Some(writer) = self.open.take() {
+            writer.abort();
+        }
+        self.delete(&self.new_files);
     }
 }

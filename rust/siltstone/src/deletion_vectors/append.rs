@@ -39,7 +39,7 @@ impl AppendDeleteMaintainer {
                 if place.insert(range.data_file_name.clone(), entry.file_name.clone()).is_some() {
                     let text = "two deletion vectors for one data file";
                     return Err(Error::new(ErrorKind::CorruptFile, text)
-                        .with("file", &entry.file_name)
+                        .with("file", files.path(entry)?)
                         .with("data_file", &range.data_file_name));
                 }
             }

@@ -14,7 +14,10 @@ use crate::{
 
 /// Marks rows that newer ones replace, and forgets the marks of files that are compacted away. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct BucketVectors(Arc<Mutex<State>>);
+pub struct BucketVectors {
+    state: Arc<Mutex<State>>,
+    table: Arc<str>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -37,14 +40,16 @@ impl BucketVectors {
         let files = DeletionVectorsIndexFile::new(&ctx.fs, &ctx.paths, &ctx.options);
         let maintainer = DeletionVectorsMaintainer::restore(files, bucket.clone(), entries);
         let checked = maintainer.and_then(|maintainer| maintainer.check_files(live).map(|()| maintainer));
-        let maintainer = checked.map_err(|e| e.with("table", &ctx.name))?;
-        Ok(Some(Self(Arc::new(Mutex::new(State { maintainer, known: entries.to_vec() })))))
+        let maintainer = checked.map_err(|e| e.in_table(&ctx.name))?;
+        let state = Arc::new(Mutex::new(State { maintainer, known: entries.to_vec() }));
+        Ok(Some(Self { state, table: ctx.name.as_str().into() }))
     }
 
     /// Of rows found in a file (number of the key, position) leaves those that are not deleted, and marks them.
     pub(super) fn claim(&self, file: &str, hits: &mut Vec<(usize, i64)>) -> Result<()> {
         let positions: Vec<i64> = hits.iter().map(|hit| hit.1).collect();
-        if let Some(fresh) = self.state().maintainer.notify_new_deletions(file, &positions)? {
+        let marked = self.state().maintainer.notify_new_deletions(file, &positions);
+        if let Some(fresh) = marked.map_err(|e| e.in_table(&self.table))? {
             let mut fresh = fresh.iter();
             hits.retain(|_| fresh.next().unwrap_or(false));
         }
@@ -56,8 +61,9 @@ impl BucketVectors {
         let mut state = self.state();
         let mut found = BTreeMap::new();
         for file in files {
-            if let Some(vector) = state.maintainer.deletion_vector_of(&file.file_name)? {
-                vector.check_rows(&file.file_name, file.row_count)?;
+            let vector = state.maintainer.deletion_vector_of(&file.file_name).map_err(|e| e.in_table(&self.table))?;
+            if let Some(vector) = vector {
+                vector.check_rows(&file.file_name, file.row_count).map_err(|e| e.in_table(&self.table))?;
                 found.insert(file.file_name.clone(), vector);
             }
         }
@@ -76,7 +82,7 @@ impl BucketVectors {
 
     /// The bucket's new index file, when vectors changed since the last one.
     pub(super) fn write(&self) -> Result<Option<IndexManifestEntry>> {
-        self.state().maintainer.prepare_commit()
+        self.state().maintainer.prepare_commit().map_err(|e| e.in_table(&self.table))
     }
 
     /// What a commit says of a new index file: DELETE of the one it replaces, so that somebody else's change is noticed,
@@ -93,6 +99,6 @@ impl BucketVectors {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -316,9 +316,10 @@ fn explain_scan(plan: &ScanPlan) -> String {
         format!("splits   {} ({raw} read as they are, {} merged)", plan.splits.len(), plan.splits.len() - raw),
     ];
     let deletions = plan.splits.iter().flat_map(|s| s.deletion_files.iter().flatten().flatten());
-    let deletions: Vec<i64> = deletions.map(|(_, range)| range.cardinality.unwrap_or(0)).collect();
+    let deletions: Vec<Option<i64>> = deletions.map(|(_, range)| range.cardinality).collect();
     if !deletions.is_empty() {
-        let rows: i64 = deletions.iter().sum();
+        let rows = deletions.iter().copied().sum::<Option<i64>>();
+        let rows = rows.map_or_else(|| "an unknown number of".to_owned(), |rows| rows.to_string());
         lines.push(format!("deletes  {rows} rows of {} files by deletion vectors", deletions.len()));
     }
     if let Some(filter) = &plan.read.filter {

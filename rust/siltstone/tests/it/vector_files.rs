@@ -34,12 +34,27 @@ use crate::crash::{ROOT, VECTORS, append, compact, delete, memory, open, state};
 
 const KINDS: [(&str, BitmapKind); 2] = [("false", BitmapKind::Bits32), ("true", BitmapKind::Bits64)];
 
-/// One bucket, whose large file has two rows deleted by a vector; or none, and two files with a vector each.
-fn table(key: &[&str], bitmap64: &str) -> (FaultFileIo, FileIoRef) {
+/// Which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A primary key, one bucket.
+    Keyed,
+    /// No key, one bucket.
+    Bucket,
+    /// No key, no buckets.
+    Unaware,
+}
+
+/// A table with a key, whose large file has two rows deleted by a vector; or without, and two files with a vector each.
+fn table(form: Form, bitmap64: &str) -> (FaultFileIo, FileIoRef) {
     let mut options = vec![VECTORS, ("deletion-vectors.bitmap64", bitmap64), ("manifest.compression", "none")];
-    if !key.is_empty() {
-        options.push(("bucket", "1"));
-    }
+    let key: &[&str] = if form == Form::Keyed { &["k"] } else { &[] };
+    options.extend(match form {
+        Form::Keyed => vec![("bucket", "1")],
+        // the third file makes a writer compact
+        Form::Bucket => vec![("bucket", "1"), ("bucket-key", "k"), ("compaction.min.file-num", "3")],
+        Form::Unaware => vec![],
+    });
     let (io, fs) = memory(key, &options);
     let rows = |from: i32| (from..from + 5).map(|k| (k, 0)).collect::<Vec<_>>();
     if key.is_empty() {
@@ -78,10 +93,24 @@ fn read(ctx: &TableContext) -> Result<()> {
     read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.try_for_each(|batch| batch.map(drop))
 }
 
-const KEYED: [(&str, Operation); 3] =
-    [("read", read), ("write", |ctx| done(append(ctx, 9, &[(2, 9)]))), ("compact", |ctx| done(compact(ctx, 9)))];
-const UNAWARE: [(&str, Operation); 3] =
-    [("read", read), ("delete", |ctx| done(delete(ctx, 9, "k >= 0"))), ("compact", |ctx| done(compact(ctx, 9)))];
+const READ: (&str, Operation) = ("read", read);
+const WRITE: (&str, Operation) = ("write", |ctx| done(append(ctx, 9, &[(2, 9)])));
+const DELETE: (&str, Operation) = ("delete", |ctx| done(delete(ctx, 9, "k >= 0")));
+const COMPACT: (&str, Operation) = ("compact", |ctx| done(compact(ctx, 9)));
+const FORMS: [(Form, &[(&str, Operation)]); 3] = [
+    (Form::Keyed, &[READ, WRITE, COMPACT]),
+    (Form::Bucket, &[READ, WRITE, DELETE, COMPACT]),
+    (Form::Unaware, &[READ, DELETE, COMPACT]),
+];
+
+/// The index manifest of the latest snapshot, with a lie in it.
+fn tell(io: &FaultFileIo, fs: &FileIoRef, lie: impl Fn(&mut Vec<IndexManifestEntry>)) {
+    let (ctx, snapshot) = (open(fs, ROOT), latest(fs));
+    let mut entries = index_of(&ctx, &snapshot);
+    lie(&mut entries);
+    let path = ctx.paths.manifest(snapshot.index_manifest.as_ref().unwrap());
+    io.put(&path, &encode_index_manifest(&entries, Compression::None).unwrap());
+}
 
 /// What the index manifest says instead.
 type Lie = fn(&mut Vec<IndexManifestEntry>);
@@ -118,25 +147,22 @@ fn files(io: &FaultFileIo) -> BTreeSet<String> {
 
 #[test]
 fn vectors_that_lie_are_named_whatever_is_done_with_them_and_nothing_is_written() {
-    for (key, operations) in [(&["k"][..], KEYED), (&[], UNAWARE)] {
+    for (form, operations) in FORMS {
         for (bitmap64, _) in KINDS {
             for (what, kind, lie) in LIES {
                 for (name, operation) in operations {
-                    let (io, fs) = table(key, bitmap64);
-                    let ctx = open(&fs, ROOT);
-                    let snapshot = latest(&fs);
-                    let mut entries = index_of(&ctx, &snapshot);
-                    lie(&mut entries);
-                    let path = ctx.paths.manifest(snapshot.index_manifest.as_ref().unwrap());
-                    io.put(&path, &encode_index_manifest(&entries, Compression::None).unwrap());
+                    let (io, fs) = table(form, bitmap64);
+                    tell(&io, &fs, lie);
                     let before = files(&io);
-                    let case = format!("{what}, {bitmap64}, {key:?}, {name}");
+                    let case = format!("{what}, {bitmap64}, {form:?}, {name}");
                     let error = operation(&open(&fs, ROOT)).expect_err(&case);
                     // an offset may lead to other bytes that look like a size, a magic or a checksum
                     let damaged = matches!(error.kind(), ErrorKind::ChecksumMismatch | ErrorKind::UnsupportedVersion);
                     let named = error.kind() == *kind || (damaged && what.contains("offset"));
                     assert!(named, "{case}: {error}");
-                    assert!(error.to_string().contains("index"), "{case}: {error}");
+                    let file = error.context_value("file").unwrap_or_default();
+                    assert!(file.contains("/index"), "{case}: {error}");
+                    assert_eq!(error.context_value("table"), Some("db.t"), "{case}: {error}");
                     assert_eq!(files(&io), before, "{case}: {error}");
                 }
             }
@@ -144,12 +170,72 @@ fn vectors_that_lie_are_named_whatever_is_done_with_them_and_nothing_is_written(
     }
 }
 
+/// Rows are counted, and limits met, by what the index manifest says is deleted, without a look at the vectors.
+#[test]
+fn a_count_of_deleted_rows_that_cannot_be_is_an_error_whoever_asks() {
+    let limited = |ctx: &TableContext| {
+        let request = ScanRequest { limit: Some(1), ..ScanRequest::default() };
+        let plan = plan(ctx, &request)?;
+        read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.try_for_each(|batch| batch.map(drop))
+    };
+    let counted = |ctx: &TableContext| count(&plan(ctx, &ScanRequest::default())?, 1).map(drop);
+    let asked: [(&str, &dyn Fn(&TableContext) -> Result<()>); 2] = [("limit", &limited), ("count", &counted)];
+    for (form, operations) in FORMS {
+        let rows = if form == Form::Keyed { 3000 } else { 5 };
+        for said in [-1, i64::MIN, rows + 1, i64::MAX] {
+            let operations = operations.iter().map(|(name, operation)| (*name, operation as &dyn Fn(&_) -> _));
+            for (name, operation) in operations.chain(asked) {
+                let (io, fs) = table(form, "false");
+                tell(&io, &fs, |entries| change(entries, |range| range.cardinality = Some(said)));
+                let before = files(&io);
+                let error = operation(&open(&fs, ROOT)).expect_err(name);
+                let case = format!("{said}, {form:?}, {name}: {error}");
+                assert_eq!(error.kind(), ErrorKind::CorruptFile, "{case}");
+                assert_eq!(error.context_value("table"), Some("db.t"), "{case}");
+                assert!(error.context_value("file").unwrap_or_default().contains("/index"), "{case}");
+                assert!(error.context_value("data_file").unwrap_or_default().starts_with("data-"), "{case}");
+                assert!(error.to_string().contains(&said.to_string()), "what is found: {case}");
+                assert_eq!(files(&io), before, "{case}");
+            }
+        }
+    }
+}
+
+/// Index manifests of before Paimon 0.9 do not say how many rows a vector deletes: the vector does.
+#[test]
+fn where_the_index_manifest_does_not_count_the_vectors_are_read() {
+    for (form, rows) in [(Form::Keyed, 3001), (Form::Bucket, 8), (Form::Unaware, 8)] {
+        let (io, fs) = table(form, "false");
+        tell(&io, &fs, |entries| {
+            let ranges = entries.iter_mut().flat_map(|entry| entry.deletion_vectors.iter_mut().flatten());
+            ranges.for_each(|range| range.cardinality = None);
+        });
+        let ctx = open(&fs, ROOT);
+        assert_eq!(count(&plan(&ctx, &ScanRequest::default()).unwrap(), 1).unwrap(), rows, "{form:?}");
+        for limit in [1, 8, 5000] {
+            let request = ScanRequest { limit: Some(limit), ..ScanRequest::default() };
+            let plan = plan(&ctx, &request).unwrap();
+            assert_eq!(count(&plan, 1).unwrap(), rows.min(limit as u64), "{form:?} {limit}");
+            let read = read_splits(&plan.ctx, &plan.splits, &plan.read, 1).unwrap();
+            let read: usize = read.map(|batch| batch.unwrap().num_rows()).sum();
+            assert_eq!(read as u64, rows.min(limit as u64), "{form:?} {limit}");
+        }
+        // as Java's: a file of unknown worth is rewritten
+        let before = state(&fs, ROOT).0;
+        let plan = plan_compaction(&ctx, &CompactRequest { full: form != Form::Unaware, ..CompactRequest::default() });
+        assert!(!plan.unwrap().tasks.is_empty(), "{form:?}");
+        compact(&ctx, 30).unwrap();
+        assert_eq!(state(&fs, ROOT).0, before, "{form:?}");
+        assert!(index_of(&ctx, &latest(&fs)).iter().all(|entry| entry.deletion_vectors.iter().flatten().count() == 0));
+    }
+}
+
 #[test]
 fn positions_beyond_a_data_file_are_named_and_nothing_is_written() {
-    for (key, operations) in [(&["k"][..], KEYED), (&[], UNAWARE)] {
+    for (form, operations) in FORMS {
         for (bitmap64, kind) in KINDS {
             for (name, operation) in operations {
-                let (io, fs) = table(key, bitmap64);
+                let (io, fs) = table(form, bitmap64);
                 let ctx = open(&fs, ROOT);
                 let snapshot = latest(&fs);
                 let mut entries = index_of(&ctx, &snapshot);
@@ -169,6 +255,7 @@ fn positions_beyond_a_data_file_are_named_and_nothing_is_written() {
                 let error = operation(&open(&fs, ROOT)).expect_err(name);
                 assert_eq!(error.kind(), ErrorKind::CorruptFile, "{name}: {error}");
                 assert!(error.to_string().contains("row 4000"), "{name}: {error}");
+                assert_eq!(error.context_value("table"), Some("db.t"), "{name}: {error}");
                 assert_eq!(files(&io), before, "{name}: {error}");
             }
         }
@@ -192,13 +279,13 @@ fn needed_and_there(io: &FaultFileIo, fs: &FileIoRef) -> (BTreeSet<String>, BTre
 
 #[test]
 fn index_files_live_exactly_as_long_as_a_snapshot_or_a_tag_needs_them() {
-    for key in [&["k"][..], &[]] {
-        let (io, fs) = table(key, "false");
+    for form in [Form::Keyed, Form::Bucket, Form::Unaware] {
+        let (io, fs) = table(form, "false");
         for k in 0..3 {
-            if key.is_empty() {
-                delete(&open(&fs, ROOT), 10 + i64::from(k), &format!("k = {}", if k == 2 { 8 } else { k })).unwrap();
-            } else {
+            if form == Form::Keyed {
                 append(&open(&fs, ROOT), 10 + i64::from(k), &[(k, 10)]).unwrap();
+            } else {
+                delete(&open(&fs, ROOT), 10 + i64::from(k), &format!("k = {}", if k == 2 { 8 } else { k })).unwrap();
             }
         }
         let ctx = open(&fs, ROOT);
@@ -236,8 +323,8 @@ fn index_files_live_exactly_as_long_as_a_snapshot_or_a_tag_needs_them() {
 
 #[test]
 fn orphan_cleaning_keeps_the_index_files_of_the_living_and_takes_the_others() {
-    for key in [&["k"][..], &[]] {
-        let (io, fs) = table(key, "true");
+    for form in [Form::Keyed, Form::Bucket, Form::Unaware] {
+        let (io, fs) = table(form, "true");
         let ctx = open(&fs, ROOT);
         create_tag(&ctx, "v", &CreateTag::default()).unwrap();
         compact(&ctx, 20).unwrap();
@@ -258,7 +345,7 @@ fn orphan_cleaning_keeps_the_index_files_of_the_living_and_takes_the_others() {
         assert_eq!(needed_and_there(&io, &fs), (living.clone(), living));
         let request = ScanRequest { version: VersionSelector::Tag("v".to_owned()), ..ScanRequest::default() };
         let tagged = plan(&ctx, &request).unwrap();
-        assert_eq!(count(&tagged, 1).unwrap(), if key.is_empty() { 8 } else { 3001 });
+        assert_eq!(count(&tagged, 1).unwrap(), if form == Form::Keyed { 3001 } else { 8 });
     }
 }
 

@@ -116,18 +116,20 @@ fn combine_vectors_by_file(
         match entry.kind {
             EntryKind::Add => {
                 if entries.insert(name.clone(), (*entry).clone()).is_some() {
-                    return Err(conflict(format!("Trying to add file {name} which is already added.")));
+                    return Err(conflict(entry, format!("Trying to add file {name} which is already added.")));
                 }
                 if let Some(file) = vector_files(entry).find(|file| !with_vector.insert(file.clone())) {
-                    return Err(conflict(format!("Trying to add dv for data file {file} which is already added.")));
+                    let text = format!("Trying to add dv for data file {file} which is already added.");
+                    return Err(conflict(entry, text));
                 }
             }
             EntryKind::Delete => {
                 if entries.remove(name).is_none() {
-                    return Err(conflict(format!("Trying to delete file {name} which is not exists.")));
+                    return Err(conflict(entry, format!("Trying to delete file {name} which is not exists.")));
                 }
                 if let Some(file) = vector_files(entry).find(|file| !with_vector.remove(file)) {
-                    return Err(conflict(format!("Trying to delete dv for data file {file} which is not exists.")));
+                    let text = format!("Trying to delete dv for data file {file} which is not exists.");
+                    return Err(conflict(entry, text));
                 }
             }
         }
@@ -140,8 +142,9 @@ fn vector_files(entry: &IndexManifestEntry) -> impl Iterator<Item = String> + us
     ranges.into_iter().map(|range| range.data_file_name)
 }
 
-fn conflict(text: String) -> Error {
+fn conflict(entry: &IndexManifestEntry, text: String) -> Error {
     Error::new(ErrorKind::CommitConflict, text)
+        .with("file", &entry.file_name)
         .hint("Another commit changed the deletion vectors of this table; run the statement again.")
 }
 

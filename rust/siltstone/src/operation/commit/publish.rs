@@ -96,6 +96,10 @@ pub(super) struct Published {
 impl TableCommit {
     /// Publishes one snapshot.
     pub(super) fn publish(&self, request: &Request<'_>) -> Result<Published> {
+        self.try_until_known(request).map_err(|e| e.in_table(&self.ctx.name))
+    }
+
+    fn try_until_known(&self, request: &Request<'_>) -> Result<Published> {
         let store = ManifestStore::new(&self.ctx.fs, &self.ctx.paths, &self.ctx.options)?;
         let mut retry = Retry::new(&self.ctx.options, &self.clock);
         let mut tries = self.resume(request);
@@ -116,7 +120,7 @@ impl TableCommit {
             if let Err(exhausted) = retry.next() {
                 let error = match failed {
                     Some(error) if tries.in_doubt => outcome_unknown(error),
-                    _ => exhausted.with("table", &self.ctx.name),
+                    _ => exhausted,
                 };
                 return Err(self.end(request, &store, tries, error));
             }

@@ -10,7 +10,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     merge_tree::compact::pick_with_vectors,
-    operation::scan::{EntryFilter, bucket_vectors, live_entries},
+    operation::scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries},
     predicate::Predicate,
     schema::check_writable,
     snapshot::SnapshotManager,
@@ -125,27 +125,32 @@ fn units(
 
 /// A vector for a file that the bucket does not have may be the one that another file lacks: its rows would come back.
 fn check_alive(ctx: &TableContext, files: &[DataFileMeta], index: &[IndexManifestEntry]) -> Result<()> {
-    let alive: HashSet<&str> = files.iter().map(|file| file.file_name.as_str()).collect();
+    let alive: HashMap<&str, i64> = files.iter().map(|file| (file.file_name.as_str(), file.row_count)).collect();
     for entry in index {
-        let mut ranges = entry.deletion_vectors.iter().flatten();
-        if let Some(range) = ranges.find(|range| !alive.contains(range.data_file_name.as_str())) {
-            let text = "a deletion vector for a data file that the snapshot does not have";
-            return Err(Error::new(ErrorKind::CorruptFile, text)
-                .with("table", &ctx.name)
-                .with("file", ctx.paths.index_file_of(entry)?)
-                .with("data_file", &range.data_file_name));
+        for range in entry.deletion_vectors.iter().flatten() {
+            let checked = match alive.get(range.data_file_name.as_str()) {
+                Some(rows) => check_cardinality(range, *rows),
+                None => {
+                    let text = "a deletion vector for a data file that the snapshot does not have";
+                    Err(Error::new(ErrorKind::CorruptFile, text).with("data_file", &range.data_file_name))
+                }
+            };
+            if let Err(error) = checked {
+                return Err(error.with("table", &ctx.name).with("file", ctx.paths.index_file_of(entry)?));
+            }
         }
     }
     Ok(())
 }
 
-/// The index file with the vector of each data file, and how many rows it deletes.
+/// The index file with the vector of each data file, and how many rows it deletes: as Java, too many to keep the file
+/// where the index manifest does not say.
 fn places(index: &[IndexManifestEntry]) -> HashMap<&str, (&str, i64)> {
     let ranges =
         index.iter().flat_map(|entry| entry.deletion_vectors.iter().flatten().map(move |range| (entry, range)));
     ranges
         .map(|(entry, range)| {
-            (range.data_file_name.as_str(), (entry.file_name.as_str(), range.cardinality.unwrap_or(0)))
+            (range.data_file_name.as_str(), (entry.file_name.as_str(), range.cardinality.unwrap_or(i64::MAX)))
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! Which rows of the files of a scan are deleted by deletion vectors (semantics d.4).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     deletion_vectors::DELETION_VECTORS,
@@ -39,13 +39,27 @@ pub fn bucket_vectors(ctx: &TableContext, snapshot: &Snapshot) -> Result<BTreeMa
         return Ok(buckets);
     };
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    let all = store.read_index(name)?;
+    let all = store.read_index(name).map_err(|e| e.in_table(&ctx.name))?;
     check_index_kinds(ctx, name, &all)?;
     for index in all.into_iter().filter(|index| index.index_type == DELETION_VECTORS) {
         let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
         buckets.entry(bucket).or_default().push(index);
     }
     Ok(buckets)
+}
+
+/// An error when a vector is said to delete fewer rows than none, or more than its data file has: rows are counted by it.
+pub fn check_cardinality(range: &DeletionVectorRange, rows: i64) -> Result<()> {
+    match range.cardinality {
+        Some(said) if !(0..=rows).contains(&said) => {
+            let text = format!("the index manifest says that {said} rows of a data file of {rows} rows are deleted");
+            Err(Error::new(ErrorKind::CorruptFile, text)
+                .with("data_file", &range.data_file_name)
+                .with("expected", format!("0 to {rows}"))
+                .with("found", said))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where the deletion vectors of some data files are.
@@ -59,10 +73,10 @@ impl DeletionFiles {
         if snapshot.index_manifest.is_none() {
             return Ok(Self::default());
         }
-        let mut live: HashMap<BucketId, HashSet<&str>> = HashMap::new();
+        let mut live: HashMap<BucketId, HashMap<&str, i64>> = HashMap::new();
         for entry in entries {
             let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
-            live.entry(bucket).or_default().insert(&entry.file.file_name);
+            live.entry(bucket).or_default().insert(&entry.file.file_name, entry.file.row_count);
         }
         let mut found: HashMap<BucketId, HashMap<String, (String, DeletionVectorRange)>> = HashMap::new();
         for (bucket, index) in bucket_vectors(ctx, snapshot)?
@@ -81,9 +95,10 @@ impl DeletionFiles {
                         .with("offset", range.offset)
                         .with("data_file", &range.data_file_name)
                 };
-                if !files.contains(range.data_file_name.as_str()) {
+                let Some(rows) = files.get(range.data_file_name.as_str()) else {
                     return Err(wrong("a deletion vector for a data file that the snapshot does not have"));
-                }
+                };
+                check_cardinality(range, *rows).map_err(|e| e.with("table", &ctx.name).with("file", &path))?;
                 if vectors.insert(range.data_file_name.clone(), (path.clone(), range.clone())).is_some() {
                     return Err(wrong("a data file has two deletion vectors"));
                 }

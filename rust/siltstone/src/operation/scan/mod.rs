@@ -23,7 +23,7 @@ mod supported;
 mod version;
 
 pub use between::{Between, Incremental};
-pub use deletions::{bucket_vectors, check_index_kinds};
+pub use deletions::{bucket_vectors, check_cardinality, check_index_kinds};
 pub use entries::{EntryFilter, live_entries};
 pub use follow::{Follow, FollowOptions, Start, Step, end_of};
 pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions, plan, read_request};

@@ -244,10 +244,9 @@ impl TableWrite {
         if self.ctx.schema.primary_keys.is_empty() {
             let compact = o.bucket > 0 && !o.write_only && !self.options.ignore_previous_files;
             let settings = AppendSettings { compact, threads: self.threads };
-            let mut writer = AppendWriter::new(&self.ctx, bucket.clone(), files, &settings);
-            if compact {
-                writer = writer.with_vectors(AppendVectors::new(&self.ctx, bucket, &vectors)?);
-            }
+            let restore = || AppendVectors::restore(&self.ctx, bucket, &vectors, &files);
+            let vectors = compact.then(restore).transpose()?;
+            let writer = AppendWriter::new(&self.ctx, bucket.clone(), files, &settings).with_vectors(vectors);
             return Ok(BucketWriter::Append(Box::new(writer)));
         }
         let settings = WriterSettings {
