@@ -349,6 +349,11 @@ impl MergeTreeWriter {
         pick_in(&self.ctx, &self.levels, false, true, self.last_full)
     }
 
+    /// Names of the bucket's files as this writer knows them.
+    pub fn file_names(&self) -> Vec<String> {
+        self.levels.files().into_iter().map(|file| file.file_name).collect()
+    }
+
     /// Runs a unit on a thread of its own; on this one when there are no threads to spare.
     fn run_beside(&mut self, unit: CompactUnit) -> Result<()> {
         let (ctx, partition, bucket) = (self.ctx.clone(), self.partition.clone(), self.bucket);

@@ -56,6 +56,14 @@ impl BucketWriter {
         }
     }
 
+    /// Names of the files that a compaction may look into.
+    pub(super) fn file_names(&self) -> Vec<String> {
+        match self {
+            Self::Tree(w) => w.file_names(),
+            Self::Append(_) => Vec::new(),
+        }
+    }
+
     pub(super) fn abort(self) {
         match self {
             Self::Tree(w) => w.abort(),

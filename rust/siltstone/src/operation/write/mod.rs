@@ -26,7 +26,7 @@ mod sketches;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
@@ -171,7 +171,35 @@ impl TableWrite {
             return Err(error);
         }
         messages.retain(|m| !m.is_empty());
+        self.look_again(&mut messages);
         Ok(messages)
+    }
+
+    /// Where the snapshots have expired that tell what others brought since a bucket's files were looked at, its files are
+    /// looked at again: a writer that knows all of them above level 0 has seen what there is now.
+    fn look_again(&mut self, messages: &mut [CommitMessage]) {
+        if !self.ctx.options.needs_lookup() || !self.looks_at_files() || self.ctx.schema.primary_keys.is_empty() {
+            return;
+        }
+        let writers = &self.writers;
+        let known = |message: &CommitMessage| -> HashSet<String> {
+            let own = writers.get(&message.bucket).map(BucketWriter::file_names).unwrap_or_default();
+            let before = message.compact.compact_before.iter().map(|file| file.file_name.clone());
+            own.into_iter().chain(before).collect()
+        };
+        match restore::seen_since(&self.ctx, messages, known) {
+            Ok(Some((snapshot, buckets))) => {
+                for message in messages.iter_mut().filter(|message| buckets.contains(&message.bucket)) {
+                    message.seen = Some(snapshot);
+                    self.seen.insert(message.bucket.clone(), snapshot);
+                }
+            }
+            Ok(None) => {}
+            // the commit may then give the compaction up, and says so
+            Err(error) => {
+                tracing::debug!(table = self.ctx.name, %error, "the files of a writer were not looked at again")
+            }
+        }
     }
 
     /// Closes the bucket writers: the next write looks at the live files of the then latest snapshot.

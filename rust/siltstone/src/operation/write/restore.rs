@@ -6,7 +6,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
-    operation::scan::{EntryFilter, bucket_vectors, live_entries},
+    operation::{
+        CommitMessage,
+        scan::{EntryFilter, bucket_vectors, live_entries},
+    },
     snapshot::SnapshotManager,
 };
 
@@ -50,6 +53,39 @@ pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<Fo
         }
     }
     Ok(Found { snapshot: snapshot.id, buckets: restored })
+}
+
+/// The latest snapshot, and which buckets have no file above level 0 that is not among the `known` ones. Only buckets are
+/// looked at whose compaction takes level 0 and began with a snapshot whose successor has expired; `None` when there are
+/// none.
+pub(super) fn seen_since(
+    ctx: &TableContext,
+    messages: &[CommitMessage],
+    known: impl Fn(&CommitMessage) -> HashSet<String>,
+) -> Result<Option<(i64, HashSet<BucketId>)>> {
+    let takes_level_0 = |message: &&CommitMessage| message.compact.compact_before.iter().any(|file| file.level == 0);
+    let mut waiting: Vec<(&CommitMessage, i64)> =
+        messages.iter().filter(takes_level_0).filter_map(|message| Some((message, message.seen?))).collect();
+    if waiting.is_empty() {
+        return Ok(None);
+    }
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+    let earliest = snapshots.earliest_id()?.unwrap_or(0);
+    waiting.retain(|(_, seen)| seen.saturating_add(1) < earliest);
+    if waiting.is_empty() {
+        return Ok(None);
+    }
+    let buckets: Vec<&BucketId> = waiting.iter().map(|(message, _)| &message.bucket).collect();
+    let found = live_files(ctx, &buckets)?;
+    let mut seen = HashSet::new();
+    for (message, _) in waiting {
+        let known = known(message);
+        let live = found.buckets.get(&message.bucket).map_or(&[][..], |restored| &restored.files);
+        if live.iter().all(|file| file.level == 0 || known.contains(&file.file_name)) {
+            seen.insert(message.bucket.clone());
+        }
+    }
+    Ok(Some((found.snapshot, seen)))
 }
 
 fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {
