@@ -26,6 +26,8 @@ from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdi
 from siltstone.write import commit_messages
 
 Token = bytes
+GIVEN_UP = "the compaction was given up"
+"""How the note of a commit begins whose compaction another commit got in the way of."""
 
 
 @dataclass(frozen=True)

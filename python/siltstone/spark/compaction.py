@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from siltstone.maintenance import CompactionTask, run_task
+from siltstone.maintenance import GIVEN_UP, CompactionTask, run_task
 from siltstone.report import CompactionReport
 from siltstone.spark.session import table_of
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from siltstone import Expression, Table
+
+# How often tasks are run when other commits get in their way.
+_TRIES = 3
 
 
 def compact(
@@ -39,17 +43,47 @@ def compact(
         commit_every: Commit after this many buckets; None: one commit.
 
     Returns:
-        What was done. When another commit changed the same files meanwhile the work is dropped, the rows are safe, and
-        ``notes`` says so.
+        What was done. When another commit changed the same files meanwhile, the work is dropped and the buckets are
+        planned and compacted again, three times at most; the rows are safe in any case, and ``notes`` says what
+        happened.
     """
     t = table_of(spark, table)
-    plan = t.maintenance.plan_compaction(full=full, where=where)
+
+    def plan() -> list[CompactionTask]:
+        return t.maintenance.plan_compaction(full=full, where=where).tasks
+
+    tasks = plan()
     done = CompactionReport()
-    step = commit_every or max(1, len(plan.tasks))
-    for at in range(0, len(plan.tasks), step):
-        messages = _run(spark, plan.tasks[at : at + step], parallelism)
-        done = t.maintenance.commit_compaction(messages, done)
+    step = commit_every or max(1, len(tasks))
+    for at in range(0, len(tasks), step):
+        done = _wave(t, tasks[at : at + step], lambda some: _run(spark, some, parallelism), plan, done)
     return done
+
+
+def _wave(
+    t: Table,
+    tasks: Sequence[CompactionTask],
+    run: Callable[[Sequence[CompactionTask]], list[bytes]],
+    plan: Callable[[], list[CompactionTask]],
+    done: CompactionReport,
+) -> CompactionReport:
+    """Run tasks and commit what they did; again, as the table is then, when other commits got in the way."""
+    buckets = {(task.partition, task.bucket) for task in tasks}
+    conflict = ""
+    for left in reversed(range(_TRIES)):
+        report = t.maintenance.commit_compaction(run(tasks), done)
+        given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
+        if not given_up:
+            again = f"another commit got in the way of the compaction, which was done again: {conflict}"
+            return replace(report, notes=[*report.notes, again]) if conflict else report
+        if not left:
+            break
+        conflict = given_up[0]
+        tasks = [task for task in plan() if (task.partition, task.bucket) in buckets]
+        if not tasks:
+            nothing = f"another commit left nothing to compact: {conflict}"
+            return replace(done, notes=[*done.notes, nothing])
+    return report
 
 
 def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int | None) -> list[bytes]:
