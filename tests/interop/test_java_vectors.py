@@ -98,6 +98,38 @@ def test_java_and_we_delete_rows_of_one_append_table(make, oracle, buckets, bits
     assert t.scan().count() == 60 - 9
 
 
+OVERWRITTEN = {**ENGINES, "first-row": {"merge-engine": "first-row"}}
+
+
+@pytest.mark.parametrize("bits", ["32", "64"])
+@pytest.mark.parametrize("engine", OVERWRITTEN)
+def test_java_reads_overwrites_that_need_no_second_snapshot_and_goes_on(make, oracle, engine, bits):
+    """Java commits level 0 first and its compaction afterwards; ours has the compacted files at once."""
+    options = {"bucket": "2", **OVERWRITTEN[engine]}
+    if engine != "first-row":
+        options |= {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": str(bits == "64").lower()}
+    t = make(SCHEMA, ["p", "id"], ["p"], **options)
+    for p in "ab":
+        t.upsert(data(range(100), 0, p))
+        t.upsert(data(range(0, 100, 3), 1, p))
+    for target in ({"partition": {"p": "a"}}, {"dynamic": True}, {}):
+        report = t.overwrite(data(range(10, 60), 7), **target)
+        assert [s.kind for s in report.snapshots] == ["OVERWRITE"]
+        agree(oracle, t)
+        t.upsert(data(range(50, 70), 8))
+        step = {"op": "write", "rows": [["+I", "a", i, 1000 + i, "java"] for i in range(3, 60, 4)]}
+        oracle.call("apply", t.location, json.dumps(step))
+        agree(oracle, t)
+    step = {"op": "overwrite", "rows": [["+I", "a", i, 2000 + i, "java"] for i in range(30)], "partition": {"p": "a"}}
+    oracle.call("apply", t.location, json.dumps(step))
+    t.upsert(data(range(20, 40), 9))
+    agree(oracle, t)
+    oracle.call("compact", t.location, "--full")
+    t.upsert(data(range(0, 60, 6), 60))
+    t.compact(full=True)
+    agree(oracle, t)
+
+
 @pytest.mark.parametrize("partition_by", [(), ("p",)], ids=["plain", "partitioned"])
 @pytest.mark.parametrize("producer", FIRST_ROW)
 def test_java_and_we_go_on_with_each_others_first_rows(make, oracle, producer, partition_by):

@@ -174,6 +174,28 @@ def test_deletes_and_updates_by_condition(cat):
     assert [i for i, _ in rows(t)] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("engine", ["vectors", "first-row"])
+def test_an_overwrite_shows_its_rows_with_its_only_snapshot(cat, engine):
+    """A second snapshot that moves them above level 0 may never come, and readers would find the table empty."""
+    options = {"deletion-vectors.enabled": "true"} if engine == "vectors" else {"merge-engine": engine}
+    t = table(cat, partition_by=["p"], **{"deletion-vectors.enabled": "false", **options})
+    t.upsert([*data(range(10)), *data(range(10), p="b")])
+    t.upsert(data([1, 2], 1))
+    report = t.overwrite(data([2, 3], 7), partition={"p": "a"})
+    assert [s.kind for s in report.snapshots] == ["OVERWRITE"]
+    assert (report.invisible_rows, report.notes) == (0, [])
+    assert rows(t, filter="p = 'a'") == [(2, 27), (3, 37)]
+    assert t.scan().count() == 12
+    report = t.overwrite([*data([5], 8), *data([6], 8, p="b")], dynamic=True)
+    assert [s.kind for s in report.snapshots] == ["OVERWRITE"]
+    assert rows(t) == [(5, 58), (6, 68)]
+    assert not t.maintenance.fsck().findings, "nothing of what was compacted away is left"
+    # a job that compacts nothing: files that do not overlap go up as they are
+    report = st.open_table(t.location, options={"write-only": "true"}).overwrite(data([7], 9), partition={"p": "a"})
+    assert (report.invisible_rows, report.notes) == (0, [])
+    assert rows(t) == [(6, 68), (7, 79)]
+
+
 def test_overwriting_and_truncating_forget_vectors(cat):
     t = table(cat, partition_by=["p"])
     t.upsert(data(range(10)))
@@ -286,6 +308,51 @@ def test_a_key_that_two_writers_bring_at_once_is_there_once(cat, engine):
     assert t.scan().count() == 101
     t.compact(full=True)
     assert rows(t, filter="id < 100") == [(1, newest)]
+    assert t.maintenance.fsck().ok
+
+
+@pytest.mark.parametrize("engine", LOOKS_UP)
+@pytest.mark.parametrize("others", [True, False], ids=["others-brought-keys", "nobody-did"])
+def test_a_compaction_outlives_its_snapshot_where_nobody_brought_its_keys(cat, engine, others):
+    """What others brought is read from the snapshots since; when those are gone, from where keys are now."""
+    options = {"deletion-vectors.enabled": "false", "bucket": "1", **LOOKS_UP[engine]}
+    t = table(cat, **options)
+    other = cat.table("d.t")
+    appender = st.open_table(t.location, options={"write-only": "true"})
+    with t.writer() as w:
+        w.write(data([1, 2], 1))
+        messages = w.prepare_commit()
+    other.upsert(data(range(100, 200)))
+    (other if others else appender).upsert(data([1], 2))
+    for n in range(2):
+        appender.upsert(data([300 + n], 2))
+    t.maintenance.expire_snapshots(retain_max=1)
+    report = t.commit(messages)
+    notes = " ".join(report.notes)
+    assert ("given up" in notes) == ("have expired" in notes) == others, notes
+    t.compact()
+    found = rows(t)
+    assert len(found) == len(dict(found)) == 104
+    assert t.maintenance.fsck().ok
+    t.compact(full=True)
+    assert rows(t) == found
+
+
+@pytest.mark.parametrize("engine", LOOKS_UP)
+def test_a_writer_outlives_the_snapshots_of_its_own_commits(cat, engine):
+    """A writer that was never reset took its own files of expired snapshots for somebody else's.
+
+    From the third commit on, its compactions were given up, and the rows stayed unseen.
+    """
+    options = {"deletion-vectors.enabled": "false", "bucket": "1", **LOOKS_UP[engine]}
+    t = table(cat, **options)
+    with t.writer() as w:
+        for n in range(8):
+            w.write(data([n, 50, 100 + n], n))
+            report = t.commit(w.prepare_commit(), commit_user="job")
+            assert (report.notes, report.invisible_rows) == ([], 0)
+            t.maintenance.expire_snapshots(retain_max=1)
+            assert t.scan().count() == 3 + 2 * n
     assert t.maintenance.fsck().ok
 
 

@@ -51,6 +51,7 @@ pub struct CommitReport {
 impl CommitReport {
     /// The report of messages and what became of them.
     pub fn new(ctx: &TableContext, messages: &[CommitMessage], outcome: CommitOutcome) -> Self {
+        let invisible = invisible_rows(ctx, messages, &outcome);
         let mut report = Self {
             snapshots: outcome.snapshots,
             already_committed: outcome.already_committed,
@@ -64,7 +65,7 @@ impl CommitReport {
         for file in messages.iter().flat_map(|m| &m.data.new_files) {
             report.add(file);
         }
-        report.note_invisible(ctx, messages, matches!(outcome.compaction, CompactionOutcome::Committed));
+        report.note_invisible(ctx, invisible);
         match outcome.compaction {
             CompactionOutcome::None | CompactionOutcome::Committed => {}
             CompactionOutcome::Dropped(e) => {
@@ -90,9 +91,8 @@ impl CommitReport {
         }))
     }
 
-    /// Says how many rows wait for a compaction. `compacted`: the messages' own compactions count.
-    fn note_invisible(&mut self, ctx: &TableContext, messages: &[CommitMessage], compacted: bool) {
-        let rows = invisible_rows(ctx, messages, compacted);
+    /// Says how many rows wait for a compaction.
+    fn note_invisible(&mut self, ctx: &TableContext, rows: i64) {
         if rows == 0 {
             return;
         }

@@ -338,6 +338,51 @@ fn overwriting_a_table_takes_its_vectors_with_it_or_not() {
     Scenario { make: &make, operation: &operation }.check();
 }
 
+/// Overwrites with what two flushes of one writer bring: the second one's compaction merges both, or marks rows of the
+/// first.
+fn overwrite_twice(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
+    let options = WriteOptions { threads: Some(1), ignore_previous_files: true, ..WriteOptions::default() };
+    let mut writer = TableWrite::new(ctx, options)?;
+    let mut messages = Vec::new();
+    for rows in [&[(1, 8), (2, 8), (3, 8), (4, 8), (5, 8), (6, 8), (7, 8), (8, 8)][..], &[(2, 9), (9, 9)]] {
+        writer.write(&batch(rows), None)?;
+        messages.extend(writer.prepare_commit()?);
+    }
+    committer(ctx).overwrite(&OverwriteTarget::Static(PartitionSpec::new()), once(identifier, messages))
+}
+
+/// Between an OVERWRITE snapshot of files in level 0 and the COMPACT snapshot that moves them up, readers which leave level
+/// 0 out found an empty table; for good, when the process died there. Both are one snapshot.
+#[test]
+fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
+    let vectors_64 = [VECTORS, ("deletion-vectors.bitmap64", "true")];
+    let partial_update = [VECTORS, ("merge-engine", "partial-update")];
+    let lookup = [VECTORS, ("changelog-producer", "lookup")];
+    let first_row = [("merge-engine", "first-row")];
+    let merge_on_read = [VECTORS, ("deletion-vectors.merge-on-read", "true")];
+    let tables: [Options<'_>; 6] = [&[VECTORS], &vectors_64, &partial_update, &lookup, &first_row, &merge_on_read];
+    for options in tables {
+        let make = || written_twice(options);
+        let once = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
+        let twice = |ctx: &TableContext| overwrite_twice(ctx, 7);
+        let operations: [&dyn Fn(&TableContext) -> Result<CommitOutcome>; 2] = [&once, &twice];
+        for (operation, rows) in operations.into_iter().zip([1, 9]) {
+            let io = make();
+            let fs: FileIoRef = Arc::new(io.clone());
+            let data_files = || io.paths().iter().filter(|path| path.contains("/bucket-0/data-")).count();
+            let before = data_files();
+            let outcome = operation(&open(&fs, ROOT)).unwrap();
+            assert_eq!(outcome.snapshots.len(), 1, "{options:?}");
+            assert!(matches!(outcome.compaction, CompactionOutcome::Committed), "{options:?}");
+            let (found, levels) = state(&fs, ROOT);
+            assert_eq!(found.len(), rows, "{options:?}");
+            assert!(levels.iter().all(|level| *level > 0), "{options:?}: {levels:?}");
+            assert_eq!(data_files(), before + levels.len(), "what was compacted away is gone");
+            Scenario { make: &make, operation }.check();
+        }
+    }
+}
+
 #[test]
 fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
     for key in [&[][..], &["k"]] {

@@ -1,7 +1,7 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
 //! ```text
-//! messages ─ changes ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, user)
+//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, user)
 //! ```
 //!
 //! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
@@ -12,6 +12,7 @@ mod abort;
 mod changes;
 mod conflict;
 mod durable;
+mod fold;
 mod index_files;
 pub mod invariants;
 mod merge;
@@ -168,6 +169,12 @@ impl TableCommit {
         if compact.is_empty() {
             new.files = overwrite::upgraded(&self.ctx, new.files)?;
         }
+        let folded = fold::folded(&self.ctx, &new, &compact);
+        let visible = visible(folded.as_ref().map_or(&new, |folded| &folded.changes));
+        if let Some(folded) = &folded {
+            new = folded.changes.clone();
+            compact = Changes::default();
+        }
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
         let request = Request { allow_empty, looked_up_to, ..request(&committable, CommitKind::Overwrite, source) };
@@ -175,12 +182,17 @@ impl TableCommit {
         if published.theirs {
             return Ok(already_committed());
         }
+        if let Some(folded) = folded {
+            folded.delete_replaced(&self.ctx);
+            return Ok(CommitOutcome { visible, compaction: CompactionOutcome::Committed, ..outcome_of(published) });
+        }
         // its compaction looked at nothing but the new files, which are all there is since this snapshot
         if let Some(snapshot) = &published.snapshot {
             let buckets = compact.files.iter().map(|entry| (entry.partition.clone(), entry.bucket));
             compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, snapshot.id)).collect();
         }
-        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None))
+        let outcome = CommitOutcome { visible, ..outcome_of(published) };
+        Ok(self.commit_compaction(&committable, &compact, outcome, None))
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
@@ -350,6 +362,12 @@ fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) 
         allow_empty: false,
         looked_up_to: None,
     }
+}
+
+/// Names of the files that a commit adds above level 0.
+fn visible(changes: &Changes) -> HashSet<String> {
+    let above = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add && entry.file.level > 0);
+    above.map(|entry| entry.file.file_name.clone()).collect()
 }
 
 fn outcome_of(published: Published) -> CommitOutcome {

@@ -1,6 +1,6 @@
 //! What a commit is asked for, and what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::{
     error::Error,
@@ -54,7 +54,7 @@ pub enum CompactionOutcome {
     /// There was none.
     #[default]
     None,
-    /// It has its own snapshot.
+    /// It has its own snapshot, or is part of the overwrite's.
     Committed,
     /// Other commits changed the files it replaces: it was given up and its files deleted. The rows are committed.
     Dropped(Error),
@@ -69,6 +69,8 @@ pub struct CommitOutcome {
     pub snapshots: Vec<Snapshot>,
     /// The identifier had been committed by this user before; nothing was done.
     pub already_committed: bool,
+    /// Files of an overwrite that came above level 0 at once.
+    pub visible: HashSet<String>,
     /// What became of the compaction.
     pub compaction: CompactionOutcome,
     /// How often a snapshot was tried.
@@ -78,14 +80,17 @@ pub struct CommitOutcome {
 }
 
 /// Rows of committed messages that no batch reader shows before a compaction: those that wait in level 0 of a table whose
-/// readers leave it out. `compacted`: the messages' own compactions were committed too.
-pub fn invisible_rows(ctx: &TableContext, messages: &[CommitMessage], compacted: bool) -> i64 {
+/// readers leave it out.
+pub fn invisible_rows(ctx: &TableContext, messages: &[CommitMessage], outcome: &CommitOutcome) -> i64 {
     if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
         return 0;
     }
-    let waits = |m: &CommitMessage, file: &DataFileMeta| {
-        !compacted || !m.compact.compact_before.iter().any(|before| before.file_name == file.file_name)
-    };
-    let files = messages.iter().flat_map(|m| m.data.new_files.iter().filter(move |file| waits(m, file)));
+    let compacted = matches!(outcome.compaction, CompactionOutcome::Committed);
+    // a later message may have compacted what an earlier one brought
+    let before = messages.iter().filter(|_| compacted).flat_map(|m| &m.compact.compact_before);
+    let before: HashSet<&str> = before.map(|file| file.file_name.as_str()).collect();
+    let waits =
+        |file: &&DataFileMeta| !before.contains(file.file_name.as_str()) && !outcome.visible.contains(&file.file_name);
+    let files = messages.iter().flat_map(|m| &m.data.new_files).filter(waits);
     files.map(|file| file.row_count).fold(0, i64::saturating_add)
 }

@@ -14,7 +14,7 @@ use crate::{
     operation::{
         CommitMessage, CompactRequest, CompactionPlan, CompactionTask, RowKinds, TableWrite, TaskResources,
         WriteOptions,
-        commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, invisible_rows},
+        commit::{CommitOutcome, Committable, OverwriteTarget, TableCommit, invisible_rows},
         plan_compaction,
         read::read_split,
         run_task,
@@ -401,8 +401,7 @@ fn rows_of_a_first_row_table_are_seen_at_once_or_counted_as_unseen() {
         let messages = writer.prepare_commit().unwrap();
         let committable = Committable { messages: messages.clone(), ..Committable::default() };
         let outcome = TableCommit::with_new_user(ctx).commit(committable).unwrap();
-        let compacted = matches!(outcome.compaction, CompactionOutcome::Committed);
-        (invisible_rows(ctx, &messages, compacted), outcome.snapshots.len())
+        (invisible_rows(ctx, &messages, &outcome), outcome.snapshots.len())
     };
     let report = written(&bed.ctx, &rows(&[(1, "a", 1), (2, "a", 2), (1, "b", 3)]));
     assert_eq!(report, (0, 2));
