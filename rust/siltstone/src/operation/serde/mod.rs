@@ -215,9 +215,5 @@ fn read_deletion_file(input: &mut DataInput<'_>, file: &DataFileMeta) -> Result<
         length: narrow(length)?,
         cardinality: (cardinality != -1).then_some(cardinality),
     };
-    if range.cardinality.is_some_and(|deleted| !(0..=file.row_count).contains(&deleted)) {
-        let expected = format!("0 to {} deleted rows of {}", file.row_count, file.file_name);
-        return Err(input.corrupt(&expected, cardinality));
-    }
     Ok(Some((path, range)))
 }
