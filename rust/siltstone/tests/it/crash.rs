@@ -338,6 +338,8 @@ fn overwriting_a_table_takes_its_vectors_with_it_or_not() {
     Scenario { make: &make, operation: &operation }.check();
 }
 
+type Overwrite<'a> = &'a dyn Fn(&TableContext) -> Result<CommitOutcome>;
+
 /// Overwrites with what two flushes of one writer bring: the second one's compaction merges both, or marks rows of the
 /// first.
 fn overwrite_twice(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
@@ -365,7 +367,7 @@ fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
         let make = || written_twice(options);
         let once = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
         let twice = |ctx: &TableContext| overwrite_twice(ctx, 7);
-        let operations: [&dyn Fn(&TableContext) -> Result<CommitOutcome>; 2] = [&once, &twice];
+        let operations: [Overwrite<'_>; 2] = [&once, &twice];
         for (operation, rows) in operations.into_iter().zip([1, 9]) {
             let io = make();
             let fs: FileIoRef = Arc::new(io.clone());

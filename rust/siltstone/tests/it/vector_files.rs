@@ -170,6 +170,8 @@ fn vectors_that_lie_are_named_whatever_is_done_with_them_and_nothing_is_written(
     }
 }
 
+type Read<'a> = &'a dyn Fn(&TableContext) -> Result<()>;
+
 /// Rows are counted, and limits met, by what the index manifest says is deleted, without a look at the vectors.
 #[test]
 fn a_count_of_deleted_rows_that_cannot_be_is_an_error_whoever_asks() {
@@ -179,7 +181,7 @@ fn a_count_of_deleted_rows_that_cannot_be_is_an_error_whoever_asks() {
         read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.try_for_each(|batch| batch.map(drop))
     };
     let counted = |ctx: &TableContext| count(&plan(ctx, &ScanRequest::default())?, 1).map(drop);
-    let asked: [(&str, &dyn Fn(&TableContext) -> Result<()>); 2] = [("limit", &limited), ("count", &counted)];
+    let asked: [(&str, Read<'_>); 2] = [("limit", &limited), ("count", &counted)];
     for (form, operations) in FORMS {
         let rows = if form == Form::Keyed { 3000 } else { 5 };
         for said in [-1, i64::MIN, rows + 1, i64::MAX] {

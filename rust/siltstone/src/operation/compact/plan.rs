@@ -128,12 +128,11 @@ fn check_alive(ctx: &TableContext, files: &[DataFileMeta], index: &[IndexManifes
     let alive: HashMap<&str, i64> = files.iter().map(|file| (file.file_name.as_str(), file.row_count)).collect();
     for entry in index {
         for range in entry.deletion_vectors.iter().flatten() {
-            let checked = match alive.get(range.data_file_name.as_str()) {
-                Some(rows) => check_cardinality(range, *rows),
-                None => {
-                    let text = "a deletion vector for a data file that the snapshot does not have";
-                    Err(Error::new(ErrorKind::CorruptFile, text).with("data_file", &range.data_file_name))
-                }
+            let checked = if let Some(rows) = alive.get(range.data_file_name.as_str()) {
+                check_cardinality(range, *rows)
+            } else {
+                let text = "a deletion vector for a data file that the snapshot does not have";
+                Err(Error::new(ErrorKind::CorruptFile, text).with("data_file", &range.data_file_name))
             };
             if let Err(error) = checked {
                 return Err(error.with("table", &ctx.name).with("file", ctx.paths.index_file_of(entry)?));

@@ -197,7 +197,7 @@ impl TableWrite {
             Ok(None) => {}
             // the commit may then give the compaction up, and says so
             Err(error) => {
-                tracing::debug!(table = self.ctx.name, %error, "the files of a writer were not looked at again")
+                tracing::debug!(table = self.ctx.name, %error, "the files of a writer were not looked at again");
             }
         }
     }
