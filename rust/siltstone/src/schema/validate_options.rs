@@ -283,7 +283,7 @@ mod tests {
     use super::super::new_table::tests::table;
     use super::*;
 
-    const COLUMNS: &[(&str, &str)] = &[("k", "INT"), ("v", "STRING"), ("ts", "TIMESTAMP(3)"), ("n", "VARIANT")];
+    const COLUMNS: &[(&str, &str)] = &[("k", "INT"), ("v", "STRING"), ("ts", "TIMESTAMP(3)"), ("m", "MAP<INT, INT>")];
 
     fn keyed(options: &[(&str, &str)]) -> Result<TableSchema> {
         let mut all = vec![("bucket", "1")];
@@ -307,7 +307,6 @@ mod tests {
                 &[("changelog-producer", "lookup"), ("full-compaction.delta-commits", "3")],
             ),
             ("sequence.field", &[("sequence.field", "ts,ts")]),
-            ("sequence.field", &[("sequence.field", "n")]),
             ("sequence.field", &[("sequence.field", "v"), ("fields.v.aggregate-function", "max")]),
             ("rowkind.field", &[("rowkind.field", "ts")]),
             ("snapshot.num-retained.min", &[("snapshot.num-retained.max", "3")]),

@@ -335,6 +335,20 @@ mod tests {
     }
 
     #[test]
+    fn what_holds_a_variant_has_no_order() {
+        for (text, ordered) in [
+            ("INT", true),
+            ("MAP<INT, ARRAY<STRING>>", true),
+            ("ROW<a INT, b MULTISET<DATE>>", true),
+            ("VARIANT", false),
+            ("ARRAY<VARIANT>", false),
+            ("ROW<a INT, b MAP<INT, VARIANT>>", false),
+        ] {
+            assert_eq!(parse_type(text).unwrap().has_order(), ordered, "{text}");
+        }
+    }
+
+    #[test]
     fn every_accepted_spelling_gives_its_canonical_text() {
         for (text, expected) in [
             ("char", "CHAR(1)"),
