@@ -367,8 +367,10 @@ fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
         let make = || written_twice(options);
         let once = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
         let twice = |ctx: &TableContext| overwrite_twice(ctx, 7);
-        let operations: [Overwrite<'_>; 2] = [&once, &twice];
-        for (operation, rows) in operations.into_iter().zip([1, 9]) {
+        let operations: [(Overwrite<'_>, usize); 2] = [(&twice, 9), (&once, 1)];
+        // one flush is the same on every table
+        let tried = if options == [VECTORS] { 2 } else { 1 };
+        for (operation, rows) in operations.into_iter().take(tried) {
             let io = make();
             let fs: FileIoRef = Arc::new(io.clone());
             let data_files = || io.paths().iter().filter(|path| path.contains("/bucket-0/data-")).count();
