@@ -15,6 +15,7 @@ __all__ = [
     "Writer",
     "__debug_build__",
     "__version__",
+    "check",
     "run_compaction",
 ]
 __version__: str
