@@ -1,4 +1,5 @@
-//! Writers that die at every storage call, power losses, lost answers, and writers that race.
+//! Writers that die at every storage call, power losses, lost answers; [`vectors`]: where rows are marked as deleted;
+//! [`races`]: writers that race.
 //!
 //! Each operation (write and commit, overwrite, compaction) is run once for every storage call it makes, which fails
 //! before or after its effect, as does every call after it. Then the process dies, or the power goes too: what was
@@ -10,9 +11,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, cast::AsArray, types};
 use siltstone::{
-    ErrorKind, Result,
+    Result,
     env::ManualClock,
-    fs::{FailWhen, FaultFileIo, FileIo, FileIoRef, LocalFileIo},
+    fs::{FailWhen, FaultFileIo, FileIoRef},
     io::{FileReadSpec, TableContext, read_data_file},
     manifest::ManifestStore,
     operation::{
@@ -20,18 +21,21 @@ use siltstone::{
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants,
         },
-        modify::{Assignment, Modification, modify_files},
         plan_compaction,
         read::read_splits,
         run_task,
         scan::{EntryFilter, ScanRequest, live_entries, plan},
     },
-    predicate::parse_predicate,
     schema::{NewTable, SchemaManager},
     snapshot::SnapshotManager,
     table::Table,
     types::{DataField, DataType, TypeKind},
 };
+
+mod races;
+mod vectors;
+
+pub(crate) use vectors::{VECTORS, delete};
 
 pub(crate) const ROOT: &str = "/lake/db.db/t";
 const JOB: &str = "job";
@@ -275,193 +279,6 @@ fn a_compaction_task_is_there_or_not_and_rows_never_change() {
     }
 }
 
-pub(crate) const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
-
-/// Rows 1 to 6, of which some are deleted by vectors.
-fn with_vectors(key: &[&str]) -> FaultFileIo {
-    let options = if key.is_empty() { vec![VECTORS] } else { vec![VECTORS, ("bucket", "1")] };
-    let (io, fs) = memory(key, &options);
-    let rows: Vec<(i32, i64)> = (1..=6).map(|k| (k, 0)).collect();
-    append(&open(&fs, ROOT), 0, &rows).unwrap();
-    append(&open(&fs, ROOT), 1, &[(10, 0)]).unwrap();
-    compact(&open(&fs, ROOT), 2).unwrap();
-    if key.is_empty() {
-        delete(&open(&fs, ROOT), 3, "k = 1").unwrap();
-    } else {
-        append(&open(&fs, ROOT), 3, &[(1, 1)]).unwrap();
-    }
-    io
-}
-
-/// Deletes rows of an append table.
-pub(crate) fn delete(ctx: &TableContext, identifier: i64, condition: &str) -> Result<CommitOutcome> {
-    modify(ctx, identifier, condition, None)
-}
-
-/// Deletes rows of an append table, or gives them another value.
-fn modify(ctx: &TableContext, identifier: i64, condition: &str, value: Option<&str>) -> Result<CommitOutcome> {
-    let filter = parse_predicate(condition, &ctx.schema.fields)?;
-    let set = value.map(|text| Assignment::parse(&ctx.schema.fields, "v", text)).transpose()?;
-    let change = Modification { filter, set: set.into_iter().collect(), threads: 1 };
-    committer(ctx).commit(once(identifier, modify_files(ctx, &change)?.messages))
-}
-
-const BUCKETS: [(&str, &str); 2] = [("bucket", "1"), ("bucket-key", "k")];
-
-/// An append table without and with vectors, without and with buckets; a row of it is deleted already.
-fn append_tables() -> [Vec<(&'static str, &'static str)>; 4] {
-    [vec![], vec![VECTORS], BUCKETS.to_vec(), [&BUCKETS[..], &[VECTORS]].concat()]
-}
-
-#[test]
-fn rows_of_append_tables_are_deleted_or_updated_or_not_at_all() {
-    for options in append_tables() {
-        for value in [None, Some("v + 40")] {
-            let make = || {
-                let (io, fs) = memory(&[], &options);
-                append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3)]).unwrap();
-                append(&open(&fs, ROOT), 1, &[(10, 4), (11, 5)]).unwrap();
-                delete(&open(&fs, ROOT), 2, "k = 1").unwrap();
-                io
-            };
-            let operation = |ctx: &TableContext| modify(ctx, 7, "k = 2 OR k = 10", value);
-            let calls = Scenario { make: &make, operation: &operation }.check();
-            assert!(calls > 15, "{options:?}: {calls}");
-        }
-    }
-}
-
-#[test]
-fn overwriting_a_table_takes_its_vectors_with_it_or_not() {
-    let make = || with_vectors(&[]);
-    let operation = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
-    Scenario { make: &make, operation: &operation }.check();
-}
-
-type Overwrite<'a> = &'a dyn Fn(&TableContext) -> Result<CommitOutcome>;
-
-/// Overwrites with what two flushes of one writer bring: the second one's compaction merges both, or marks rows of the
-/// first.
-fn overwrite_twice(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
-    let options = WriteOptions { threads: Some(1), ignore_previous_files: true, ..WriteOptions::default() };
-    let mut writer = TableWrite::new(ctx, options)?;
-    let mut messages = Vec::new();
-    for rows in [&[(1, 8), (2, 8), (3, 8), (4, 8), (5, 8), (6, 8), (7, 8), (8, 8)][..], &[(2, 9), (9, 9)]] {
-        writer.write(&batch(rows), None)?;
-        messages.extend(writer.prepare_commit()?);
-    }
-    committer(ctx).overwrite(&OverwriteTarget::Static(PartitionSpec::new()), once(identifier, messages))
-}
-
-/// Between an OVERWRITE snapshot of files in level 0 and the COMPACT snapshot that moves them up, readers which leave level
-/// 0 out found an empty table; for good, when the process died there. Both are one snapshot.
-#[test]
-fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
-    let vectors_64 = [VECTORS, ("deletion-vectors.bitmap64", "true")];
-    let partial_update = [VECTORS, ("merge-engine", "partial-update")];
-    let lookup = [VECTORS, ("changelog-producer", "lookup")];
-    let first_row = [("merge-engine", "first-row")];
-    let merge_on_read = [VECTORS, ("deletion-vectors.merge-on-read", "true")];
-    let tables: [Options<'_>; 6] = [&[VECTORS], &vectors_64, &partial_update, &lookup, &first_row, &merge_on_read];
-    for options in tables {
-        let make = || written_twice(options);
-        let once = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
-        let twice = |ctx: &TableContext| overwrite_twice(ctx, 7);
-        let operations: [(Overwrite<'_>, usize); 2] = [(&twice, 9), (&once, 1)];
-        // one flush is the same on every table
-        let tried = if options == [VECTORS] { 2 } else { 1 };
-        for (operation, rows) in operations.into_iter().take(tried) {
-            let io = make();
-            let fs: FileIoRef = Arc::new(io.clone());
-            let data_files = || io.paths().iter().filter(|path| path.contains("/bucket-0/data-")).count();
-            let before = data_files();
-            let outcome = operation(&open(&fs, ROOT)).unwrap();
-            assert_eq!(outcome.snapshots.len(), 1, "{options:?}");
-            assert!(matches!(outcome.compaction, CompactionOutcome::Committed), "{options:?}");
-            let (found, levels) = state(&fs, ROOT);
-            assert_eq!(found.len(), rows, "{options:?}");
-            assert!(levels.iter().all(|level| *level > 0), "{options:?}: {levels:?}");
-            assert_eq!(data_files(), before + levels.len(), "what was compacted away is gone");
-            Scenario { make: &make, operation }.check();
-        }
-    }
-}
-
-#[test]
-fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
-    for key in [&[][..], &["k"]] {
-        let make = || {
-            let io = with_vectors(key);
-            let fs: FileIoRef = Arc::new(io.clone());
-            // a file with a vector is compacted by itself, the others together
-            append(&open(&fs, ROOT), 4, &[(11, 0)]).unwrap();
-            append(&open(&fs, ROOT), 5, &[(12, 0)]).unwrap();
-            io
-        };
-        let operation = |ctx: &TableContext| compact(ctx, 7);
-        Scenario { make: &make, operation: &operation }.check();
-    }
-}
-
-type Options<'a> = &'a [(&'a str, &'a str)];
-type Rows = Vec<(i32, i64)>;
-
-/// Rows 1 to 6 and 10 of a table with these options, compacted, and row 1 written once more.
-fn written_twice(options: &[(&str, &str)]) -> FaultFileIo {
-    let (io, fs) = memory(&["k"], &[options, &[("bucket", "1")]].concat());
-    let rows: Vec<(i32, i64)> = (1..=6).map(|k| (k, 0)).collect();
-    append(&open(&fs, ROOT), 0, &rows).unwrap();
-    append(&open(&fs, ROOT), 1, &[(10, 0)]).unwrap();
-    compact(&open(&fs, ROOT), 2).unwrap();
-    append(&open(&fs, ROOT), 3, &[(1, 1)]).unwrap();
-    io
-}
-
-#[test]
-fn new_rows_and_the_marks_of_old_ones_come_together() {
-    let last = vec![(1, 7), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
-    let first = vec![(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
-    let sum = vec![(1, 8), (2, 7), (3, 0), (4, 0), (5, 0), (6, 0), (9, 7), (10, 0)];
-    let aggregation = ("merge-engine", "aggregation");
-    let tables: [(Options<'_>, &Rows); 6] = [
-        (&[VECTORS], &last),
-        (&[VECTORS, ("deletion-vectors.bitmap64", "true")], &last),
-        (&[VECTORS, ("changelog-producer", "lookup")], &last),
-        (&[VECTORS, ("merge-engine", "partial-update")], &last),
-        (&[VECTORS, aggregation, ("fields.v.aggregate-function", "sum")], &sum),
-        (&[("merge-engine", "first-row"), ("changelog-producer", "lookup")], &first),
-    ];
-    for (options, wanted) in tables {
-        for n in 0.. {
-            let mut reached = false;
-            for (when, power) in [(FailWhen::Before, true), (FailWhen::After, false), (FailWhen::After, true)] {
-                let io = written_twice(options);
-                let fs: FileIoRef = Arc::new(io.clone());
-                let old = state(&fs, ROOT).0;
-                let (ctx, start) = (open(&fs, ROOT), io.calls());
-                io.fail_after(n, when);
-                let result = append(&ctx, 7, &[(1, 7), (2, 7), (9, 7)]);
-                reached |= io.calls() - start > n;
-                if power {
-                    io.crash();
-                } else {
-                    io.heal();
-                }
-                let now = state(&fs, ROOT).0;
-                assert!(now == old || now == *wanted, "{options:?} {n} {when:?}: {now:?} {result:?}");
-                append(&open(&fs, ROOT), 7, &[(1, 7), (2, 7), (9, 7)]).unwrap();
-                // the rows may be there without the compaction that shows them
-                compact(&open(&fs, ROOT), 8).unwrap();
-                assert_eq!(state(&fs, ROOT).0, *wanted, "{options:?} {n} {when:?}");
-            }
-            if !reached {
-                assert!(n > 30, "{n}");
-                break;
-            }
-        }
-    }
-}
-
 #[test]
 fn rows_and_their_compaction_fail_apart_from_each_other() {
     let make = || {
@@ -616,117 +433,5 @@ fn aborting_never_takes_a_file_from_a_snapshot_whatever_was_reported() {
         if made <= n {
             break;
         }
-    }
-}
-
-/// A folder of its own, gone with the value.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("siltstone-{name}-{}", siltstone::env::new_uuid()));
-        Self(path)
-    }
-
-    fn root(&self) -> String {
-        format!("{}/db.db/t", self.0.to_str().unwrap())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Several processes' worth of writers on local disk, each writing its own keys again and again, and key 1000 when it is
-/// shared; what they left in level 0 is compacted in the end.
-fn race(key: &[&str], options: &[(&str, &str)], shared: bool) -> (Vec<(i32, i64)>, usize) {
-    const WRITERS: i32 = 4;
-    const ROUNDS: i64 = 6;
-    let folder = Folder::new("race");
-    let root = folder.root();
-    let fs: FileIoRef = Arc::new(LocalFileIo::new());
-    create(&fs, &root, key, options);
-    std::thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let root = &root;
-            scope.spawn(move || {
-                let fs: FileIoRef = Arc::new(LocalFileIo::new());
-                for round in 0..ROUNDS {
-                    let ctx = open(&fs, root);
-                    let mut rows = vec![(writer, round), (100 + writer * 10 + i32::try_from(round).unwrap(), round)];
-                    rows.extend(shared.then_some((1000, round)));
-                    let messages = written(&ctx, &rows, false).unwrap();
-                    let commit = TableCommit::new(&ctx, &format!("writer-{writer}"));
-                    while let Err(error) = commit.commit(once(round, messages.clone())) {
-                        assert_eq!(error.kind(), ErrorKind::CommitRetriesExhausted, "{error}");
-                    }
-                }
-            });
-        }
-    });
-    if shared {
-        compact(&open(&fs, &root), 100).unwrap();
-    }
-    let state = state(&fs, &root);
-    let snapshots = SnapshotManager::new(fs, &root).ids().unwrap();
-    assert_eq!(snapshots, (1..=i64::try_from(snapshots.len()).unwrap()).collect::<Vec<_>>());
-    (state.0, snapshots.len())
-}
-
-#[test]
-fn racing_appends_lose_and_repeat_nothing() {
-    let (rows, snapshots) = race(&[], &[], false);
-    assert_eq!((rows.len(), snapshots), (48, 24));
-}
-
-#[test]
-fn racing_writers_of_a_bucket_lose_nothing_though_their_compactions_collide() {
-    let options = [("bucket", "1"), ("num-sorted-run.compaction-trigger", "2")];
-    let (rows, snapshots) = race(&["k"], &options, false);
-    let mut wanted: Vec<(i32, i64)> = (0..4).map(|writer| (writer, 5)).collect();
-    wanted.extend((0..4).flat_map(|w| (0..6).map(move |r| (100 + w * 10 + r, i64::from(r)))));
-    wanted.sort_unstable();
-    assert_eq!(rows, wanted);
-    assert!(snapshots >= 24);
-}
-
-/// Levels of files must not hide from a compaction what another one has put there meanwhile.
-#[test]
-fn racing_writers_show_each_key_once_where_readers_do_not_merge() {
-    for (name, value) in [VECTORS, ("merge-engine", "first-row")] {
-        let (rows, snapshots) = race(&["k"], &[("bucket", "1"), (name, value)], true);
-        let keys: Vec<i32> = rows.iter().map(|row| row.0).collect();
-        let mut wanted: Vec<i32> = (0..4).collect();
-        wanted.extend((0..4).flat_map(|w| (0..6).map(move |r| 100 + w * 10 + r)));
-        wanted.push(1000);
-        wanted.sort_unstable();
-        assert_eq!(keys, wanted, "{name}");
-        assert!(snapshots > 24);
-    }
-}
-
-#[test]
-fn a_killed_publisher_leaves_a_temporary_file_that_nobody_reads() {
-    let folder = Folder::new("temporary");
-    let root = folder.root();
-    let fs: FileIoRef = Arc::new(LocalFileIo::new());
-    create(&fs, &root, &[], &[]);
-    append(&open(&fs, &root), 0, &[(1, 1)]).unwrap();
-    LocalFileIo::new().write_new(&format!("{root}/snapshot/.snapshot-2.abc.tmp"), b"{", false).unwrap();
-    append(&open(&fs, &root), 1, &[(2, 2)]).unwrap();
-    assert_eq!(state(&fs, &root).0, [(1, 1), (2, 2)]);
-    assert_eq!(SnapshotManager::new(fs, &root).ids().unwrap(), [1, 2]);
-}
-
-#[test]
-fn what_was_reported_outlives_a_power_loss_unless_syncing_is_off() {
-    for (sync, wanted) in [("true", 1), ("false", 0)] {
-        let (io, fs) = memory(&[], &[("siltstone.sync", sync)]);
-        append(&open(&fs, ROOT), 0, &[(1, 1)]).unwrap();
-        io.crash();
-        assert_eq!(SnapshotManager::new(Arc::clone(&fs), ROOT).ids().unwrap().len(), wanted);
-        assert_eq!(state(&fs, ROOT).0.len(), wanted);
     }
 }

@@ -11,6 +11,7 @@ mod crash;
 mod data_files;
 mod deletion_vectors;
 mod fixtures;
+mod folder;
 mod fsck;
 mod layers;
 mod metadata;
