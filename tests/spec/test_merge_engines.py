@@ -475,6 +475,27 @@ def test_a_lone_row_with_a_null_sequence_passes_through_until_it_meets_another_m
     assert content(t) == [(1, None, None), (2, 1, 1)]
 
 
+def test_a_filter_finds_a_decimal_sum_with_a_digit_too_many(cat):
+    """A literal beyond the column's precision was taken for greater than every value: `v > 150` lost the row of 299.7."""
+    t = new(cat, {"k": "INT", "v": "DECIMAL(3, 1)"}, agg("sum"))
+    for _ in range(3):
+        add(t, [("+I", 1, decimal.Decimal("99.9"))])
+    for compacted in (False, True):
+        if compacted:
+            t.compact(full=True)
+        for found, condition in [
+            (1, "v > 99"),
+            (1, "v > 150"),
+            (1, "v = 299.7"),
+            (1, "v < 299.75"),
+            (1, "v BETWEEN 200 AND 1000"),
+            (0, "v > 299.7"),
+            (0, "v < 150"),
+            (0, "v > 99999999999999999999"),
+        ]:
+            assert t.scan(filter=condition).count() == found, (compacted, condition)
+
+
 @pytest.mark.parametrize("way", WAYS[:2])
 @pytest.mark.parametrize("precision, kept", [(3, True), (18, True), (19, False), (38, False)])
 def test_a_decimal_sum_with_a_digit_too_many_is_kept_up_to_18_digits(cat, way, precision, kept):

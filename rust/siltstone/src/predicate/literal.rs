@@ -206,8 +206,12 @@ fn whole(value: Scaled, fit: impl Fn(i128) -> Option<Datum>) -> Place {
     }
 }
 
+/// Decimals of so many digits or fewer are stored as 64 bits.
+const LONG_DIGITS: u8 = 18;
+
 fn decimal(literal: &Literal, precision: u8, scale: u8) -> Option<Place> {
-    let limit = 10_u128.checked_pow(u32::from(precision))?;
+    // sums of up to 18 digits are kept although they have more digits than the column (aggregate `sum`)
+    let limit = if precision <= LONG_DIGITS { 1 << 63 } else { 10_u128.checked_pow(u32::from(precision))? };
     let fit = |v: i128| (v.unsigned_abs() < limit).then_some(Datum::Decimal(v));
     Some(whole(scaled(number_text(literal)?, scale)?, fit))
 }
