@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, LengthExceeded, SchemaError, SchemaMismatch
 
 if TYPE_CHECKING:
     from siltstone._core import Table as CoreTable
@@ -18,6 +19,8 @@ Duration = dt.timedelta | str
 Size = int | str
 
 _SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+#: Longest text of a value in a message.
+_SHOWN = 60
 #: Milliseconds that 64 bits can hold, and the digits of such a number.
 _LONGEST = 2**63
 _DIGITS = 19
@@ -104,7 +107,7 @@ def arrow_stream(data: Any, table: CoreTable) -> Any:
     if isinstance(data, Mapping):
         raise InvalidArgument("a single dict is not a table of rows: give a list of dicts")
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _rows_to_arrow(data, pa.schema(table.arrow_schema()))
+        return _rows_to_arrow(data, table)
     if type(data).__module__.partition(".")[0] == "pandas":
         return pa.Table.from_pandas(data, preserve_index=False)
     kind = type(data).__name__
@@ -122,7 +125,7 @@ def _without_views(data: Any) -> Any:
     return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
 
 
-def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
+def _rows_to_arrow(rows: Sequence[Any], table: CoreTable) -> Any:
     """A pyarrow table of dicts, with the table's types for the columns that occur."""
     import pyarrow as pa
 
@@ -131,13 +134,17 @@ def _rows_to_arrow(rows: Sequence[Any], schema: Any) -> Any:
             raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")
         for name in row:
             text("a column's name", name)
+    schema = pa.schema(table.arrow_schema())
     names = dict.fromkeys(name for row in rows for name in row)
     known = {f.name: f.type for f in schema}
     if not rows:
         return schema.empty_table()
     if not names:  # rows of nothing but nulls
         names = dict.fromkeys(schema.names[:1])
-    columns = [_column(name, [row.get(name) for row in rows], known.get(name)) for name in names]
+    try:
+        columns = [_column(name, [row.get(name) for row in rows], known.get(name)) for name in names]
+    except SchemaError as e:
+        raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
     return pa.table(columns, names=list(names))
 
 
@@ -150,16 +157,32 @@ def _column(name: str, values: list[Any], kind: Any) -> Any:
                 _check_exact(value, kind, name)
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
-        from siltstone.errors import SchemaMismatch
+        raise _misfit(name, values, kind, e) from e
 
-        raise SchemaMismatch(f"the values do not fit the column: {e}", context={"column": name}) from e
+
+def _misfit(name: str, values: list[Any], kind: Any, cause: Exception) -> SchemaError:
+    """The error that names the first value which pyarrow does not take for this type."""
+    import pyarrow as pa
+
+    for row, value in enumerate(values):
+        try:
+            pa.array([value], kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
+            number = isinstance(value, (int, decimal.Decimal)) and kind is not None and pa.types.is_decimal(kind)
+            error = LengthExceeded if number else SchemaMismatch
+            message = f"the value {_short(value)} of row {row} does not fit column '{name}': {e}"
+            return error(message, context={"column": name})
+    return SchemaMismatch(f"the values do not fit column '{name}': {cause}", context={"column": name})
+
+
+def _short(value: Any) -> str:
+    shown = str(value) if isinstance(value, decimal.Decimal) else repr(value)
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
 
 
 def _check_exact(value: Any, kind: Any, place: str) -> None:
     """Refuse what pyarrow would drop without a word: fractions of integers, unknown fields of structs."""
     import pyarrow as pa
-
-    from siltstone.errors import SchemaMismatch
 
     if pa.types.is_integer(kind):
         if isinstance(value, float) and not value.is_integer():

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::catalogue::{FIELD_OPTIONS, Kind, Known, OPTIONS, find};
+use super::catalogue::{FIELD_OPTIONS, Kind, Known, OPTIONS, column_of_field_option, find};
 use super::values::{invalid, parse_bool, parse_duration, parse_level_map, parse_size};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -87,7 +87,10 @@ pub fn check_value(known: &Known, key: &str, value: &str) -> Result<()> {
                 .map_err(|e| e.hint(format!("use one of: {}", allowed.join(", "))))
         }
     };
-    checked.map_err(|e| e.with("option", key))
+    checked.map_err(|e| match column_of_field_option(key, known.key) {
+        Some(column) => e.with("column", column).with("option", key),
+        None => e.with("option", key),
+    })
 }
 
 #[cfg(test)]
@@ -143,6 +146,11 @@ mod tests {
             let error = check(key, value).unwrap_err();
             assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::InvalidOption, Some(key)));
         }
+        let error = check("fields.v.count-limit", "x").unwrap_err();
+        assert_eq!(
+            (error.context_value("option"), error.context_value("column")),
+            (Some("fields.v.count-limit"), Some("v"))
+        );
         check("merge-engine", "Partial-Update").unwrap();
         check("tag.period-formatter", "without_dashes").unwrap();
         check("snapshot.time-retained", "1 h").unwrap();

@@ -65,23 +65,21 @@ fn check_sequence(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             return Err(forbidden(OPTION, message).with("column", name));
         }
         if fields.iter().take(at).any(|earlier| earlier == name) {
-            return Err(forbidden(OPTION, format!("'sequence.field' names '{name}' twice")));
+            return Err(forbidden(OPTION, format!("'sequence.field' names '{name}' twice")).with("column", name));
         }
-        if schema.options.contains_key(&format!("fields.{name}.aggregate-function")) {
-            return Err(forbidden(OPTION, format!("the sequence field '{name}' cannot be aggregated")));
+        let function = format!("fields.{name}.aggregate-function");
+        if schema.options.contains_key(&function) {
+            let message = format!("the sequence field '{name}' cannot be aggregated");
+            return Err(forbidden(&function, message).with("column", name));
         }
     }
-    if fields.is_empty() {
-        return Ok(());
-    }
+    let Some(first) = fields.first() else { return Ok(()) };
     if !schema.has_primary_key() {
         return Err(forbidden(OPTION, "'sequence.field' needs a primary key"));
     }
     if options.merge_engine == MergeEngine::FirstRow {
-        return Err(forbidden(
-            OPTION,
-            "'merge-engine' = 'first-row' keeps the first row, it takes no 'sequence.field'",
-        ));
+        let message = "'merge-engine' = 'first-row' keeps the first row, it takes no 'sequence.field'";
+        return Err(forbidden(OPTION, message).with("column", first));
     }
     match schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
         Some(key) => {
@@ -307,7 +305,7 @@ mod tests {
                 &[("changelog-producer", "lookup"), ("full-compaction.delta-commits", "3")],
             ),
             ("sequence.field", &[("sequence.field", "ts,ts")]),
-            ("sequence.field", &[("sequence.field", "v"), ("fields.v.aggregate-function", "max")]),
+            ("fields.v.aggregate-function", &[("sequence.field", "v"), ("fields.v.aggregate-function", "max")]),
             ("rowkind.field", &[("rowkind.field", "ts")]),
             ("snapshot.num-retained.min", &[("snapshot.num-retained.max", "3")]),
             ("target-file-row-num", &[("target-file-row-num", "0")]),
@@ -321,6 +319,9 @@ mod tests {
                 (ErrorKind::InvalidOption, Some(option)),
                 "{options:?}"
             );
+            if options.iter().any(|(key, _)| *key == "sequence.field") {
+                assert!(error.context_value("column").is_some(), "{options:?}");
+            }
         }
     }
 

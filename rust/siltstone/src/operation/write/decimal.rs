@@ -37,10 +37,21 @@ pub(super) fn convert_decimal(
         _ => rescale(&cast(array, &Arrow::Decimal128(38, 0))?, shift, limit),
     };
     let values = values.map_err(|row| {
-        misfit(ErrorKind::LengthExceeded, array, row, path, target)
+        misfit(ErrorKind::LengthExceeded, &widest(array), row, path, target)
             .hint(format!("the column holds {precision} digits, {scale} of them after the point"))
     })?;
     Ok(Arc::new(values.with_precision_and_scale(precision, i8::try_from(scale).unwrap_or_default())?))
+}
+
+/// With all digits that 128 bits hold: arrow cuts a value with more digits than its type when it writes it as text.
+fn widest(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        Arrow::Decimal128(_, scale) => {
+            let values = array.as_primitive::<arrow_array::types::Decimal128Type>().clone();
+            values.with_precision_and_scale(38, *scale).map_or_else(|_| Arc::clone(array), |wide| Arc::new(wide) as _)
+        }
+        _ => Arc::clone(array),
+    }
 }
 
 fn rescale(array: &ArrayRef, shift: i32, limit: i128) -> std::result::Result<Decimal128Array, usize> {

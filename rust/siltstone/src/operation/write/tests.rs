@@ -103,6 +103,9 @@ fn decimals_are_rescaled_when_exact() {
     assert_eq!(refused(decimal(4, 2), of(vec![12_345], 10, 2)).kind(), ErrorKind::LengthExceeded);
     assert_eq!(refused(decimal(3, 0), Int32Array::from(vec![999, 1000])).kind(), ErrorKind::LengthExceeded);
     assert!(to(decimal(20, 0), UInt64Array::from(vec![u64::MAX])).is_ok());
+    // a sum of DECIMAL(3, 1) that an aggregate column kept; the message once said 29.9
+    let sum = refused(decimal(3, 1), of(vec![2_997], 3, 1));
+    assert!(sum.to_string().contains("299.7"), "{sum}");
     let huge = Decimal256Array::from(vec![i256::from_i128(5).wrapping_mul(i256::from_i128(10).wrapping_pow(40))]);
     let huge = huge.with_precision_and_scale(76, 40).unwrap();
     assert_eq!(to(decimal(1, 0), huge).unwrap().as_primitive::<arrow_array::types::Decimal128Type>().value(0), 5);
