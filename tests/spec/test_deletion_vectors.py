@@ -209,6 +209,32 @@ def test_overwriting_and_truncating_forget_vectors(cat):
     assert rows(t) == [(2, 29)]
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_many_splits_give_the_same_rows_whoever_drops_the_deleted_ones(cat, bits):
+    """Workers drop the deleted rows of later splits, the reader those of the split that it waits for."""
+    options = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b", "bucket": "5"}
+    options["deletion-vectors.bitmap64"] = str(bits == 64).lower()
+    t = table(cat, **options)
+    expected = {}
+    for turn, ids in enumerate([range(12_000), range(0, 12_000, 3), range(300), range(11_700, 12_000)]):
+        t.upsert(data(ids, turn))
+        expected.update((i, i * 10 + turn) for i in ids)
+    t.delete(where="id >= 1500 AND id < 2000")
+    expected = {i: v for i, v in expected.items() if not 1500 <= i < 2000}
+    scan = t.scan(["id", "v"])
+    assert len(scan.splits()) > 5
+    assert deleted(t) > 3_000
+    whole = scan.to_arrow()
+    assert rows(t) == sorted(expected.items())
+    assert pa.Table.from_batches(scan.to_batches(), whole.schema) == whole, "the same rows in the same order"
+    assert scan.to_arrow() == whole
+    assert rows(t, filter="v >= 60000 AND id <> 7500") == sorted(
+        (i, v) for i, v in expected.items() if v >= 60_000 and i != 7_500
+    )
+    for limit in (0, 1, 2_999, len(expected) + 5):
+        assert t.scan(["id"], limit=limit).to_arrow().num_rows == min(limit, len(expected))
+
+
 def test_positions_survive_pruning_of_row_groups_and_pages(cat):
     t = table(cat, bucket="1", **{"parquet.block.size": "65536", "parquet.page.size": "4096"})
     n = 60_000

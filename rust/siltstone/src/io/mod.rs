@@ -3,6 +3,7 @@
 //! Source: format chapters 7 and 11.1; `org.apache.paimon.io`.
 
 mod context;
+mod decoded;
 mod file_columns;
 mod mapping;
 mod read;
@@ -10,7 +11,8 @@ mod rolling;
 mod spec;
 
 pub use context::TableContext;
-pub use read::{OpenDataFile, read_data_file};
+pub use decoded::{Decoded, DecodedStream};
+pub use read::{OpenDataFile, decode_data_file, read_data_file};
 pub use rolling::RollingWriter;
 pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
 

@@ -12,7 +12,8 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 
 use super::{
-    BatchStream, FileReadSpec, TableContext,
+    BatchStream, Decoded, DecodedStream, FileReadSpec, TableContext,
+    decoded::Steps,
     mapping::{Mapping, prune},
 };
 use crate::{
@@ -39,9 +40,26 @@ pub fn read_data_file(
     file: &DataFileMeta,
     spec: &FileReadSpec,
 ) -> Result<BatchStream> {
+    decode_data_file(ctx, partition, bucket, file, spec).map(finished)
+}
+
+/// [`read_data_file`] whose batches are decoded only: the rest is done where [`Decoded::finish`] is called. Finished
+/// batches may be empty.
+pub fn decode_data_file(
+    ctx: &TableContext,
+    partition: &[u8],
+    bucket: i32,
+    file: &DataFileMeta,
+    spec: &FileReadSpec,
+) -> Result<DecodedStream> {
     check_format(&file.file_name).map_err(|e| e.with("table", &ctx.name))?;
     let path = ctx.paths.data_file(partition, bucket, file)?;
-    read_with(ctx, file, &path, spec, || open(ctx, file, &path))
+    decode_with(ctx, file, &path, spec, || open(ctx, file, &path))
+}
+
+fn finished(rows: DecodedStream) -> BatchStream {
+    let batches = rows.map(|rows| rows?.finish());
+    Box::new(batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0)))
 }
 
 /// A data file that is read more than once.
@@ -63,7 +81,7 @@ impl OpenDataFile {
 
     /// [`read_data_file`] of this file.
     pub fn read(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<BatchStream> {
-        read_with(ctx, &self.file, &self.path, spec, || Ok(self.parquet.clone()))
+        decode_with(ctx, &self.file, &self.path, spec, || Ok(self.parquet.clone())).map(finished)
     }
 
     /// Consecutive rows that are worth reading together, with bounds of these table fields in them.
@@ -88,16 +106,14 @@ fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<ParquetFi
         .with("table", &ctx.name))
 }
 
-fn read_with(
+fn decode_with(
     ctx: &TableContext,
     file: &DataFileMeta,
     path: &str,
     spec: &FileReadSpec,
     open: impl FnOnce() -> Result<ParquetFile>,
-) -> Result<BatchStream> {
-    let path = path.to_owned();
-    let named = |e: Error| if e.context_value("file").is_some() { e } else { e.with("file", &path) };
-    let file_fields = file_fields(ctx, file, spec.system).map_err(named)?;
+) -> Result<DecodedStream> {
+    let file_fields = file_fields(ctx, file, spec.system).map_err(|e| in_file(e, path))?;
     let reading = Reading::new(ctx, &file_fields, spec)?;
     let Some(row_test) = reading.row_test(spec, &file_fields)? else {
         return Ok(Box::new(iter::empty()));
@@ -116,11 +132,18 @@ fn read_with(
         batch_rows: spec.batch_rows.max(1),
     };
     let rows = opened.read(request)?;
-    let batches = rows.map(move |rows| {
-        let batch = rows.and_then(|rows| reading.batch(&rows));
-        batch.map_err(|e| if e.context_value("file").is_some() { e } else { e.with("file", &path) })
-    });
-    Ok(Box::new(batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0))))
+    let path: Arc<str> = path.into();
+    let named = Arc::clone(&path);
+    let steps: Steps = Arc::new(move |rows| reading.batch(rows).map_err(|e| in_file(e, &named)));
+    Ok(Box::new(rows.map(move |rows| match rows {
+        Ok(rows) => Ok(Decoded::new(rows, Arc::clone(&steps))),
+        Err(e) => Err(in_file(e, &path)),
+    })))
+}
+
+/// The error with the file's name, unless it names one.
+fn in_file(e: Error, path: &str) -> Error {
+    if e.context_value("file").is_some() { e } else { e.with("file", path) }
 }
 
 /// Formats other than Parquet come later; a file is named, never skipped.

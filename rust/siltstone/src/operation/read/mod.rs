@@ -5,6 +5,7 @@
 mod count;
 mod diff;
 mod parallel;
+mod piece;
 mod split;
 
 pub use count::count;

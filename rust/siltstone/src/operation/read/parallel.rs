@@ -3,6 +3,8 @@
 //! Workers take splits in order and put batches into a queue per split; the consumer empties the queues in split order.
 //! The split it waits for always has a worker, so full queues of later splits cannot block it. Queues are short, unless
 //! the consumer holds all rows in the end anyway: then no worker waits for it.
+//!
+//! A worker only decodes the split that the consumer waits for: the consumer does the rest, deletions and filters.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,7 +18,12 @@ use std::{
 use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-use super::{ReadRequest, read_split, split::limited};
+use super::{
+    ReadRequest, limited,
+    piece::{Piece, PieceStream, complete},
+    read_split,
+    split::pieces_of,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
@@ -51,7 +58,7 @@ fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> BatchStre
 
 /// What a worker says about its split.
 enum Message {
-    Rows(Result<RecordBatch>),
+    Rows(Result<Piece>),
     End,
 }
 
@@ -60,6 +67,9 @@ struct Work {
     splits: Vec<Split>,
     request: ReadRequest,
     queues: Vec<Sender<Message>>,
+    /// The split that the consumer waits for.
+    awaited: AtomicUsize,
+    /// The split that no worker has begun.
     next: AtomicUsize,
     stopped: AtomicBool,
 }
@@ -67,7 +77,7 @@ struct Work {
 /// Starts its threads with the first batch asked for.
 struct Parallel {
     waiting: Option<(Arc<Work>, usize)>,
-    stop: Arc<Work>,
+    work: Arc<Work>,
     queues: std::vec::IntoIter<Receiver<Message>>,
     current: Option<Receiver<Message>>,
 }
@@ -81,10 +91,11 @@ impl Parallel {
             splits: splits.to_vec(),
             request: request.clone(),
             queues: senders,
+            awaited: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
         });
-        Self { waiting: Some((Arc::clone(&work), threads)), stop: work, queues: receivers.into_iter(), current: None }
+        Self { waiting: Some((Arc::clone(&work), threads)), work, queues: receivers.into_iter(), current: None }
     }
 
     fn start(&mut self) -> Result<()> {
@@ -109,7 +120,7 @@ impl Work {
             let (Some(split), Some(queue)) = (self.splits.get(at), self.queues.get(at)) else {
                 return;
             };
-            let read = catch_unwind(AssertUnwindSafe(|| self.read(split, queue)));
+            let read = catch_unwind(AssertUnwindSafe(|| self.read(at, split, queue)));
             if read.is_err() {
                 let panicked =
                     Error::new(ErrorKind::Internal, "a reading thread failed").with("bucket", split.bucket.bucket);
@@ -121,13 +132,25 @@ impl Work {
         }
     }
 
-    fn read(&self, split: &Split, queue: &Sender<Message>) {
-        for batch in opened(&self.ctx, split, &self.request) {
-            let failed = batch.is_err();
-            if self.stopped.load(Ordering::Relaxed) || queue.send(Message::Rows(batch)).is_err() || failed {
+    fn read(&self, at: usize, split: &Split, queue: &Sender<Message>) {
+        for piece in self.pieces(split) {
+            let others_wait = self.awaited.load(Ordering::Relaxed) != at;
+            let piece =
+                piece.and_then(|piece| if others_wait { piece.finish().map(Piece::Complete) } else { Ok(piece) });
+            let failed = piece.is_err();
+            if self.stopped.load(Ordering::Relaxed) || queue.send(Message::Rows(piece)).is_err() || failed {
                 return;
             }
         }
+    }
+
+    /// Rows can be counted in finished batches only: a limited split comes in these.
+    fn pieces(&self, split: &Split) -> PieceStream {
+        let pieces = match self.request.limit {
+            Some(_) => read_split(&self.ctx, split, &self.request).map(complete),
+            None => pieces_of(&self.ctx, split, &self.request),
+        };
+        pieces.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
     }
 }
 
@@ -144,10 +167,15 @@ impl Iterator for Parallel {
                 None => self.queues.next()?,
             };
             match queue.recv() {
-                Ok(Message::End) => {}
-                Ok(Message::Rows(rows)) => {
+                Ok(Message::End) => {
+                    self.work.awaited.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(Message::Rows(piece)) => {
                     self.current = Some(queue);
-                    return Some(rows);
+                    match piece.and_then(Piece::finish) {
+                        Ok(batch) if batch.num_rows() == 0 => {}
+                        result => return Some(result),
+                    }
                 }
                 Err(_) => return Some(Err(Error::new(ErrorKind::Internal, "a reading thread ended early"))),
             }
@@ -157,6 +185,6 @@ impl Iterator for Parallel {
 
 impl Drop for Parallel {
     fn drop(&mut self) {
-        self.stop.stopped.store(true, Ordering::Relaxed);
+        self.work.stopped.store(true, Ordering::Relaxed);
     }
 }

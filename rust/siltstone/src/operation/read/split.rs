@@ -7,12 +7,15 @@ use arrow_array::{
 };
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 
-use super::diff;
+use super::{
+    diff,
+    piece::{Last, Piece, PieceStream, complete},
+};
 use crate::{
     deletion_vectors::{DeletedRows, DeletionMap, DeletionVectorsIndexFile},
     error::{Error, ErrorKind, Result},
     fs::strip_scheme,
-    io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
+    io::{BatchStream, FileReadSpec, KvLayout, TableContext, decode_data_file},
     manifest::{DataFileMeta, DeletionVectorRange},
     merge_tree::{MergeReadOptions, read_merged},
     operation::{
@@ -70,6 +73,13 @@ impl ReadRequest {
 
 /// The rows of a split that satisfy the request.
 pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    let batches = pieces_of(ctx, split, request)?.map(|piece| piece?.finish());
+    let rows = batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
+    Ok(limited(Box::new(rows), request.limit))
+}
+
+/// [`read_split`], without its limit, in pieces that another thread may finish.
+pub(super) fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
     let has_key = !ctx.schema.primary_keys.is_empty();
     if request.sequence_number && !has_key {
         return Err(Error::unsupported("sequence numbers of a table without a primary key")
@@ -80,23 +90,22 @@ pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> R
         let sections = sections_of(ctx, &split.files)?;
         !sections.iter().all(Section::needs_no_merge)
     };
-    let rows = if !split.before_files.is_empty() {
-        compared(ctx, split, request)?
+    if !split.before_files.is_empty() {
+        compared(ctx, split, request).map(complete)
     } else if merging {
-        merged(ctx, split, request)?
+        merged(ctx, split, request).map(complete)
     } else {
-        one_after_another(ctx, split, request, has_key)?
-    };
-    Ok(limited(rows, request.limit))
+        one_after_another(ctx, split, request, has_key)
+    }
 }
 
 /// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
-fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<BatchStream> {
+fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<PieceStream> {
     let keep_retracts = request.keep_deletes || (split.is_streaming && request.row_kind);
     let finish = Finish::new(request, None)?;
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
     let files = split.files.clone().into_iter().enumerate();
-    let batches = files.flat_map(move |(i, file)| -> BatchStream {
+    let pieces = files.flat_map(move |(i, file)| -> PieceStream {
         let deletions = match vector_of(&ctx, &split, i) {
             Ok(deletions) => deletions,
             Err(e) => return Box::new(std::iter::once(Err(e))),
@@ -114,15 +123,13 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         };
         let kinds = spec.system.then(|| spec.fields.len() + 1);
         let finish = finish.clone();
-        match read_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
-            Ok(rows) => Box::new(rows.map(move |batch| {
-                let batch = batch?;
-                finish.apply(&batch, kinds, retracts)
-            })),
+        let last: Last = Arc::new(move |batch| finish.apply(batch, kinds, retracts));
+        match decode_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
+            Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
             Err(e) => Box::new(std::iter::once(Err(e))),
         }
     });
-    Ok(skip_empty(Box::new(batches)))
+    Ok(Box::new(pieces))
 }
 
 /// Overlapping files: rows of one key are merged, then filtered and projected.
@@ -142,7 +149,7 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
     let kinds = layout.kind_index();
     let rows = read_merged(ctx, &split.bucket.partition, split.bucket.bucket, &split.files, &layout, options)?;
     let finish = Finish::new(request, request.filter.clone())?;
-    Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false)))))
+    Ok(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false))))
 }
 
 /// The deletion vector of the split's file at `i`.
@@ -196,7 +203,7 @@ fn compared(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<
     } else {
         diff::difference(ctx, split, &layout, before, after)?
     };
-    Ok(skip_empty(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), drop_retracts)))))
+    Ok(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), drop_retracts))))
 }
 
 /// The result's columns first, then what merging and filtering need besides.
@@ -295,10 +302,6 @@ fn kind_texts(kinds: Option<&Int8Array>, rows: usize) -> Result<StringArray> {
     };
     let texts: Result<Vec<&str>> = kinds.values().iter().map(|k| RowKind::from_byte(*k).map(RowKind::as_str)).collect();
     Ok(StringArray::from(texts?))
-}
-
-fn skip_empty(rows: BatchStream) -> BatchStream {
-    Box::new(rows.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0)))
 }
 
 /// At most so many rows; `None` = all.
