@@ -3,10 +3,13 @@
 Also tables of old releases, which must survive our upkeep and stay readable by the release that wrote them.
 """
 
+import itertools
 import json
 import pathlib
 import tarfile
+import time
 
+import engines
 import java_oracle
 import pytest
 import siltstone as st
@@ -235,3 +238,24 @@ def test_tables_of_old_releases_survive_tags_expiry_and_cleaning(name, tmp_path,
     verdict = t.maintenance.fsck(deep=True)
     assert not verdict.problems and not [f for f in verdict.findings if f.code == "unreferenced-file"]
     assert not oracle.call("fsck", path, check=False)[0]["problems"]
+
+
+def test_reads_from_a_creation_time_choose_the_same_files_as_java(oracle, cat):
+    """Times around four commits and a compaction."""
+    both = Twins(cat, oracle, {"write-only": "true"})
+    for v in range(1, 4):
+        both.write(("a", v, v), ("b", 9, v))
+        time.sleep(0.02)
+    both.step(lambda t: t.compact(full=True), {"op": "compact", "full": True})
+    time.sleep(0.02)
+    both.write(("c", 5, 5))
+    found = set()
+    for path in both.both():
+        history = st.open_table(str(path)).history()
+        times = {s.raw["timeMillis"] + d for s in history for d in (-10, 0, 10)} | {0, 2**50}
+        for key, millis in itertools.product(("scan.creation-time-millis", "scan.file-creation-time-millis"), times):
+            t = st.open_table(str(path), options={key: str(millis)})
+            expected = oracle.call("read", path, f"{key}={millis}")
+            assert engines.same(expected, t.scan().to_arrow()) is None, (key, millis)
+            found.add((key, len(expected)))
+    assert len(found) > 5, "the times make a difference"

@@ -152,14 +152,20 @@ def compacting_writer(t, n):
     other.upsert(data(range(5, 60), 1 + n))
 
 
-@pytest.mark.parametrize("engine", ["vectors", "vectors-64", "first-row", "lookup"])
-def test_a_writer_that_always_comes_between_makes_the_compaction_give_up_and_nothing_is_lost(
-    spark, lake, engine, monkeypatch
-):
+def with_waiting_rows(spark, lake, engine):
+    """A table of 50 compacted rows; new ones of the first ten wait in level 0."""
     t = keyed(lake, KEYED[engine], ())
     t.upsert(data(range(50), 0))
     ss.compact(spark, t, full=True)
     t.upsert(data(range(10), 1))
+    return t
+
+
+@pytest.mark.parametrize("engine", ["vectors", "vectors-64", "first-row", "lookup"])
+def test_a_writer_that_always_comes_between_makes_the_compaction_give_up_and_nothing_is_lost(
+    spark, lake, engine, monkeypatch
+):
+    t = with_waiting_rows(spark, lake, engine)
 
     def again_and_again(t, n):
         compacting_writer(t, n)
@@ -182,10 +188,7 @@ def test_a_writer_that_always_comes_between_makes_the_compaction_give_up_and_not
 @pytest.mark.parametrize("engine", ["vectors", "first-row", "lookup"])
 @pytest.mark.parametrize("waits", [True, False], ids=["rows-wait", "nothing-is-left"])
 def test_a_compaction_that_a_writer_overtook_is_done_again(spark, lake, engine, waits, monkeypatch):
-    t = keyed(lake, KEYED[engine], ())
-    t.upsert(data(range(50), 0))
-    ss.compact(spark, t, full=True)
-    t.upsert(data(range(10), 1))
+    t = with_waiting_rows(spark, lake, engine)
 
     def once(t, n):
         compacting_writer(t, n)

@@ -4,6 +4,7 @@ import copy
 import datetime as dt
 import pathlib
 import pickle
+import time
 
 import pytest
 import siltstone as st
@@ -60,6 +61,67 @@ def test_options_name_a_version(t):
     t.compact(full=True)
     write(t, 6)
     assert (value(t), value(t, **{"scan.mode": "compacted-full"})) == (6, 5)
+
+
+def test_files_made_since_a_time(make):
+    """`from-file-creation-time` reads some files of the latest version; `from-creation-timestamp` a version, if it can."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    for i in range(1, 5):
+        write(t, i)
+        time.sleep(0.01)
+    times = {s.id: s.raw["timeMillis"] for s in t.history()}
+
+    def ids(**options):
+        table = st.open_table(t.location, options={k: str(v) for k, v in options.items()})
+        found = sorted(r["id"] for r in table.scan().to_arrow().to_pylist())
+        assert table.scan().count() == len(found)
+        return found
+
+    since = {"scan.file-creation-time-millis": times[2] + 1}
+    assert ids(**since) == ids(**since, **{"scan.mode": "from-file-creation-time"}) == [1, 30, 40]
+    assert ids(**{"scan.file-creation-time-millis": times[4] + 1}) == []
+    assert ids(**{"scan.file-creation-time-millis": 0}) == [1, 10, 20, 30, 40]
+    # the first snapshot at or after the time, which needs one before it
+    for millis, expected in [
+        (times[2] + 1, [1, 10, 20, 30]),
+        (times[2], [1, 10, 20]),
+        (times[1] + 1, [1, 10, 20]),
+        # the others: files of the latest
+        (0, [1, 10, 20, 30, 40]),
+        (times[4] + 1, []),
+    ]:
+        since = {"scan.creation-time-millis": millis}
+        assert ids(**since) == ids(**since, **{"scan.mode": "from-creation-timestamp"}) == expected, millis - times[1]
+    for bad in [
+        {"scan.mode": "from-file-creation-time"},
+        {"scan.mode": "from-creation-timestamp"},
+        {"scan.mode": "from-file-creation-time", "scan.creation-time-millis": 0},
+        {"scan.mode": "from-snapshot", "scan.file-creation-time-millis": 0},
+        {"scan.snapshot-id": 1, "scan.creation-time-millis": 0},
+        {"scan.creation-time-millis": "soon"},
+    ]:
+        with pytest.raises(errors.InvalidOption):
+            ids(**bad)
+    with pytest.raises(errors.InvalidOption, match="cannot be changed"):
+        st.open_table(t.location, options={"scan.creation-time-millis": "0"}).delete(where="id = 1")
+
+
+def test_a_stream_begins_with_the_files_made_since_a_time(make):
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    for i in range(1, 4):
+        write(t, i)
+        time.sleep(0.01)
+    second = t.snapshot(2).raw["timeMillis"]
+
+    def stream(**options):
+        table = st.open_table(t.location, options={k: str(v) for k, v in options.items()})
+        return [sorted(r["id"] for r in batch.to_pylist()) for batch in table.changes(follow=False)]
+
+    assert stream(**{"scan.file-creation-time-millis": second + 1}) == [[1, 30]]
+    assert stream(**{"scan.creation-time-millis": second}) == [[1, 20], [1, 30]]
+    assert stream(**{"scan.mode": "from-creation-timestamp", "scan.creation-time-millis": 0}) == [[1, 10, 20, 30]]
+    with pytest.raises(errors.InvalidOption, match="needs scan.creation-time-millis"):
+        stream(**{"scan.mode": "from-creation-timestamp"})
 
 
 def test_options_that_contradict_each_other_are_refused(t):

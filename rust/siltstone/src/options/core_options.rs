@@ -348,6 +348,11 @@ core_options! {
     scan_timestamp_millis: Option<i64> = o.maybe("scan.timestamp-millis", |t| integer(t, i64::MIN))?;
     /// `scan.timestamp`
     scan_timestamp: Option<String> = o.optional("scan.timestamp");
+    /// `scan.file-creation-time-millis`: only data files made at this time or later
+    scan_file_creation_time_millis: Option<i64> =
+        o.maybe("scan.file-creation-time-millis", |t| integer(t, i64::MIN))?;
+    /// `scan.creation-time-millis`
+    scan_creation_time_millis: Option<i64> = o.maybe("scan.creation-time-millis", |t| integer(t, i64::MIN))?;
     /// `scan.watermark`
     scan_watermark: Option<i64> = o.maybe("scan.watermark", |t| integer(t, i64::MIN))?;
     /// `incremental-between`: `start,end`, two tags or two snapshot ids

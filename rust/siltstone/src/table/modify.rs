@@ -143,13 +143,15 @@ impl Table {
 
     /// Statements change the latest snapshot: a handle that reads another one is refused.
     fn check_latest(&self) -> Result<()> {
-        const TRAVEL: [&str; 6] = [
+        const TRAVEL: [&str; 8] = [
             "scan.snapshot-id",
             "scan.tag-name",
             "scan.version",
             "scan.watermark",
             "scan.timestamp",
             "scan.timestamp-millis",
+            "scan.creation-time-millis",
+            "scan.file-creation-time-millis",
         ];
         match TRAVEL.iter().find(|key| self.context().options.get(key).is_some()) {
             None => Ok(()),

@@ -11,7 +11,8 @@ use std::{
 
 use super::{bounds::may_hide_nan, buckets::BucketSelector};
 use crate::{
-    error::Result,
+    env::local_to_instant,
+    error::{Error, Result},
     io::TableContext,
     manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
     predicate::{ColumnBounds, Predicate, matches_datums, may_match},
@@ -33,6 +34,8 @@ pub struct EntryFilter {
     pub bucket: Option<i32>,
     /// Only levels from this one on.
     pub min_level: Option<i32>,
+    /// Only files made at these epoch milliseconds or later.
+    pub created_since: Option<i64>,
     /// Only buckets that rows satisfying this condition can be in.
     pub bucket_predicate: Option<Predicate>,
 }
@@ -49,7 +52,25 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
     if let Some(level) = filter.min_level {
         live.retain(|e| e.file.level >= level);
     }
+    if let Some(since) = filter.created_since {
+        keep_created_since(&mut live, since)?;
+    }
     Ok(live)
+}
+
+/// Source: `DataFileMeta.creationTimeEpochMillis`; the stored time is a local one.
+fn keep_created_since(live: &mut Vec<ManifestEntry>, since: i64) -> Result<()> {
+    if let Some(entry) = live.iter().find(|e| e.file.creation_time.is_none()) {
+        return Err(Error::unsupported("choosing files by a creation time that their manifest does not have")
+            .with("file", &entry.file.file_name)
+            .with("option", "scan.mode"));
+    }
+    let instant = |wall_clock: i64| {
+        let local = chrono::DateTime::from_timestamp_millis(wall_clock);
+        local.map_or(wall_clock, |local| local_to_instant(local.naive_utc()))
+    };
+    live.retain(|e| e.file.creation_time.is_none_or(|created| instant(created) >= since));
+    Ok(())
 }
 
 /// The entries of some manifest lists that the filter wants, in order, as they are: nothing cancels anything.

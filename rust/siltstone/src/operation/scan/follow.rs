@@ -74,6 +74,8 @@ pub struct Follow {
     end: Option<i64>,
     /// A state that has to be read first.
     full: Option<i64>,
+    /// Of that state only the files made at this time or later.
+    files_since: Option<i64>,
     /// `None`: the table was empty, any first snapshot will do.
     next: Option<i64>,
 }
@@ -84,7 +86,16 @@ impl Follow {
         check_options(ctx)?;
         let request = ScanRequest { row_kind: true, version: VersionSelector::Latest, incremental: None, ..request };
         let prepared = Prepared::new(ctx, &request)?;
-        let mut follow = Self { ctx: ctx.clone(), prepared, request, clock, end: options.end, full: None, next: None };
+        let mut follow = Self {
+            ctx: ctx.clone(),
+            prepared,
+            request,
+            clock,
+            end: options.end,
+            full: None,
+            files_since: None,
+            next: None,
+        };
         follow.begin(&options.start).and_then(|()| follow.check_end()).map_err(|e| e.with("table", &ctx.name))?;
         Ok(follow)
     }
@@ -101,7 +112,7 @@ impl Follow {
 
     /// Goes on with this snapshot: the progress of a consumer.
     pub fn restore(&mut self, next: i64) -> Result<()> {
-        self.full = None;
+        (self.full, self.files_since) = (None, None);
         self.next = Some(next);
         let versions = Versions::new(&self.ctx);
         match earliest(&versions)? {
@@ -181,6 +192,16 @@ impl Follow {
             ScanMode::Default | ScanMode::FromTimestamp if millis.is_some() => {
                 self.next = millis.map(|m| first_at_or_after(versions, m)).transpose()?.flatten();
             }
+            ScanMode::Default | ScanMode::FromFileCreationTime if o.scan_file_creation_time_millis.is_some() => {
+                (self.full, self.files_since) = (latest, o.scan_file_creation_time_millis);
+            }
+            ScanMode::Default | ScanMode::FromCreationTimestamp if o.scan_creation_time_millis.is_some() => {
+                let since = o.scan_creation_time_millis;
+                self.next = since.map(|millis| versions.first_created_since(millis)).transpose()?.flatten();
+                if self.next.is_none() {
+                    (self.full, self.files_since) = (latest, since);
+                }
+            }
             // changes from before the snapshots that are left come only when they are asked for
             ScanMode::Default => self.next = versions.snapshots.earliest_id()?,
             ScanMode::LatestFull | ScanMode::Full => self.full = latest,
@@ -190,6 +211,8 @@ impl Follow {
                 let id = o.scan_snapshot_id.ok_or_else(|| needs("scan.snapshot-id"))?;
                 self.full = latest.map(|_| clamp(id)).transpose()?;
             }
+            ScanMode::FromFileCreationTime => return Err(needs("scan.file-creation-time-millis")),
+            ScanMode::FromCreationTimestamp => return Err(needs("scan.creation-time-millis")),
             ScanMode::FromSnapshot => return Err(needs("scan.snapshot-id")),
             ScanMode::FromTimestamp => return Err(needs("scan.timestamp-millis or scan.timestamp")),
             other => {
@@ -243,6 +266,7 @@ impl Follow {
         let has_key = self.ctx.schema.has_primary_key();
         let request = ScanRequest {
             version: VersionSelector::Snapshot(id),
+            created_since: self.files_since.take(),
             min_level: match options.changelog_producer {
                 ChangelogProducer::Lookup if has_key => Some(1),
                 ChangelogProducer::FullCompaction if has_key => Some(options.num_levels - 1),

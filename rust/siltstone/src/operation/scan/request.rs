@@ -11,7 +11,7 @@ use super::{
     sections::{Section, sections_of},
     split::Splitter,
     supported::{check_files, check_options, drop_postponed},
-    version::travel,
+    version::{files_since, travel},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -63,6 +63,8 @@ pub struct ScanRequest {
     pub sequence_number: bool,
     /// Primary-key tables: only files from this level on; rows below it are left out.
     pub min_level: Option<i32>,
+    /// Only files made at these epoch milliseconds or later; the table's options may ask for that, too.
+    pub created_since: Option<i64>,
     /// None of these partitions (serialized rows), which another branch has.
     pub not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
 }
@@ -95,6 +97,7 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
         check_options(ctx)?;
         return incremental::plan(ctx, Prepared::new(ctx, request)?, &asked);
     }
+    let since = files_since(ctx, &request.version)?.or(request.created_since);
     let (ctx, snapshot) = travel(ctx, &request.version)?;
     check_options(&ctx)?;
     let prepared = Prepared::new(&ctx, request)?;
@@ -107,6 +110,7 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     let max_level_only = request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels - 1);
     let skip_level_0 = level_0 == Level0::Skip || max_level_only;
     wanted.min_level = level_0.min_level(request);
+    wanted.created_since = since;
     let mut entries = live_entries(&ctx, &at, &wanted)?;
     drop_postponed(&ctx, &mut entries);
     let has_level_0 = entries.iter().any(|e| e.file.level == 0);
@@ -141,10 +145,12 @@ pub fn partitions(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<V
     if let Some(asked) = incremental_of(ctx, &request)? {
         return incremental::partitions(ctx, Prepared::new(ctx, &request)?, &asked);
     }
+    let since = files_since(ctx, &request.version)?.or(request.created_since);
     let (ctx, snapshot) = travel(ctx, &request.version)?;
     let Some(at) = snapshot else { return Ok(HashSet::new()) };
     let mut wanted = Prepared::new(&ctx, &request)?.entry_filter(&ctx);
     wanted.min_level = level_0(&ctx, &at)?.min_level(&request);
+    wanted.created_since = since;
     let mut entries = live_entries(&ctx, &at, &wanted)?;
     entries.retain(|entry| entry.bucket >= 0);
     Ok(entries.into_iter().map(|entry| entry.partition).collect())

@@ -17,8 +17,8 @@ use crate::{
 /// name columns.
 pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
     let versions = Versions::new(ctx);
-    let selected = Target::of(ctx, version)?;
-    if selected == Target::Latest {
+    let selected = versions.settled(Target::of(ctx, version)?)?;
+    if matches!(selected, Target::Latest | Target::FilesSince(_)) {
         return Ok((ctx.clone(), versions.snapshots.latest()?));
     }
     let snapshot = versions.resolve(ctx, &selected)?;
@@ -29,6 +29,15 @@ pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableCon
         return Ok((ctx.clone(), Some(snapshot)));
     }
     Ok((under_schema(ctx, snapshot.schema_id)?, Some(snapshot)))
+}
+
+/// The epoch milliseconds from which on files are read where that is asked for instead of a version
+/// (`scan.mode` = `from-file-creation-time`, and `from-creation-timestamp` at a time that no snapshot follows).
+pub(super) fn files_since(ctx: &TableContext, version: &VersionSelector) -> Result<Option<i64>> {
+    match Versions::new(ctx).settled(Target::of(ctx, version)?)? {
+        Target::FilesSince(millis) => Ok(Some(millis)),
+        _ => Ok(None),
+    }
 }
 
 /// The version of another branch that goes with a version of this one; `None`: the other branch has none.
@@ -46,7 +55,10 @@ pub fn counterpart(
         selected => selected,
     };
     let selector = match selected {
-        Target::Latest | Target::LastCompacted => VersionSelector::Latest,
+        // times of files, like modes, are told to the other branch by its own options
+        Target::Latest | Target::LastCompacted | Target::FilesSince(_) | Target::CreatedSince(_) => {
+            VersionSelector::Latest
+        }
         Target::Tag(name) if there.tags.exists(&name)? => VersionSelector::Tag(name),
         Target::Tag(_) => return Ok(None),
         Target::Id(id) => {
@@ -103,6 +115,10 @@ enum Target {
     Time(i64),
     Watermark(i64),
     Version(String),
+    /// The latest, and of its files those made at this time or later.
+    FilesSince(i64),
+    /// The first snapshot at or after a time; where that is none or the earliest, the files made since then.
+    CreatedSince(i64),
 }
 
 impl Target {
@@ -137,6 +153,12 @@ impl Target {
         if let Some(text) = &options.scan_timestamp {
             named.push(("scan.timestamp", Self::Time(local_millis(text)?)));
         }
+        if let Some(millis) = options.scan_file_creation_time_millis {
+            named.push(("scan.file-creation-time-millis", Self::FilesSince(millis)));
+        }
+        if let Some(millis) = options.scan_creation_time_millis {
+            named.push(("scan.creation-time-millis", Self::CreatedSince(millis)));
+        }
         if named.len() > 1 {
             let keys: Vec<&str> = named.iter().map(|(key, _)| *key).collect();
             return Err(Error::new(
@@ -147,17 +169,20 @@ impl Target {
         let (key, named) = named.pop().map_or(("", None), |(key, target)| (key, Some(target)));
         match options.scan_mode {
             mode if named.as_ref().is_some_and(|target| !target.goes_with(mode)) => Err(not_with(mode, key)),
-            ScanMode::Default | ScanMode::FromSnapshot | ScanMode::FromSnapshotFull | ScanMode::FromTimestamp => {
-                match (named, options.scan_mode) {
-                    (Some(target), _) => Ok(target),
-                    (None, ScanMode::Default) => Ok(Self::Latest),
-                    (None, mode) => Err(Error::new(
-                        ErrorKind::InvalidOption,
-                        format!("scan.mode = {} needs an option that names the snapshot or the time", mode.as_str()),
-                    )
-                    .with("option", "scan.mode")),
-                }
-            }
+            ScanMode::Default
+            | ScanMode::FromSnapshot
+            | ScanMode::FromSnapshotFull
+            | ScanMode::FromTimestamp
+            | ScanMode::FromFileCreationTime
+            | ScanMode::FromCreationTimestamp => match (named, options.scan_mode) {
+                (Some(target), _) => Ok(target),
+                (None, ScanMode::Default) => Ok(Self::Latest),
+                (None, mode) => Err(Error::new(
+                    ErrorKind::InvalidOption,
+                    format!("scan.mode = {} needs an option that names the snapshot or the time", mode.as_str()),
+                )
+                .with("option", "scan.mode")),
+            },
             // of an incremental mode what lies between is planned apart; the state that goes with it is the latest
             ScanMode::LatestFull
             | ScanMode::Full
@@ -165,7 +190,6 @@ impl Target {
             | ScanMode::Incremental
             | ScanMode::LatestDelta => Ok(Self::Latest),
             ScanMode::CompactedFull => Ok(Self::LastCompacted),
-            other => Err(Error::unsupported(format!("scan.mode = {}", other.as_str())).with("option", "scan.mode")),
         }
     }
 }
@@ -176,7 +200,11 @@ impl Target {
         match mode {
             ScanMode::Default => true,
             ScanMode::FromTimestamp => matches!(self, Self::Time(_)),
-            ScanMode::FromSnapshot => !matches!(self, Self::Time(_)),
+            ScanMode::FromFileCreationTime => matches!(self, Self::FilesSince(_)),
+            ScanMode::FromCreationTimestamp => matches!(self, Self::CreatedSince(_)),
+            ScanMode::FromSnapshot => {
+                matches!(self, Self::Id(_) | Self::Tag(_) | Self::Version(_) | Self::Watermark(_))
+            }
             ScanMode::FromSnapshotFull => matches!(self, Self::Id(_) | Self::Version(_)),
             _ => false,
         }
@@ -222,9 +250,24 @@ impl Versions {
         }
     }
 
+    /// A creation time as the snapshot or the files that it means (`createCreationTimestampStartingScanner`).
+    fn settled(&self, target: Target) -> Result<Target> {
+        let Target::CreatedSince(millis) = target else { return Ok(target) };
+        let next = self.first_created_since(millis)?;
+        Ok(next.map_or(Target::FilesSince(millis), Target::Id))
+    }
+
+    /// The first snapshot at or after a time that has an earlier one before it.
+    pub(super) fn first_created_since(&self, millis: i64) -> Result<Option<i64>> {
+        let before = self.snapshots.at_or_before(millis.saturating_sub(1))?;
+        let Some(next) = before.map(|snapshot| snapshot.id.saturating_add(1)) else { return Ok(None) };
+        Ok(self.snapshots.ids()?.binary_search(&next).is_ok().then_some(next))
+    }
+
     fn resolve(&self, ctx: &TableContext, target: &Target) -> Result<Option<Snapshot>> {
         match target {
-            Target::Latest => self.snapshots.latest(),
+            Target::CreatedSince(_) => self.resolve(ctx, &self.settled(target.clone())?),
+            Target::Latest | Target::FilesSince(_) => self.snapshots.latest(),
             Target::LastCompacted => self.last_compacted(ctx),
             Target::Id(id) => self.by_id(*id).map(Some),
             Target::Tag(name) => self.tags.get(name).map(Some),
