@@ -114,11 +114,8 @@ fn filled(extent: Extent, fill: impl FnOnce(&mut [u64]) -> bool) -> Option<Roari
 }
 
 /// Sets ascending positions between the ends; `false` when they do not ascend.
-///
-/// The bits of a word gather in a register that is stored after each of them: nothing to predict, nothing to load.
 fn fill_ascending<P: Position>(words: &mut [u64], positions: &[P], ends: Extent) -> bool {
-    let base = ends.base();
-    let (mut at, mut word) = (0, 0_u64);
+    let dense = positions.len() / DENSE >= ends.words();
     let mut last = positions[0];
     for block in positions.chunks(BLOCK) {
         if last > block[0] || !block.is_sorted() {
@@ -128,16 +125,50 @@ fn fill_ascending<P: Position>(words: &mut [u64], positions: &[P], ends: Extent)
         if last.row() > ends.most {
             return false;
         }
-        for position in block {
-            let offset = position.row() as u32 - base;
-            let next = offset / 64;
-            let before = if next == at { word } else { 0 };
-            word = before | 1 << (offset % 64);
-            at = next;
-            words[next as usize] = word.to_le();
+        if dense {
+            fill_dense(words, block, ends.base());
+        } else {
+            fill_sparse(words, block, ends.base());
         }
     }
     true
+}
+
+/// Positions a word from which on most groups of positions lie within one.
+const DENSE: usize = 24;
+/// Positions that are looked at together.
+const GROUP: usize = 8;
+
+/// The bits of a group gather without a test for each of them: its first and last one tell whether it lies in one word.
+fn fill_dense<P: Position>(words: &mut [u64], block: &[P], base: u32) {
+    let offset = |position: &P| position.row() as u32 - base;
+    let mut groups = block.chunks_exact(GROUP);
+    for group in &mut groups {
+        let (first, last) = (offset(&group[0]) / 64, offset(&group[GROUP - 1]) / 64);
+        if first == last {
+            let bits = group.iter().fold(0_u64, |bits, position| bits | 1 << (offset(position) % 64));
+            words[first as usize] |= bits.to_le();
+        } else {
+            fill_sparse(words, group, base);
+        }
+    }
+    fill_sparse(words, groups.remainder(), base);
+}
+
+/// The bits of a word gather in a register that is stored after each of them: nothing to predict, nothing to load but
+/// the first word.
+fn fill_sparse<P: Position>(words: &mut [u64], block: &[P], base: u32) {
+    let Some(first) = block.first() else { return };
+    let mut at = (first.row() as u32 - base) / 64;
+    let mut word = u64::from_le(words[at as usize]);
+    for position in block {
+        let offset = position.row() as u32 - base;
+        let next = offset / 64;
+        let before = if next == at { word } else { 0 };
+        word = before | 1 << (offset % 64);
+        at = next;
+        words[next as usize] = word.to_le();
+    }
 }
 
 fn collect_sparse<P: Position>(positions: &[P]) -> RoaringBitmap {

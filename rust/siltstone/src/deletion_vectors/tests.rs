@@ -112,6 +112,14 @@ fn positions(kind: BitmapKind) -> impl Strategy<Value = Vec<u64>> {
         (0..1000_u64, 1..70_000_u64).prop_map(|(from, n)| (from..from + n).collect()),
         (0..8_u64, 1..6_u64).prop_map(|(from, step)| (from..100_000).step_by(usize::try_from(step).unwrap()).collect()),
         vec(0..70_000_u64, 5000..6000),
+        // ascending and dense, with repeated ones and gaps that fall anywhere in words and blocks
+        vec(0..4_u64, 3000..20_000).prop_map(|gaps| gaps
+            .into_iter()
+            .scan(0, |at, gap| {
+                *at += gap;
+                Some(*at)
+            })
+            .collect()),
     ];
     vec((base, some), 0..4)
         .prop_map(|parts| parts.into_iter().flat_map(|(base, some)| some.into_iter().map(move |p| base + p)).collect())
