@@ -292,7 +292,9 @@ class Tags(Handle):
         return self.create_automatic()
 
     def create_from_timestamp(self, name: str, time: Time, *, retain: Duration | None = None) -> Snapshot:
-        """Tag the earliest snapshot that was committed at or after a time, and return it.
+        """Tag the earliest version that was committed at or after a time, and return it.
+
+        A snapshot that has expired counts while a tag keeps it.
 
         Example:
             >>> t = example_table()
@@ -303,9 +305,17 @@ class Tags(Handle):
             SnapshotNotFound: No snapshot is that new.
         """
         at = millis(time)
-        found = [s for s in self._snapshots() if s.raw["timeMillis"] >= at]
+        versions = [*self._snapshots(), *(tag.snapshot for tag in self.list())]
+        found = [s for s in versions if s.raw["timeMillis"] >= at]
         if not found:
-            raise SnapshotNotFound(f"no snapshot was committed at or after {at}", context={"table": self._table.name})
+            newest = max(versions, key=lambda s: s.id, default=None)
+            raise SnapshotNotFound(
+                f"no snapshot was committed at or after {at}",
+                hint=f"the latest is {newest.id}, committed at {newest.raw['timeMillis']}"
+                if newest
+                else "write rows first",
+                context={"table": self._table.name},
+            )
         return self.create(name, version=min(found, key=lambda s: s.id).id, retain=retain).snapshot
 
     def _snapshots(self) -> Iterable[Snapshot]:

@@ -1,10 +1,13 @@
 """Broken, missing and lying files: each gets a specific error with the file, and nothing changes."""
 
+import contextlib
 import glob
 import os
 import random
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import siltstone as st
 from siltstone import errors as e
@@ -88,6 +91,32 @@ def test_a_flipped_bit_gives_an_error_or_a_value_and_never_a_crash(t, kind):
             read(t)
         except st.SiltstoneError as error:
             assert not isinstance(error, e.InternalError), error
+
+
+def test_a_row_of_an_unknown_kind_is_damage_not_a_deletion(make):
+    """A flipped byte made a kind that no row has; its row was taken for deleted, and a compaction made that last."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true", file__compression="none")
+    for n in range(2):
+        t.append([{"id": i, "v": n} for i in (1, 10 + n)])
+    path = victim(t, "data file")
+    whole = slurp(path)
+    rows = pq.read_table(path).to_pylist()
+    for at in range(len(whole)):
+        with open(path, "wb") as f:
+            f.write(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with contextlib.suppress(OSError, pa.ArrowException):
+            changed = [x | {"_VALUE_KIND": 0} for x in pq.read_table(path).to_pylist()]
+            kinds = pq.read_table(path, columns=["_VALUE_KIND"])["_VALUE_KIND"].to_pylist()
+            if changed == rows and any(kinds):
+                break
+    else:
+        pytest.fail("no byte of the file is a row kind")
+    for read_or_write in (lambda: read(t), lambda: st.open_table(t.location).compact(full=True)):
+        with pytest.raises(e.CorruptFile, match="unknown row kind") as caught:
+            read_or_write()
+        assert os.path.basename(path) in caught.value.context["file"]
+    assert t.snapshot().id == 2
+    assert {os.path.basename(path) in str(f) for f in t.maintenance.fsck(deep=True).problems} == {True}
 
 
 def test_swapped_files_are_noticed(t):

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import pathlib
+import time
 
 import pytest
 import siltstone as st
@@ -48,6 +49,24 @@ def test_time_travel_falls_back_to_the_closest_earlier_tag(t):
     assert value(t, as_of=max(between, times[4])) == 4
     with pytest.raises(errors.SnapshotNotFound):
         value(t, as_of=times[1] - dt.timedelta(days=1))
+
+
+def test_a_tag_from_a_time_may_name_what_only_another_tag_keeps(make):
+    """The snapshot of that time had expired, but a tag kept it: a later snapshot was named instead."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    for i in range(1, 5):
+        t.append([{"id": i}])
+        time.sleep(0.005)
+    times = {s.id: s.raw["timeMillis"] for s in t.history()}
+    t.tags.create("kept", version=2)
+    t.expire_snapshots(retain_max=1)
+    assert t.tags.create_from_timestamp("first", 0).id == 2
+    assert t.tags.create_from_timestamp("same", times[2]).id == 2
+    assert t.tags.create_from_timestamp("next", times[2] + 1).id == 4
+    assert [t.scan(tag=tag).count() for tag in ("first", "same", "next")] == [2, 2, 4]
+    with pytest.raises(errors.SnapshotNotFound, match="at or after") as caught:
+        t.tags.create_from_timestamp("late", times[4] + 1)
+    assert (caught.value.context["table"], caught.value.hint.startswith("the latest is 4")) == (t.name, True)
 
 
 def test_tag_files_are_copies_of_snapshot_files_and_know_their_retention(t):

@@ -158,6 +158,21 @@ def test_a_version_that_is_nothing_names_the_nearest_tag(t):
         t.scan(version=1, tag="other").count()
 
 
+@pytest.mark.parametrize(
+    "query",
+    [{"version": 9}, {"version": "x"}, {"version": "watermark-900"}, {"tag": "x"}, {"as_of": 1}],
+    ids=lambda query: "-".join(map(str, *query.items())),
+)
+def test_an_error_about_a_version_names_the_table(t, query):
+    for read in (lambda: t.scan(**query).count(), lambda: t.scan(**query).to_arrow()):
+        with pytest.raises((errors.SnapshotNotFound, errors.TagNotFound)) as caught:
+            read()
+        assert caught.value.context["table"] == t.name
+    with pytest.raises(errors.InvalidOption) as caught:
+        value(t, **{"scan.mode": "from-snapshot"})
+    assert caught.value.context["table"] == t.name
+
+
 def test_neighbours_of_tags_and_what_lies_between_two(t):
     for name, version in (("a", 1), ("b", 3), ("c", 5)):
         t.tags.create(name, version=version)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siltstone.errors import SnapshotNotFound
 from siltstone.procedures.model import DONE, Argument, Rows, names, procedure
 
 if TYPE_CHECKING:
@@ -30,19 +29,10 @@ def create_tag(table: Table, tag: str, snapshot: int | None = None, time_retaine
     schema="tagName STRING, snapshot BIGINT, commit_time BIGINT, watermark STRING",
 )
 def create_tag_from_timestamp(table: Table, tag: str, timestamp: int, time_retained: str | None = None) -> Rows:
-    """Name the earliest snapshot that was committed at or after a time."""
-    made = table.tags.create(tag, version=_first_at(table, timestamp), retain=time_retained).snapshot
+    """Name the earliest version that was committed at or after a time."""
+    made = table.tags.create_from_timestamp(tag, timestamp, retain=time_retained)
     commit_time = made.raw["timeMillis"]
     return [(tag, made.id, commit_time, "" if made.watermark is None else str(made.watermark))]
-
-
-def _first_at(table: Table, timestamp: int) -> int:
-    """The earliest snapshot at or after a time, in epoch milliseconds."""
-    snapshots = sorted(table.history(limit=2**31), key=lambda s: s.id)
-    found = next((s.id for s in snapshots if s.raw["timeMillis"] >= timestamp), None)
-    if found is None:
-        raise SnapshotNotFound(f"no snapshot of {table.name} was committed at or after {timestamp}")
-    return found
 
 
 @procedure("rename_tag", _TAG, Argument("target_tag", required=True))

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int8Type};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 
@@ -24,6 +24,7 @@ use crate::{
     manifest::DataFileMeta,
     path::format_of,
     predicate::{Predicate, evaluate},
+    row::RowKind,
     types::{DataField, arrow_schema, special},
 };
 
@@ -181,6 +182,8 @@ struct Reading {
     mapping: Mapping,
     schema: SchemaRef,
     position: bool,
+    /// Place of `_VALUE_KIND` where it is read.
+    kinds: Option<usize>,
     /// Fields of the filter when there is one.
     filter_fields: Option<Vec<DataField>>,
     /// Rows are dropped after decoding.
@@ -224,6 +227,7 @@ impl Reading {
             mapping: Mapping::new(file_fields, &wanted),
             schema,
             position: spec.position,
+            kinds: spec.system.then(|| spec.fields.len() + 1),
             filter_fields,
             post_filter,
             deletions: spec.deletions.clone(),
@@ -252,6 +256,9 @@ impl Reading {
 
     fn batch(&self, rows: &Rows) -> Result<RecordBatch> {
         let mut columns = self.mapping.apply(&rows.columns, rows.count)?;
+        if let Some(kinds) = self.kinds.and_then(|at| columns.get(at)) {
+            check_kinds(kinds)?;
+        }
         let mask = match &self.post_filter {
             Some(filter) => Some(evaluate(&filter.predicate, &batch_of(&filter.schema, columns.clone(), rows.count)?)?),
             None => None,
@@ -270,6 +277,24 @@ impl Reading {
             None => Ok(batch),
         }
     }
+}
+
+/// Every row says what it does: an unknown kind would be taken for a retract, and its row be lost.
+fn check_kinds(column: &ArrayRef) -> Result<()> {
+    let kinds = column.as_primitive_opt::<Int8Type>().map(|kinds| kinds.values().as_ref()).unwrap_or_default();
+    let unknown = |kind: &i8| !(RowKind::Insert as i8..=RowKind::Delete as i8).contains(kind);
+    // two comparisons a row, without a branch: damage is rare
+    if kinds.iter().fold(false, |any, kind| any | unknown(kind)) {
+        let found = kinds.iter().find(|kind| unknown(kind)).copied().unwrap_or_default();
+        return Err(Error::new(
+            ErrorKind::CorruptFile,
+            format!("a row of a data file has the unknown row kind {found}"),
+        )
+        .with("column", special::VALUE_KIND)
+        .with("expected", "0 (+I), 1 (-U), 2 (+U) or 3 (-D)")
+        .with("found", found));
+    }
+    Ok(())
 }
 
 /// Rows that both leave.

@@ -38,8 +38,7 @@ const ROUNDS: usize = 10;
 pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> Result<Report> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-    let named = |e: Error| e.with("table", &ctx.name);
-    let target = travel(ctx, target).map_err(named)?.1.ok_or_else(|| {
+    let target = travel(ctx, target)?.1.ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
     })?;
     let before = snapshots.latest_id()?;

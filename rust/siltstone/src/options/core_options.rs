@@ -421,6 +421,22 @@ impl CoreOptions {
         self.sequence_order == SortOrder::Descending
     }
 
+    /// The length of a period that is not one of `tag.creation-period`.
+    pub fn tag_own_period(&self) -> Option<Duration> {
+        let whole_days = self.tag_create_interval.filter(|every| every.as_secs() != 86_400);
+        self.tag_creation_period_duration.or(whole_days)
+    }
+
+    /// The length of the period of automatic tags.
+    pub fn tag_period(&self) -> Duration {
+        const HOUR: u64 = 3_600;
+        self.tag_own_period().unwrap_or(Duration::from_secs(match self.tag_creation_period {
+            TagPeriod::Daily => 24 * HOUR,
+            TagPeriod::TwoHours => 2 * HOUR,
+            TagPeriod::Hourly => HOUR,
+        }))
+    }
+
     /// Whether compactions look keys up in higher levels, so that level 0 must be compacted soon: lookup changelogs,
     /// deletion vectors, first-row, `force-lookup` (`CoreOptions.needLookup`).
     pub fn needs_lookup(&self) -> bool {

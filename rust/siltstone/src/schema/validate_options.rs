@@ -4,7 +4,7 @@ use super::validate::{illegal, no_such_column};
 use super::{EngineSpec, TableSchema, validate_java};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
-use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_value, parse_bool, parse_list};
+use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, TagCreation, check_value, parse_bool, parse_list};
 use crate::row::datum_from_text;
 use crate::stats::StatsMode;
 use crate::types::TypeKind;
@@ -29,6 +29,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_deletion_vectors(options)?;
     check_read_branches(options)?;
     check_numbers(options)?;
+    check_automatic_tags(options)?;
     check_texts(options)?;
     validate_java::check(schema, options)?;
     check_default_values(schema)
@@ -191,6 +192,19 @@ fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
     Ok(())
 }
 
+/// A tag that is due after the next one would never be made (`TagPeriodHandler.validateDelay`).
+fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
+    let (key, delay) = match options.tag_create_time {
+        Some(time) => ("tag.create-time", time),
+        None => ("tag.creation-delay", options.tag_creation_delay),
+    };
+    if options.tag_automatic_creation == TagCreation::None || delay < options.tag_period() {
+        return Ok(());
+    }
+    Err(forbidden(key, "the delay of automatic tags must be shorter than their period")
+        .hint("a daily tag may wait for less than 24 hours, an hourly one for less than an hour"))
+}
+
 fn check_numbers(options: &CoreOptions) -> Result<()> {
     let number = |key: &str, default: i64| {
         options.get(key).map_or(default, |text| text.trim().parse::<i64>().unwrap_or(default))
@@ -312,6 +326,15 @@ mod tests {
             ("file.compression", &[("file.compression", "rar")]),
             ("metadata.stats-mode", &[("metadata.stats-mode", "truncate(0)")]),
             ("data-file.prefix", &[("data-file.prefix", "a/b")]),
+            ("tag.creation-delay", &[("tag.automatic-creation", "process-time"), ("tag.creation-delay", "1 d")]),
+            (
+                "tag.creation-delay",
+                &[
+                    ("tag.automatic-creation", "watermark"),
+                    ("tag.creation-period", "hourly"),
+                    ("tag.creation-delay", "60 min"),
+                ],
+            ),
         ] {
             let error = keyed(options).unwrap_err();
             assert_eq!(

@@ -230,6 +230,11 @@ fn check_not_read(ctx: &TableContext, branches: &BranchManager, name: &str) -> R
 /// `BranchNotFound`, `BranchExists`, `InvalidArgument`, `VersionInUse` as for deleting.
 pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
     check_branch_name(to)?;
+    if is_main(from) {
+        return Err(
+            Error::new(ErrorKind::InvalidArgument, "the branch main cannot be renamed").with("table", &ctx.name)
+        );
+    }
     delete_branch(ctx, from, true)?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     if branches.exists(to)? {

@@ -134,7 +134,7 @@ impl SnapshotWriter<'_> {
                 total_record_count: Some(self.total_before(latest)?.saturating_add(delta_rows)),
                 delta_record_count: Some(delta_rows),
                 changelog_record_count: (!delta.changelog.is_empty()).then(|| rows(&plan.changes.changelog)),
-                watermark: latest.and_then(|latest| latest.watermark).max(self.request.watermark),
+                watermark: known(latest.and_then(|latest| latest.watermark)).max(known(self.request.watermark)),
                 statistics: self.request.statistics.clone().or_else(|| {
                     latest.filter(|latest| latest.schema_id == schema_id).and_then(|l| l.statistics.clone())
                 }),
@@ -219,4 +219,9 @@ fn next_id(latest: Option<&Snapshot>) -> Result<i64> {
 
 fn rows(entries: &[ManifestEntry]) -> i64 {
     entries.iter().map(|entry| entry.file.row_count).fold(0, i64::saturating_add)
+}
+
+/// `Long.MIN_VALUE` is how some writers say that there is no watermark.
+fn known(watermark: Option<i64>) -> Option<i64> {
+    watermark.filter(|mark| *mark != i64::MIN)
 }

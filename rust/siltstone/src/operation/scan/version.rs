@@ -16,6 +16,10 @@ use crate::{
 /// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today, except those that
 /// name columns.
 pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
+    travelled(ctx, version).map_err(|e| e.in_table(&ctx.name))
+}
+
+fn travelled(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
     let versions = Versions::new(ctx);
     let selected = versions.settled(Target::of(ctx, version)?)?;
     if matches!(selected, Target::Latest | Target::FilesSince(_)) {
@@ -34,7 +38,8 @@ pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableCon
 /// The epoch milliseconds from which on files are read where that is asked for instead of a version
 /// (`scan.mode` = `from-file-creation-time`, and `from-creation-timestamp` at a time that no snapshot follows).
 pub(super) fn files_since(ctx: &TableContext, version: &VersionSelector) -> Result<Option<i64>> {
-    match Versions::new(ctx).settled(Target::of(ctx, version)?)? {
+    let settled = Target::of(ctx, version).and_then(|target| Versions::new(ctx).settled(target));
+    match settled.map_err(|e| e.in_table(&ctx.name))? {
         Target::FilesSince(millis) => Ok(Some(millis)),
         _ => Ok(None),
     }

@@ -80,7 +80,7 @@ fn is_kept(ctx: &TableContext, snapshot: &Snapshot, name: &str) -> Result<bool> 
 pub(super) fn source(ctx: &TableContext, version: &VersionSelector) -> Result<Snapshot> {
     let found = match version {
         VersionSelector::Latest => managers(ctx).0.latest()?,
-        other => travel(ctx, other).map_err(|e| e.with("table", &ctx.name))?.1,
+        other => travel(ctx, other)?.1,
     };
     found.ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot yet, there is nothing to tag")

@@ -30,14 +30,12 @@ impl Period {
     pub(in crate::operation) fn of_options(options: &CoreOptions) -> Result<Self> {
         let delay = options.tag_create_time.unwrap_or(options.tag_creation_delay);
         let delay = delta("tag.creation-delay", delay)?;
-        let whole_days = options.tag_create_interval.filter(|every| every.as_secs() != 86_400);
-        let period = match options.tag_creation_period_duration.or(whole_days) {
-            Some(length) => {
-                let length = delta("tag.creation-period-duration", length)?;
-                Self { length, format: "%Y%m%d%H%M", daily: false, delay }
-            }
-            None => Self::named(options.tag_creation_period, options.tag_period_formatter, delay),
+        let length = delta("tag.creation-period-duration", options.tag_period())?;
+        let (format, daily) = match options.tag_own_period() {
+            Some(_) => ("%Y%m%d%H%M", false),
+            None => named(options.tag_creation_period, options.tag_period_formatter),
         };
+        let period = Self { length, format, daily, delay };
         if period.length <= TimeDelta::zero() || delay >= period.length {
             return Err(Error::new(
                 ErrorKind::InvalidOption,
@@ -46,18 +44,6 @@ impl Period {
             .with("option", "tag.creation-delay"));
         }
         Ok(period)
-    }
-
-    fn named(period: TagPeriod, formatter: TagFormatter, delay: TimeDelta) -> Self {
-        let (length, format, daily) = match (period, formatter) {
-            (TagPeriod::Daily, TagFormatter::WithDashes) => (24, "%Y-%m-%d", true),
-            (TagPeriod::Daily, _) => (24, "%Y%m%d", true),
-            (TagPeriod::Hourly, TagFormatter::WithoutDashes) => (1, "%Y%m%d %H", false),
-            (TagPeriod::Hourly, TagFormatter::WithoutDashesAndSpaces) => (1, "%Y%m%d%H", false),
-            (TagPeriod::Hourly, TagFormatter::WithDashes) => (1, "%Y-%m-%d %H", false),
-            (TagPeriod::TwoHours, _) => (2, "%Y-%m-%d %H", false),
-        };
-        Self { length: TimeDelta::hours(length), format, daily, delay }
     }
 
     /// The name of the tag of this time.
@@ -97,6 +83,17 @@ impl Period {
             (Some(time), Some(end)) => time >= end,
             _ => false,
         }
+    }
+}
+
+/// The format of the names of a named period, and whether it is a day.
+fn named(period: TagPeriod, formatter: TagFormatter) -> (&'static str, bool) {
+    match (period, formatter) {
+        (TagPeriod::Daily, TagFormatter::WithDashes) => ("%Y-%m-%d", true),
+        (TagPeriod::Daily, _) => ("%Y%m%d", true),
+        (TagPeriod::Hourly, TagFormatter::WithoutDashes) => ("%Y%m%d %H", false),
+        (TagPeriod::Hourly, TagFormatter::WithoutDashesAndSpaces) => ("%Y%m%d%H", false),
+        (TagPeriod::Hourly, TagFormatter::WithDashes) | (TagPeriod::TwoHours, _) => ("%Y-%m-%d %H", false),
     }
 }
 
