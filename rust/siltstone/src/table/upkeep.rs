@@ -261,6 +261,9 @@ impl Table {
     pub fn expire_partitions(&self, args: &PartitionExpireArgs, dry_run: bool) -> Result<Report> {
         self.check_writable()?;
         let ctx = self.context();
+        if ctx.schema.partition_keys.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "the table is not partitioned").with("table", &ctx.name));
+        }
         let options = &ctx.options;
         let kept = match &args.expiration_time {
             Some(text) => parse_duration(text).map_err(|e| e.with("argument", "expiration_time"))?,
@@ -270,9 +273,6 @@ impl Table {
                     .hint("or set the table option partition.expiration-time")
             })?,
         };
-        if ctx.schema.partition_keys.is_empty() {
-            return Err(Error::new(ErrorKind::InvalidArgument, "the table is not partitioned").with("table", &ctx.name));
-        }
         let strategy = args.strategy.as_deref().map(PartitionExpireStrategy::parse).transpose()?;
         let expiry = PartitionExpiry {
             kept,
