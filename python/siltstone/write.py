@@ -59,7 +59,7 @@ class TableWrite(Unpicklable):
             LengthExceeded: A text or number that does not fit its column.
             InvalidRowKind: A row kind that does not exist.
         """
-        self._core.write(arrow_stream(data, self._table), _kinds(row_kind))
+        self._core.write(arrow_stream(data, self._table), _kinds(row_kind, self._table))
 
     def compact(self, *, full: bool = False) -> None:
         """Compact the buckets written to, as part of the next commit."""
@@ -110,14 +110,16 @@ class TableWrite(Unpicklable):
         self.close()
 
 
-def _kinds(row_kind: RowKinds | None) -> str | list[str] | None:
+def _kinds(row_kind: RowKinds | None, table: _core.Table) -> str | list[str] | None:
     """One kind, or a list with one per row."""
     if row_kind is None or isinstance(row_kind, str):
         return row_kind
     if hasattr(row_kind, "to_pylist"):
         row_kind = row_kind.to_pylist()
     if not isinstance(row_kind, Iterable):
-        raise InvalidRowKind(f"row_kind={row_kind!r} is neither one of +I -U +U -D nor a list of them")
+        raise InvalidRowKind(
+            f"row_kind={row_kind!r} is neither one of +I -U +U -D nor a list of them", context={"table": table.name}
+        )
     return [str(k) if k is not None else "null" for k in row_kind]
 
 

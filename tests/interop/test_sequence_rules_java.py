@@ -1,5 +1,6 @@
 """Rules of sequence fields and functions that rarely meet, against Java: the same rows, or refused by both."""
 
+import itertools
 import json
 
 import engines
@@ -43,8 +44,11 @@ def agreed(oracle, mine, javas):
     expected = oracle.call("read", javas.location)
     for t in (mine, javas):
         assert engines.same(expected, t.scan().to_arrow()) is None
-    assert engines.same(oracle.call("read", mine.location), mine.scan().to_arrow()) is None
-    return mine.scan().to_arrow()
+    whole = mine.scan().to_arrow()
+    assert engines.same(oracle.call("read", mine.location), whole) is None
+    for name in whole.column_names:
+        assert rows.ours(mine.scan([name]).to_arrow()) == rows.ours(whole.select([name])), name
+    return whole
 
 
 def refused_by_both(oracle, folder, columns, options, message):
@@ -108,6 +112,7 @@ def test_first_row_takes_no_sequence_field_not_even_a_key(oracle, tmp_path):
         {"fields.s.sequence-group": "a"},
         {"fields.b.sequence-group": "a"},
         {"fields.b.sequence-group": "a,s"},
+        {"fields.b.sequence-group": "s"},
         {"fields.s,b.sequence-group": "a"},
         {"fields.b.sequence-group": "a", "fields.a.aggregate-function": "sum"},
         {
@@ -116,7 +121,7 @@ def test_first_row_takes_no_sequence_field_not_even_a_key(oracle, tmp_path):
             "fields.b.aggregate-function": "first_value",
         },
     ],
-    ids=["same", "another", "protected", "several", "sum", "first_value"],
+    ids=["same", "another", "protected", "protected alone", "several", "sum", "first_value"],
 )
 @pytest.mark.parametrize("order", ["ascending", "descending"])
 def test_sequence_groups_together_with_a_sequence_field(oracle, tmp_path, options, order):
@@ -227,3 +232,29 @@ def test_bytes_too_short_for_a_theta_sketch_are_an_empty_one(oracle, tmp_path):
     javas = oracle.call("read", t.location)
     assert engines.same(javas, t.scan().to_arrow()) is None
     assert {row["v"] for row in javas} == {"01030300001e0000"}
+
+
+@pytest.mark.parametrize("delimiter", [",", " ", "", "--"])
+@pytest.mark.parametrize("distinct", ["false", "true"])
+def test_listagg_leaves_out_empty_texts_only(oracle, tmp_path, delimiter, distinct):
+    """Texts of spaces were left out, too."""
+    texts = ["a", "", " ", "\t", "a, ,b", ",", "b,,b", " ,", "a--b", None]
+    pairs = list(itertools.product(texts, repeat=2))
+    commits = [[("+I", k, pair[at]) for k, pair in enumerate(pairs)] for at in (0, 1)]
+    options = {"fields.v.list-agg-delimiter": delimiter, "fields.v.distinct": distinct}
+    function = AGGREGATION | {"fields.v.aggregate-function": "listagg"}
+    same_rows(oracle, tmp_path, {"k": "INT", "v": "STRING"}, function | options, commits)
+
+
+def test_rows_that_java_emptied_before_it_took_them_back_are_read(oracle, tmp_path):
+    """A NOT NULL column is empty in the merged -D, which nobody sees: reading failed."""
+    cat = st.connect(tmp_path)
+    cat.create_database("db")
+    options = PARTIAL | {"bucket": "1", "write-only": "true", "fields.g.sequence-group": "v"}
+    t = cat.create_table("db.t", {"k": "INT", "v": "INT NOT NULL", "g": "INT"}, primary_key=["k"], options=options)
+    for commit in ([("+I", 2, 1, 1)], [("-D", 1, 1, 1)], [("-D", 1, 1, 2)]):
+        engines.javas(oracle, t.location, ("write", commit))
+    assert engines.same(oracle.call("read", t.location), t.scan().to_arrow()) is None
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == [{"k": 2, "v": 1, "g": 1}]
+    assert engines.same(oracle.call("read", t.location), t.scan().to_arrow()) is None

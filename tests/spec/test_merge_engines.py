@@ -606,7 +606,7 @@ def test_an_unknown_function_is_refused_with_a_hint(cat):
         (FIRST_ROW | {"sequence.field": "a"}, "sequence.field"),
         ({"sequence.field": "a,a"}, "sequence.field"),
         ({"sequence.field": "nothing"}, "sequence.field"),
-        (AGGREGATION | {"sequence.field": "a", "fields.a.aggregate-function": "sum"}, "sequence.field"),
+        (AGGREGATION | {"sequence.field": "a", "fields.a.aggregate-function": "sum"}, "fields.a.aggregate-function"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(cat, options, option):
@@ -804,6 +804,64 @@ def test_a_delete_that_a_group_of_functions_takes_otherwise_is_written(cat):
     t = new(cat, columns, removing)
     with pytest.raises(e.DeleteNotAllowed):
         add(t, [("-D", 1, 5, 1)])
+
+
+@pytest.mark.parametrize(
+    "options, option",
+    [
+        (PARTIAL | {"fields.g.sequence-group": "v"}, "fields.g.sequence-group"),
+        (AGGREGATION | {"fields.v.aggregate-function": "last_value"}, "fields.v.aggregate-function"),
+        (AGGREGATION, "fields.v.aggregate-function"),
+    ],
+    ids=["group", "last_value", "default"],
+)
+def test_a_delete_that_would_empty_a_not_null_column_commits_nothing(cat, options, option):
+    """Such a -D was taken, and the key could be neither read nor compacted until another row came; Java, too, fails when it
+    compacts it. A -U is fine: its +U brings a value."""
+    columns = {"k": "INT", "v": "INT NOT NULL", "g": "INT"}
+    t = new(cat, columns, options)
+    add(t, [("+I", 1, 1, 1)])
+    with pytest.raises(e.DeleteNotAllowed, match="no value in the NOT NULL column 'v'") as caught:
+        add(t, [("+I", 2, 1, 1), ("-D", 1, 1, 2)])
+    context = caught.value.context
+    assert (context["table"], context["column"], context["key"], context["option"]) == (t.name, "v", "k=1", option)
+    assert content(t) == [(1, 1, 1)]
+    add(t, [("-U", 1, 1, 2), ("+U", 1, 5, 3)])
+    t.compact(full=True)
+    assert content(t) == [(1, 5, 3)]
+    # a null is what is asked for where it is allowed, or nothing goes
+    for more in ({}, {"ignore-delete": "true"}):
+        t = new(cat, {"k": "INT", "v": "INT", "g": "INT"} if not more else columns, options | more)
+        add(t, [("+I", 1, 1, 1)])
+        add(t, [("-D", 1, 1, 2)])
+        t.compact(full=True)
+        assert content(t, columns=["v"]) == ([(1,)] if more else [(None,)])
+
+
+@pytest.mark.parametrize("group", ["fields.g.sequence-group", "fields.g,x.sequence-group"])
+def test_a_sequence_field_may_be_in_a_group_of_its_own(cat, group):
+    """Reading other columns, or counting, failed: the group was merged without its sequence."""
+    columns = ints("k", "s", "g", "x")
+    t = new(cat, columns, PARTIAL | {"write-only": "true", "sequence.field": "s", group: "s"})
+    for v in (2, 1, 3):
+        add(t, [("+I", 1, v, 10 - v, v)])
+    whole = t.scan().to_arrow()
+    for name in whole.column_names:
+        assert t.scan([name]).to_arrow().to_pylist() == whole.select([name]).to_pylist()
+    assert t.scan().count() == t.scan(filter=f"x = {whole['x'][0]}").count() == 1
+
+
+@pytest.mark.parametrize("kind", ["-D", "-U", "X", ["+I", "+I"], ["X"], [None], 5])
+def test_an_error_about_row_kinds_names_the_table(cat, kind):
+    t = new(cat, ints("k", "v"), FIRST_ROW)
+    with pytest.raises((e.InvalidRowKind, e.DeleteNotAllowed, e.InvalidArgument)) as caught:
+        t.append([{"k": 1, "v": 1}], row_kind=kind)
+    assert caught.value.context["table"] == t.name
+    for delete in (lambda: t.delete(where="k = 1"), lambda: t.delete(keys=[{"k": 1}])):
+        with pytest.raises(e.DeleteNotAllowed) as caught:
+            delete()
+        assert caught.value.context == {"table": t.name, "option": "merge-engine"}
+    assert t.snapshot() is None
 
 
 @pytest.mark.parametrize("columns", [None, ["v"]], ids=["all columns", "one column"])

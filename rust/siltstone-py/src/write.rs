@@ -45,7 +45,10 @@ impl Writer {
 impl Writer {
     fn write(&self, py: Python<'_>, data: PyRecordBatchReader, kinds: Option<Kinds>) -> PyResult<()> {
         let batches = input(data)?;
-        Ok(self.with(py, |writer| Ok(writer.write_all(batches, kinds.map(Kinds::parse).transpose()?.as_ref())?))?)
+        Ok(self.with(py, |writer| {
+            let kinds = kinds.map(Kinds::parse).transpose().map_err(|e| e.in_table(writer.table_name()))?;
+            Ok(writer.write_all(batches, kinds.as_ref())?)
+        })?)
     }
 
     fn compact(&self, py: Python<'_>, full: bool) -> Result<()> {

@@ -20,6 +20,10 @@ impl AggregateFunction for IgnoreRetract {
         true
     }
 
+    fn ignores_retracts(&self) -> bool {
+        true
+    }
+
     fn added(&self) -> Added {
         self.0.added()
     }

@@ -173,6 +173,11 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether retracts leave its value as it is.
+    fn ignores_retracts(&self) -> bool {
+        false
+    }
+
     /// What it makes of records that are all added.
     fn added(&self) -> Added {
         Added::Other

@@ -65,7 +65,7 @@ impl FieldOptions {
             ignore_retract: get.parsed("ignore-retract", false, parse_bool)?,
             distinct: get.parsed("distinct", false, parse_bool)?,
             list_agg_delimiter: get.text("list-agg-delimiter").unwrap_or(",").to_owned(),
-            nested_key: get.text("nested-key").map(parse_list).unwrap_or_default(),
+            nested_key: get.parsed("nested-key", Vec::new(), nested_keys)?,
             nested_sequence_field: get.text("nested-sequence-field").map(parse_list).unwrap_or_default(),
             nested_key_null_strategy: get.parsed("nested-key-null-strategy", None, null_key_strategy)?,
             count_limit: get.parsed("count-limit", i32::MAX as usize, count)?,
@@ -92,6 +92,16 @@ impl<'a> Lookup<'a> {
         let named = |e: Error| e.with("column", self.column).with("option", self.key(suffix));
         self.text(suffix).map_or(Ok(default), |text| parse(text).map_err(named))
     }
+}
+
+fn nested_keys(text: &str) -> Result<Vec<String>> {
+    let keys = parse_list(text);
+    let twice = keys.iter().enumerate().any(|(at, key)| keys.iter().take(at).any(|earlier| earlier == key));
+    if keys.is_empty() || twice {
+        let message = format!("'{text}' does not name the key fields of nested rows, each once");
+        return Err(Error::new(ErrorKind::InvalidOption, message));
+    }
+    Ok(keys)
 }
 
 fn null_key_strategy(text: &str) -> Result<Option<NullKeyStrategy>> {

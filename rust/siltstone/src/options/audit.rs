@@ -71,9 +71,14 @@ fn likeness(a: &str, b: &str) -> f64 {
 /// Whether `value` has the form that the option wants.
 pub fn check_value(known: &Known, key: &str, value: &str) -> Result<()> {
     let number = |ok: bool, what: &str| if ok { Ok(()) } else { Err(invalid(value, what)) };
-    let text = value.trim();
+    let text = match known.kind {
+        // Java takes these as they are written
+        Kind::Bool | Kind::Int | Kind::Long => value,
+        _ => value.trim(),
+    };
     let checked = match known.kind {
         Kind::Text => Ok(()),
+        Kind::Bool if text.trim() != text => Err(invalid(value, "true or false")),
         Kind::Bool => parse_bool(text).map(drop),
         Kind::Int => number(text.parse::<i32>().is_ok(), "a whole number"),
         Kind::Long => number(text.parse::<i64>().is_ok(), "a whole number"),
@@ -142,6 +147,10 @@ mod tests {
             ("merge-engine", "best"),
             ("merge-engine", "partial_update"),
             ("merge-engine", " aggregation"),
+            ("ignore-delete", " true"),
+            ("fields.v.distinct", "true "),
+            ("num-sorted-run.compaction-trigger", " 3"),
+            ("bucket", "1 "),
         ] {
             let error = check(key, value).unwrap_err();
             assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::InvalidOption, Some(key)));

@@ -15,6 +15,6 @@ pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};
 pub use self::values::{
     BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
-    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, parse_bool, parse_duration,
-    parse_level_map, parse_list, parse_size,
+    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, check_list, parse_bool,
+    parse_duration, parse_level_map, parse_list, parse_size,
 };

@@ -320,6 +320,17 @@ pub fn parse_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
+/// An error for a list with a part that names nothing: Java takes it for the name of a column. Commas at the end are fine.
+pub fn check_list(key: &str, text: &str) -> Result<()> {
+    let parts = text.trim_end_matches([',', ' ']);
+    if parts.split(',').any(|part| part.trim().is_empty()) {
+        return Err(Error::new(ErrorKind::InvalidOption, format!("a name is missing in '{key}' = '{text}'"))
+            .with("option", key)
+            .hint("write names with a comma between them, or leave the option out"));
+    }
+    Ok(())
+}
+
 /// `0:avro,5:parquet` → level to value.
 pub fn parse_level_map(text: &str) -> Result<BTreeMap<i32, String>> {
     let expected = "a map such as '0:avro,5:parquet'";

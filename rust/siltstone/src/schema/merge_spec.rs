@@ -48,7 +48,7 @@ pub struct ColumnRule {
     pub role: ColumnRole,
     /// What accumulates its values.
     pub function: Arc<dyn AggregateFunction>,
-    /// The option that names the function, for messages.
+    /// The option that names the function or puts the column into a group, for messages.
     pub option: String,
 }
 
@@ -136,6 +136,12 @@ impl EngineSpec {
                 (None, _) => (LAST_NON_NULL, ColumnRole::Plain),
             };
             self.add(field, function, &of, role)?;
+            if let (ColumnRole::Protected(group) | ColumnRole::Sequence(group), Some(rule)) =
+                (role, self.columns.last_mut())
+                && let Some(group) = groups.get(group)
+            {
+                rule.option.clone_from(&group.option);
+            }
         }
         self.groups = groups
             .into_iter()
@@ -163,7 +169,8 @@ impl EngineSpec {
 /// row (semantics b.4.3). Key columns are not among them.
 pub fn merge_columns(schema: &TableSchema, options: &CoreOptions, requested: &[String]) -> Result<Vec<String>> {
     let spec = EngineSpec::of(schema, options)?;
-    let wanted = |name: &String| requested.contains(name);
+    // a sequence field is merged like the others, by its group when it is in one
+    let wanted = |name: &String| requested.contains(name) || options.sequence_fields.contains(name);
     let groups = spec.groups.iter().enumerate().filter(|(at, group)| {
         let in_group = |column: &ColumnRule| match column.role {
             ColumnRole::Sequence(g) | ColumnRole::Protected(g) | ColumnRole::Aggregated(g) => g == *at,
@@ -174,7 +181,7 @@ pub fn merge_columns(schema: &TableSchema, options: &CoreOptions, requested: &[S
     let sequence = options.sequence_fields.iter().chain(groups.flat_map(|(_, group)| &group.fields));
     let mut more: Vec<String> = Vec::new();
     for name in sequence {
-        if !wanted(name) && !more.contains(name) {
+        if !requested.contains(name) && !more.contains(name) {
             more.push(name.clone());
         }
     }

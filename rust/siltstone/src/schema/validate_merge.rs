@@ -8,7 +8,7 @@ use super::validate::no_such_column;
 use super::validate_options::forbidden;
 use crate::aggregate::FieldOptions;
 use crate::error::Result;
-use crate::options::{CoreOptions, MergeEngine, SequenceGroup, parse_bool, parse_list, sequence_groups};
+use crate::options::{CoreOptions, MergeEngine, SequenceGroup, check_list, parse_bool, parse_list, sequence_groups};
 
 const ON_DELETE: &str = "partial-update.remove-record-on-delete";
 const ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
@@ -40,6 +40,7 @@ fn is_true(options: &CoreOptions, key: &str) -> bool {
 /// Its columns exist, its sequence fields have an order, and no key is in it.
 fn check_group(schema: &TableSchema, group: &SequenceGroup) -> Result<()> {
     let option = &group.option;
+    check_list(option, schema.options.get(option).map_or("", String::as_str))?;
     if group.columns.is_empty() {
         let message = format!("'{option}' protects no column");
         return Err(forbidden(option, message).hint("list the columns of the group, separated by commas"));

@@ -4,7 +4,9 @@ use super::validate::{illegal, no_such_column};
 use super::{EngineSpec, TableSchema, validate_java};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
-use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, TagCreation, check_value, parse_bool, parse_list};
+use crate::options::{
+    ChangelogProducer, CoreOptions, MergeEngine, TagCreation, check_list, check_value, parse_bool, parse_list,
+};
 use crate::row::datum_from_text;
 use crate::stats::StatsMode;
 use crate::types::TypeKind;
@@ -57,6 +59,9 @@ fn check_field_options(schema: &TableSchema) -> Result<()> {
 fn check_sequence(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     const OPTION: &str = "sequence.field";
     let fields = &options.sequence_fields;
+    if let Some(text) = schema.options.get(OPTION) {
+        check_list(OPTION, text)?;
+    }
     for (at, name) in fields.iter().enumerate() {
         let Some(field) = schema.field(name) else {
             return Err(no_such_column(schema, name, "'sequence.field'").with("option", OPTION));
@@ -319,6 +324,7 @@ mod tests {
                 &[("changelog-producer", "lookup"), ("full-compaction.delta-commits", "3")],
             ),
             ("sequence.field", &[("sequence.field", "ts,ts")]),
+            ("fields.ts.sequence-group", &[("merge-engine", "partial-update"), ("fields.ts.sequence-group", "v,,m")]),
             ("fields.v.aggregate-function", &[("sequence.field", "v"), ("fields.v.aggregate-function", "max")]),
             ("rowkind.field", &[("rowkind.field", "ts")]),
             ("snapshot.num-retained.min", &[("snapshot.num-retained.max", "3")]),
@@ -346,6 +352,18 @@ mod tests {
                 assert!(error.context_value("column").is_some(), "{options:?}");
             }
         }
+    }
+
+    #[test]
+    fn lists_of_columns_have_no_gaps() {
+        for text in ["", " ", ",v", "v,,ts"] {
+            let error = keyed(&[("sequence.field", text)]).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.context_value("option")),
+                (ErrorKind::InvalidOption, Some("sequence.field"))
+            );
+        }
+        keyed(&[("sequence.field", "v,ts,")]).unwrap();
     }
 
     #[test]

@@ -252,14 +252,21 @@ impl TableWriter {
         for batch in batches {
             let batch = batch?;
             let rows = batch.num_rows();
-            let part = kinds.map(|k| kinds_of(k, offset, rows)).transpose()?;
+            let part = kinds.map(|k| kinds_of(k, offset, rows)).transpose().map_err(|e| e.in_table(&self.ctx.name))?;
             self.write(&batch, part.as_ref())?;
             offset = offset.saturating_add(rows);
         }
         match kinds {
-            Some(RowKinds::PerRow(all)) if all.len() != offset => Err(wrong_number_of_kinds(all.len(), offset)),
+            Some(RowKinds::PerRow(all)) if all.len() != offset => {
+                Err(wrong_number_of_kinds(all.len(), offset).in_table(&self.ctx.name))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// The table's name.
+    pub fn table_name(&self) -> &str {
+        &self.ctx.name
     }
 
     /// Compacts what was touched, as part of the next commit.

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use arrow_arith::boolean::is_not_null;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch};
 use arrow_schema::SchemaRef;
+use arrow_select::zip;
 
 use super::record_names::RecordNames;
 use crate::{
     Error, ErrorKind, Result,
     aggregate::{Added, ColumnGroups, Step, gather::gather, no_retract, present::last_present},
     io::KvLayout,
-    merge_tree::merge::row_kinds,
-    schema::{ColumnRule, EngineSpec},
+    merge_tree::merge::{row_kinds, slot::is_retract},
+    schema::{ColumnRole, ColumnRule, EngineSpec},
 };
 
 /// The columns of a layout and the functions that merge them.
@@ -128,10 +130,17 @@ impl Columns {
     fn checked(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, result: ArrayRef) -> Result<ArrayRef> {
         let nullable = self.layout.fields.get(at).is_none_or(|field| field.data_type.nullable);
         if !nullable && result.null_count() > 0 {
-            let group = (0..result.len()).find(|group| result.is_null(*group));
+            let retracts = |group: usize| plan.kinds.get(group).is_some_and(|kind| is_retract(*kind));
+            let group = (0..result.len()).find(|group| result.is_null(*group) && !retracts(*group));
+            if group.is_none() {
+                // rows that are taken back keep what they were taken back with
+                let last = gather(&arrays_of(plan.sources, at), &plan.last)?;
+                return Ok(zip::zip(&is_not_null(&result)?, &result, &last)?);
+            }
             let message = format!("merging leaves no value in the NOT NULL column '{}'", rule.name);
-            let error = self.of_column(rule, plan, Error::new(ErrorKind::NullInKey, message), group);
-            return Err(error.hint("make the column nullable, or write a value into it with every row"));
+            let error = Error::new(ErrorKind::NullInKey, message)
+                .hint("make the column nullable, or write a value into it with every row");
+            return Err(self.of_column(rule, plan, error, group));
         }
         Ok(result)
     }
@@ -142,8 +151,18 @@ impl Columns {
             Some(place) => self.named(error, plan.sources, place),
             None => error.with("table", self.table()),
         };
-        let error = error.with("column", &rule.name).with("option", &rule.option);
-        advised(error, rule).with("function", rule.function.name())
+        // only the keys of nested rows are looked at by functions
+        let option = match error.kind() {
+            ErrorKind::NullInKey if error.hint_text().is_none() => {
+                format!("fields.{}.nested-key-null-strategy", rule.name)
+            }
+            _ => rule.option.clone(),
+        };
+        let error = advised(error.with("column", &rule.name).with("option", option), rule);
+        match rule.role {
+            ColumnRole::Sequence(_) | ColumnRole::Protected(_) => error,
+            ColumnRole::Plain | ColumnRole::Aggregated(_) => error.with("function", rule.function.name()),
+        }
     }
 
     /// The error of a record, with its table and key.

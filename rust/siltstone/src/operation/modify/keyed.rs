@@ -26,13 +26,19 @@ pub type Sink<'a> = &'a mut dyn FnMut(&RecordBatch, &RowKinds) -> Result<()>;
 
 /// An error unless a row of kind -D removes a row of the table (semantics b.8).
 pub fn check_deletes(ctx: &TableContext) -> Result<()> {
+    const ENGINE: &str = "merge-engine";
     let options = &ctx.options;
     let is_true = |key: &str| options.get(key).is_some_and(|v| v.eq_ignore_ascii_case("true"));
-    let refuse = |text: &str, hint: &str| {
-        Err(Error::new(ErrorKind::DeleteNotAllowed, text).with("table", &ctx.name).hint(hint.to_owned()))
+    let refuse = |option: &str, text: &str, hint: &str| {
+        let error = Error::new(ErrorKind::DeleteNotAllowed, text).with("table", &ctx.name).with("option", option);
+        Err(error.hint(hint.to_owned()))
     };
     if options.ignore_delete {
-        return refuse("the table ignores deletes ('ignore-delete' = 'true')", "remove the option 'ignore-delete'");
+        return refuse(
+            "ignore-delete",
+            "the table ignores deletes ('ignore-delete' = 'true')",
+            "remove the option 'ignore-delete'",
+        );
     }
     match options.merge_engine {
         MergeEngine::Deduplicate => Ok(()),
@@ -44,16 +50,20 @@ pub fn check_deletes(ctx: &TableContext) -> Result<()> {
         }
         MergeEngine::Aggregation if is_true("aggregation.remove-record-on-delete") => Ok(()),
         MergeEngine::PartialUpdate => refuse(
+            ENGINE,
             "merge engine partial-update takes no deletes",
             "set 'partial-update.remove-record-on-delete' = 'true'",
         ),
         MergeEngine::Aggregation => refuse(
+            ENGINE,
             "merge engine aggregation retracts values, it deletes no rows",
             "set 'aggregation.remove-record-on-delete' = 'true'",
         ),
-        MergeEngine::FirstRow => {
-            refuse("merge engine first-row takes no deletes", "overwrite the partition, or drop it with truncate")
-        }
+        MergeEngine::FirstRow => refuse(
+            ENGINE,
+            "merge engine first-row takes no deletes",
+            "overwrite the partition, or drop it with truncate",
+        ),
     }
 }
 

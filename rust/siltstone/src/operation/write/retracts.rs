@@ -19,6 +19,9 @@ pub(super) struct Refusal {
     names: KeyNames,
 }
 
+/// Functions of which a value taken back leaves null.
+const CLEARING: [&str; 2] = ["last_value", "last_non_null_value"];
+
 enum Refused {
     /// -U, and -D where `delete` says so
     Kinds { delete: bool, reason: Reason },
@@ -31,6 +34,8 @@ struct Reason {
     column: Option<String>,
     message: String,
     hint: String,
+    /// -U is fine: the +U of its pair brings a value
+    only_delete: bool,
 }
 
 impl Refusal {
@@ -56,11 +61,13 @@ impl Refusal {
                 reason: Reason::of_engine(spec, "set 'ignore-delete' = 'true' to drop deletes"),
             }),
             MergeEngine::Aggregation => {
-                let rule = spec.columns.iter().find(|rule| !rule.function.retracts());
-                rule.map(|rule| Refused::Kinds {
-                    delete: !spec.remove_on_delete,
-                    reason: Reason::of_function(rule, "'aggregation.remove-record-on-delete' = 'true'"),
-                })
+                let removal = "'aggregation.remove-record-on-delete' = 'true'";
+                let reasons = spec.columns.iter().filter_map(|rule| {
+                    Reason::of_column(rule, removal)
+                        .or_else(|| Reason::of_not_null(schema, rule, removal).filter(|_| !spec.remove_on_delete))
+                });
+                let reason = reasons.min_by_key(|reason| reason.only_delete);
+                reason.map(|reason| Refused::Kinds { delete: !spec.remove_on_delete, reason })
             }
         };
         refused.map(|refused| Self { refused, names: KeyNames::of(schema) })
@@ -72,6 +79,7 @@ impl Refusal {
         for (row, &kind) in kinds.values().iter().enumerate().filter(|(_, kind)| **kind == before || **kind == delete) {
             let reason = match &self.refused {
                 Refused::Kinds { delete: false, .. } if kind == delete => None,
+                Refused::Kinds { reason, .. } if reason.only_delete && kind != delete => None,
                 Refused::Kinds { reason, .. } => Some(reason),
                 Refused::Groups(groups) => groups.refuse(rows, row, kind == delete),
             };
@@ -98,7 +106,35 @@ impl Reason {
             column: None,
             message: format!("'merge-engine' = '{}' takes no deletes", spec.engine.as_str()),
             hint: hint.to_owned(),
+            only_delete: false,
         }
+    }
+
+    /// A column that a delete would leave without a value although it is NOT NULL: nobody could read or compact it.
+    fn of_not_null(schema: &TableSchema, rule: &ColumnRule, removal: &str) -> Option<Self> {
+        let not_null = schema.field(&rule.name).is_some_and(|field| !field.data_type.nullable);
+        let clears = match rule.role {
+            ColumnRole::Protected(_) => true,
+            ColumnRole::Sequence(_) => false,
+            ColumnRole::Plain | ColumnRole::Aggregated(_) => {
+                CLEARING.contains(&rule.function.name()) && !rule.function.ignores_retracts()
+            }
+        };
+        (not_null && clears).then(|| Self {
+            option: rule.option.clone(),
+            column: Some(rule.name.clone()),
+            message: format!("a delete would leave no value in the NOT NULL column '{}'", rule.name),
+            hint: format!(
+                "make '{}' nullable, set 'ignore-delete' = 'true' to drop deletes, or {removal} to remove whole rows",
+                rule.name
+            ),
+            only_delete: true,
+        })
+    }
+
+    /// A column whose function takes nothing back.
+    fn of_column(rule: &ColumnRule, removal: &str) -> Option<Self> {
+        (!rule.function.retracts()).then(|| Self::of_function(rule, removal))
     }
 
     /// A column whose function cannot take a value back; `removal` is the option that removes whole rows instead.
@@ -112,6 +148,7 @@ impl Reason {
                 "set 'fields.{name}.ignore-retract' = 'true' to keep the value, 'ignore-delete' = 'true' to drop \
                  deletes, or {removal} to remove whole rows"
             ),
+            only_delete: false,
         }
     }
 }
@@ -132,14 +169,16 @@ struct Visit {
 }
 
 impl Groups {
-    /// `None`: every function in a group takes values back.
+    /// `None`: every function in a group takes values back, and no column needs one.
     fn of(schema: &TableSchema, spec: &EngineSpec) -> Option<Self> {
         let visit = |rule: &ColumnRule| match rule.role {
             ColumnRole::Sequence(group) if spec.groups.get(group)?.removes => Some(Visit { group, reason: None }),
-            ColumnRole::Aggregated(group) if !rule.function.retracts() => {
-                let sequence = spec.groups.get(group)?.fields.join(",");
+            ColumnRole::Aggregated(group) | ColumnRole::Protected(group) => {
+                let order = spec.groups.get(group)?;
+                let sequence = order.fields.join(",");
                 let removal = format!("'partial-update.remove-record-on-sequence-group' = '{sequence}'");
-                Some(Visit { group, reason: Some(Reason::of_function(rule, &removal)) })
+                let cleared = || Reason::of_not_null(schema, rule, &removal).filter(|_| !order.removes);
+                Some(Visit { group, reason: Some(Reason::of_column(rule, &removal).or_else(cleared)?) })
             }
             _ => None,
         };
@@ -153,7 +192,8 @@ impl Groups {
     /// at the merge: here it is.
     fn refuse(&self, rows: &RecordBatch, row: usize, delete: bool) -> Option<&Reason> {
         let mut met = self.visits.iter().filter(|visit| self.takes_part(visit.group, rows, row));
-        met.find(|visit| visit.reason.is_some() || delete).and_then(|visit| visit.reason.as_ref())
+        let stops = |visit: &&Visit| visit.reason.as_ref().map_or(delete, |reason| delete || !reason.only_delete);
+        met.find(stops).and_then(|visit| visit.reason.as_ref())
     }
 
     fn takes_part(&self, group: usize, rows: &RecordBatch, row: usize) -> bool {
