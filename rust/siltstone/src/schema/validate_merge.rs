@@ -23,7 +23,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     match options.merge_engine {
         MergeEngine::PartialUpdate => {
             let groups = sequence_groups(&options.raw);
-            groups.iter().try_for_each(|group| check_group(schema, group))?;
+            groups.iter().try_for_each(|group| check_group(schema, options, group))?;
             check_apart(&groups)?;
             check_removal(schema, options, &groups)?;
             check_grouped_functions(schema, options, &groups)
@@ -38,9 +38,9 @@ fn is_true(options: &CoreOptions, key: &str) -> bool {
 }
 
 /// Its columns exist, its sequence fields have an order, and no key is in it.
-fn check_group(schema: &TableSchema, group: &SequenceGroup) -> Result<()> {
+fn check_group(schema: &TableSchema, options: &CoreOptions, group: &SequenceGroup) -> Result<()> {
     let option = &group.option;
-    check_list(option, schema.options.get(option).map_or("", String::as_str))?;
+    options.get(option).map_or(Ok(()), |text| check_list(option, text))?;
     if group.columns.is_empty() {
         let message = format!("'{option}' protects no column");
         return Err(forbidden(option, message).hint("list the columns of the group, separated by commas"));

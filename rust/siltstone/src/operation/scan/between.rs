@@ -4,7 +4,8 @@
 
 use chrono::NaiveDateTime;
 
-use super::version::{Versions, local_millis, utc};
+use super::target::local_millis;
+use super::version::{Versions, utc};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,

@@ -13,7 +13,8 @@ use super::{
     incremental::{of_overwrite, of_snapshot},
     request::{Prepared, plan},
     supported::check_options,
-    version::{Versions, local_millis, utc},
+    target::local_millis,
+    version::{Versions, utc},
 };
 use crate::{
     env::ClockRef,

@@ -20,6 +20,7 @@ mod request;
 pub(crate) mod sections;
 mod split;
 mod supported;
+mod target;
 mod version;
 
 pub use between::{Between, Incremental};
