@@ -296,6 +296,8 @@ class Tags(Handle):
 
         A snapshot that has expired counts while a tag keeps it.
 
+        A snapshot that has expired counts as long as another tag keeps it.
+
         Example:
             >>> t = example_table()
             >>> t.tags.create_from_timestamp("first", 0).id
@@ -319,4 +321,5 @@ class Tags(Handle):
         return self.create(name, version=min(found, key=lambda s: s.id).id, retain=retain).snapshot
 
     def _snapshots(self) -> Iterable[Snapshot]:
-        return [Snapshot.from_json(snapshot) for snapshot in self._table.history(2**31)]
+        live = [Snapshot.from_json(snapshot) for snapshot in self._table.history(2**31)]
+        return [*live, *(tag.snapshot for tag in self.list())]

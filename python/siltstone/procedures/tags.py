@@ -31,8 +31,9 @@ def create_tag(table: Table, tag: str, snapshot: int | None = None, time_retaine
 def create_tag_from_timestamp(table: Table, tag: str, timestamp: int, time_retained: str | None = None) -> Rows:
     """Name the earliest version that was committed at or after a time."""
     made = table.tags.create_from_timestamp(tag, timestamp, retain=time_retained)
-    commit_time = made.raw["timeMillis"]
-    return [(tag, made.id, commit_time, "" if made.watermark is None else str(made.watermark))]
+    # Java's text of a watermark that is not there
+    watermark = "null" if made.watermark is None else str(made.watermark)
+    return [(tag, made.id, made.raw["timeMillis"], watermark)]
 
 
 @procedure("rename_tag", _TAG, Argument("target_tag", required=True))
