@@ -186,11 +186,15 @@ class Maintenance(Handle):
         """Expire snapshots and delete the files that nothing else needs.
 
         What tags, branches, consumers and long-lived changelogs need stays. Without arguments the table's options
-        decide (``snapshot.num-retained.*``, ``snapshot.time-retained``).
+        decide (``snapshot.num-retained.*``, ``snapshot.time-retained``). A number without ``older_than`` sets
+        ``snapshot.time-retained`` aside; ``CALL sys.expire_snapshots`` takes what is not given from the options, as
+        Java does, and keeps more.
 
         Args:
             retain_max: At most this many stay. Alone: this many stay, whatever their age.
-            retain_min: At least this many stay. Alone: this many stay, whatever their age.
+            retain_min: At least this many stay. Alone, or with ``retain_max`` and without ``older_than``: this many
+                stay, whatever their age. With ``retain_max`` and ``older_than``: those above ``retain_max`` go, and of
+                the others those that are old enough.
             older_than: Only snapshots whose successor is older than this time.
             max_deletes: At most this many go.
             dry_run: Only say what would be deleted.

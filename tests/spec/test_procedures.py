@@ -1,5 +1,9 @@
 """``CALL sys.*``: what is read from the text, and how arguments are bound."""
 
+import os
+import pathlib
+import time
+
 import pytest
 import siltstone as st
 from siltstone import errors as e
@@ -52,7 +56,7 @@ def test_a_call_that_cannot_be_read_says_where(text, says):
         (Call("compact"), "needs the argument 'table'"),
         (Call("compact", ["db.t"], {"table": "db.t"}), "given twice"),
         (Call("compact", ["db.t"], {"nope": 1}), "no argument 'nope'"),
-        (Call("compact_manifest", ["db.t", 1, 2]), "at most 1"),
+        (Call("compact_manifest", ["db.t", 1, 2]), "at most 2"),
         (Call("rollback", ["db.t"], {"snapshot": "x"}), "must be a whole number"),
         (Call("rollback", ["db.t"], {"snapshot": True}), "must be a whole number"),
         (Call("rollback", ["db.t"], {"snapshot": 1, "tag": "a"}), "needs one of"),
@@ -84,3 +88,140 @@ def test_partition_texts():
     assert partition_specs("p=0,q=1;p=1") == [{"p": "0", "q": "1"}, {"p": "1"}]
     with pytest.raises(e.InvalidArgument, match="'x' is not a partition"):
         partition_specs("p=1;x")
+
+
+def called(cat, text):
+    return run_call(parse_call(text), cat.table, tables=cat.tables)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        ("retain_max => 55, retain_min => 5", 55),
+        ("retain_min => 5", 60),
+        ("retain_max => 3, retain_min => 1", 10),  # snapshot.expire.limit is 50
+        ("retain_max => 30, retain_min => 2, older_than => '2099-01-01 00:00:00'", 10),
+        ("retain_min => 3, older_than => '2099-01-01 00:00:00'", 10),
+        ("retain_max => 20", 20),
+        ("retain_max => 20, max_deletes => 7", 53),
+        ("retain_max => 20, older_than => ''", 20),
+        ("options => 'snapshot.num-retained.max=20, snapshot.expire.limit=30'", 30),
+        ("options => 'snapshot.time-retained=0 ms,snapshot.num-retained.min=15'", 15),
+        ("", 60),
+    ],
+)
+def test_expire_snapshots_takes_what_is_not_given_from_the_tables_options(sixty, arguments, left):
+    """`ProcedureUtils.fillInSnapshotOptions`: of 60 snapshots made just now Java 1.4.2 leaves these.
+
+    Once, numbers alone made the call forget `snapshot.time-retained` and `snapshot.expire.limit`.
+    """
+    text = "CALL sys.expire_snapshots(table => 'db.t'" + (f", {arguments})" if arguments else ")")
+    assert called(sixty, text).rows == [(60 - left,)]
+    assert len(sixty.table("db.t").history(100)) == left
+
+
+def test_expire_snapshots_refuses_a_maximum_below_the_tables_minimum(sixty):
+    with pytest.raises(e.InvalidArgument, match=r"retain_max \(5\) must not be less than retain_min \(10\).*db\.t"):
+        called(sixty, "CALL sys.expire_snapshots(table => 'db.t', retain_max => 5)")
+    with pytest.raises(e.InvalidArgument, match="retain_min=0"):
+        called(sixty, "CALL sys.expire_snapshots(table => 'db.t', retain_min => 0)")
+    assert len(sixty.table("db.t").history(100)) == 60
+
+
+@pytest.fixture
+def sixty(tmp_path):
+    """`db.t` with sixty snapshots."""
+    cat = st.connect(str(tmp_path))
+    cat.create_database("db")
+    options = {"bucket": "1", "write-only": "true"}
+    t = cat.create_table("db.t", {"id": "INT NOT NULL"}, primary_key=["id"], options=options)
+    with t.writer() as w:
+        for i in range(60):
+            w.commit(identifier=i, allow_empty=True)
+    return cat
+
+
+@pytest.mark.parametrize(
+    "name", ["db.t", "`db`.`t`", "paimon.db.t", "Siltstone.db.`t`", "`paimon`.`db`.`t`", "lake.db.t", "db.t$branch_b"]
+)
+def test_tables_are_named_as_in_a_query(cat, name):
+    """With quotes, and behind a catalog: `paimon`, `siltstone`, or the one that the call itself names."""
+    cat.table("db.t").branches.create("b", version="latest")
+    assert called(cat, f"CALL lake.sys.create_tag(table => '{name}', tag => 'x')").rows == [(True,)]
+    assert cat.table("db.t$branch_b" if "$" in name else "db.t").tags.exists("x")
+
+
+def test_names_with_another_catalog_are_not_found(cat):
+    with pytest.raises(e.DatabaseNotFound, match="'other'"):
+        called(cat, "CALL sys.create_tag(table => 'other.db.t', tag => 'x')")
+
+
+def test_orphan_files_of_a_whole_database(cat):
+    """`db.*`: all tables, their numbers added up; mode and parallelism change nothing of the result."""
+    cat.create_table("db.u", {"id": "INT"}, options={"bucket": "-1"}).append([{"id": 1}])
+    for name in ("t", "u"):
+        orphan = pathlib.Path(cat.table(f"db.{name}").location) / "bucket-0" / "data-lost.parquet"
+        orphan.write_bytes(b"lost")
+        os.utime(orphan, (0, 0))
+    more = "dry_run => true, parallelism => 2, mode => 'LOCAL'"
+    assert called(cat, f"CALL sys.remove_orphan_files(table => 'db.*', {more})").rows == [(2, 8)]
+    assert called(cat, "CALL sys.remove_orphan_files('db.t', null, true, 4, 'distributed')").rows == [(1, 4)]
+    assert called(cat, "CALL sys.remove_orphan_files('`db`.*')").rows == [(2, 8)]
+    cat.create_database("none")
+    assert called(cat, "CALL sys.remove_orphan_files('none.*')").rows == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("remove_orphan_files('db.t', mode => 'spark')", e.InvalidArgument, "the mode 'spark' is neither"),
+        ("remove_orphan_files('db.t', parallelism => 0)", e.InvalidArgument, "parallelism=0"),
+        ("expire_snapshots('db.*')", e.InvalidArgument, "takes one table"),
+        ("compact('db.t', order_strategy => 'zorder', order_by => 'id')", e.UnsupportedFeature, "'zorder'"),
+        ("compact('db.t', order_strategy => 'random')", e.InvalidArgument, "'random'"),
+        ("compact('db.t', order_by => 'id')", e.InvalidArgument, "only with an order_strategy"),
+        ("compact('db.t', buckets => '0,x')", e.InvalidArgument, "'x' is not a bucket"),
+        ("compact('db.t', options => 'num-sorted-run')", e.InvalidArgument, "'num-sorted-run' is not an option"),
+        ("compact('db.t', options => 'scan.nope=1')", e.UnknownOption, "'scan.nope'"),
+        ("compact_manifest('db.t', options => 'merge-engine=first-row')", e.InvalidOption, "'merge-engine'"),
+    ],
+)
+def test_what_a_procedure_cannot_honour_is_refused_by_name(cat, text, error, says):
+    with pytest.raises(error) as caught:
+        called(cat, f"CALL sys.{text}")
+    assert says in str(caught.value)
+
+
+def test_dynamic_options_of_a_call_hold_for_it_alone(cat):
+    for i in range(3):
+        cat.table("db.t").upsert([{"id": i}])
+    assert called(cat, "CALL sys.compact_manifest('db.t', options => 'manifest.target-file-size=1 kb')").rows == [
+        (True,)
+    ]
+    options = "table => 'db.t', options => 'target-file-size=1 kb, compression = none', order_strategy => 'none'"
+    seen = []
+    text = f"CALL sys.compact({options})"
+    run_call(parse_call(text), cat.table, compact=lambda t, **how: seen.append((t.dynamic_options, how)))
+    assert seen == [({"target-file-size": "1 kb", "compression": "none"}, {"full": True, "where": None})]
+    assert "target-file-size" not in cat.table("db.t").options
+
+
+def test_compaction_of_some_buckets(make, cat):
+    t = make({"id": "INT NOT NULL"}, ["id"], name="many", bucket=4, write_only=True)
+    for _ in range(2):
+        t.upsert([{"id": i} for i in range(40)])
+    called(cat, "CALL sys.compact(table => 'db.many', buckets => '1, 3')")
+    assert {f["bucket"]: f["level"] for f in t.files()} == {0: 0, 1: 5, 2: 0, 3: 5}
+
+
+def test_a_tag_from_a_time_is_told_as_java_tells_it(cat):
+    """Java's text of a watermark that is absent is `null`; a snapshot that only a tag keeps counts, too."""
+    t = cat.table("db.t")
+    t.tags.create("first")
+    time.sleep(0.01)
+    t.upsert([{"id": 2}])
+    t.expire_snapshots(retain_max=1)
+    at = t.tags.get("first").snapshot.raw["timeMillis"]
+    result = called(cat, f"CALL sys.create_tag_from_timestamp(table => 'db.t', tag => 'x', timestamp => {at})")
+    assert result.rows == [("x", 1, at, "null")]
+    assert called(cat, f"CALL sys.create_tag_from_timestamp('db.t', 'y', {at + 1})").rows[0][:2] == ("y", 2)

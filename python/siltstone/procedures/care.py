@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import InvalidArgument
-from siltstone.procedures.model import DONE, Argument, Rows, procedure
+from siltstone._args import count
+from siltstone.errors import InvalidArgument, UnsupportedFeature
+from siltstone.procedures.model import DONE, OPTIONS, Argument, Rows, names, procedure
+from siltstone.procedures.naming import with_options
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -16,32 +19,73 @@ if TYPE_CHECKING:
     "compact",
     Argument("partitions"),
     Argument("compact_strategy"),
+    Argument("order_strategy"),
+    Argument("order_by"),
     Argument("where"),
+    OPTIONS,
     Argument("partition_idle_time"),
+    Argument("buckets"),
 )
 def compact(
     table: Table,
     partitions: str | None = None,
     compact_strategy: str = "full",
+    order_strategy: str = "none",
+    order_by: str | None = None,
     where: str | None = None,
     partition_idle_time: str | None = None,
+    buckets: str | None = None,
     runner: Callable[..., Any] | None = None,
 ) -> Rows:
     """Compact a table, fully unless ``compact_strategy`` is ``minor``."""
-    if compact_strategy not in ("full", "minor"):
+    if compact_strategy.lower() not in ("full", "minor"):
         raise InvalidArgument(f"the compact_strategy '{compact_strategy}' is neither 'full' nor 'minor'")
+    _unordered(table, order_strategy, order_by)
     if partitions is not None and where is not None:
         raise InvalidArgument("sys.compact takes 'partitions' or 'where', not both")
-    chosen: dict[str, Any] = {"full": compact_strategy == "full", "where": where}
+    chosen: dict[str, Any] = {"full": compact_strategy.lower() == "full", "where": where}
+    if runner is not None and partitions is None and partition_idle_time is None and buckets is None:
+        runner(table, **chosen)
+        return DONE
     if partitions is not None:
         chosen["partitions"] = partition_specs(partitions)
     if partition_idle_time is not None:
         chosen["idle"] = partition_idle_time
-    if runner is None or partitions is not None or partition_idle_time is not None:
-        table.maintenance.compact(**chosen)
-    else:
-        runner(table, **chosen)
+    plan = table.maintenance.plan_compaction(**chosen)
+    if buckets is not None:
+        wanted = _bucket_numbers(buckets)
+        plan = replace(plan, tasks=[task for task in plan.tasks if task.bucket in wanted])
+    table.maintenance.compact(plan)
     return DONE
+
+
+def _unordered(table: Table, order_strategy: str, order_by: str | None) -> None:
+    """Refuse to sort rows while compacting."""
+    if order_strategy.lower() in ("zorder", "hilbert", "order"):
+        raise UnsupportedFeature(
+            f"sys.compact cannot cluster rows: order_strategy => '{order_strategy}' is not supported",
+            hint="leave out order_strategy and order_by",
+            context={"table": table.name},
+        )
+    if order_strategy.lower() != "none":
+        raise InvalidArgument(f"the order_strategy '{order_strategy}' is none of none, order, zorder, hilbert")
+    if order_by is not None and order_by.strip():
+        raise InvalidArgument("sys.compact takes 'order_by' only with an order_strategy other than 'none'")
+
+
+def _bucket_numbers(text: str) -> set[int]:
+    """``0,2`` as bucket numbers."""
+    wrong = [part for part in names(text) if not part.isdecimal()]
+    if wrong or not names(text):
+        raise InvalidArgument(f"'{wrong[0] if wrong else text}' is not a bucket number (argument 'buckets')")
+    return {int(part) for part in names(text)}
+
+
+_RETAIN_MAX = "snapshot.num-retained.max"
+_RETAIN_MIN = "snapshot.num-retained.min"
+_EXPIRE_LIMIT = "snapshot.expire.limit"
+# Java's defaults; `max` has none that matters
+_DEFAULTS = {_RETAIN_MAX: 2**31 - 1, _RETAIN_MIN: 10, _EXPIRE_LIMIT: 50}
 
 
 @procedure(
@@ -50,6 +94,7 @@ def compact(
     Argument("retain_min", int),
     Argument("older_than"),
     Argument("max_deletes", int),
+    OPTIONS,
     schema="deleted_snapshots_count INT",
 )
 def expire_snapshots(
@@ -59,10 +104,27 @@ def expire_snapshots(
     older_than: str | None = None,
     max_deletes: int | None = None,
 ) -> Rows:
-    """Delete old snapshots and the files that nothing else needs."""
-    report = table.maintenance.expire_snapshots(
-        retain_max=retain_max, retain_min=retain_min, older_than=older_than, max_deletes=max_deletes
-    )
+    """Delete old snapshots and the files that nothing else needs; the table's options say what is not given.
+
+    Snapshots beyond ``retain_max`` go whatever their age, the others only when they are older than ``older_than`` or
+    ``snapshot.time-retained``; never more than ``max_deletes`` at once.
+    """
+    given = {
+        _RETAIN_MAX: count("retain_max", retain_max, 1),
+        _RETAIN_MIN: count("retain_min", retain_min, 1),
+        _EXPIRE_LIMIT: count("max_deletes", max_deletes, 1),
+    }
+    # as options, so that the age that the table asks for holds beside the numbers
+    asked = with_options(table, {key: str(number) for key, number in given.items() if number is not None})
+    most, least, limit = (int(asked.options.get(key, default)) for key, default in _DEFAULTS.items())
+    if most < least:
+        raise InvalidArgument(
+            f"retain_max ({most}) must not be less than retain_min ({least})",
+            hint=f"what is not given comes from the options {_RETAIN_MAX} and {_RETAIN_MIN}",
+            context={"table": table.name},
+        )
+    age = older_than if older_than and older_than.strip() else None
+    report = asked.maintenance.expire_snapshots(older_than=age, max_deletes=limit)
     return [(len(report.details["snapshots"]),)]
 
 
@@ -70,15 +132,32 @@ def expire_snapshots(
     "remove_orphan_files",
     Argument("older_than"),
     Argument("dry_run", bool),
+    Argument("parallelism", int),
+    Argument("mode"),
     schema="deletedFileCount BIGINT, deletedFileTotalLenInBytes BIGINT",
+    databases=True,
 )
-def remove_orphan_files(table: Table, older_than: str | None = None, *, dry_run: bool = False) -> Rows:
-    """Delete files that nothing refers to."""
+def remove_orphan_files(
+    table: Table,
+    older_than: str | None = None,
+    *,
+    dry_run: bool = False,
+    parallelism: int | None = None,
+    mode: str = "distributed",
+) -> Rows:
+    """Delete files that nothing refers to, of a table or with ``db.*`` of all tables of a database.
+
+    ``mode`` (``local``, ``distributed``) and ``parallelism`` say in Java where the work is done; here it is always done
+    by the threads of this process, with the same result.
+    """
+    count("parallelism", parallelism, 1)
+    if mode.lower() not in ("local", "distributed"):
+        raise InvalidArgument(f"the mode '{mode}' is neither 'local' nor 'distributed'")
     report = table.maintenance.remove_orphan_files(older_than=older_than or "1d", dry_run=dry_run)
     return [(report.deleted_files, report.freed_bytes)]
 
 
-@procedure("compact_manifest")
+@procedure("compact_manifest", OPTIONS)
 def compact_manifest(table: Table) -> Rows:
     """Rewrite small manifests into few large ones."""
     table.maintenance.compact_manifests()

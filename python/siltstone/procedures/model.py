@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import InvalidArgument
+from siltstone.procedures.naming import option_map, plain_name, with_options
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -39,13 +40,16 @@ class Procedure:
         name: Name without ``sys.``.
         arguments: In Java's order; the first is the table.
         schema: Columns of the result as a SQL schema text.
-        run: Gets the table and the other arguments by name; returns the rows.
+        run: Gets the table and the other arguments by name; returns the rows. An argument ``options`` does not reach
+            it: the table has these dynamic options.
+        databases: Whether ``db.*`` means all tables of a database; numbers of their results are added up.
     """
 
     name: str
     arguments: tuple[Argument, ...]
     schema: str
     run: Callable[..., Rows]
+    databases: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,26 +74,36 @@ PROCEDURES: dict[str, Procedure] = {}
 
 DONE: Rows = [(True,)]
 RESULT = "result BOOLEAN"
+OPTIONS = Argument("options")
+"""Dynamic options of the table, ``k=v,k2=v2``."""
 
 
-def procedure(name: str, *arguments: Argument, schema: str = RESULT) -> Callable[[Callable[..., Rows]], Any]:
+def procedure(
+    name: str, *arguments: Argument, schema: str = RESULT, databases: bool = False
+) -> Callable[[Callable[..., Rows]], Any]:
     """Enter a function as a procedure; ``table`` is always its first argument."""
 
     def enter(run: Callable[..., Rows]) -> Callable[..., Rows]:
         table = Argument("table", required=True)
-        PROCEDURES[name] = Procedure(name, (table, *arguments), schema, run)
+        PROCEDURES[name] = Procedure(name, (table, *arguments), schema, run, databases)
         return run
 
     return enter
 
 
-def run_call(call: Call, find: Callable[[str], Table], compact: Callable[..., Any] | None = None) -> CallResult:
+def run_call(
+    call: Call,
+    find: Callable[[str], Table],
+    compact: Callable[..., Any] | None = None,
+    tables: Callable[[str], Iterable[str]] | None = None,
+) -> CallResult:
     """Run a parsed call.
 
     Args:
         call: What to run.
-        find: Opens a table by the name in the call.
+        find: Opens a table by the name in the call, without catalog and quotes.
         compact: How ``sys.compact`` compacts; None for this process.
+        tables: Names of the tables of a database, for ``db.*``.
 
     Raises:
         InvalidArgument: Unknown procedure, or arguments that it does not take.
@@ -100,10 +114,19 @@ def run_call(call: Call, find: Callable[[str], Table], compact: Callable[..., An
         hint = f"did you mean sys.{close[0]}?" if close else "known: " + ", ".join(sorted(PROCEDURES))
         raise InvalidArgument(f"there is no procedure sys.{call.name}", hint=hint)
     given = _bind(known, call)
-    table = find(given.pop("table"))
+    name = plain_name(given.pop("table"), call.catalog)
+    options = option_map(given.pop(OPTIONS.name, ""))
     if known.name == "compact" and compact is not None:
         given["runner"] = compact
-    return CallResult(known.schema, known.run(table, **given))
+    if not name.endswith(".*"):
+        return CallResult(known.schema, known.run(with_options(find(name), options), **given))
+    if not known.databases or tables is None:
+        raise InvalidArgument(f"sys.{known.name} takes one table, not all of '{name}'")
+    database = name.removesuffix(".*")
+    found = [find(f"{database}.{one}") for one in tables(database)]
+    rows = [known.run(with_options(table, options), **given)[0] for table in found]
+    sums = tuple(sum(column) for column in zip(*rows, strict=True)) or (0,) * len(known.schema.split(","))
+    return CallResult(known.schema, [sums])
 
 
 def _bind(known: Procedure, call: Call) -> dict[str, Any]:

@@ -32,11 +32,13 @@ class Call:
         name: Name of the procedure, in lower case, without ``sys``.
         positional: Values given without names.
         named: Values by argument name.
+        catalog: The catalog that the statement names, if any.
     """
 
     name: str
     positional: list[Any] = field(default_factory=list)
     named: dict[str, Any] = field(default_factory=dict)
+    catalog: str | None = field(default=None, compare=False)
 
 
 def is_call(sql: str) -> bool:
@@ -67,7 +69,7 @@ def parse_call(sql: str) -> Call:
     rest = [t for t in tokens[at:] if t != ("sign", ";")]
     if rest:
         raise InvalidArgument(f"a call ends after its ')', but '{rest[0][1]}' follows")
-    return Call(path[-1].lower(), positional, named)
+    return Call(path[-1].lower(), positional, named, None if path[0] is path[-2] else path[0])
 
 
 def _arguments(tokens: list[Token], at: int) -> tuple[list[Any], dict[str, Any], int]:

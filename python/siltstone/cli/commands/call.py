@@ -30,7 +30,7 @@ def call(app: App, procedure: str, arguments: tuple[str, ...]) -> None:
         if bad := next((name for name, sign, _ in pairs if not sign or not name), None):
             raise click.UsageError(f"'{bad}' is not ARGUMENT=VALUE")
         parsed = Call(procedure.removeprefix("sys.").lower(), named={name: value for name, _, value in pairs})
-    result = run_call(parsed, app.table)
+    result = run_call(parsed, app.table, tables=lambda database: app.catalog().tables(database))
     output.rows(app, [dict(zip(result.columns, row, strict=True)) for row in result.rows], result.columns)
 
 

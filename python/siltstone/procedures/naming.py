@@ -1,0 +1,59 @@
+"""Names of tables as SQL writes them, and options as Java's procedures take them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from siltstone import Table
+
+CATALOGS = ("paimon", "siltstone")
+"""Catalogs that a name may begin with, wherever the tables are."""
+_PART = r"(?:`(?:[^`]|``)+`|[^.`]+)"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})*")
+_CATALOG_AND_TABLE = 3
+
+
+def plain_name(name: str, catalog: str | None = None) -> str:
+    """``db.t`` of ``paimon.db.t`` and of names in backquotes; directories stay as they are.
+
+    Args:
+        name: The name as it was given.
+        catalog: The catalog in use, whose name may stand before the database, too.
+    """
+    if "/" in name or name.startswith("file:") or not _NAME.fullmatch(name):
+        return name
+    parts = [p[1:-1].replace("``", "`") if p.startswith("`") else p for p in re.findall(_PART, name)]
+    known = {*CATALOGS, (catalog or "").lower()}
+    if len(parts) == _CATALOG_AND_TABLE and parts[0].lower() in known:
+        parts = parts[1:]
+    return ".".join(parts)
+
+
+def option_map(text: str) -> dict[str, str]:
+    """``k=v,k2=v2`` as dynamic options.
+
+    Raises:
+        InvalidArgument: A part is not ``key=value``.
+    """
+    options = {}
+    for part in filter(str.strip, text.split(",")):
+        key, sign, value = part.partition("=")
+        if not (sign and key.strip()):
+            raise InvalidArgument(f"'{part.strip()}' is not an option such as bucket=4 (argument 'options')")
+        options[key.strip()] = value.strip()
+    return options
+
+
+def with_options(table: Table, options: Mapping[str, str]) -> Table:
+    """The same table with more dynamic options."""
+    import siltstone as st
+
+    if not options:
+        return table
+    return st.open_table(table.location, branch=table.branch, options={**table.dynamic_options, **options})
