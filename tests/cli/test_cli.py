@@ -155,3 +155,29 @@ def test_reads_fall_back_to_the_branch_that_the_table_names(run, lake):
     assert code != 0
     assert "scan.fallback-branch" in err
     assert [b["name"] for b in run("branch", "list", "shop.days")[1]] == ["late"]
+
+
+@pytest.mark.parametrize("create, delete", [("create-tag", "delete-tag"), ("create_tag", "delete_tag")])
+def test_tags_are_made_and_deleted_with_the_arguments_of_javas_actions(run, lake, create, delete):
+    """`create_tag --warehouse W --database D --table T --tag_name N [--snapshot I] [--time_retained D]`."""
+    java = ["--warehouse", lake, "--database", "shop", "--table", "orders", "--tag_name", "v1"]
+    code, made, _ = run(create, *java, "--snapshot", "1", "--time_retained", "30 d", warehouse="/nowhere")
+    assert (code, made[0]["snapshot"], made[0]["time_retained"]) == (0, 1, "30 days, 0:00:00")
+    assert run(create, "shop.orders", "--name", "v2")[1][0]["snapshot"] == 2
+    assert run(delete, *java, "--yes", warehouse="/nowhere")[0] == 0
+    assert run(delete, "shop.orders", "--tag_name", "v2", "--yes")[0] == 0
+    assert run("tag", "list", "shop.orders")[1] == []
+
+
+@pytest.mark.parametrize("place", [[], ["--table", "orders"], ["--database", "shop"], ["a.b", "--table", "x"]])
+def test_a_tag_needs_one_table(run, place):
+    code, _, err = run("create_tag", *place, "--tag_name", "v1")
+    assert code == 2 and "--database and --table" in err
+
+
+def test_a_call_takes_all_tables_of_a_database_and_names_in_quotes(run):
+    total = {"deletedFileCount": 0, "deletedFileTotalLenInBytes": 0}
+    assert run("call", "remove_orphan_files", "table=shop.*", "dry_run=true", "mode=local")[1] == [total]
+    assert run("call", "create_tag", "table=paimon.`shop`.`orders`", "tag=q")[1] == [{"result": True}]
+    assert run("call", "expire_snapshots", "table=shop.orders", "retain_max=1")[0] == 2
+    assert run("call", "expire_snapshots", "table=shop.orders", "retain_min=1")[1] == [{"deleted_snapshots_count": 0}]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,7 +52,51 @@ _source = with_options(
 )
 _numeric = click.option("--allow-numeric", is_flag=True, help="Allow a name that reads like a snapshot id.")
 _new = with_options(_source, click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."), _numeric)
-_named = with_options(table_argument, click.option("--name", required=True, help="Name of the tag."))
+_version = click.option("--version", "--snapshot", help="Snapshot id or tag; default the latest snapshot.")
+_java_new = with_options(
+    _version,
+    click.option("--as-of", help="The newest snapshot at or before this time."),
+    click.option("--retain", "--time_retained", help="Delete the tag after this long, for example '30 d'."),
+    click.option("--if-not-exists", is_flag=True, help="An existing tag is fine."),
+    _numeric,
+)
+
+
+def _named(command: Callable[..., None]) -> Callable[..., None]:
+    """A table and a tag as the arguments of Java's actions name them, or shorter; the command gets app and table."""
+
+    @with_options(
+        click.argument("place", metavar="[TABLE]", required=False),
+        click.option("--name", "--tag_name", "--tag-name", required=True, help="Name of the tag."),
+        click.option("--database", help="Database, with --table instead of TABLE."),
+        click.option("--table", help="Table, with --database instead of TABLE."),
+        click.option("--warehouse", help="Root directory of the catalog."),
+    )
+    @functools.wraps(command)
+    def named(
+        app: App,
+        /,
+        place: str | None,
+        database: str | None,
+        table: str | None,
+        warehouse: str | None,
+        **rest: Any,
+    ) -> None:
+        if (place is None) == (table is None) or (database is None) != (table is None):
+            raise click.UsageError("give the table as TABLE, or as --database and --table")
+        app = app if warehouse is None else dataclasses.replace(app, warehouse=warehouse)
+        command(app, place or f"{database}.{table}", **rest)
+
+    return named
+
+
+def _java(command: click.Command) -> click.Command:
+    """The same command with underscores, as Java's actions are called."""
+    alias = copy.copy(command)
+    alias.name, alias.hidden = (command.name or "").replace("-", "_"), True
+    return alias
+
+
 _one = with_options(table_argument, click.argument("name"))
 _two = with_options(table_argument, click.argument("source"), click.argument("target"))
 
@@ -63,11 +111,11 @@ def tag_create(app: App, /, table: str, name: str, **how: Any) -> None:
 
 
 @click.command("create-tag")
-@_named
-@_new
+@_java_new
 @pass_app
+@_named
 def create_tag(app: App, /, table: str, name: str, **how: Any) -> None:
-    """Give a snapshot a name (the same as `tag create`)."""
+    """Give a snapshot a name (the same as `tag create`), with the arguments of Java's action create_tag."""
     _create(app, table, name, **how)
 
 
@@ -118,11 +166,11 @@ def tag_delete(app: App, table: str, name: str, dry_run: bool, yes: bool) -> Non
 
 
 @click.command("delete-tag")
-@_named
 @plan_options
 @pass_app
+@_named
 def delete_tag(app: App, table: str, name: str, dry_run: bool, yes: bool) -> None:
-    """Delete a tag (the same as `tag delete`)."""
+    """Delete a tag (the same as `tag delete`), with the arguments of Java's action delete_tag."""
     _delete(app, table, name, dry_run=dry_run, yes=yes)
 
 
@@ -215,4 +263,12 @@ def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> Non
     carry_out(app, lambda dry: t.rollback(**where, dry_run=dry), dry_run=dry_run, yes=yes)
 
 
-COMMANDS: list[click.Command] = [tag, create_tag, delete_tag, branch, rollback]
+COMMANDS: list[click.Command] = [
+    tag,
+    create_tag,
+    _java(create_tag),
+    delete_tag,
+    _java(delete_tag),
+    branch,
+    rollback,
+]
