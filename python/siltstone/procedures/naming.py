@@ -56,4 +56,4 @@ def with_options(table: Table, options: Mapping[str, str]) -> Table:
 
     if not options:
         return table
-    return st.open_table(table.location, branch=table.branch, options={**table.dynamic_options, **options})
+    return st.open_table(table.path, options={**table.dynamic_options, **options})

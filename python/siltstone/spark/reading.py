@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from siltstone._args import Time, millis
-from siltstone.spark.session import OPTIONS_CONF, table_of
+from siltstone.spark.session import table_of
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def read(
     as_of: Time | None = None,
     between: tuple[int, int] | tuple[str, str] | None = None,
     mode: str | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """A Spark frame over one version of a table.
 
@@ -42,27 +43,21 @@ def read(
         between: Changes after one version up to another: two snapshot ids or two tags. Rows that were deleted or
             replaced are left out; ``db.table$audit_log`` has them, with their kinds.
         mode: How to read ``between``; see :meth:`siltstone.Table.scan`.
+        options: Dynamic table options such as ``scan.tag-name``, on top of the session's and the table's own.
 
     Raises:
         InvalidArgument: Unknown column or bad predicate; at once, not when the frame is used.
     """
     import pyarrow as pa
 
-    t = table_of(spark, table)
+    t = table_of(spark, table, options)
     time = None if as_of is None else millis(as_of)
     scan = t.scan(columns, filter, version=version, tag=tag, as_of=time, between=between, mode=mode)
     reader = spark.read.format("siltstone").schema(spark_schema(pa.schema(scan)))
     given = {"filter": filter, "version": version, "tag": tag, "as-of": time, "mode": mode}
     if between is not None:
         given["between"] = f"{between[0]},{between[1]}"
-    for key, value in {**_session_options(spark), **given}.items():
+    for key, value in {**t.dynamic_options, **given}.items():
         if value is not None:
             reader = reader.option(key, str(value))
     return reader.load(t.path)
-
-
-def _session_options(spark: SparkSession) -> dict[str, str]:
-    import json
-
-    stored = spark.conf.get(OPTIONS_CONF, None)
-    return dict(json.loads(stored)) if stored else {}

@@ -12,7 +12,7 @@ from siltstone.errors import InvalidArgument
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from siltstone import Table
+    from siltstone import Catalog, Table
 
 WAREHOUSE_CONF = "spark.siltstone.warehouse"
 OPTIONS_CONF = "spark.siltstone.options"
@@ -44,17 +44,30 @@ def warehouse_of(spark: SparkSession) -> str | None:
 
 
 def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str] | None = None) -> Table:
-    """A table by name, directory, or as it is, with the session's options.
+    """A table by name, directory, or as it is, with the session's options, its own, and these.
 
     Raises:
         TableNotFound: There is no such table.
         InvalidArgument: A name, but the session has no warehouse.
     """
     stored = spark.conf.get(OPTIONS_CONF, None)
-    merged = {**(json.loads(stored) if stored else {}), **(options or {})}
-    if not isinstance(table, str):
-        return open_named(table.path, warehouse_of(spark), merged)
-    return open_named(table, warehouse_of(spark), merged)
+    name, own = (table, {}) if isinstance(table, str) else (table.path, table.dynamic_options)
+    merged = {**(json.loads(stored) if stored else {}), **own, **(options or {})}
+    return open_named(name, warehouse_of(spark), merged)
+
+
+def connected(spark: SparkSession) -> Catalog:
+    """The catalog of the session's warehouse.
+
+    Raises:
+        InvalidArgument: The session has no warehouse.
+    """
+    import siltstone as st
+
+    warehouse = warehouse_of(spark)
+    if warehouse is None:
+        raise InvalidArgument("no warehouse is known", hint="call siltstone.spark.enable(spark, warehouse=...)")
+    return st.connect(warehouse)
 
 
 def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> Table:

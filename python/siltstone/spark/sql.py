@@ -1,50 +1,49 @@
-"""SQL over Paimon tables without a catalog plugin: table references become temporary views.
+"""SQL over Paimon tables without a catalog plugin: table references become frames.
 
-Source: semantics i.1 and i.2. sqlglot finds the references, Spark runs the rewritten text. A statement that touches no
-Paimon table reaches Spark as it came.
+Source: semantics i.1 and i.2. sqlglot finds the references, Spark runs the rewritten text with a frame in the place of
+each. A statement that touches no Paimon table reaches Spark as it came.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
 import logging
 import re
-import zoneinfo
+import uuid
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import DatabaseNotFound, InvalidArgument, TableNotFound, UnsupportedFeature
+from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
+from siltstone.procedures.naming import CATALOGS
+from siltstone.spark.dialect import Statement, hint_options, names_version, statement
 from siltstone.spark.reading import read
-from siltstone.spark.session import table_of, warehouse_of
+from siltstone.spark.session import connected, table_of, warehouse_of
+from siltstone.spark.travel import version_arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyspark.sql import DataFrame, SparkSession
 
     from siltstone import Table
 
-# `t$snapshots` without quotes: sqlglot would read `$snapshots` as a parameter
-_SYSTEM = re.compile(
-    r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/)|(\b\w+(?:\$\w+)+)", re.DOTALL
-)
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+((?:EXTENDED|CODEGEN|COST|FORMATTED)\s+)?", re.IGNORECASE)
-_CATALOGS = ("paimon", "siltstone")
 
 
 def sql(spark: SparkSession, query: str) -> DataFrame:
     """Run a statement that may name Paimon tables, in a session that :func:`enable` has prepared.
 
     ``SELECT`` takes ``db.t``, ``db.t$snapshots`` and the other system tables, ``db.t$branch_b``, ``VERSION AS OF`` (a
-    number is a snapshot, a text a tag) and ``TIMESTAMP AS OF``. ``CALL sys.<procedure>(...)`` has Java's names. What
-    has no Paimon table goes to Spark untouched.
+    number is a snapshot, a text a tag), ``TIMESTAMP AS OF`` with any constant, and behind the table's name
+    ``/*+ OPTIONS('scan.tag-name' = 'v1') */`` with options of reading. ``CALL sys.<procedure>(...)`` has Java's names.
+    What has no Paimon table goes to Spark untouched. Nothing stays behind in the session.
 
     Args:
         spark: The session.
         query: One statement.
 
     Raises:
-        InvalidArgument: A procedure or version that cannot be read.
-        UnsupportedFeature: A statement other than a query over a Paimon table.
+        InvalidArgument: A procedure, version or hint that cannot be read.
+        UnsupportedFeature: A statement other than a query over a Paimon table, or a hint that nobody would honour.
     """
     if is_call(query):
         return _call(spark, query)
@@ -52,10 +51,16 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     if warehouse is None:
         return spark.sql(query)
     prefix, body = _explain(query)
-    tree = _parse(_SYSTEM.sub(lambda m: m[1] or f"`{m[2]}`", body))
-    if tree is None or not _rewrite(spark, tree):
+    given = statement(body)
+    tree = _parse(given.text)
+    frames: dict[str, Any] = {} if tree is None else _rewrite(spark, tree, given)
+    if tree is None or not frames:
         return spark.sql(query)
-    return spark.sql(prefix + tree.sql("spark"))
+    text = tree.sql("spark").replace("{", "{{").replace("}", "}}")
+    for place in frames:
+        text = text.replace(place, f"{{{place}}}")
+    # Spark forgets the names of the frames once it has understood the statement
+    return spark.sql(prefix + text, **frames)
 
 
 def _explain(query: str) -> tuple[str, str]:
@@ -81,35 +86,66 @@ def _parse(query: str) -> Any:
     return statements[0] if len(statements) == 1 else None
 
 
-def _rewrite(spark: SparkSession, tree: Any) -> bool:
-    """Put views in the place of Paimon tables; False when there is none."""
+def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> dict[str, DataFrame]:
+    """Put places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
 
     local = {cte.alias for cte in tree.find_all(exp.CTE)}
     found = []
     for node in list(tree.find_all(exp.Table)):
-        name = _paimon_name(spark, node, local)
+        name = None if node.find_ancestor(exp.Hint) else _paimon_name(spark, node, local)
         if name is not None:
             found.append((node, name))
     if not found:
-        return False
+        return {}
     if not isinstance(tree, exp.Query):
         what = f"{type(tree).__name__.upper()} on the Paimon table {found[0][1]} in SQL"
         raise UnsupportedFeature(
             f"{what} is not supported", hint="use siltstone.spark.write(...), or the methods of the table"
         )
     columns = _needed_columns(spark, tree, found)
+    frames: dict[str, tuple[str, DataFrame]] = {}
     for node, name in found:
-        view = _view(spark, name, node.args.get("version"), columns.get(id(node)))
+        query = _query(spark, node, name, given.take_hint(node)) | {"columns": columns.get(id(node))}
+        reference = repr((name, query))
+        if reference not in frames:
+            frames[reference] = (f"siltstone_{uuid.uuid4().hex}", _frame(spark, name, query))
         alias = node.alias or node.name
-        node.replace(exp.alias_(exp.to_table(view), alias, table=True, quoted=True))
-    return True
+        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=node.alias_column_names))
+        node.set("this", exp.to_identifier(frames[reference][0]))
+        for part in ("db", "catalog", "version"):
+            node.set(part, None)
+    given.refuse_other_hints(found[0][1])
+    return dict(frames.values())
+
+
+def _query(spark: SparkSession, node: Any, name: str, hint: str | None) -> dict[str, Any]:
+    """How a reference wants its table to be read, as arguments of :func:`read`."""
+    version = node.args.get("version")
+    query = version_arguments(spark, version)
+    if hint is None:
+        return query
+    options = hint_options(name, hint)
+    if version is not None and names_version(options):
+        raise InvalidArgument(f"{name} is read at two versions: '{version.sql('spark')}' and the hint /*+{hint}*/")
+    return query | {"options": options}
+
+
+def _frame(spark: SparkSession, name: str, query: dict[str, Any]) -> DataFrame:
+    """The frame; what is wrong with a hint's options says whose they are."""
+    try:
+        return read(spark, name, **query)
+    except SiltstoneError as e:
+        if "options" not in query:
+            raise
+        shown = ", ".join(f"{key}={value}" for key, value in query["options"].items())
+        raise type(e)(e.message, hint=e.hint, context={"table": name, "options": shown} | e.context) from e
 
 
 def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     """``db.t`` when the reference means a table of the warehouse."""
     parts = [node.catalog, node.db, node.name]
-    if node.catalog and node.catalog.lower() not in _CATALOGS:
+    if node.catalog and node.catalog.lower() not in CATALOGS:
         return None
     if not node.db:
         if node.name in local or not node.name:
@@ -164,55 +200,19 @@ def _assign(scope: Any, sources: dict[str, Any], schemas: dict[int, list[str]], 
             needed[node] = [n for n in schemas[node] if n in names] or schemas[node][:1]
 
 
-def _view(spark: SparkSession, name: str, version: Any, columns: list[str] | None) -> str:
-    """A temporary view over one version of a table; the same reference gets the same name."""
-    given = _version(spark, version)
-    frame = read(spark, name, columns, **given)
-    text = repr((name, sorted(given.items()), columns))
-    view = "siltstone_" + hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
-    frame.createOrReplaceTempView(view)
-    return view
-
-
-def _version(spark: SparkSession, node: Any) -> dict[str, Any]:
-    """``VERSION AS OF`` and ``TIMESTAMP AS OF`` as arguments of :func:`read`."""
-    if node is None:
-        return {}
-    value = node.expression
-    from sqlglot import exp
-
-    if not isinstance(value, exp.Literal):
-        raise InvalidArgument(f"'{node.sql('spark')}': the version must be a literal")
-    text = str(value.this)
-    if node.this == "TIMESTAMP":
-        return {"as_of": _time(spark, text, is_text=value.is_string)}
-    return {"version": text if value.is_string else int(text)}
-
-
-def _time(spark: SparkSession, text: str, *, is_text: bool) -> int:
-    """Epoch milliseconds; a text is a time of the session's zone, a number counts seconds."""
-    if not is_text:
-        return int(float(text) * 1000)
-    try:
-        time = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidArgument(f"'{text}' is not a time such as 2026-11-20 08:00:00") from None
-    if time.tzinfo is None:
-        zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        time = time.replace(tzinfo=zoneinfo.ZoneInfo(zone))
-    return round(time.timestamp() * 1000)
-
-
 def _call(spark: SparkSession, query: str) -> DataFrame:
     """Run a procedure; its result has Java's columns."""
+    from siltstone.spark.compaction import compact
 
     def find(name: str) -> Table:
-        return table_of(spark, name)
+        unqualified = "." not in name and "/" not in name
+        return table_of(spark, f"{spark.catalog.currentDatabase()}.{name}" if unqualified else name)
 
-    from siltstone.spark.compaction import compact
+    def tables(database: str) -> Iterable[str]:
+        return connected(spark).tables(database)
 
     def on_executors(table: Table, **arguments: Any) -> Any:
         return compact(spark, table, **arguments)
 
-    result = run_call(parse_call(query), find, compact=on_executors)
+    result = run_call(parse_call(query), find, compact=on_executors, tables=tables)
     return spark.createDataFrame(result.rows, result.schema)

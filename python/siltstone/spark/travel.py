@@ -1,0 +1,83 @@
+"""``VERSION AS OF`` and ``TIMESTAMP AS OF`` as arguments of :func:`siltstone.spark.read`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import zoneinfo
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def version_arguments(spark: SparkSession, node: Any) -> dict[str, Any]:
+    """The version that a table's clause names; nothing without a clause.
+
+    Raises:
+        InvalidArgument: The clause names no version.
+    """
+    if node is None:
+        return {}
+    return {"as_of": _time(spark, node)} if node.this == "TIMESTAMP" else {"version": _version(node)}
+
+
+def _version(node: Any) -> int | str:
+    """A number is a snapshot, a text a tag."""
+    from sqlglot import exp
+
+    value = node.expression
+    if isinstance(value, exp.Cast) and value.to.is_type("bigint"):
+        value = value.this  # 2L
+    if not isinstance(value, exp.Literal):
+        raise InvalidArgument(f"'{node.sql('spark')}': the version must be a literal")
+    text = str(value.this)
+    if value.is_string:
+        return text
+    if not text.isdecimal():
+        raise InvalidArgument(
+            f"'{node.sql('spark')}': a snapshot's id is a whole number, a tag's name a text in quotes"
+        )
+    return int(text)
+
+
+def _time(spark: SparkSession, node: Any) -> int:
+    """Epoch milliseconds: a text is a time of the session's zone, a number counts seconds, the rest Spark computes."""
+    from sqlglot import exp
+
+    value = node.expression
+    if not isinstance(value, exp.Literal):
+        return _computed(spark, value)
+    text = str(value.this)
+    if not value.is_string:
+        seconds = float(text)
+        if not math.isfinite(seconds):
+            raise InvalidArgument(f"'{text}' is not a time in seconds")
+        return int(seconds * 1000)
+    try:
+        time = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return _computed(spark, value)
+    if time.tzinfo is None:
+        zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+        time = time.replace(tzinfo=zoneinfo.ZoneInfo(zone))
+    return round(time.timestamp() * 1000)
+
+
+def _computed(spark: SparkSession, value: Any) -> int:
+    """What Spark says that a constant expression is."""
+    from pyspark.errors import PySparkException
+    from sqlglot import exp
+
+    text = value.sql("spark")
+    if value.find(exp.Query, exp.Column):
+        raise InvalidArgument(f"{text} is not a constant: TIMESTAMP AS OF takes one")
+    try:
+        (millis,) = spark.sql(f"SELECT unix_millis(CAST({text} AS TIMESTAMP))").collect()[0]
+    except PySparkException as e:
+        raise InvalidArgument(f"{text} is not a time such as '2026-11-20 08:00:00': {e.getCondition()}") from e
+    if millis is None:
+        raise InvalidArgument(f"{text} is not a time such as '2026-11-20 08:00:00': it is NULL")
+    return int(millis)
