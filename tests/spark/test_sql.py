@@ -56,6 +56,17 @@ def test_only_the_columns_of_the_query_are_read(spark, shop):
     assert "id#" in scan and "s#" in scan and "v#" not in scan
 
 
+def test_columns_are_those_of_the_version_that_is_read(spark, shop):
+    """Queries without columns read the first column of the newest schema, whatever the version had."""
+    shop.alter().rename_column("v", "w").add_column("a", "INT", first=True).commit()
+    assert rows(spark, "SELECT count(*) FROM shop.orders VERSION AS OF 1") == [(2,)]
+    assert rows(spark, "SELECT sum(v), max(`s`) FROM shop.orders VERSION AS OF 1") == [(30, "b")]
+    assert rows(spark, "SELECT sum(w) FROM shop.orders WHERE a IS NULL") == [(51,)]
+    assert rows(spark, "SELECT max(c), count(*) FROM shop.orders VERSION AS OF 1 AS o (a, b, c)") == [("b", 2)]
+    assert rows(spark, "SELECT count(*) FROM shop.orders VERSION AS OF 1 AS o (a, b, c)") == [(2,)]
+    assert rows(spark, "SELECT max(snapshot_id) FROM shop.orders$snapshots") == [(2,)]
+
+
 def test_statements_without_a_paimon_table_reach_spark_untouched(spark, shop):
     assert rows(spark, "SELECT 1 + 1, '$x', 'shop.orders'") == [(2, "$x", "shop.orders")]
     spark.createDataFrame([(7,)], "id INT").createOrReplaceTempView("orders")

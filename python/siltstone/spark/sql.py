@@ -90,12 +90,7 @@ def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> dict[str, Data
     """Put places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
 
-    local = {cte.alias for cte in tree.find_all(exp.CTE)}
-    found = []
-    for node in list(tree.find_all(exp.Table)):
-        name = None if node.find_ancestor(exp.Hint) else _paimon_name(spark, node, local)
-        if name is not None:
-            found.append((node, name))
+    found = _paimon_tables(spark, tree)
     if not found:
         return {}
     if not isinstance(tree, exp.Query):
@@ -103,20 +98,30 @@ def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> dict[str, Data
         raise UnsupportedFeature(
             f"{what} is not supported", hint="use siltstone.spark.write(...), or the methods of the table"
         )
-    columns = _needed_columns(spark, tree, found)
+    references = [(node, name, _query(spark, node, name, given.take_hint(node))) for node, name in found]
+    given.refuse_other_hints(found[0][1])
+    columns = _needed_columns(spark, tree, references)
     frames: dict[str, tuple[str, DataFrame]] = {}
-    for node, name in found:
-        query = _query(spark, node, name, given.take_hint(node)) | {"columns": columns.get(id(node))}
-        reference = repr((name, query))
-        if reference not in frames:
-            frames[reference] = (f"siltstone_{uuid.uuid4().hex}", _frame(spark, name, query))
-        alias = node.alias or node.name
-        node.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=node.alias_column_names))
-        node.set("this", exp.to_identifier(frames[reference][0]))
+    for node, name, query in references:
+        key = repr((name, query, columns.get(id(node))))
+        if key not in frames:
+            frames[key] = (f"siltstone_{uuid.uuid4().hex}", read(spark, name, columns.get(id(node)), **query))
+        if not node.alias:
+            node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name, quoted=True)))
+        node.set("this", exp.to_identifier(frames[key][0]))
         for part in ("db", "catalog", "version"):
             node.set(part, None)
-    given.refuse_other_hints(found[0][1])
     return dict(frames.values())
+
+
+def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
+    """References to tables of the warehouse, with their names."""
+    from sqlglot import exp
+
+    local = {cte.alias for cte in tree.find_all(exp.CTE)}
+    nodes = [node for node in tree.find_all(exp.Table) if not node.find_ancestor(exp.Hint)]
+    named = [(node, _paimon_name(spark, node, local)) for node in nodes]
+    return [(node, name) for node, name in named if name is not None]
 
 
 def _query(spark: SparkSession, node: Any, name: str, hint: str | None) -> dict[str, Any]:
@@ -131,14 +136,18 @@ def _query(spark: SparkSession, node: Any, name: str, hint: str | None) -> dict[
     return query | {"options": options}
 
 
-def _frame(spark: SparkSession, name: str, query: dict[str, Any]) -> DataFrame:
-    """The frame; what is wrong with a hint's options says whose they are."""
+def _columns(spark: SparkSession, name: str, query: dict[str, Any]) -> list[str]:
+    """The columns of the version that is read; what is wrong with a hint's options says whose they are."""
+    import pyarrow as pa
+
+    options = query.get("options")
     try:
-        return read(spark, name, **query)
+        scan = table_of(spark, name, options).scan(**{k: v for k, v in query.items() if k != "options"})
+        return list(pa.schema(scan).names)
     except SiltstoneError as e:
-        if "options" not in query:
+        if not options:
             raise
-        shown = ", ".join(f"{key}={value}" for key, value in query["options"].items())
+        shown = ", ".join(f"{key}={value}" for key, value in options.items())
         raise type(e)(e.message, hint=e.hint, context={"table": name, "options": shown} | e.context) from e
 
 
@@ -161,12 +170,13 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     return name
 
 
-def _needed_columns(spark: SparkSession, tree: Any, found: list[tuple[Any, str]]) -> dict[int, list[str]]:
+def _needed_columns(spark: SparkSession, tree: Any, references: Iterable[Any]) -> dict[int, list[str]]:
     """The columns that a query uses of each table; a table is missing here when that cannot be told."""
     from sqlglot import errors, exp
     from sqlglot.optimizer.scope import traverse_scope
 
-    schemas = {id(node): table_of(spark, name).schema.names for node, name in found if "$" not in name}
+    schemas = {id(node): _columns(spark, name, query) for node, name, query in references}
+    renamed = {id(node) for node, _, _ in references if node.alias_column_names}
     needed: dict[int, list[str]] = {}
     try:
         for scope in traverse_scope(tree):
@@ -178,7 +188,7 @@ def _needed_columns(spark: SparkSession, tree: Any, found: list[tuple[Any, str]]
             _assign(scope, sources, schemas, needed)
     except errors.SqlglotError:
         return {}
-    return needed
+    return {node: columns for node, columns in needed.items() if node not in renamed}
 
 
 def _assign(scope: Any, sources: dict[str, Any], schemas: dict[int, list[str]], needed: dict[int, list[str]]) -> None:
