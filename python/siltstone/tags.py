@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -296,8 +296,6 @@ class Tags(Handle):
 
         A snapshot that has expired counts while a tag keeps it.
 
-        A snapshot that has expired counts as long as another tag keeps it.
-
         Example:
             >>> t = example_table()
             >>> t.tags.create_from_timestamp("first", 0).id
@@ -307,7 +305,7 @@ class Tags(Handle):
             SnapshotNotFound: No snapshot is that new.
         """
         at = millis(time)
-        versions = [*self._snapshots(), *(tag.snapshot for tag in self.list())]
+        versions = self._versions()
         found = [s for s in versions if s.raw["timeMillis"] >= at]
         if not found:
             newest = max(versions, key=lambda s: s.id, default=None)
@@ -320,6 +318,7 @@ class Tags(Handle):
             )
         return self.create(name, version=min(found, key=lambda s: s.id).id, retain=retain).snapshot
 
-    def _snapshots(self) -> Iterable[Snapshot]:
+    def _versions(self) -> Sequence[Snapshot]:
+        """Snapshots, and those that only tags keep."""
         live = [Snapshot.from_json(snapshot) for snapshot in self._table.history(2**31)]
         return [*live, *(tag.snapshot for tag in self.list())]
