@@ -273,6 +273,34 @@ def test_switching_the_mode_on_and_off_by_full_compaction(cat):
         rows(t, version=marked)
 
 
+def test_the_mode_is_not_switched_off_while_vectors_delete_rows(cat):
+    """Java would show the deleted rows again, and so did we from the next write on."""
+    t = table(cat, **{"deletion-vectors.modifiable": "true"})
+    t.upsert(data(range(10)))
+    t.compact(full=True)
+    t.delete(where="id = 3")
+    for alter in (
+        lambda: t.alter().set_option("deletion-vectors.enabled", "false").commit(),
+        lambda: t.alter().remove_option("deletion-vectors.enabled").commit(),
+    ):
+        with pytest.raises(st.errors.IllegalSchemaChange, match="would be there again") as caught:
+            alter()
+        assert (caught.value.context["option"], caught.value.context["table"]) == ("deletion-vectors.enabled", t.name)
+    before = rows(t)
+    t.compact(full=True)
+    t.alter().set_option("deletion-vectors.enabled", "false").commit()
+    assert rows(t) == before
+
+
+@pytest.mark.parametrize("option", [{"changelog-producer": "full-compaction"}, {"lookup-wait": "false"}])
+def test_what_excludes_vectors_is_not_taken_for_one_operation(cat, option):
+    """It was taken, and nothing came of it."""
+    t = table(cat)
+    with pytest.raises(st.errors.InvalidOption) as caught:
+        st.open_table(t.location, options=option)
+    assert caught.value.context["table"] == t.name
+
+
 def test_files_with_many_deleted_rows_are_rewritten_when_asked_for(cat):
     t = table(cat, bucket="1", **{"siltstone.compact-deleted-ratio": "0.3"})
     t.upsert(data(range(100)))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::new_table::keys_not_null;
+use super::validate_options::{check_deletion_vectors, concerns_deletion_vectors};
 use super::{TableSchema, change_columns, features, validate};
 use crate::env;
 use crate::error::{Error, ErrorKind, Result};
@@ -134,6 +135,11 @@ pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, St
             let message = format!("'{key}' cannot be set for one operation: it is fixed in the table");
             Error::new(ErrorKind::InvalidOption, message).with("option", key).caused_by(e)
         })?;
+    }
+    if dynamic.keys().any(|key| concerns_deletion_vectors(key)) {
+        let merged: BTreeMap<String, String> =
+            schema.options.iter().chain(dynamic).map(|(key, value)| (key.clone(), value.clone())).collect();
+        check_deletion_vectors(&CoreOptions::parse(&merged)?)?;
     }
     Ok(())
 }

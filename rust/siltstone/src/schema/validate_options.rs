@@ -178,7 +178,12 @@ fn check_changelog(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     Ok(())
 }
 
-fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
+/// Whether an option may exclude deletion vectors.
+pub(super) fn concerns_deletion_vectors(key: &str) -> bool {
+    matches!(key, "changelog-producer" | "merge-engine" | "lookup-wait") || key.starts_with("deletion-vectors.")
+}
+
+pub(super) fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
     const OPTION: &str = "deletion-vectors.enabled";
     if !options.deletion_vectors_enabled {
         return Ok(());

@@ -10,6 +10,7 @@ use crate::{
         CommitMessage,
         commit::PartitionSpec,
         compact::{CompactRequest, CompactionTask, TaskResources, plan_compaction, run_task},
+        scan::bucket_vectors,
     },
     predicate::{CompareOp, Predicate},
     row::datum_from_text,
@@ -113,12 +114,36 @@ impl Table {
     pub fn alter(&mut self, changes: &str) -> Result<()> {
         let changes = SchemaChange::list_from_json(changes)?;
         self.check_branches(&changes)?;
+        self.check_no_vectors(&changes)?;
         self.context().schemas.commit_changes(&changes).map_err(|e| e.with("table", &self.context().name))?;
         self.reload()
     }
 }
 
 impl Table {
+    /// Where rows are deleted by vectors, tables without the mode would show them again.
+    fn check_no_vectors(&self, changes: &[SchemaChange]) -> Result<()> {
+        const OPTION: &str = "deletion-vectors.enabled";
+        let switches_off = |change: &SchemaChange| match change {
+            SchemaChange::SetOption { key, value } => key == OPTION && !value.trim().eq_ignore_ascii_case("true"),
+            SchemaChange::RemoveOption { key } => key == OPTION,
+            _ => false,
+        };
+        let ctx = self.context();
+        if !ctx.options.deletion_vectors_enabled || !changes.iter().any(switches_off) {
+            return Ok(());
+        }
+        let Some(latest) = self.snapshots().latest()? else { return Ok(()) };
+        if bucket_vectors(ctx, &latest)?.values().flatten().all(|index| index.row_count == 0) {
+            return Ok(());
+        }
+        let message = "rows are deleted by deletion vectors: without them these rows would be there again";
+        Err(Error::new(ErrorKind::IllegalSchemaChange, message)
+            .with("table", &ctx.name)
+            .with("option", OPTION)
+            .hint("compact the table first: t.compact(full=True)"))
+    }
+
     /// A branch that reads shall come from must exist (`SchemaValidation.validateFallbackBranch`).
     fn check_branches(&self, changes: &[SchemaChange]) -> Result<()> {
         let ctx = self.context();

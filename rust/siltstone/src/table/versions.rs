@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Table {
-    fn snapshots(&self) -> SnapshotManager {
+    pub(super) fn snapshots(&self) -> SnapshotManager {
         SnapshotManager::new(self.context().fs.clone(), &self.branch_root())
     }
 

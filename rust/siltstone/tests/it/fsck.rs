@@ -7,6 +7,7 @@ use std::{
 
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
+    ErrorKind,
     deletion_vectors::{BitmapKind, DeletionVector, DeletionVectorsIndexFile, Held},
     fs::{FaultFileIo, FileIo as _, FileIoRef},
     io::{FileWriteSpec, RollingWriter, TableContext},
@@ -14,6 +15,7 @@ use siltstone::{
     operation::{
         commit::{Committable, TableCommit},
         fsck::{Severity, fsck},
+        scan::{ScanRequest, plan},
     },
     row::{BinaryRow, Datum},
     schema::{NewTable, SchemaManager},
@@ -264,6 +266,23 @@ fn index_entries_are_checked_without_reading_a_file() {
     let mut twice = Broken::new(&DELETED);
     twice.file(5, &ROWS, |_| ()).vector(&[0], |_| ()).vector(&[1], |_| ()).publish();
     assert_eq!(twice.look(false).0, BTreeSet::from(["vector-twice"]));
+}
+
+/// The deleted rows came back without a word.
+#[test]
+fn a_read_stops_where_an_index_entry_does_not_name_its_vectors() {
+    type Change = fn(&mut IndexManifestEntry);
+    let cases: [Change; 3] =
+        [|i| i.deletion_vectors = None, |i| i.deletion_vectors = Some(Vec::new()), |i| i.row_count = 4];
+    for change in cases {
+        let mut table = Broken::new(&DELETED);
+        table.file(5, &ROWS, |_| ()).vector(&[0], change).publish();
+        let error = plan(&table.ctx, &ScanRequest::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptFile);
+        for key in ["table", "file", "index_file", "expected", "found"] {
+            assert!(error.context_value(key).is_some(), "{key}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -42,10 +42,26 @@ pub fn bucket_vectors(ctx: &TableContext, snapshot: &Snapshot) -> Result<BTreeMa
     let all = store.read_index(name).map_err(|e| e.in_table(&ctx.name))?;
     check_index_kinds(ctx, name, &all)?;
     for index in all.into_iter().filter(|index| index.index_type == DELETION_VECTORS) {
+        check_number(ctx, name, &index)?;
         let bucket = BucketId { partition: index.partition.clone(), bucket: index.bucket };
         buckets.entry(bucket).or_default().push(index);
     }
     Ok(buckets)
+}
+
+/// An error when an entry does not name as many vectors as it says it has: the rows of the others would come back.
+fn check_number(ctx: &TableContext, manifest: &str, index: &IndexManifestEntry) -> Result<()> {
+    let named = index.deletion_vectors.as_ref().map_or(0, Vec::len);
+    if i64::try_from(named).is_ok_and(|named| named == index.row_count) {
+        return Ok(());
+    }
+    let text = format!("an index manifest names {named} of the {} vectors of an index file", index.row_count);
+    Err(Error::new(ErrorKind::CorruptFile, text)
+        .with("table", &ctx.name)
+        .with("file", ctx.paths.manifest(manifest))
+        .with("index_file", &index.file_name)
+        .with("expected", index.row_count)
+        .with("found", named))
 }
 
 /// An error when a vector is said to delete fewer rows than none, or more than its data file has: rows are counted by it.
