@@ -265,6 +265,15 @@ def test_fsck_finds_what_was_broken_and_says_what_to_do(t):
     assert {"bad-snapshot", "unknown-references"} <= codes
 
 
+def test_what_cannot_be_done_at_all_is_said_first(t):
+    """Renaming main was told as deleting it; partitions of a table without any were asked for their age."""
+    with pytest.raises(errors.InvalidArgument, match="main cannot be renamed") as caught:
+        t.branches.rename("main", "other")
+    assert caught.value.context["table"] == t.name
+    with pytest.raises(errors.InvalidArgument, match="not partitioned"):
+        t.maintenance.expire_partitions()
+
+
 def test_partitions_expire_by_their_values(make):
     old, new = "2020-01-01", dt.date.today().isoformat()
     t = make({"dt": "STRING", "id": "INT"}, ["dt", "id"], ["dt"], bucket=1, write_only="true")

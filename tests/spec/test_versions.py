@@ -158,6 +158,17 @@ def test_a_version_that_is_nothing_names_the_nearest_tag(t):
         t.scan(version=1, tag="other").count()
 
 
+def test_the_least_number_is_no_watermark_and_is_not_carried_on(make):
+    """SNAP-20: some writers say so that there is none."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    write(t, 1, -(2**63))
+    write(t, 2)
+    assert [t.snapshot(n).raw.get("watermark") for n in (1, 2)] == [None, None]
+    write(t, 3, 5)
+    write(t, 4, -(2**63))
+    assert [t.snapshot(n).watermark for n in (3, 4)] == [5, 5]
+
+
 @pytest.mark.parametrize(
     "query",
     [{"version": 9}, {"version": "x"}, {"version": "watermark-900"}, {"tag": "x"}, {"as_of": 1}],
