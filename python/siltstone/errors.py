@@ -189,6 +189,12 @@ class CommitRetriesExhausted(CommitError):
     code = "commit-retries-exhausted"
 
 
+class UpkeepRunning(CommitError):
+    """Another expiry, rollback, deletion of a tag or branch, or orphan cleaning works on the table; try again later."""
+
+    code = "upkeep-running"
+
+
 class MergeError(SiltstoneError):
     """A record that the merge engine cannot take."""
 

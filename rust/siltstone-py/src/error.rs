@@ -66,6 +66,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::IllegalSchemaChange => "IllegalSchemaChange",
         ErrorKind::CommitConflict => "CommitConflict",
         ErrorKind::CommitRetriesExhausted => "CommitRetriesExhausted",
+        ErrorKind::UpkeepRunning => "UpkeepRunning",
         ErrorKind::DeleteNotAllowed => "DeleteNotAllowed",
         ErrorKind::InvalidRowKind => "InvalidRowKind",
         ErrorKind::CorruptFile => "CorruptFile",

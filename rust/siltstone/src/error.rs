@@ -46,6 +46,8 @@ pub enum ErrorKind {
     CommitConflict,
     /// The retries of a commit are used up.
     CommitRetriesExhausted,
+    /// Another operation that removes versions works on the table.
+    UpkeepRunning,
     /// The merge engine, or the function of a column, cannot take a value back.
     DeleteNotAllowed,
     /// A row kind that is not one of +I, -U, +U, -D.

@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    FileIo, FileStatus, InputFile, OutputFile, checked_range,
+    FileIo, FileStatus, HeldLock, InputFile, OutputFile, checked_range,
     local::{directory_instead, exists_already, not_found},
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -45,6 +45,7 @@ struct State {
     names: BTreeMap<String, FileId>,
     durable_names: BTreeMap<String, FileId>,
     dirs: BTreeSet<String>,
+    locks: BTreeSet<String>,
     trace: Vec<String>,
     bytes_read: u64,
 }
@@ -364,6 +365,30 @@ impl FileIo for FaultFileIo {
             s.add_dirs(to);
             Ok(())
         })
+    }
+
+    fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
+        self.call("try_lock", path, |s| {
+            if !s.locks.insert(path.to_owned()) {
+                return Ok(None);
+            }
+            let held = FaultLock { io: self.clone(), path: path.to_owned() };
+            Ok(Some(Box::new(held) as Box<dyn HeldLock>))
+        })
+    }
+}
+
+#[derive(Debug)]
+struct FaultLock {
+    io: FaultFileIo,
+    path: String,
+}
+
+impl HeldLock for FaultLock {}
+
+impl Drop for FaultLock {
+    fn drop(&mut self) {
+        self.io.state().locks.remove(&self.path);
     }
 }
 

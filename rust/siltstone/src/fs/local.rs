@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufWriter, Read as _, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{FileIo, FileStatus, InputFile, OutputFile};
+use super::{FileIo, FileStatus, HeldLock, InputFile, OutputFile};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes collected before the operating system is asked to write.
@@ -234,7 +234,32 @@ impl FileIo for LocalFileIo {
             _ => storage("rename the directory", Path::new(from), e).with("to", to),
         })
     }
+
+    fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
+        let target = Path::new(path);
+        let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(target);
+        let opened = match open() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                self.ensure_parent(target)?;
+                open()
+            }
+            other => other,
+        };
+        let file = opened.map_err(|e| storage("open the lock", target, e))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(LocalLock(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(e)) => Err(storage("take the lock", target, e)
+                .hint("the file system must support locks of whole files (flock), local disks and NFS 4 do")),
+        }
+    }
 }
+
+/// The operating system frees the lock when the file is closed.
+#[derive(Debug)]
+struct LocalLock(#[expect(dead_code, reason = "held open")] File);
+
+impl HeldLock for LocalLock {}
 
 struct LocalInput {
     path: String,

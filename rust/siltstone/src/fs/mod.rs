@@ -46,6 +46,9 @@ pub trait InputFile: Send + Sync {
     fn read_range(&self, start: u64, length: u64) -> Result<Bytes>;
 }
 
+/// A lock that is held: dropping it frees it, and so does the end of the process.
+pub trait HeldLock: Send + Sync + std::fmt::Debug {}
+
 /// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed.
 pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// The whole file; `FileNotFound` when absent.
@@ -80,6 +83,9 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn create_dir(&self, path: &str) -> Result<()>;
     /// Renames a directory; fails when the target exists.
     fn rename_dir(&self, from: &str, to: &str) -> Result<()>;
+    /// Takes a lock that at most one holder has, in this process or another one; `None`: somebody has it. The file at
+    /// `path` is made when absent, stays, and says nothing.
+    fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>>;
 }
 
 /// A shared storage handle.

@@ -1,8 +1,12 @@
 //! Rollback: a table as it was at a snapshot or tag; everything later goes (semantics g.6).
 //!
 //! ```text
-//! LATEST hint ─ snapshot files, newest first ─ later changelogs ─ later tags ─ [snapshot file of an expired tag] ─ EARLIEST
+//! lock ─ [snapshot file of an expired tag ─ EARLIEST] ─ removal record ─ LATEST hint ─ snapshot files, newest first
+//!      ─ later changelogs ─ later tags
 //! ```
+//!
+//! Once the record is there, what is later than the target is no version any more, whether its file is there or not: a
+//! rollback that was cut short is done, and the next operation that holds the lock removes what is left of it.
 //!
 //! Data and manifests of the removed snapshots stay until orphan files are removed: readers may still be at them.
 //!
@@ -17,16 +21,13 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step},
+        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, upkeep_lock},
         scan::{EntryFilter, VersionSelector, live_entries, travel},
     },
     path::branch_root,
-    snapshot::{BranchManager, ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{BranchManager, ChangelogManager, RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
     threads::in_pool,
 };
-
-/// How often snapshots that writers add meanwhile are removed.
-const ROUNDS: usize = 10;
 
 /// Makes a snapshot or tag the latest version.
 ///
@@ -34,31 +35,67 @@ const ROUNDS: usize = 10;
 ///
 /// # Errors
 /// `SnapshotNotFound`, `SnapshotExpired`, `TagNotFound` for the target; `VersionInUse` when a branch was made from a tag
-/// that would go (nothing is deleted).
+/// that would go (nothing is deleted); `UpkeepRunning` beside an expiry or another rollback.
 pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> Result<Report> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    // where all snapshots are lost, a tag is what is left to go back to
+    let before = snapshots.latest_id().ok().flatten();
+    if let (Some(lock), Some(_)) = (&lock, before) {
+        snapshots.settle(lock)?;
+    }
     let target = travel(ctx, target)?.1.ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
     })?;
-    let before = snapshots.latest_id()?;
     check_whole(ctx, &target)?;
-    let plan = plan(ctx, &snapshots, &target)?;
-    let mut report = Report::of(&ctx.fs, plan, dry_run)?;
-    for _ in 0..ROUNDS {
-        // a writer may have put a snapshot on top of one that went
-        if dry_run || snapshots.ids()?.last().is_none_or(|last| *last <= target.id) {
-            break;
-        }
-        report.extend(Report::of(&ctx.fs, self::plan(ctx, &snapshots, &target)?, false)?);
+    let later = later_than(&snapshots, target.id)?;
+    let gone = later_tags(ctx, &snapshots, &target)?;
+    if let Some(lock) = &lock {
+        restore(ctx, &snapshots, &target)?;
+        snapshots.removals().append(lock, RemovalKind::Rollback, target.id, &later)?;
     }
-    if !dry_run && !snapshots.exists(target.id)? {
-        let message = format!("snapshot {} expired while the table was rolled back to it", target.id);
-        return Err(Error::new(ErrorKind::SnapshotExpired, message)
-            .with("table", &ctx.name)
-            .hint("roll back to a newer snapshot or a tag"));
+    let report = Report::of(&ctx.fs, plan(ctx, &snapshots, &target, &later, &gone)?, dry_run)?;
+    if let Some(lock) = &lock {
+        // writers that came too late
+        snapshots.settle(lock)?;
     }
     Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+/// Snapshots with later ids, those that are going already among them.
+pub(super) fn later_than(snapshots: &SnapshotManager, id: i64) -> Result<Vec<Snapshot>> {
+    snapshots.existing(snapshots.listed_ids()?.into_iter().filter(|other| *other > id))
+}
+
+/// Tags that go with the snapshots later than the target.
+fn later_tags(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<Vec<(String, Snapshot)>> {
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let gone: Vec<(String, Snapshot)> = tags.list()?.into_iter().filter(|(_, tag)| tag.id > target.id).collect();
+    check_branch_points(ctx, snapshots, target, &gone)?;
+    Ok(gone)
+}
+
+/// Before the record: from here on the target is there, whatever becomes of the rest. What an expiry that died has left in
+/// its place goes, and so does what came too late.
+fn restore(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<()> {
+    if let Some(found) = snapshots.existing([target.id])?.pop() {
+        let same = RemovedSnapshot::from(target).is(&found);
+        match (snapshots.is_version(&found)?, same) {
+            (true, true) => return Ok(()),
+            (true, false) => {
+                let message = format!("the table's snapshot {} is another one than the tag's", target.id);
+                return Err(Error::new(ErrorKind::VersionInUse, message)
+                    .with("table", &ctx.name)
+                    .hint("a rollback has cut off what the tag names; roll back to an earlier snapshot first"));
+            }
+            (false, _) => ctx.fs.delete(&snapshots.path(found.id))?,
+        }
+    }
+    let known = snapshots.removals().read()?.count + 1;
+    let snapshot = restored(ctx, target)?.knowing(known);
+    ctx.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), true)?;
+    snapshots.write_earliest_hint(snapshot.id)
 }
 
 /// Before anything later goes: every file of the target must be there.
@@ -86,7 +123,13 @@ fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
     }
 }
 
-fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<Plan> {
+fn plan(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    target: &Snapshot,
+    later: &[Snapshot],
+    gone: &[(String, Snapshot)],
+) -> Result<Plan> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
     let tags = TagManager::new(ctx.fs.clone(), &root);
@@ -94,26 +137,14 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> R
     let reason: Arc<str> = Arc::from(format!("later than snapshot {}", target.id));
     let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
 
-    let gone: Vec<(String, Snapshot)> = tags.list()?.into_iter().filter(|(_, tag)| tag.id > target.id).collect();
-    check_branch_points(ctx, snapshots, target, &gone)?;
-    let mut ids = snapshots.ids()?;
-    let present = ids.contains(&target.id);
-    ids.retain(|id| *id > target.id);
-    let expired = !present;
-    if expired {
-        // first of all: from here on there is a latest snapshot at every moment
-        let content = restored(ctx, target)?.to_json()?;
-        plan.steps.push(Step::Change(Change::Publish { path: snapshots.path(target.id), content }));
-        plan.overwrite(snapshots.hint_path("EARLIEST"), target.id.to_string());
-    }
     plan.overwrite(snapshots.hint_path("LATEST"), target.id.to_string());
-    plan.delete_in_order(ids.iter().rev().map(|id| file(snapshots.path(*id), FileKind::Snapshot)).collect());
+    plan.delete_in_order(later.iter().rev().map(|s| file(snapshots.path(s.id), FileKind::Snapshot)).collect());
     let long_lived = changelogs.ids()?;
-    let later: Vec<i64> = long_lived.iter().copied().filter(|id| *id > target.id).collect();
-    if !later.is_empty() {
+    let outlived: Vec<i64> = long_lived.iter().copied().filter(|id| *id > target.id).collect();
+    if !outlived.is_empty() {
         let left = long_lived.iter().copied().filter(|id| *id <= target.id).max().unwrap_or(-1);
         plan.overwrite(changelogs.hint_path("LATEST"), left.to_string());
-        let files = later.iter().rev().map(|id| file(changelogs.path(*id), FileKind::LongLivedChangelog));
+        let files = outlived.iter().rev().map(|id| file(changelogs.path(*id), FileKind::LongLivedChangelog));
         plan.delete_in_order(files.collect());
     }
     plan.delete_in_order(gone.iter().rev().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
@@ -123,7 +154,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> R
     {
         plan.steps.push(Step::Change(Change::Sync { directory }));
     }
-    if !ids.is_empty() {
+    if !later.is_empty() {
         plan.notes.push(
             "readers and writers that are at a removed snapshot will fail; data files of removed snapshots stay until \
              orphan files are removed"
@@ -165,14 +196,14 @@ pub(super) fn check_branch_points(
         let root = branches.root(&branch);
         let copies = TagManager::new(ctx.fs.clone(), &root);
         for (name, tag) in gone {
-            if copies.exists(name)? && copies.get(name)? == *tag {
+            if copies.exists(name)? && copies.get(name)?.is_same_version(tag) {
                 return in_use(format!("tag '{name}'"));
             }
         }
         let theirs = SnapshotManager::new(ctx.fs.clone(), &root);
         if let Some(first) = theirs.ids()?.first().copied().filter(|first| *first > target.id)
             && snapshots.exists(first)?
-            && snapshots.get(first)? == theirs.get(first)?
+            && snapshots.get(first)?.is_same_version(&theirs.get(first)?)
         {
             return in_use(format!("snapshot {first}"));
         }

@@ -458,6 +458,7 @@ pub const OPTIONS: &[Known] = &[
     row("sequence.snapshot-ordering", Kind::Bool, Refused).neutral("false").immutable(),
     row("siltstone.compact-deleted-ratio", Kind::Double, Honoured),
     row("siltstone.sync", Kind::Bool, Honoured).aliases(&["siltstone.commit.fsync"]),
+    row("siltstone.upkeep-lock-timeout", Kind::Duration, Honoured),
     row("sink.clustering.sample-factor", Kind::Text, Harmless),
     row("sink.clustering.sort-in-cluster", Kind::Text, Harmless),
     row("sink.committer-cpu", Kind::Text, Harmless),

@@ -252,6 +252,8 @@ core_options! {
     dynamic_partition_overwrite: bool = o.bool("dynamic-partition-overwrite", true)?;
     /// `siltstone.sync`: whether files are made durable before a snapshot is published (default true)
     sync: bool = o.bool("siltstone.sync", true)?;
+    /// `siltstone.upkeep-lock-timeout`: how long an expiry, a rollback, … waits for another one to end (default 30 s)
+    upkeep_lock_timeout: Duration = o.duration("siltstone.upkeep-lock-timeout", Duration::from_secs(30))?;
 
     // snapshots, tags, partitions: how long they are kept
     /// `snapshot.num-retained.min`

@@ -1,8 +1,9 @@
-//! The `snapshot/` directory of a table or branch: discovery by hints and listing, exclusive publishing.
+//! The `snapshot/` directory of a table or branch: the line of versions, by hints, listing and removal records; exclusive
+//! publishing.
 
 use rayon::prelude::*;
 
-use super::{Snapshot, TagManager};
+use super::{RemovalKind, RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -17,16 +18,22 @@ const EARLIEST: &str = "EARLIEST";
 const ATTEMPTS: usize = 5;
 
 /// Snapshots of a table, or of a branch (`branch_root`).
+///
+/// What counts as a version is decided by the removal records ([`Removals::admits`]). All ids from the fence to the latest
+/// version belong to the line; a file that does not can only lie before or after them, because a name that is in use is
+/// never published again.
 #[derive(Clone, Debug)]
 pub struct SnapshotManager {
     fs: FileIoRef,
     directory: String,
+    removals: RemovalLog,
 }
 
 impl SnapshotManager {
     /// Snapshots below `branch_root` (`path::branch_root`).
     pub fn new(fs: FileIoRef, branch_root: &str) -> Self {
-        Self { fs, directory: format!("{}/snapshot", branch_root.trim_end_matches('/')) }
+        let directory = format!("{}/snapshot", branch_root.trim_end_matches('/'));
+        Self { removals: RemovalLog::new(fs.clone(), branch_root), fs, directory }
     }
 
     /// Path of `snapshot-<id>`.
@@ -39,31 +46,43 @@ impl SnapshotManager {
         format!("{}/{name}", self.directory)
     }
 
+    /// Where the snapshots are.
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// The removal records of the branch.
+    pub fn removals(&self) -> &RemovalLog {
+        &self.removals
+    }
+
     /// What the `EARLIEST` hint says, whether that snapshot exists or not.
     pub fn earliest_hint(&self) -> Result<Option<i64>> {
         self.hint(EARLIEST)
     }
 
-    /// The newest snapshot's id; `None` for an empty table.
-    ///
-    /// The hint counts only when its snapshot exists and the next does not; else the directory is listed.
+    /// The newest version's id; `None` for an empty table.
     pub fn latest_id(&self) -> Result<Option<i64>> {
-        match self.hint(LATEST)? {
-            Some(id) if !self.next_exists(id)? && self.exists(id)? => Ok(Some(id)),
-            _ => Ok(self.ids()?.last().copied()),
-        }
+        Ok(self.latest()?.map(|latest| latest.id))
     }
 
-    /// The oldest snapshot's id.
+    /// The oldest version's id.
     pub fn earliest_id(&self) -> Result<Option<i64>> {
+        let removals = self.removals.read()?;
         match self.hint(EARLIEST)? {
-            Some(id) if self.exists(id)? => Ok(Some(id)),
-            _ => Ok(self.ids()?.first().copied()),
+            Some(id) if id >= removals.fence && removals.rollbacks.is_empty() && self.exists(id)? => Ok(Some(id)),
+            _ => Ok(self.line(&removals)?.first().copied()),
         }
     }
 
-    /// All ids, ascending, from the listing. Names that are not `snapshot-<number>` are ignored.
+    /// Ids of all versions, ascending: of the listed snapshots those that belong to the line.
     pub fn ids(&self) -> Result<Vec<i64>> {
+        self.line(&self.removals.read()?)
+    }
+
+    /// Ids of all snapshot files, ascending, also of those that are going or came too late. Names that are not
+    /// `snapshot-<number>` are ignored.
+    pub fn listed_ids(&self) -> Result<Vec<i64>> {
         let listed = self.fs.list(&self.directory)?;
         let mut ids: Vec<i64> = listed
             .iter()
@@ -74,17 +93,35 @@ impl SnapshotManager {
         Ok(ids)
     }
 
+    fn line(&self, removals: &Removals) -> Result<Vec<i64>> {
+        let mut ids = not_before_fence(self.listed_ids()?, removals);
+        while let (false, Some(last)) = (removals.rollbacks.is_empty(), ids.last()) {
+            match self.try_read(*last)? {
+                Some(snapshot) if !removals.is_rolled_back(&snapshot) => break,
+                _ => drop(ids.pop()),
+            }
+        }
+        Ok(ids)
+    }
+
     /// Whether `snapshot-<id>` exists.
     pub fn exists(&self, id: i64) -> Result<bool> {
         self.fs.exists(&self.path(id))
     }
 
-    /// One snapshot; `SnapshotExpired` or `SnapshotNotFound` with the available range.
+    /// One snapshot; `SnapshotExpired` or `SnapshotNotFound` with the available range. It may be going
+    /// ([`SnapshotManager::is_version`] tells).
     pub fn get(&self, id: i64) -> Result<Snapshot> {
         match self.read(id) {
             Err(e) if e.kind() == ErrorKind::FileNotFound => Err(self.missing(id)?),
             other => other,
         }
+    }
+
+    /// One version; like [`SnapshotManager::get`] of one that has gone when it is going.
+    pub fn version(&self, id: i64) -> Result<Snapshot> {
+        let snapshot = self.get(id)?;
+        if self.is_version(&snapshot)? { Ok(snapshot) } else { Err(self.missing(id)?) }
     }
 
     /// When a snapshot was committed; `None` when it does not exist.
@@ -108,20 +145,107 @@ impl SnapshotManager {
         Ok(found)
     }
 
-    /// The newest snapshot; `None` for an empty table.
+    /// The newest version; `None` for an empty table.
+    ///
+    /// # Errors
+    /// `CorruptFile` when there are no snapshots although there were some: the next one must not begin anew.
     pub fn latest(&self) -> Result<Option<Snapshot>> {
-        let mut last = None;
+        Ok(self.latest_with_removals()?.1)
+    }
+
+    /// The newest version, and the removal records that were known when it was looked for.
+    pub fn latest_with_removals(&self) -> Result<(Removals, Option<Snapshot>)> {
+        let mut vanished = None;
         for _ in 0..ATTEMPTS {
-            let Some(id) = self.latest_id()? else {
-                return Ok(None);
-            };
-            match self.read(id) {
+            let removals = self.removals.read()?;
+            match self.latest_by(&removals) {
                 // expired meanwhile, so there is a newer one
-                Err(e) if e.kind() == ErrorKind::FileNotFound => last = Some(e),
-                other => return other.map(Some),
+                Err(e) if e.kind() == ErrorKind::FileNotFound => vanished = Some(e),
+                found => return found.map(|found| (removals, found)),
             }
         }
-        last.map_or(Ok(None), Err)
+        Err(vanished.unwrap_or_else(|| Error::new(ErrorKind::Internal, "the latest snapshot was not looked for")))
+    }
+
+    /// The hint counts only when its snapshot exists, belongs to the line, and the next does not exist.
+    fn latest_by(&self, removals: &Removals) -> Result<Option<Snapshot>> {
+        let hint = self.hint(LATEST)?;
+        if let Some(id) = hint
+            && !self.next_exists(id)?
+            && let Some(hinted) = self.try_read(id)?
+            && removals.admits(&hinted)
+        {
+            return Ok(Some(hinted));
+        }
+        let listed = self.listed_ids()?;
+        if listed.is_empty() {
+            return if hint.is_none() && removals.count == 0 { self.never_had_any() } else { Err(self.all_gone()) };
+        }
+        for id in not_before_fence(listed, removals).into_iter().rev() {
+            let snapshot = self.read(id)?;
+            if !removals.is_rolled_back(&snapshot) {
+                return Ok(Some(snapshot));
+            }
+        }
+        Err(self.all_gone())
+    }
+
+    /// Tags keep snapshots that have expired; while there are any, the table had a first snapshot.
+    fn never_had_any(&self) -> Result<Option<Snapshot>> {
+        if self.tags().names()?.is_empty() { Ok(None) } else { Err(self.all_gone()) }
+    }
+
+    fn all_gone(&self) -> Error {
+        Error::new(ErrorKind::CorruptFile, "the table has no snapshots any more, but it had some")
+            .with("file", &self.directory)
+            .hint("roll back to a tag, or restore the snapshot directory: a new commit would begin the table anew")
+    }
+
+    fn tags(&self) -> TagManager {
+        TagManager::new(self.fs.clone(), self.directory.trim_end_matches("/snapshot"))
+    }
+
+    /// Whether the snapshot, as it was read from its file, is part of the line now.
+    pub fn is_version(&self, snapshot: &Snapshot) -> Result<bool> {
+        let removals = self.removals.read()?;
+        Ok(removals.admits(snapshot)
+            || (!removals.is_rolled_back(snapshot) && self.line(&removals)?.contains(&snapshot.id)))
+    }
+
+    /// Whether the line has this version now, a copy of which is given.
+    pub fn has_version(&self, copy: &Snapshot) -> Result<bool> {
+        match self.try_read(copy.id)? {
+            Some(found) => Ok(RemovedSnapshot::from(copy).is(&found) && self.is_version(&found)?),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether the fence lies after all snapshots: another program, which does not know it, went back to a tag before it.
+    pub fn fence_is_void(removals: &Removals, latest: Option<&Snapshot>) -> bool {
+        latest.is_some_and(|latest| latest.id < removals.fence)
+    }
+
+    /// Brings records and files together before something is removed, or where the next snapshot cannot be published: a void
+    /// fence is taken back, and snapshot files after the latest version are deleted, which a rollback that died has left, or a
+    /// writer that came too late.
+    ///
+    /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
+    pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
+        let removals = self.removals.read()?;
+        for id in self.listed_ids()?.into_iter().rev() {
+            match self.try_read(id)? {
+                Some(snapshot) if !removals.is_rolled_back(&snapshot) => break,
+                Some(_) => self.fs.delete(&self.path(id))?,
+                None => {}
+            }
+        }
+        let latest = self.latest_by(&removals)?;
+        if Self::fence_is_void(&removals, latest.as_ref())
+            && let Some(first) = self.line(&removals)?.first()
+        {
+            self.removals.append(lock, RemovalKind::Keep, *first, &[])?;
+        }
+        Ok(())
     }
 
     /// The newest snapshot that was committed at or before this time (epoch milliseconds).
@@ -161,14 +285,41 @@ impl SnapshotManager {
         Ok(self.read(snapshot.id)? == *snapshot)
     }
 
-    /// Overwrites the `LATEST` hint. Best effort: a wrong hint is no error for readers.
+    /// Lets the `LATEST` hint name this version, or a newer one: it never goes back for longer than a moment. Best effort,
+    /// a wrong hint is no error for our readers; Java's believe it when the next snapshot does not exist.
     pub fn write_latest_hint(&self, id: i64) -> Result<()> {
-        self.fs.overwrite(&format!("{}/{LATEST}", self.directory), id.to_string().as_bytes())
+        let mut newest = id;
+        for _ in 0..ATTEMPTS {
+            if !self.next_exists(newest)? {
+                self.fs.overwrite(&self.hint_path(LATEST), newest.to_string().as_bytes())?;
+                if !self.next_exists(newest)? && self.exists(newest)? {
+                    return Ok(());
+                }
+            }
+            match self.latest_by_listing()? {
+                Some(latest) if latest != newest => newest = latest,
+                // what follows came too late, and goes
+                _ => return self.fs.overwrite(&self.hint_path(LATEST), newest.to_string().as_bytes()),
+            }
+        }
+        Ok(())
     }
 
-    /// Overwrites the `EARLIEST` hint. Best effort, too.
+    fn latest_by_listing(&self) -> Result<Option<i64>> {
+        Ok(self.ids()?.last().copied())
+    }
+
+    /// Overwrites the `EARLIEST` hint. Best effort.
     pub fn write_earliest_hint(&self, id: i64) -> Result<()> {
         self.fs.overwrite(&format!("{}/{EARLIEST}", self.directory), id.to_string().as_bytes())
+    }
+
+    fn try_read(&self, id: i64) -> Result<Option<Snapshot>> {
+        match self.read(id) {
+            Ok(snapshot) => Ok(Some(snapshot)),
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
     fn read(&self, id: i64) -> Result<Snapshot> {
@@ -211,7 +362,7 @@ impl SnapshotManager {
 
     /// In words: the snapshots just before and after `id`, and the tags of expired ones that are nearer.
     fn nearest(&self, id: i64, ids: &[i64]) -> Result<String> {
-        let tags = TagManager::new(self.fs.clone(), self.directory.trim_end_matches("/snapshot"));
+        let tags = self.tags();
         // a tag that is broken or goes meanwhile is no choice
         let tagged = tags.names()?.into_iter().filter_map(|name| Some((tags.get(&name).ok()?.id, Some(name))));
         let expired = tagged.filter(|(tagged, _)| !ids.contains(tagged));
@@ -224,6 +375,16 @@ impl SnapshotManager {
             None => format!("snapshot {id}"),
         };
         Ok(before.into_iter().chain(after).map(text).collect::<Vec<_>>().join(", or "))
+    }
+}
+
+/// Ids from the fence on; all, when none of them is left: another program, which does not know the fence, went back to a tag
+/// before it.
+fn not_before_fence(ids: Vec<i64>, removals: &Removals) -> Vec<i64> {
+    let first = ids.partition_point(|id| *id < removals.fence);
+    match ids.get(first..) {
+        Some(rest) if !rest.is_empty() => rest.to_vec(),
+        _ => ids,
     }
 }
 

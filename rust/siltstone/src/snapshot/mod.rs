@@ -8,14 +8,22 @@ mod consumer;
 mod json;
 mod manager;
 mod model;
+mod removal;
+mod removal_log;
 mod tag;
+mod upkeep_lock;
 
 pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Consumer, ConsumerManager};
 pub use manager::SnapshotManager;
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot};
+pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, RemovedSnapshot, Rollback};
+pub use removal_log::{RemovalLog, Standing};
 pub use tag::{Tag, TagManager, check_name, exists_already};
+pub use upkeep_lock::UpkeepLock;
 
+#[cfg(test)]
+mod removal_tests;
 #[cfg(test)]
 mod tests;

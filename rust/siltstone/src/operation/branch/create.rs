@@ -9,10 +9,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{FileKind, Plan, PlannedFile, Report, Step},
+        cleanup::{FileKind, Plan, PlannedFile, Report, Step, upkeep_lock},
         rollback::restored,
         scan::VersionSelector,
-        tag::{CreateTag, create_tag, delete_tag},
+        tag::{CreateTag, create_tag, delete_tag_locked},
     },
     schema::{READ_BRANCHES, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, Tag, TagManager, check_name, is_main},
@@ -90,6 +90,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     if let BranchSource::Tag(tag) = source
         && !TagManager::new(ctx.fs.clone(), &ctx.location).exists(tag)?
     {
+        let _lock = upkeep_lock(ctx)?;
         ctx.fs.delete_dir(&branches.root(name))?;
         return Err(Error::new(ErrorKind::TagNotFound, format!("tag '{tag}' was deleted while the branch was made"))
             .with("table", &ctx.name)
@@ -134,7 +135,8 @@ fn exists_already(ctx: &TableContext, name: &str) -> Error {
 
 fn from_tag(main: &TableContext, root: &str, name: &str) -> Result<()> {
     let tag = TagManager::new(main.fs.clone(), &main.location).tag(name).map_err(|e| e.with("table", &main.name))?;
-    let snapshot = restored(main, &tag.snapshot)?;
+    // the branch has no removal records yet
+    let snapshot = restored(main, &tag.snapshot)?.knowing(0);
     TagManager::new(main.fs.clone(), root).create(name, &Tag { ..tag }, main.options.sync)?;
     let snapshots = SnapshotManager::new(main.fs.clone(), root);
     main.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), main.options.sync)?;
@@ -164,6 +166,7 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     if is_main(name) {
         return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
     }
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     let main = main_context(ctx);
     let fork = fork_tag(name);
@@ -184,7 +187,7 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
     let mut report = Report::of(&ctx.fs, plan, dry_run)?.with("branches", json!([name]));
     if forked && !dry_run {
-        match delete_tag(&main, &fork, false) {
+        match delete_tag_locked(&main, lock.as_ref(), &fork) {
             Ok(of_tag) => report.extend(of_tag),
             // another branch was made from the same snapshot: the tag keeps its files, too
             Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(format!("the tag stays: {e}")),
@@ -235,6 +238,7 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
             Error::new(ErrorKind::InvalidArgument, "the branch main cannot be renamed").with("table", &ctx.name)
         );
     }
+    let _lock = upkeep_lock(ctx)?;
     delete_branch(ctx, from, true)?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     if branches.exists(to)? {

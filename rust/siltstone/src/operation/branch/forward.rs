@@ -2,7 +2,8 @@
 //!
 //! From the branch's earliest snapshot on, main's snapshots, tags and schemas give way to the branch's. What both have
 //! in common stays untouched. The branch keeps everything, so a fast-forward that was cut short is finished by the same
-//! call.
+//! call. For main it is a rollback to the last common version (a removal record, semantics of `rollback`), and then commits
+//! of what the branch has; a writer that commits in between gives way, too.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,11 +13,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step},
+        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, upkeep_lock},
         rollback::check_branch_points,
     },
     schema::SchemaManager,
-    snapshot::{BranchManager, Snapshot, SnapshotManager, TagManager, is_main},
+    snapshot::{BranchManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, is_main},
 };
 
 /// Makes main what the branch is.
@@ -41,13 +42,64 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         .with("table", &ctx.name)
         .with("branch", name));
     };
-    let before = ours.latest_id()?;
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    let before = ours.latest_id().ok().flatten();
+    if let (Some(lock), Some(_)) = (&lock, before) {
+        ours.settle(lock)?;
+    }
     let theirs = theirs.existing(theirs.ids()?)?;
-    let ours = Ours { snapshots: ours.existing(ours.ids()?.into_iter().filter(|id| *id >= first))?, manager: ours };
-    let plan = plan(&main, &branches.root(name), &ours, &theirs)?;
-    Ok(Report::of(&ctx.fs, plan, dry_run)?
+    let mut report = Report { dry_run, ..Report::default() };
+    for round in 1.. {
+        let main_from = |id: &i64| *id >= first;
+        let own =
+            Ours { snapshots: ours.existing(ours.listed_ids()?.into_iter().filter(main_from))?, manager: ours.clone() };
+        let plan = plan(&main, &branches.root(name), &own, &theirs)?;
+        if let Some(lock) = &lock {
+            ours.removals().append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
+        }
+        let known = ours.removals().read()?.count;
+        match Report::of(&ctx.fs, plan.complete(&ours, &theirs, known)?, dry_run) {
+            // a writer was faster with the next id
+            Err(e) if e.kind() == ErrorKind::CommitConflict && round < ROUNDS => {}
+            done => {
+                report.extend(done?);
+                break;
+            }
+        }
+    }
+    if let Some(lock) = &lock {
+        ours.settle(lock)?;
+    }
+    Ok(report
         .with("previous_snapshot", before.map_or(Value::Null, Value::from))
         .with("current_snapshot", theirs.last().map_or(Value::Null, |last| json!(last.id))))
+}
+
+/// How often writers that commit meanwhile are made to give way.
+const ROUNDS: usize = 10;
+
+/// What becomes of main.
+struct Forward {
+    /// The last version that main and the branch have in common.
+    stands: i64,
+    /// What main has after it.
+    gone: Vec<Snapshot>,
+    plan: Plan,
+}
+
+impl Forward {
+    /// With the branch's later versions, as those of a writer who knows this many removal records.
+    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot], known: u64) -> Result<Plan> {
+        for snapshot in theirs.iter().filter(|s| s.id > self.stands) {
+            let content = snapshot.clone().knowing(known).to_json()?;
+            self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
+        }
+        if let Some(last) = theirs.last() {
+            self.plan.overwrite(manager.hint_path("LATEST"), last.id.to_string());
+        }
+        self.plan.steps.push(Step::Change(Change::Sync { directory: manager.directory().to_owned() }));
+        Ok(self.plan)
+    }
 }
 
 /// Main's snapshots from the branch's first one on.
@@ -56,10 +108,10 @@ struct Ours {
     manager: SnapshotManager,
 }
 
-fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Result<Plan> {
+fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Result<Forward> {
     let mut plan = Plan::default();
     let by_id: BTreeMap<i64, &Snapshot> = theirs.iter().map(|s| (s.id, s)).collect();
-    let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other == s);
+    let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other.is_same_version(s));
     let shared = ours.snapshots.iter().take_while(|s| common(s)).count();
     let gone: Vec<&Snapshot> = ours.snapshots.iter().skip(shared).collect();
     let last_common = ours.snapshots.get(..shared).and_then(<[Snapshot]>::last);
@@ -72,7 +124,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     let first = theirs.first().map_or(i64::MAX, |s| s.id);
     let mut tags_gone = Vec::new();
     for (name, tag) in tags.tags()?.into_iter().filter(|(_, tag)| tag.snapshot.id >= first) {
-        if !(copies.exists(&name)? && copies.tag(&name)? == tag) {
+        if !(copies.exists(&name)? && is_copy(&copies.tag(&name)?, &tag)) {
             tags_gone.push((name, tag.snapshot));
         }
     }
@@ -91,13 +143,6 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
             plan.steps.push(Step::Change(Change::Publish { path: tags.path(&name), content: tag.to_json()? }));
         }
     }
-    for snapshot in theirs.iter().filter(|s| s.id > stands) {
-        let (path, content) = (manager.path(snapshot.id), snapshot.to_json()?);
-        plan.steps.push(Step::Change(Change::Publish { path, content }));
-    }
-    if let Some(last) = theirs.last() {
-        plan.overwrite(manager.hint_path("LATEST"), last.id.to_string());
-    }
     // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
     for part in ["snapshot", "tag", "schema"] {
         plan.steps.push(Step::Change(Change::Sync { directory: format!("{}/{part}", main.location) }));
@@ -105,7 +150,12 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     if !gone.is_empty() {
         plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
     }
-    Ok(plan)
+    Ok(Forward { stands, gone: gone.into_iter().cloned().collect(), plan })
+}
+
+fn is_copy(one: &Tag, other: &Tag) -> bool {
+    one.snapshot.is_same_version(&other.snapshot)
+        && (one.create_time, one.time_retained) == (other.create_time, other.time_retained)
 }
 
 fn branch_of(root: &str) -> String {

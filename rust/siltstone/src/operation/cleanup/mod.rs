@@ -10,10 +10,22 @@ mod cache;
 mod needs;
 mod plan;
 mod references;
+mod tagged;
 mod unneeded;
 
 pub use cache::ManifestCache;
 pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, plan_beside_others};
 pub use references::{References, Roots, elsewhere, long_lived};
+pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
+
+use crate::{error::Result, io::TableContext, snapshot::UpkeepLock};
+
+/// The lock of whoever removes or replaces names of a table, waiting as long as the table's options say.
+///
+/// # Errors
+/// `UpkeepRunning`: another such operation held it all the time.
+pub fn upkeep_lock(ctx: &TableContext) -> Result<UpkeepLock> {
+    UpkeepLock::take(&ctx.fs, &ctx.location, ctx.options.upkeep_lock_timeout).map_err(|e| e.in_table(&ctx.name))
+}

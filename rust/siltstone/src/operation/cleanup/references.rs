@@ -37,7 +37,8 @@ impl Roots {
         let root = branch_root(&ctx.location, branch);
         let manager = SnapshotManager::new(ctx.fs.clone(), &root);
         let mut snapshots = Vec::new();
-        for id in manager.ids()? {
+        // also those that are going, or came too late: their writers may use the files again
+        for id in manager.listed_ids()? {
             match manager.get(id) {
                 Ok(snapshot) => snapshots.push(snapshot),
                 Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {}

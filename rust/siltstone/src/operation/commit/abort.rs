@@ -33,7 +33,7 @@ impl<'a> Unused<'a> {
         let mut search = Search::new(ctx, messages)?;
         if let (false, Some(latest)) = (search.names.is_empty(), snapshots.latest()?) {
             search.live(&latest)?;
-            search.history(snapshots, &latest)?;
+            search.history(snapshots)?;
         }
         Ok(Self { ctx, used: search.used })
     }
@@ -126,9 +126,9 @@ impl<'a> Search<'a> {
     }
 
     /// Whatever a snapshot added or deleted since: a file that is not alive any more may still be read.
-    fn history(&mut self, snapshots: &SnapshotManager, latest: &Snapshot) -> Result<()> {
+    fn history(&mut self, snapshots: &SnapshotManager) -> Result<()> {
         let mut index = None;
-        for id in snapshots.ids()?.into_iter().rev().filter(|id| *id <= latest.id) {
+        for id in snapshots.listed_ids()?.into_iter().rev() {
             let snapshot = match snapshots.get(id) {
                 Ok(snapshot) => snapshot,
                 Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => break,

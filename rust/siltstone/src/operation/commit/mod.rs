@@ -1,7 +1,7 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
 //! ```text
-//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, user)
+//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, standing, user)
 //! ```
 //!
 //! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
@@ -21,6 +21,7 @@ mod overwrite;
 mod plan;
 mod publish;
 mod retry;
+mod standing;
 mod unseen;
 mod user;
 mod vectors;

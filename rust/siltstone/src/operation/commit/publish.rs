@@ -4,6 +4,7 @@
 //! before publishing   an error ends the commit; what this commit wrote is deleted
 //! race lost           what belongs to the try is deleted; manifests of the changes are used again
 //! while publishing    the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
+//! published           into a hole that a removal left meanwhile: withdrawn, and tried again (standing)
 //! ```
 //!
 //! When the tries end with the outcome unknown, it stays in memory ([`Doubt`]): committing the same files again
@@ -19,13 +20,15 @@ use super::{
     durable::sync_names,
     plan::{Planner, Source},
     retry::Retry,
+    standing::{Attempt, clear_the_way, unknown, withdraw},
     user::{Identifier, find_own},
     write::{DeltaManifests, SnapshotWriter, Written},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     manifest::ManifestStore,
-    snapshot::{CommitKind, Snapshot},
+    operation::cleanup::upkeep_lock,
+    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
 };
 
 /// One snapshot to make.
@@ -58,7 +61,7 @@ impl Request<'_> {
 pub(super) struct Doubt {
     files: HashSet<String>,
     kind: CommitKind,
-    lists: Vec<String>,
+    attempts: Vec<Attempt>,
     looked_up_to: i64,
 }
 
@@ -66,12 +69,25 @@ pub(super) struct Doubt {
 #[derive(Debug, Default)]
 struct Tries {
     delta: DeltaManifests,
-    /// Delta manifest lists of tries that may have been published.
-    lists: Vec<String>,
+    /// Those that may have been published.
+    attempts: Vec<Attempt>,
     /// No snapshot up to this one is ours.
     looked_up_to: Option<i64>,
+    /// The snapshot that the last try began with.
+    base: Option<RemovedSnapshot>,
     in_doubt: bool,
     synced: bool,
+}
+
+impl Tries {
+    fn doubt(&mut self, attempt: Attempt) {
+        self.attempts.push(attempt);
+        self.in_doubt = true;
+    }
+
+    fn lists(&self) -> Vec<String> {
+        self.attempts.iter().map(|attempt| attempt.snapshot.delta_manifest_list.clone()).collect()
+    }
 }
 
 enum Step {
@@ -128,15 +144,25 @@ impl TableCommit {
     }
 
     fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<Step> {
-        let latest = self.snapshots.latest()?;
+        let (mut removals, mut latest) = self.snapshots.latest_with_removals()?;
+        if SnapshotManager::fence_is_void(&removals, latest.as_ref()) {
+            self.snapshots.settle(&upkeep_lock(&self.ctx)?)?;
+            (removals, latest) = self.snapshots.latest_with_removals()?;
+        }
         let latest = latest.as_ref();
         if let (Some(after), Some(latest)) = (tries.looked_up_to, latest)
             && let Some(own) = self.find(request, tries, after, latest)?
         {
-            let ours = tries.in_doubt || tries.lists.contains(&own.delta_manifest_list);
+            let ours = tries.in_doubt || tries.lists().contains(&own.delta_manifest_list);
             return Ok(if ours { Step::Done(Box::new(own)) } else { Step::Theirs });
         }
+        for attempt in &tries.attempts {
+            if attempt.has_expired(&self.snapshots)? {
+                return Ok(Step::Done(Box::new(attempt.snapshot.clone())));
+            }
+        }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
+        tries.base = latest.map(RemovedSnapshot::from);
         let identifier = self.identifier(request.identifier, latest)?;
         let planner = Planner { ctx: &self.ctx, store, user: &self.user, kind: request.kind, source: request.source };
         let plan = planner.plan(latest, request.check || tries.in_doubt)?;
@@ -148,11 +174,15 @@ impl TableCommit {
             sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
             tries.synced = true;
         }
-        let writer = SnapshotWriter { ctx: &self.ctx, store, request, user: &self.user, now: self.clock.now_millis() };
+        let (now, removals) = (self.clock.now_millis(), removals.count);
+        let writer = SnapshotWriter { ctx: &self.ctx, store, request, user: &self.user, now, removals };
         let mut written = Written::default();
         let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
-            Ok(Some(snapshot)) => Ok(self.put(snapshot, store, &written, tries)),
+            Ok(Some(snapshot)) => {
+                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals };
+                Ok(self.put(attempt, store, &written, tries))
+            }
             Ok(None) => Ok(Step::Nothing),
             Err(error) => {
                 written.delete(store);
@@ -161,20 +191,35 @@ impl TableCommit {
         }
     }
 
-    fn put(&self, snapshot: Snapshot, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Step {
-        tries.lists.push(snapshot.delta_manifest_list.clone());
-        match self.snapshots.publish(&snapshot, self.ctx.options.sync) {
-            Ok(true) => {
-                self.hint(snapshot.id);
-                Step::Done(Box::new(snapshot))
-            }
+    fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Step {
+        let standing = match self.snapshots.publish(&attempt.snapshot, self.ctx.options.sync) {
+            Ok(true) => attempt.standing(&self.snapshots),
             Ok(false) => {
                 written.delete(store);
-                tries.lists.pop();
+                clear_the_way(&self.ctx, &self.snapshots);
+                return Step::Lost;
+            }
+            Err(error) => Err(error),
+        };
+        match standing {
+            Ok(Standing::Committed) => {
+                self.hint(attempt.snapshot.id);
+                Step::Done(Box::new(attempt.snapshot))
+            }
+            Ok(Standing::TooLate) => {
+                if withdraw(&self.ctx, &self.snapshots, &attempt) {
+                    written.delete(store);
+                }
                 Step::Lost
             }
+            Ok(Standing::RolledBack) => Step::Lost,
+            Ok(Standing::Unknown) => {
+                let error = unknown(&attempt.snapshot);
+                tries.doubt(attempt);
+                Step::Unknown(error)
+            }
             Err(error) => {
-                tries.in_doubt = true;
+                tries.doubt(attempt);
                 Step::Unknown(error)
             }
         }
@@ -182,7 +227,7 @@ impl TableCommit {
 
     fn find(&self, request: &Request<'_>, tries: &Tries, after: i64, latest: &Snapshot) -> Result<Option<Snapshot>> {
         let (identifier, kind) = (request.identifier, request.kind);
-        let own = find_own(&self.snapshots, &self.user, identifier, kind, &tries.lists, after, latest)?;
+        let own = find_own(&self.snapshots, &self.user, identifier, kind, &tries.lists(), after, latest)?;
         if let Some(own) = &own {
             // the link is there; whether it outlives a power loss is not known yet
             if self.ctx.options.sync {
@@ -220,10 +265,10 @@ impl TableCommit {
         }
     }
 
-    /// A file of the snapshot that the try began with is gone because that snapshot has expired meanwhile.
+    /// A file of the snapshot that the try began with is gone because that snapshot has been removed meanwhile.
     fn was_overtaken(&self, error: &Error, tries: &Tries) -> bool {
-        error.kind() == ErrorKind::FileNotFound
-            && self.snapshots.latest_id().is_ok_and(|latest| latest > tries.looked_up_to)
+        let moved = |latest: Option<Snapshot>| latest.as_ref().map(RemovedSnapshot::from) != tries.base;
+        error.kind() == ErrorKind::FileNotFound && self.snapshots.latest().is_ok_and(moved)
     }
 
     /// The end of a commit that was not published, or not to our knowledge.
@@ -234,7 +279,7 @@ impl TableCommit {
             let doubt = Doubt {
                 files: request.source.new_files(),
                 kind: request.kind,
-                lists: tries.lists,
+                attempts: tries.attempts,
                 looked_up_to: tries.looked_up_to.unwrap_or(0),
             };
             self.doubts().push(doubt);
@@ -256,7 +301,7 @@ impl TableCommit {
         for doubt in same {
             tries.in_doubt = true;
             tries.looked_up_to = Some(tries.looked_up_to.unwrap_or(i64::MAX).min(doubt.looked_up_to));
-            tries.lists.extend(doubt.lists);
+            tries.attempts.extend(doubt.attempts);
         }
         tries
     }

@@ -90,6 +90,8 @@ pub(super) struct SnapshotWriter<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) user: &'a str,
     pub(super) now: i64,
+    /// How many removal records are known.
+    pub(super) removals: u64,
 }
 
 impl SnapshotWriter<'_> {
@@ -141,7 +143,8 @@ impl SnapshotWriter<'_> {
                 properties: (!properties.is_empty()).then(|| properties.clone()),
                 next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
                 operation: None,
-            };
+            }
+            .knowing(self.removals);
         if cfg!(debug_assertions) {
             invariants::snapshot_follows(latest, &snapshot)?;
             invariants::delta_names_files_once(&plan.changes.files)?;

@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use super::{
@@ -13,13 +14,13 @@ use super::{
     range::{before, expiring},
 };
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
         cleanup::{FileKind, Plan, PlannedFile, Report},
         tag,
     },
-    options::ExpireMode,
+    options::{CoreOptions, ExpireMode},
     path::branch_root,
     snapshot::{ConsumerManager, SnapshotManager},
 };
@@ -55,10 +56,16 @@ pub fn after_commit(ctx: &TableContext, committed: Committed) -> Vec<String> {
 }
 
 fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
+    // a commit does not wait for upkeep that runs already: what is due now is due after the next commit, too
+    let options = Arc::new(CoreOptions { upkeep_lock_timeout: Duration::ZERO, ..(*ctx.options).clone() });
+    let ctx = &TableContext { options, ..ctx.clone() };
     let now = committed.now;
     let mut notes = Vec::new();
     let mut note = |what: &str, done: Result<()>| {
         if let Err(error) = done {
+            if error.kind() == ErrorKind::UpkeepRunning {
+                return tracing::debug!(%error, table = ctx.name, "{what} is left to the next commit");
+            }
             tracing::warn!(%error, table = ctx.name, "{what} after a commit failed");
             notes.push(format!("the commit is done, {what} failed: {error}"));
         }

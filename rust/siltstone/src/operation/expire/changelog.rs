@@ -7,21 +7,21 @@ use serde_json::json;
 use super::{
     Retention,
     data::{added_changelog, deleted_data},
-    metadata::tags_between,
 };
 use crate::{
     error::Result,
     io::TableContext,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, Step, elsewhere,
-        metadata_files, metadata_names, plan_beside_others,
+        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, Step, Tagged,
+        elsewhere, metadata_files, metadata_names, plan_beside_others, upkeep_lock,
     },
     path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager},
 };
 
 /// Expires changelogs that have outlived their snapshots, with the files only they needed. The newest one stays.
 pub fn expire_changelogs(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
+    let _lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
     plan_beside_others(|| expire(ctx, keep, dry_run))
 }
 
@@ -81,9 +81,8 @@ fn plan(
     earliest: &Snapshot,
 ) -> Result<Plan> {
     let mut plan = Plan::default();
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let tags: Vec<Snapshot> =
-        TagManager::new(ctx.fs.clone(), &root).list()?.into_iter().map(|(_, tagged)| tagged).collect();
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = Tagged::read(ctx, &snapshots)?;
     let cache = ManifestCache::new(ctx)?;
     let elsewhere = elsewhere(ctx, &cache)?;
     let (own, deltas): (Vec<Snapshot>, Vec<Snapshot>) =
@@ -93,7 +92,7 @@ fn plan(
     let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
     plan.delete(data.files);
     let first = going.first().map_or(end.id, |s| s.id);
-    let mut kept = tags_between(&tags, first, end.id);
+    let mut kept = tags.between(first, end.id);
     kept.extend([end, earliest]);
     plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
     let reason: Arc<str> = Arc::from("the changelog has expired");

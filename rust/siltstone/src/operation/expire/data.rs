@@ -1,7 +1,8 @@
 //! Data and changelog files that no version needs any more (semantics g.2, steps 1 and 2).
 //!
 //! A file that snapshot `s` deletes was needed up to `s - 1`. The tags that need it have ids from the snapshot that
-//! added it to `s - 1`; if there are any, the nearest tag before `s` is one of them. So asking that one tag is enough.
+//! added it to `s - 1`; if there are any, the nearest tag before `s` is one of them. So asking that one tag is enough, and
+//! those that a rollback has cut off ([`Tagged`]).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,7 +16,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::EntryKind,
-    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, Unneeded, data_files},
+    operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, Unneeded, data_files},
     snapshot::Snapshot,
     threads::in_pool,
 };
@@ -32,14 +33,14 @@ pub(super) fn deleted_data(
     ctx: &TableContext,
     cache: &ManifestCache,
     snapshots: &[&Snapshot],
-    tags: &[Snapshot],
+    tags: &Tagged,
     keep_appended: bool,
     elsewhere: Option<&References>,
     notes: &mut Vec<String>,
 ) -> Result<Unused> {
     let candidates: Vec<(i64, Result<Vec<Unneeded>>)> =
         in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, &s.delta_manifest_list))).collect());
-    let mut tagged: HashMap<i64, HashSet<String>> = HashMap::new();
+    let mut tagged: HashMap<String, HashSet<String>> = HashMap::new();
     let (mut entries, mut reasons): (Vec<Unneeded>, Vec<Arc<str>>) = Default::default();
     for (id, deleted) in candidates {
         let mut deleted = match deleted {
@@ -59,8 +60,8 @@ pub(super) fn deleted_data(
         if deleted.is_empty() {
             continue;
         }
-        if let Some(tag) = nearest_before(tags, id) {
-            let names = match tagged.entry(tag.id) {
+        for tag in tags.near(id) {
+            let names = match tagged.entry(tag.delta_manifest_list.clone()) {
                 std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
                 std::collections::hash_map::Entry::Vacant(new) => new.insert(live_names(cache, tag)?),
             };
@@ -72,11 +73,6 @@ pub(super) fn deleted_data(
     }
     let files = data_files(ctx, &entries, &reasons, FileKind::Data)?;
     Ok(Unused { files, entries })
-}
-
-/// The newest tag before a snapshot; `tags` are ascending by id.
-pub(super) fn nearest_before(tags: &[Snapshot], id: i64) -> Option<&Snapshot> {
-    tags.iter().rev().find(|tag| tag.id < id)
 }
 
 /// Names of the live data files of a version.

@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     io::TableContext,
     manifest::ManifestStore,
-    operation::cleanup::{MetaFile, MetaParts, PlannedFile, References, metadata_files, metadata_names},
+    operation::cleanup::{MetaFile, MetaParts, PlannedFile, References, Tagged, metadata_files, metadata_names},
     snapshot::Snapshot,
     threads::in_pool,
 };
@@ -28,12 +28,12 @@ pub(super) fn unused_metadata(
     store: &ManifestStore,
     going: &[Snapshot],
     end: &Snapshot,
-    tags: &[Snapshot],
+    tags: &Tagged,
     elsewhere: Option<&References>,
     skip: Skip,
 ) -> Result<Vec<PlannedFile>> {
     let first = going.first().map_or(end.id, |s| s.id);
-    let kept: Vec<&Snapshot> = tags_between(tags, first, end.id).into_iter().chain([end]).collect();
+    let kept: Vec<&Snapshot> = tags.between(first, end.id).into_iter().chain([end]).collect();
     let parts = MetaParts { changelog: false, ..MetaParts::ALL };
     let mut used = names_of(ctx, store, &kept, parts)?;
     let parts = MetaParts { data: !skip.data_lists, changelog: !skip.changelog, index: true, tolerant: true };
@@ -65,12 +65,4 @@ pub(super) fn names_of(
         versions.par_iter().map(|version| metadata_names(ctx, store, version, parts)).collect::<Result<_>>()
     })?;
     Ok(sets.into_iter().flatten().collect())
-}
-
-/// Tags from the last one at or before `first` to the last one before `end`; ascending.
-pub(super) fn tags_between(tags: &[Snapshot], first: i64, end: i64) -> Vec<&Snapshot> {
-    let before: Vec<&Snapshot> = tags.iter().filter(|tag| tag.id < end).collect();
-    let from = before.iter().rposition(|tag| tag.id <= first).unwrap_or(0);
-    let from_id = before.get(from).map_or(0, |tag| tag.id);
-    before.into_iter().filter(|tag| tag.id >= from_id).collect()
 }

@@ -1,12 +1,12 @@
 //! Expiry: old snapshots, long-lived changelogs, partitions and consumers go, with the files only they needed.
 //!
 //! ```text
-//! range (which) ─ EARLIEST hint ─ tags, branches ─ data + changelog files ─ metadata ─ snapshot files, oldest first
+//! lock ─ range (which) ─ removal record ─ tags, branches ─ data + changelog files ─ metadata ─ snapshot files, oldest first
 //! ```
 //!
-//! The `EARLIEST` hint is written before tags are listed: whoever creates a tag looks at the hint after the tag is
-//! published. Either the tag is seen here and keeps its files, or the tag's maker sees the hint and takes it back. An
-//! expiry that was cut short is taken up by the next one: it starts at the oldest snapshot file, whatever the hint says.
+//! The record is written before tags are listed: whoever creates a tag looks at the records after the tag is published.
+//! Either the tag is seen here and keeps its files, or the tag's maker sees the record and takes it back. An expiry that was
+//! cut short is taken up by the next one: its record says which snapshots were going.
 //!
 //! Source: semantics g.1 to g.3, g.9; `ExpireSnapshotsImpl`, `ExpireChangelogImpl`, `NormalPartitionExpire`.
 

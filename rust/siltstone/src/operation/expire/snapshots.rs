@@ -1,4 +1,11 @@
 //! Expiry of snapshots: the plan (semantics g.2), and carrying it out.
+//!
+//! ```text
+//! lock ─ choose what goes ─ removal record ─ plan: tags, branches, what stays ─ data files ─ metadata ─ snapshot files
+//! ```
+//!
+//! The record comes before the plan: a tag that is made later finds the record, a tag that was made before is seen by the
+//! plan. Data goes for snapshots that the record lists, which were in the line when it was written, and for no others.
 
 use std::sync::Arc;
 
@@ -14,11 +21,12 @@ use crate::{
     error::Result,
     io::TableContext,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, bucket_dirs, elsewhere, plan_beside_others,
+        Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, Tagged, bucket_dirs, elsewhere,
+        plan_beside_others, upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
-    snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires snapshots of the table's branch and deletes what only they needed.
@@ -26,47 +34,108 @@ use crate::{
 /// With `dry_run` nothing is changed. What tags, other branches, consumers and long-lived changelogs need stays.
 ///
 /// # Errors
-/// `InvalidArgument` for numbers that contradict each other; a tag, snapshot or consumer that cannot be read, because
-/// then nobody knows what it needs (nothing is deleted).
+/// `InvalidArgument` for numbers that contradict each other; `UpkeepRunning` beside another expiry or rollback; a tag,
+/// snapshot or consumer that cannot be read, because then nobody knows what it needs (nothing is deleted).
 pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
-    // not the hint's: an expiry that was cut short has left older ones
-    let earliest = snapshots.ids()?.first().copied();
-    let Some(range) = expiring(ctx, &snapshots, earliest, keep)? else {
-        if !dry_run
-            && snapshots.earliest_hint()?.is_none()
+    keep.check()?;
+    if dry_run {
+        let snapshots = snapshots_of(ctx);
+        let Some(going) = choose(ctx, &snapshots, keep)? else { return Ok(nothing(true)) };
+        let (plan, expired) = plan_beside_others(|| plan(ctx, &snapshots, &going))?;
+        return Ok(Report::of(&ctx.fs, plan, true)?.with("snapshots", expired));
+    }
+    expire(ctx, &upkeep_lock(ctx)?, keep)
+}
+
+fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Report> {
+    let snapshots = snapshots_of(ctx);
+    snapshots.settle(lock)?;
+    let Some(going) = choose(ctx, &snapshots, keep)? else {
+        if snapshots.earliest_hint()?.is_none()
             && let Some(earliest) = snapshots.earliest_id()?
         {
             snapshots.write_earliest_hint(earliest)?;
         }
-        return Ok(Report { dry_run, ..Report::default() }.with("snapshots", json!([])));
+        return Ok(nothing(false));
     };
     let hint = snapshots.earliest_hint()?;
-    if !dry_run {
-        snapshots.write_earliest_hint(range.end)?;
-    }
-    let planned = plan_beside_others(|| plan(ctx, &snapshots, range));
-    if planned.is_err() && !dry_run && snapshots.earliest_hint()? == Some(range.end) {
-        // nothing expires: readers that trust the hint must go on finding the versions before it
-        snapshots.write_earliest_hint(hint.or(earliest).unwrap_or(range.end))?;
+    snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots)?;
+    snapshots.write_earliest_hint(going.end)?;
+    let planned = plan_beside_others(|| plan(ctx, &snapshots, &going));
+    if planned.is_err() {
+        // nothing has been deleted: the versions stay, and readers must go on finding them
+        snapshots.removals().append(lock, RemovalKind::Keep, going.fence, &[])?;
+        snapshots.write_earliest_hint(hint.or(going.first()).unwrap_or(going.end))?;
     }
     let (plan, expired) = planned?;
-    Ok(Report::of(&ctx.fs, plan, dry_run)?.with("snapshots", expired))
+    Ok(Report::of(&ctx.fs, plan, false)?.with("snapshots", expired))
 }
 
-/// The plan for a range, and the ids that go.
-fn plan(ctx: &TableContext, snapshots: &SnapshotManager, range: Range) -> Result<(Plan, Vec<i64>)> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    // an expiry that was cut short has left snapshots before the hint
-    let ids = snapshots.ids()?;
-    let going = snapshots.existing(ids.into_iter().filter(|id| *id < range.end))?;
-    let end = snapshots.existing([range.end])?.pop();
+fn snapshots_of(ctx: &TableContext) -> SnapshotManager {
+    SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+}
+
+fn nothing(dry_run: bool) -> Report {
+    Report { dry_run, ..Report::default() }.with("snapshots", json!([]))
+}
+
+/// What goes.
+#[derive(Debug)]
+struct Going {
+    /// Snapshots of the line before `end`, and those of expiries that were cut short; ascending.
+    snapshots: Vec<Snapshot>,
+    /// Snapshot files before the fence that never were in the line: writers that came too late left them.
+    strays: Vec<Snapshot>,
+    /// The first snapshot that stays.
+    end: i64,
+    /// The fence as it was.
+    fence: i64,
+}
+
+impl Going {
+    fn first(&self) -> Option<i64> {
+        self.snapshots.first().map(|snapshot| snapshot.id)
+    }
+}
+
+/// What expires; `None`: nothing.
+fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> Result<Option<Going>> {
+    let removals = snapshots.removals().read()?;
+    let line = snapshots.ids()?;
+    let range = expiring(ctx, snapshots, line.first().copied(), keep)?;
+    let Some(end) = range.map(|Range { end }| end).or_else(|| line.first().copied()) else { return Ok(None) };
+    let before = |id: &i64| *id < end;
+    let left: Vec<i64> = snapshots.listed_ids()?.into_iter().filter(before).filter(|id| !line.contains(id)).collect();
+    let mut going = snapshots.existing(line.into_iter().filter(before))?;
+    let (unfinished, strays) = left_over(snapshots, left)?;
+    going.extend(unfinished);
+    going.sort_by_key(|snapshot| snapshot.id);
+    let nothing = going.is_empty() && strays.is_empty();
+    Ok((!nothing).then_some(Going { snapshots: going, strays, end, fence: removals.fence }))
+}
+
+/// Snapshot files that are not part of the line any more: those that a record lists, and those that none does. Of the
+/// latter only the snapshot file goes: their data may be committed yet.
+fn left_over(snapshots: &SnapshotManager, left: Vec<i64>) -> Result<(Vec<Snapshot>, Vec<Snapshot>)> {
+    if left.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let records = snapshots.removals().all()?;
+    let listed = |snapshot: &Snapshot| records.iter().any(|record| record.lists(snapshot));
+    Ok(snapshots.existing(left)?.into_iter().partition(listed))
+}
+
+/// The plan, and the ids that go.
+fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) -> Result<(Plan, Vec<i64>)> {
+    let going = &chosen.snapshots;
+    let end = snapshots.existing([chosen.end])?.pop();
     let mut plan = Plan::default();
+    let reason: Arc<str> = Arc::from("its commit came too late, another snapshot had this id");
+    plan.delete_in_order(chosen.strays.iter().map(|stray| snapshot_file(snapshots, stray, &reason)).collect());
     let Some(first) = going.first() else {
         return Ok((plan, Vec::new()));
     };
-    let tags: Vec<Snapshot> =
-        TagManager::new(ctx.fs.clone(), &root).list()?.into_iter().map(|(_, tagged)| tagged).collect();
+    let tags = Tagged::read(ctx, snapshots)?;
     let cache = ManifestCache::new(ctx)?;
     let elsewhere = elsewhere(ctx, &cache)?;
     let outlive = Retention::changelogs_outlive(&ctx.options);
@@ -78,7 +147,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, range: Range) -> Result
     let mut entries = data.entries;
     plan.delete(data.files);
     if !outlive {
-        let (files, of) = added_changelog(ctx, &cache, &going, elsewhere.as_ref())?;
+        let (files, of) = added_changelog(ctx, &cache, going, elsewhere.as_ref())?;
         plan.delete(files);
         entries.extend(of);
     }
@@ -87,17 +156,21 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, range: Range) -> Result
     }
     if let Some(end) = &end {
         let skip = Skip { data_lists: keep_appended, changelog: outlive };
-        let unused = unused_metadata(ctx, cache.store(), &going, end, &tags, elsewhere.as_ref(), skip)?;
+        let unused = unused_metadata(ctx, cache.store(), going, end, &tags, elsewhere.as_ref(), skip)?;
         plan.delete(unused);
     } else {
-        plan.notes.push(format!("snapshot {} is gone, another job expires snapshots: metadata stays", range.end));
+        plan.notes.push(format!("snapshot {} is gone, another job expires snapshots: metadata stays", chosen.end));
     }
-    delete_snapshots(ctx, snapshots, &going, outlive, &mut plan)?;
+    delete_snapshots(ctx, snapshots, going, outlive, &mut plan)?;
     plan.steps.push(Step::Change(Change::Sync { directory: ctx.paths.snapshot_dir(&ctx.branch) }));
     if let Some(end) = &end {
         plan.overwrite(snapshots.hint_path("EARLIEST"), end.id.to_string());
     }
     Ok((plan, going.iter().map(|snapshot| snapshot.id).collect()))
+}
+
+fn snapshot_file(snapshots: &SnapshotManager, snapshot: &Snapshot, reason: &Arc<str>) -> PlannedFile {
+    PlannedFile { path: snapshots.path(snapshot.id), kind: FileKind::Snapshot, bytes: 0, reason: Arc::clone(reason) }
 }
 
 /// Snapshot files go last, oldest first; with decoupled changelogs each leaves its changelog behind.
@@ -120,12 +193,6 @@ fn delete_snapshots(
         plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     }
     let reason: Arc<str> = Arc::from("the snapshot has expired");
-    let file = |snapshot: &Snapshot| PlannedFile {
-        path: snapshots.path(snapshot.id),
-        kind: FileKind::Snapshot,
-        bytes: 0,
-        reason: Arc::clone(&reason),
-    };
-    plan.delete_in_order(going.iter().map(file).collect());
+    plan.delete_in_order(going.iter().map(|snapshot| snapshot_file(snapshots, snapshot, &reason)).collect());
     Ok(())
 }

@@ -156,7 +156,7 @@ impl Versions {
 
     /// A snapshot, or when it has expired a tag that keeps it.
     pub(super) fn by_id(&self, id: i64) -> Result<Snapshot> {
-        match self.snapshots.get(id) {
+        match self.snapshots.version(id) {
             Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
                 let kept = self.tags.list()?.into_iter().find(|(_, snapshot)| snapshot.id == id);
                 kept.map(|(_, snapshot)| snapshot).ok_or(e)

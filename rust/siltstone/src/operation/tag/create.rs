@@ -8,9 +8,12 @@ use super::delete::check_no_branch;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::scan::{VersionSelector, travel},
+    operation::{
+        cleanup::upkeep_lock,
+        scan::{VersionSelector, travel},
+    },
     path::branch_root,
-    snapshot::{Snapshot, SnapshotManager, Tag, TagManager, check_name, exists_already},
+    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, exists_already},
 };
 
 /// What to tag.
@@ -47,33 +50,57 @@ pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result
     publish(ctx, name, Tag::new(snapshot, retain, Local::now().naive_local()), request.if_not_exists)
 }
 
-/// Publishes a tag, and takes it back when its source expired meanwhile.
+/// Publishes a tag, and takes it back when its source was removed meanwhile.
+///
+/// While no expiry is at work, none begins before the tag is there. Beside one the tag is made all the same, and its maker
+/// looks at the removal records afterwards: a record that was written before the tag is found here, one that is written
+/// after it belongs to an expiry that sees the tag.
 pub(super) fn publish(ctx: &TableContext, name: &str, tag: Tag, if_not_exists: bool) -> Result<Tag> {
-    let (_, tags) = managers(ctx);
+    let (snapshots, tags) = managers(ctx);
+    let lock = UpkeepLock::try_take(&ctx.fs, &ctx.location)?;
+    if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
+        return Err(expired(ctx, name, &tag.snapshot, "created"));
+    }
     match tags.create(name, &tag, ctx.options.sync) {
         Err(e) if e.kind() == ErrorKind::TagExists && if_not_exists => return tags.tag(name),
         Err(e) => return Err(e.with("table", &ctx.name)),
         Ok(()) => {}
     }
-    if is_kept(ctx, &tag.snapshot, name)? {
+    if is_kept(&snapshots, &tags, &tag.snapshot, name)? {
         return Ok(tag);
     }
-    tags.delete_file(name)?;
-    let message = format!("snapshot {} expired while tag '{name}' was created", tag.snapshot.id);
-    Err(Error::new(ErrorKind::SnapshotExpired, message)
-        .with("table", &ctx.name)
-        .with("tag", name)
-        .hint("tag a newer snapshot, or raise `snapshot.time-retained`"))
+    take_back(ctx, lock, &tags, name, &tag)?;
+    Err(expired(ctx, name, &tag.snapshot, "created"))
 }
 
 /// Whether somebody else than the tag `name` keeps the files of a snapshot.
-fn is_kept(ctx: &TableContext, snapshot: &Snapshot, name: &str) -> Result<bool> {
-    let (snapshots, tags) = managers(ctx);
-    let expiring = snapshots.earliest_hint()?.is_some_and(|earliest| snapshot.id < earliest);
-    if !expiring && snapshots.exists(snapshot.id)? {
+fn is_kept(snapshots: &SnapshotManager, tags: &TagManager, snapshot: &Snapshot, name: &str) -> Result<bool> {
+    if snapshots.has_version(snapshot)? {
         return Ok(true);
     }
-    Ok(tags.list()?.iter().any(|(other, tagged)| other != name && tagged.id == snapshot.id))
+    let same = |tagged: &Snapshot| RemovedSnapshot::from(snapshot).is(tagged);
+    Ok(tags.list()?.iter().any(|(other, tagged)| other != name && same(tagged)))
+}
+
+/// Deletes a tag that was made just now, unless somebody has replaced it: with the lock nobody can.
+fn take_back(ctx: &TableContext, lock: Option<UpkeepLock>, tags: &TagManager, name: &str, tag: &Tag) -> Result<()> {
+    let left = |e: Error| {
+        e.with("tag", name)
+            .hint(format!("tag '{name}' names a snapshot that is gone: delete it when the other job has ended"))
+    };
+    let _lock = lock.map_or_else(|| upkeep_lock(ctx).map_err(left), Ok)?;
+    if tags.exists(name)? && tags.tag(name)? == *tag {
+        tags.delete_file(name)?;
+    }
+    Ok(())
+}
+
+fn expired(ctx: &TableContext, name: &str, snapshot: &Snapshot, done: &str) -> Error {
+    let message = format!("snapshot {} was removed while tag '{name}' was {done}", snapshot.id);
+    Error::new(ErrorKind::SnapshotExpired, message)
+        .with("table", &ctx.name)
+        .with("tag", name)
+        .hint("tag a newer snapshot, or raise `snapshot.time-retained`")
 }
 
 /// The snapshot that a selector names, without the table's `scan.*` options.
@@ -106,21 +133,20 @@ fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
 /// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag, whose files nobody else keeps;
 /// those of [`create_tag`] for the source.
 pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
-    let (_, tags) = managers(ctx);
+    let (snapshots, tags) = managers(ctx);
+    let _lock = upkeep_lock(ctx)?;
     let old = tags.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
     let tag = Tag::new(snapshot, retain, Local::now().naive_local());
     if tag.snapshot.id != old.snapshot.id {
         check_no_branch(ctx, name, &old.snapshot)?;
+        if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
+            return Err(expired(ctx, name, &tag.snapshot, "replaced"));
+        }
     }
     tags.replace(name, &tag)?;
-    if is_kept(ctx, &tag.snapshot, name)? || old.snapshot.id == tag.snapshot.id {
-        return Ok(tag);
-    }
-    tags.replace(name, &old)?;
-    let message = format!("snapshot {} expired while tag '{name}' was replaced", tag.snapshot.id);
-    Err(Error::new(ErrorKind::SnapshotExpired, message).with("table", &ctx.name).with("tag", name))
+    Ok(tag)
 }
 
 /// Gives a tag another name. The new name is there before the old one goes, so its files are kept all the time.
@@ -130,6 +156,7 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
 pub fn rename_tag(ctx: &TableContext, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
     check_new_name(to, allow_numeric)?;
     let (_, tags) = managers(ctx);
+    let _lock = upkeep_lock(ctx)?;
     let tag = tags.tag(from).map_err(|e| e.with("table", &ctx.name))?;
     if tags.exists(to)? {
         // a rename that was cut short: both names, one content

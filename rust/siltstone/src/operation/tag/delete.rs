@@ -15,19 +15,27 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Unneeded, bucket_dirs,
-        data_files, elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
+        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, Unneeded,
+        bucket_dirs, data_files, elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
+        upkeep_lock,
     },
     path::branch_root,
-    snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager},
+    snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock},
 };
 
 /// Deletes a tag and the files that nothing else keeps.
 ///
 /// # Errors
 /// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag; a tag or snapshot that
-/// cannot be read, because then nobody knows what it needs (nothing is deleted).
+/// cannot be read, because then nobody knows what it needs (nothing is deleted); `UpkeepRunning` beside an expiry.
 pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    delete_tag_locked(ctx, lock.as_ref(), name)
+}
+
+/// [`delete_tag`] of whoever holds the lock; without it, a dry run.
+pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, name: &str) -> Result<Report> {
+    let dry_run = lock.is_none();
     let root = branch_root(&ctx.location, &ctx.branch);
     let tags = TagManager::new(ctx.fs.clone(), &root);
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
@@ -63,9 +71,9 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot)
     for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
         let root = branches.root(&branch);
         let copies = TagManager::new(ctx.fs.clone(), &root);
-        let same_tag = copies.exists(name)? && copies.get(name)? == *tagged;
+        let same_tag = copies.exists(name)? && copies.get(name)?.is_same_version(tagged);
         let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-        let same_snapshot = snapshots.exists(tagged.id)? && snapshots.get(tagged.id)? == *tagged;
+        let same_snapshot = snapshots.exists(tagged.id)? && snapshots.get(tagged.id)?.is_same_version(tagged);
         if same_tag || same_snapshot {
             return Err(Error::new(
                 ErrorKind::VersionInUse,
@@ -84,15 +92,12 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot)
 fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Plan> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-    let mut others = TagManager::new(ctx.fs.clone(), &root).list()?;
-    others.retain(|(other, _)| other != name);
+    let others = Tagged::without(ctx, &snapshots, Some(name))?;
     let mut plan = Plan::default();
-    if snapshots.exists(tagged.id)? || others.iter().any(|(_, other)| other.id == tagged.id) {
+    if snapshots.exists(tagged.id)? || others.names(tagged.id) {
         return Ok(plan);
     }
-    let mut kept: Vec<Snapshot> = Vec::new();
-    kept.extend(others.iter().rev().find(|(_, tag)| tag.id < tagged.id).map(|(_, tag)| tag.clone()));
-    kept.extend(others.iter().find(|(_, tag)| tag.id > tagged.id).map(|(_, tag)| tag.clone()));
+    let mut kept: Vec<Snapshot> = others.around(tagged.id).cloned().collect();
     // the oldest that is there, whatever the hint says: an expiry may have been cut short
     if let Some(earliest) = snapshots.ids()?.into_iter().find(|id| *id > tagged.id) {
         kept.push(snapshots.get(earliest)?);

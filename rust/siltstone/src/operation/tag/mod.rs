@@ -1,8 +1,9 @@
 //! Tags: creating, replacing, renaming, deleting with the files only they kept, expiring, and making them automatically.
 //!
 //! Creating a tag is one small write. It and an expiry or a deletion of another tag may run at the same time: a tag is
-//! published first, and then its maker looks whether its source is still kept; whoever deletes announces it first (the
-//! `EARLIEST` hint, the removal of the tag's file) and then lists the tags. One of the two sees the other.
+//! published first, and then its maker looks whether its source is still kept; whoever deletes announces it first (a
+//! removal record, the removal of the tag's file) and then lists the tags. One of the two sees the other. Replacing and
+//! deleting takes the upkeep lock.
 //!
 //! Source: semantics g.4 and g.5; `TagManager`, `TagDeletion`, `TagAutoCreation`, `TagBatchCreation`, `TagTimeExpire`.
 
@@ -16,4 +17,5 @@ pub(super) use period::Period;
 
 pub use automatic::create_automatic;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};
+pub(super) use delete::delete_tag_locked;
 pub use delete::{delete_tag, expire_tags};

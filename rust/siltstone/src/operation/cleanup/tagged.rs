@@ -1,0 +1,65 @@
+//! The versions that tags keep.
+
+use std::collections::HashMap;
+
+use crate::{
+    error::Result,
+    io::TableContext,
+    path::branch_root,
+    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
+};
+
+/// Tagged snapshots of a branch.
+#[derive(Debug, Default)]
+pub struct Tagged {
+    /// Those of the line, or of a part of it that has expired; ascending by id.
+    line: Vec<Snapshot>,
+    /// Those that a rollback has cut off: it died before it deleted their tags, or another program made them meanwhile. They
+    /// say nothing about the files of versions with ids near theirs.
+    aside: Vec<Snapshot>,
+}
+
+impl Tagged {
+    /// All tags of the branch.
+    pub fn read(ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Self> {
+        Self::without(ctx, snapshots, None)
+    }
+
+    /// All tags of the branch but one.
+    pub fn without(ctx: &TableContext, snapshots: &SnapshotManager, name: Option<&str>) -> Result<Self> {
+        let mut tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch)).list()?;
+        tags.retain(|(other, _)| Some(other.as_str()) != name);
+        let removals = snapshots.removals().read()?;
+        let existing = snapshots.existing(tags.iter().map(|(_, tagged)| tagged.id))?;
+        let of_line: HashMap<i64, RemovedSnapshot> =
+            existing.iter().map(|s| (s.id, RemovedSnapshot::from(s))).collect();
+        let is_of_line = |tagged: &Snapshot| {
+            !removals.is_rolled_back(tagged) && of_line.get(&tagged.id).is_none_or(|snapshot| snapshot.is(tagged))
+        };
+        let (line, aside) = tags.into_iter().map(|(_, tagged)| tagged).partition(is_of_line);
+        Ok(Self { line, aside })
+    }
+
+    /// Those that may need a file that snapshot `id` deletes: the newest one before it, and all that are not of the line.
+    pub fn near(&self, id: i64) -> impl Iterator<Item = &Snapshot> {
+        self.line.iter().rev().find(|tag| tag.id < id).into_iter().chain(&self.aside)
+    }
+
+    /// Those that may share files with snapshot `id`: the newest before it, the oldest after it or of the same id, and all that
+    /// are not of the line.
+    pub fn around(&self, id: i64) -> impl Iterator<Item = &Snapshot> {
+        self.near(id).chain(self.line.iter().find(|tag| tag.id >= id))
+    }
+
+    /// Whether a tag of the line names snapshot `id`.
+    pub fn names(&self, id: i64) -> bool {
+        self.line.iter().any(|tag| tag.id == id)
+    }
+
+    /// From the last one at or before `first` to the last one before `end`, ascending; and all that are not of the line.
+    pub fn between(&self, first: i64, end: i64) -> Vec<&Snapshot> {
+        let before: Vec<&Snapshot> = self.line.iter().filter(|tag| tag.id < end).collect();
+        let from = before.iter().rposition(|tag| tag.id <= first).unwrap_or(0);
+        before.into_iter().skip(from).chain(&self.aside).collect()
+    }
+}

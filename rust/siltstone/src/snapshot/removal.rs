@@ -1,0 +1,207 @@
+//! Removal records: what expiries and rollbacks of a branch took out of its line of versions.
+//!
+//! Publishing `snapshot-<n + 1>` without replacing keeps commits apart only while nobody deletes snapshots: an id whose
+//! file is gone can be published again. So whoever is about to delete snapshots says so first, in a record:
+//!
+//! ```text
+//! removal-1   EXPIRE    bound 5   snapshots before 5 go:   (1, identity), (2, identity), …
+//! removal-2   ROLLBACK  bound 7   snapshots after 7 go:    (9, identity), (8, identity)
+//! ```
+//!
+//! Each snapshot carries how many records its writer knew ([`KNOWN_REMOVALS`], a property that other programs ignore). It
+//! belongs to the line when its id is not below the *fence*, and no rollback that its writer did not know ended below its id.
+//! The fence is the bound of the last expiry, lowered by a rollback to a tag before it.
+//!
+//! A writer reads the records, prepares, publishes, and reads the records again. A new record that reaches its id tells by
+//! its list which came first: a snapshot that is in it was in the line; one that is not came too late, into a hole.
+
+use serde::{Deserialize, Serialize};
+
+use super::Snapshot;
+use crate::error::{Error, Result};
+
+/// The property of a snapshot that says how many removal records its writer knew.
+pub const KNOWN_REMOVALS: &str = "siltstone.removals";
+
+/// The layout of records that this version writes, and the newest one that it reads.
+const VERSION: u32 = 1;
+
+/// Why snapshots go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RemovalKind {
+    /// Those before `bound` expire.
+    Expire,
+    /// Those after `bound` are taken back.
+    Rollback,
+    /// An expiry that could not be planned is called off before it deleted anything: the fence is `bound` again.
+    Keep,
+}
+
+/// A snapshot that goes. Ids are used again after a rollback; the manifest list of a commit's changes has a unique name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemovedSnapshot {
+    /// Its id.
+    pub id: i64,
+    /// Its identity.
+    pub delta_manifest_list: String,
+}
+
+impl RemovedSnapshot {
+    /// Whether this is that snapshot, not another one of the same id.
+    pub fn is(&self, snapshot: &Snapshot) -> bool {
+        self.id == snapshot.id && self.delta_manifest_list == snapshot.delta_manifest_list
+    }
+}
+
+impl From<&Snapshot> for RemovedSnapshot {
+    fn from(snapshot: &Snapshot) -> Self {
+        Self { id: snapshot.id, delta_manifest_list: snapshot.delta_manifest_list.clone() }
+    }
+}
+
+/// A rollback that snapshots of writers who did not know it have to answer to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// The number of its record.
+    pub record: u64,
+    /// The snapshot that became the latest one.
+    pub target: i64,
+    /// Those that it takes out and that do not say what their writers knew, because another program wrote them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<RemovedSnapshot>,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Removal {
+    /// The layout.
+    pub version: u32,
+    /// Why.
+    pub kind: RemovalKind,
+    /// The first snapshot that stays (EXPIRE, KEEP) or the last one (ROLLBACK).
+    pub bound: i64,
+    /// What goes.
+    pub removed: Vec<RemovedSnapshot>,
+    /// Snapshots before this id are gone, as of this record.
+    pub fence: i64,
+    /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers.
+    pub rollbacks: Vec<Rollback>,
+    /// When it was written, epoch milliseconds.
+    pub time_millis: i64,
+}
+
+impl Removal {
+    /// Whether it takes snapshots of this id out of the line.
+    pub fn reaches(&self, id: i64) -> bool {
+        match self.kind {
+            RemovalKind::Expire => id < self.bound,
+            RemovalKind::Rollback => id > self.bound,
+            RemovalKind::Keep => false,
+        }
+    }
+
+    /// Whether this very snapshot is among those that go.
+    pub fn lists(&self, snapshot: &Snapshot) -> bool {
+        self.removed.iter().any(|removed| removed.is(snapshot))
+    }
+
+    /// From the content of `removal-<k>`; `file` is for messages.
+    pub(super) fn from_json(file: &str, bytes: &[u8]) -> Result<Self> {
+        let removal: Self = serde_json::from_slice(bytes)
+            .map_err(|e| Error::corrupt(file, 0, "a removal record as JSON", e.to_string()))?;
+        if removal.version > VERSION {
+            let found = format!("version {}", removal.version);
+            return Err(Error::corrupt(file, 0, format!("a removal record of version {VERSION}"), found));
+        }
+        Ok(removal)
+    }
+
+    pub(super) fn to_json(&self) -> Result<String> {
+        serde_json::to_string_pretty(self)
+            .map_err(|e| Error::new(crate::error::ErrorKind::Internal, "a removal record as JSON").caused_by(e))
+    }
+}
+
+/// What all records of a branch together say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removals {
+    /// How many records there are.
+    pub count: u64,
+    /// Snapshots before this id are not part of the line.
+    pub fence: i64,
+    /// See [`Removal::rollbacks`].
+    pub rollbacks: Vec<Rollback>,
+}
+
+impl Removals {
+    /// As the newest record sums them up.
+    pub(super) fn of(count: u64, newest: Removal) -> Self {
+        Self { count, fence: newest.fence, rollbacks: newest.rollbacks }
+    }
+
+    /// The next record.
+    pub(super) fn next(&self, kind: RemovalKind, bound: i64, going: &[Snapshot], now: i64) -> Removal {
+        let mut rollbacks = self.rollbacks.clone();
+        let fence = match kind {
+            RemovalKind::Expire => self.fence.max(bound),
+            RemovalKind::Keep => bound,
+            RemovalKind::Rollback => {
+                rollbacks.retain(|earlier| earlier.target < bound);
+                let foreign = going.iter().filter(|snapshot| known(snapshot).is_none()).map(RemovedSnapshot::from);
+                rollbacks.push(Rollback { record: self.count + 1, target: bound, foreign: foreign.collect() });
+                self.fence.min(bound)
+            }
+        };
+        let removed = going.iter().map(RemovedSnapshot::from).collect();
+        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, time_millis: now }
+    }
+
+    /// Whether a snapshot was published where a rollback that its writer did not know has cut the line off.
+    ///
+    /// Snapshots of other programs do not say what their writers knew: they count as published afterwards, unless the
+    /// rollback lists them.
+    pub fn is_rolled_back(&self, snapshot: &Snapshot) -> bool {
+        let known = known(snapshot);
+        self.rollbacks.iter().any(|rollback| match known {
+            Some(known) => rollback.record > known && rollback.target < snapshot.id,
+            None => rollback.foreign.iter().any(|foreign| foreign.is(snapshot)),
+        })
+    }
+
+    /// Whether a snapshot is part of the line.
+    pub fn admits(&self, snapshot: &Snapshot) -> bool {
+        snapshot.id >= self.fence && !self.is_rolled_back(snapshot)
+    }
+}
+
+/// How many removal records a snapshot's writer knew; `None`: it was another program's.
+fn known(snapshot: &Snapshot) -> Option<u64> {
+    snapshot.properties.as_ref()?.get(KNOWN_REMOVALS)?.parse().ok()
+}
+
+impl Snapshot {
+    /// The same snapshot as one of a writer who knows this many removal records.
+    #[must_use]
+    pub fn knowing(mut self, removals: u64) -> Self {
+        self.properties.get_or_insert_default().insert(KNOWN_REMOVALS.to_owned(), removals.to_string());
+        self
+    }
+
+    /// Whether both are the same version of the table: what a copy in another branch, or one that was restored from a tag,
+    /// knows of removals does not matter.
+    pub fn is_same_version(&self, other: &Self) -> bool {
+        let bare = |snapshot: &Self| {
+            let mut bare = snapshot.clone();
+            bare.properties = bare.properties.map(|mut properties| {
+                properties.remove(KNOWN_REMOVALS);
+                properties
+            });
+            bare.properties = bare.properties.filter(|properties| !properties.is_empty());
+            bare
+        };
+        self.id == other.id && self.delta_manifest_list == other.delta_manifest_list && bare(self) == bare(other)
+    }
+}
