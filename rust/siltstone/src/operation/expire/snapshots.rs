@@ -58,6 +58,8 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
         }
         return Ok(nothing(false));
     };
+    // a tag that cannot be read stops the expiry before it leaves a trace
+    Tagged::read(ctx, &snapshots)?;
     let hint = snapshots.earliest_hint()?;
     snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots)?;
     snapshots.write_earliest_hint(going.end)?;
