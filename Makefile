@@ -10,11 +10,12 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-rust test-python check lint types fix bench wheel clean
+.PHONY: help setup dev demo test test-rust test-python stress check lint types fix bench wheel clean
 
 help:
 	@echo "make demo    run the main job on real flights: write, compact on Spark executors, check every row"
 	@echo "make test    every test: Rust, Python, Spark, and real Java Paimon where its oracle is present"
+	@echo "make stress  operations that meet each other: every interleaving, and minutes of eight processes (an hour)"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
 	@echo "make wheel   one stripped abi3 wheel in dist/"
@@ -44,6 +45,11 @@ test-rust:
 
 test-python: dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not bench"
+
+# One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8.
+stress: dev
+	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_commit_protocol_model.py
+	$(CARGO_TEST) --test it interleavings -- --ignored --nocapture
 
 check: lint types
 

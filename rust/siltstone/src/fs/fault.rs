@@ -27,15 +27,22 @@ pub enum FailWhen {
     After,
 }
 
+/// What a handle asks before each of its calls: tests stop one of several actors there, or let it die.
+pub trait BeforeCall: Send + Sync + std::fmt::Debug {
+    /// An error: the call fails and has no effect.
+    fn before(&self, what: &str, path: &str) -> Result<()>;
+}
+
 /// Storage in memory for crash tests. Clones share the storage.
 #[derive(Clone, Debug, Default)]
 pub struct FaultFileIo {
     state: Arc<Mutex<State>>,
+    gate: Option<Arc<dyn BeforeCall>>,
 }
 
 type FileId = u64;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     calls: u64,
     fail_at: Option<(u64, FailWhen)>,
@@ -50,7 +57,7 @@ struct State {
     bytes_read: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Content {
     data: Vec<u8>,
     durable: Bytes,
@@ -61,6 +68,23 @@ impl FaultFileIo {
     /// An empty storage that does not fail.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A storage of its own that begins with the same files and the same time, and has seen no calls.
+    pub fn fork(&self) -> Self {
+        let state = State { calls: 0, fail_at: None, trace: Vec::new(), bytes_read: 0, ..self.state().clone() };
+        Self { state: Arc::new(Mutex::new(state)), gate: None }
+    }
+
+    /// A handle to the same storage whose calls ask first.
+    #[must_use]
+    pub fn behind(&self, gate: Arc<dyn BeforeCall>) -> Self {
+        Self { state: Arc::clone(&self.state), gate: Some(gate) }
+    }
+
+    /// The time of the file that was written last.
+    pub fn clock_millis(&self) -> i64 {
+        self.state().clock_millis
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -127,6 +151,9 @@ impl FaultFileIo {
 
     /// Counts a call and runs its effect unless this is a call that fails.
     fn call<T>(&self, what: &str, path: &str, effect: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        if let Some(gate) = &self.gate {
+            gate.before(what, path)?;
+        }
         let mut state = self.state();
         let number = state.calls;
         state.calls += 1;

@@ -10,7 +10,7 @@ use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
-pub use fault::{FailWhen, FaultFileIo};
+pub use fault::{BeforeCall, FailWhen, FaultFileIo};
 pub use local::LocalFileIo;
 
 use crate::error::{Error, Result};

@@ -13,6 +13,7 @@ mod deletion_vectors;
 mod fixtures;
 mod folder;
 mod fsck;
+mod interleavings;
 mod layers;
 mod metadata;
 mod mutated_bytes;
