@@ -24,6 +24,8 @@ use siltstone::{
     types::{DataField, DataType, TypeKind},
 };
 
+mod line;
+
 const ROOT: &str = "/lake/db.db/t";
 /// The latest time: nothing is too young to be told of.
 const NOW: i64 = 4_102_444_800_000;

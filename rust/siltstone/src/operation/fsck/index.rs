@@ -7,7 +7,7 @@ use crate::{
     deletion_vectors::DELETION_VECTORS,
     error::{ErrorKind, Result},
     io::TableContext,
-    manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry, ManifestEntry},
+    manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta},
     operation::scan::{EntryFilter, live_entries},
     snapshot::Snapshot,
 };
@@ -28,6 +28,8 @@ fn key(entry: &ManifestEntry) -> FileKey {
 #[derive(Debug, Default)]
 pub(super) struct LiveFiles {
     rows: Option<HashMap<FileKey, i64>>,
+    /// The manifests of the version before.
+    pub(super) manifests: Option<Vec<ManifestFileMeta>>,
     /// The index manifest of the version before, and the files that have a vector in it.
     index: Option<String>,
     with_vector: HashSet<FileKey>,

@@ -13,6 +13,7 @@ mod data;
 mod files;
 mod index;
 mod layout;
+mod line;
 mod partitions;
 mod statistics;
 mod steady;
@@ -120,6 +121,7 @@ const RESTORE: &str = "restore the file from a backup, or roll back to a version
 /// What is shared by the checks of one run.
 struct Check<'a> {
     ctx: &'a TableContext,
+    deep: bool,
     cache: ManifestCache,
     verdict: Verdict,
     /// Names of manifests and lists that were looked at.
@@ -214,6 +216,7 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
     branches.extend(BranchManager::new(ctx.fs.clone(), &ctx.location).names()?);
     let mut check = Check {
         ctx,
+        deep,
         cache: ManifestCache::new(ctx)?,
         verdict: Verdict::default(),
         seen: HashSet::new(),

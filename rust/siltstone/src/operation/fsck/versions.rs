@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Check, RESTORE, index::LiveFiles};
 use crate::{
-    error::{ErrorKind, Result},
+    error::Result,
     io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta, live_entries, merge_entries},
     operation::commit::invariants::levels_are_sorted_runs,
@@ -58,11 +58,13 @@ impl Check<'_> {
             versions.push(snapshot.clone());
             previous = Some(snapshot);
         }
+        let line = versions.clone();
         self.tags(ctx, &root, &mut versions)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
         for id in changelogs.ids()? {
             let place = format!("{}/changelog-{id}", ctx.branch);
             if let Some(changelog) = self.told("bad-changelog", &place, changelogs.get(id), RESTORE)? {
+                self.same_id(&place, &changelog, &line);
                 let seen = self.changelog(ctx, &place, &changelog);
                 self.told("bad-version", &place, seen, RESTORE)?;
             }
@@ -77,27 +79,10 @@ impl Check<'_> {
             let place = format!("{}/tag-{name}", ctx.branch);
             let tagged = self.told("bad-tag", &place, tags.get(&name), "delete the tag's file")?;
             let Some(tagged) = tagged.filter(|tagged| !versions.contains(tagged)) else { continue };
+            self.same_id(&place, &tagged, versions);
             let seen = self.version(ctx, &place, VersionKind::Tag, &tagged, None, &mut LiveFiles::default());
             self.told("bad-version", &place, seen, RESTORE)?;
             versions.push(tagged);
-        }
-        Ok(())
-    }
-
-    fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
-        for (hint, right) in [("EARLIEST", ids.first()), ("LATEST", ids.last())] {
-            let path = snapshots.hint_path(hint);
-            let found = match ctx.fs.read(&path) {
-                Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i64>().ok(),
-                Err(e) if e.kind() == ErrorKind::FileNotFound => continue,
-                Err(e) if e.kind() == ErrorKind::CorruptFile => None,
-                Err(e) => return Err(e),
-            };
-            if found.as_ref() != right {
-                let text = |id: Option<&i64>| id.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-                let message = format!("the hint says {}, the directory {}", text(found.as_ref()), text(right));
-                self.verdict.warning("wrong-hint", &path, message, "delete the hint; readers list the directory");
-            }
         }
         Ok(())
     }
@@ -128,6 +113,9 @@ impl Check<'_> {
             None => Some(Vec::new()),
         };
         let (Some(base), Some(delta), Some(changelog)) = (base, delta, changelog) else { return Ok(()) };
+        if let Some(manifests) = live.manifests.take() {
+            self.in_line(place, &manifests, &base)?;
+        }
         let known = |metas: &[ManifestFileMeta]| -> i64 {
             metas.iter().map(|m| m.num_added_files.saturating_sub(m.num_deleted_files)).sum()
         };
@@ -147,6 +135,7 @@ impl Check<'_> {
         if before.is_none() {
             self.live(ctx, place, version, all.into_iter().chain(delta_entries).collect())?;
         }
+        live.manifests = Some(base.into_iter().chain(delta).collect());
         *carried = live;
         Ok(())
     }
@@ -234,7 +223,12 @@ impl Check<'_> {
     }
 
     /// Entries of manifests, each checked against what its list says; not read again unless `read`.
-    fn entries(&mut self, place: &str, metas: &[ManifestFileMeta], read: bool) -> Result<Option<Vec<ManifestEntry>>> {
+    pub(super) fn entries(
+        &mut self,
+        place: &str,
+        metas: &[ManifestFileMeta],
+        read: bool,
+    ) -> Result<Option<Vec<ManifestEntry>>> {
         let mut all = Vec::new();
         for meta in metas {
             let first = self.seen.insert(meta.file_name.clone());

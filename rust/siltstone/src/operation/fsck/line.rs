@@ -1,0 +1,122 @@
+//! The line of versions: each is made from the one before, no id is given twice, and hints do not lead astray.
+//!
+//! What commits beside expiries and rollbacks can break without any file missing: a snapshot that was published into a
+//! hole was made from a version that is not the one before it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{Check, RESTORE};
+use crate::{
+    error::{ErrorKind, Result},
+    io::TableContext,
+    manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
+    snapshot::{Snapshot, SnapshotManager},
+};
+
+const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
+
+fn files(metas: &[&ManifestFileMeta]) -> i64 {
+    metas.iter().map(|meta| meta.num_added_files.saturating_sub(meta.num_deleted_files)).sum()
+}
+
+/// Files by partition, bucket and name.
+type Balance<'e> = BTreeMap<(&'e [u8], i32, &'e str), i64>;
+
+/// Each file with how often it is added, less how often it is deleted.
+fn balance(entries: &[ManifestEntry]) -> Balance<'_> {
+    let mut all = Balance::new();
+    for entry in entries {
+        let sum = all.entry((&entry.partition, entry.bucket, &entry.file.file_name)).or_default();
+        *sum += if entry.kind == EntryKind::Add { 1 } else { -1 };
+    }
+    all.retain(|_, sum| *sum != 0);
+    all
+}
+
+impl Check<'_> {
+    /// Whether a version begins with the files that the version before ended with. Manifests that both have in common say
+    /// nothing; of the others the numbers of files must agree, in a deep check the files.
+    pub(super) fn in_line(
+        &mut self,
+        place: &str,
+        before: &[ManifestFileMeta],
+        base: &[ManifestFileMeta],
+    ) -> Result<()> {
+        let names = |metas: &[ManifestFileMeta]| metas.iter().map(|m| m.file_name.clone()).collect::<HashSet<_>>();
+        let (old, new) = (names(before), names(base));
+        let replaced: Vec<&ManifestFileMeta> = before.iter().filter(|meta| !new.contains(&meta.file_name)).collect();
+        let by: Vec<&ManifestFileMeta> = base.iter().filter(|meta| !old.contains(&meta.file_name)).collect();
+        let mut message = None;
+        if files(&replaced) != files(&by) {
+            let (before, base): (Vec<_>, Vec<_>) = (before.iter().collect(), base.iter().collect());
+            message = Some(format!("it begins with {} files, the version before has {}", files(&base), files(&before)));
+        } else if self.deep && !(replaced.is_empty() && by.is_empty()) {
+            let owned = |metas: Vec<&ManifestFileMeta>| metas.into_iter().cloned().collect::<Vec<_>>();
+            let entries = (self.entries(place, &owned(replaced), true)?, self.entries(place, &owned(by), true)?);
+            if let (Some(replaced), Some(by)) = entries {
+                let (replaced, by) = (balance(&replaced), balance(&by));
+                let of_one =
+                    |a: &Balance<'_>, b: &Balance<'_>| a.iter().filter(|(key, n)| b.get(*key) != Some(*n)).count();
+                let (lost, strange) = (of_one(&replaced, &by), of_one(&by, &replaced));
+                message = (lost + strange > 0)
+                    .then(|| format!("{lost} files of the version before are not in it, and {strange} others are"));
+            }
+        }
+        if let Some(message) = message {
+            let message = format!("it was not made from the version before: {message}");
+            self.verdict.problem("not-in-line", place, message, CHOOSE);
+        }
+        Ok(())
+    }
+
+    /// A tag or changelog of an id that another snapshot has now.
+    pub(super) fn same_id(&mut self, place: &str, version: &Snapshot, snapshots: &[Snapshot]) {
+        let other = snapshots.iter().find(|other| other.id == version.id);
+        if other.is_some_and(|other| other.delta_manifest_list != version.delta_manifest_list) {
+            let message =
+                format!("it is of another snapshot {0} than the one that is there: the id was given twice", version.id);
+            self.verdict.problem("id-twice", place, message, CHOOSE);
+        }
+    }
+
+    pub(super) fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
+        for (hint, right) in [("EARLIEST", ids.first()), ("LATEST", ids.last())] {
+            let path = snapshots.hint_path(hint);
+            let found = match ctx.fs.read(&path) {
+                Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i64>().ok(),
+                Err(e) if e.kind() == ErrorKind::FileNotFound => continue,
+                Err(e) if e.kind() == ErrorKind::CorruptFile => None,
+                Err(e) => return Err(e),
+            };
+            if found.as_ref() == right {
+                continue;
+            }
+            if let (Some(found), Some(newest), "LATEST") = (found, right, hint)
+                && self.astray(ctx, snapshots, found, *newest)?
+            {
+                continue;
+            }
+            let text = |id: Option<&i64>| id.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+            let message = format!("the hint says {}, the directory {}", text(found.as_ref()), text(right));
+            self.verdict.warning("wrong-hint", &path, message, "delete the hint; readers list the directory");
+        }
+        Ok(())
+    }
+
+    /// Whether readers that follow `LATEST` get an older version than the newest, or versions are missing that it promises.
+    fn astray(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, hint: i64, newest: i64) -> Result<bool> {
+        if hint < newest && snapshots.exists(hint)? && !snapshots.exists(hint + 1)? {
+            let message = format!("readers that follow it take snapshot {hint} for the newest, which is {newest}");
+            let path = snapshots.hint_path("LATEST");
+            self.verdict.problem("latest-went-back", &path, message, "delete the hint; readers list the directory");
+            return Ok(true);
+        }
+        // somebody may have committed since the directory was listed
+        if hint > newest && !snapshots.exists(hint)? && snapshots.hint("LATEST")? == Some(hint) {
+            let message = format!("the newest snapshot is {newest}, the hint LATEST says that there was {hint}");
+            self.verdict.problem("missing-snapshot", &ctx.branch, message, RESTORE);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}

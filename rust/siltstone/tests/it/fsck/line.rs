@@ -1,0 +1,149 @@
+//! Tables whose versions are all whole, and not those that they should be.
+
+use std::sync::Arc;
+
+use siltstone::{
+    fs::{FaultFileIo, FileIo as _, FileIoRef},
+    operation::{
+        commit::TableCommit,
+        fsck::{Severity, fsck},
+        scan::VersionSelector,
+        tag::{CreateTag, create_tag},
+    },
+};
+
+use super::NOW;
+use crate::crash::{ROOT, append, compact, memory, open};
+
+/// An append table of so many commits, with one row each.
+fn table(commits: i32) -> FaultFileIo {
+    let (io, _) = memory(&[], &[]);
+    for n in 1..=commits {
+        commit(&io, n);
+    }
+    io
+}
+
+/// A commit of one file with one row.
+fn commit(io: &FaultFileIo, n: i32) {
+    let fs: FileIoRef = Arc::new(io.clone());
+    append(&open(&fs, ROOT), i64::from(n), &[(n, 0)]).unwrap();
+}
+
+fn found(io: &FaultFileIo, deep: bool) -> (Vec<&'static str>, Vec<&'static str>) {
+    let fs: FileIoRef = Arc::new(io.clone());
+    let verdict = fsck(&open(&fs, ROOT), deep, NOW).unwrap();
+    let of = |severity| {
+        let found = verdict.findings.iter().filter(|f| f.severity == severity && f.code != "unreferenced-file");
+        found.map(|f| f.code).collect()
+    };
+    (of(Severity::Problem), of(Severity::Warning))
+}
+
+/// Copies what another storage has and this one has not, and replaces one file.
+fn taken_from(io: &FaultFileIo, other: &FaultFileIo, replaced: &str) {
+    for path in other.paths() {
+        if path.ends_with(replaced) || !io.exists(&path).unwrap() {
+            io.put(&path, &other.read(&path).unwrap());
+        }
+    }
+}
+
+fn snapshot(n: i64) -> String {
+    format!("{ROOT}/snapshot/snapshot-{n}")
+}
+
+#[test]
+fn a_latest_hint_that_went_back_over_a_hole_is_a_problem() {
+    // what a writer leaves that was stopped while others committed and expired: its commit is taken for the newest
+    let io = table(5);
+    io.delete(&snapshot(3)).unwrap();
+    io.put(&format!("{ROOT}/snapshot/LATEST"), b"2");
+    assert_eq!(found(&io, false), (vec!["latest-went-back", "missing-snapshot"], vec![]));
+}
+
+#[test]
+fn a_latest_hint_that_is_late_is_a_warning() {
+    // two commits that end at the same time; readers look for the next snapshot
+    let io = table(3);
+    io.put(&format!("{ROOT}/snapshot/LATEST"), b"2");
+    assert_eq!(found(&io, true), (vec![], vec!["wrong-hint"]));
+}
+
+#[test]
+fn a_latest_hint_that_promises_more_than_there_is_is_a_problem() {
+    let io = table(3);
+    io.delete(&snapshot(3)).unwrap();
+    assert_eq!(found(&io, false), (vec!["missing-snapshot"], vec![]));
+}
+
+#[test]
+fn an_earliest_hint_past_versions_that_are_there_is_a_warning() {
+    let io = table(3);
+    io.put(&format!("{ROOT}/snapshot/EARLIEST"), b"2");
+    assert_eq!(found(&io, false), (vec![], vec!["wrong-hint"]));
+}
+
+#[test]
+fn a_table_with_a_tag_and_no_snapshots_is_a_problem() {
+    let io = table(2);
+    let fs: FileIoRef = Arc::new(io.clone());
+    create_tag(&open(&fs, ROOT), "kept", &CreateTag::default()).unwrap();
+    for n in 1..=2 {
+        io.delete(&snapshot(n)).unwrap();
+    }
+    assert_eq!(found(&io, false).0, ["missing-snapshot"]);
+    io.delete(&format!("{ROOT}/tag/tag-kept")).unwrap();
+    assert_eq!(found(&io, false).0, ["missing-snapshot"], "the hint LATEST tells it");
+}
+
+#[test]
+fn a_version_that_was_not_made_from_the_one_before_is_a_problem() {
+    let io = table(1);
+    let other = io.fork();
+    commit(&io, 2);
+    commit(&io, 3);
+    commit(&other, 4);
+    assert_eq!(found(&io, true), (vec![], vec![]));
+    taken_from(&io, &other, "snapshot-2");
+    // as many files and rows, and other ones
+    assert_eq!(found(&io, false), (vec![], vec![]));
+    assert_eq!(found(&io, true), (vec!["not-in-line"], vec![]));
+}
+
+#[test]
+fn a_version_that_begins_with_more_files_than_the_one_before_has_is_found_without_reading_manifests() {
+    let io = table(1);
+    let other = io.fork();
+    commit(&io, 2);
+    commit(&io, 3);
+    let fs: FileIoRef = Arc::new(other.clone());
+    TableCommit::with_new_user(&open(&fs, ROOT)).truncate(None).unwrap();
+    taken_from(&io, &other, "snapshot-2");
+    let (problems, _) = found(&io, false);
+    assert!(problems.contains(&"not-in-line"), "{problems:?}");
+}
+
+#[test]
+fn a_tag_of_an_id_that_another_snapshot_has_now_is_a_problem() {
+    let io = table(1);
+    let other = io.fork();
+    commit(&io, 2);
+    commit(&other, 4);
+    let fs: FileIoRef = Arc::new(other.clone());
+    let request = CreateTag { version: VersionSelector::Snapshot(2), ..CreateTag::default() };
+    create_tag(&open(&fs, ROOT), "strayed", &request).unwrap();
+    taken_from(&io, &other, "tag-strayed");
+    assert_eq!(found(&io, true), (vec!["id-twice"], vec![]));
+}
+
+#[test]
+fn manifests_that_are_packed_do_not_break_the_line() {
+    let (io, fs) = memory(&["k"], &[("bucket", "1"), ("write-only", "true"), ("manifest.merge-min-count", "2")]);
+    for n in 1..=6 {
+        append(&open(&fs, ROOT), n, &[(i32::try_from(n).unwrap(), n), (0, n)]).unwrap();
+    }
+    compact(&open(&fs, ROOT), 7).unwrap();
+    TableCommit::with_new_user(&open(&fs, ROOT)).compact_manifests().unwrap().unwrap();
+    assert_eq!(found(&io, true), (vec![], vec![]));
+}
