@@ -1,6 +1,6 @@
 //! Tables whose versions are all whole, and not those that they should be.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
     fs::{FaultFileIo, FileIo as _, FileIoRef},
@@ -10,10 +10,14 @@ use siltstone::{
         scan::VersionSelector,
         tag::{CreateTag, create_tag},
     },
+    table::Table,
 };
 
 use super::NOW;
-use crate::crash::{ROOT, append, compact, memory, open};
+use crate::{
+    crash::{ROOT, append, compact, memory, open},
+    fixtures,
+};
 
 /// An append table of so many commits, with one row each.
 fn table(commits: i32) -> FaultFileIo {
@@ -146,4 +150,19 @@ fn manifests_that_are_packed_do_not_break_the_line() {
     compact(&open(&fs, ROOT), 7).unwrap();
     TableCommit::with_new_user(&open(&fs, ROOT)).compact_manifests().unwrap().unwrap();
     assert_eq!(found(&io, true), (vec![], vec![]));
+}
+
+#[test]
+fn the_lines_of_tables_that_java_wrote_are_whole() {
+    let mut looked = 0;
+    for fixture in fixtures::all() {
+        let fs: FileIoRef = Arc::new(fixture.io());
+        let Ok(table) = Table::open_with(fs, fixtures::ROOT, "main", None, BTreeMap::new()) else { continue };
+        let Ok(verdict) = fsck(table.context(), true, NOW) else { continue };
+        let of_line = ["not-in-line", "id-twice", "latest-went-back", "missing-snapshot"];
+        let found: Vec<_> = verdict.findings.iter().filter(|f| of_line.contains(&f.code)).collect();
+        assert!(found.is_empty(), "{}: {found:?}", fixture.name);
+        looked += 1;
+    }
+    assert!(looked > 150, "{looked}");
 }
