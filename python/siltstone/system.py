@@ -118,7 +118,19 @@ def names() -> list[str]:
 
 
 class SystemTable(Table):
-    """``db.table$snapshots`` and its like: a table that is only read."""
+    """``db.table$snapshots`` and its like: a table that is only read.
+
+    It says what it is and can be scanned. Whatever else a :class:`siltstone.Table` has is refused, because it would
+    reach the table that the system table is about.
+
+    Example:
+        >>> t = example_table()
+        >>> st.open_table(t.location + "$audit_log").delete("id = 1")
+        Traceback (most recent call last):
+            ...
+        siltstone.errors.UnsupportedFeature: shop.orders$audit_log is a system table, which is only read: ...
+        hint: use 'delete' of the table shop.orders
+    """
 
     def __init__(self, core: _core.Table, system: str) -> None:
         """Use :meth:`siltstone.Catalog.table` with the name of a system table."""
@@ -185,10 +197,23 @@ class SystemTable(Table):
             raise UnsupportedFeature(f"the rows of {self.name} have no kinds of their own")
         return inspect(self, self._system, columns, filter, **query)
 
-    def _read_only(self, *_: Any, **__: Any) -> Never:
-        raise UnsupportedFeature(f"the system table {self.name} is only read")
+    def refuse(self, what: str) -> Never:
+        """Say that a system table has no such thing, and which table has.
 
-    append = upsert = overwrite = truncate = writer = commit = alter = compact = changes = _read_only
+        Raises:
+            UnsupportedFeature: Always.
+        """
+        about = self._about
+        raise UnsupportedFeature(
+            f"{self.name} is a system table, which is only read: it has no '{what}'",
+            hint=f"use '{what}' of the table {about}" if about else "it is about all tables: open one by its name",
+            context={"table": about} if about else {},
+        )
+
+    @property
+    def _about(self) -> str | None:
+        """The table that it is about; None for a whole catalog."""
+        return self._core.name
 
 
 class CatalogSystemTable(SystemTable):
@@ -217,6 +242,10 @@ class CatalogSystemTable(SystemTable):
         if given := [key for key, value in query.items() if value is not None and value is not False]:
             raise UnsupportedFeature(f"{self.name} is read without '{given[0]}'")
         return scan_of(Place(self._warehouse, None, self._catalog_options), self._system, columns, filter, limit)
+
+    @property
+    def _about(self) -> str | None:
+        return None
 
     @property
     def name(self) -> str:
@@ -254,6 +283,45 @@ class CatalogSystemTable(SystemTable):
     def schema_id(self) -> int:
         """Always 0."""
         return 0
+
+
+def writable(table: Table) -> Table:
+    """The table, unless it is a system table.
+
+    Raises:
+        UnsupportedFeature: It is one; the hint names the table to write to.
+    """
+    if isinstance(table, SystemTable):
+        table.refuse("write")
+    return table
+
+
+#: What a system table has of a table's public members.
+_KEPT = frozenset(
+    {
+        *("name", "location", "branch", "path", "scan", "schema", "schema_id", "primary_key", "partition_by"),
+        *("options", "dynamic_options", "comment"),
+    }
+)
+
+
+def _refusal(name: str, member: Any) -> Any:
+    """A member like one of :class:`siltstone.Table` that says where to find it."""
+    if isinstance(member, property):
+        return property(lambda self: self.refuse(name), doc="Refused.")
+
+    def refused(self: SystemTable, *_: Any, **__: Any) -> Never:
+        """Refused."""
+        self.refuse(name)
+
+    refused.__name__ = name
+    return refused
+
+
+# by what is kept, not by what is refused: a member that Table gets later is refused, too
+for _name in dir(Table):
+    if not _name.startswith("_") and _name not in _KEPT:
+        setattr(SystemTable, _name, _refusal(_name, getattr(Table, _name)))
 
 
 _VERSIONS = {"version": "scan.version", "tag": "scan.tag-name"}

@@ -137,12 +137,18 @@ class Catalog:
             TableNotFound: It does not exist; the hint names near ones.
         """
         if text("name", name).startswith("sys."):
+            if options:
+                raise UnsupportedFeature(f"{name} is about the whole catalog and takes no options: {dict(options)}")
             return CatalogSystemTable(self._warehouse, self._options, name.removeprefix("sys."))
         core, system = self._core.table(name, option_texts(options))
         return Table(core) if system is None else SystemTable(core, system)
 
     def location(self, name: str) -> str:
-        """The directory of ``db.table``, whether it exists or not."""
+        """The directory of ``db.table``, whether it exists or not.
+
+        Raises:
+            InvalidArgument: A system table, which has no directory.
+        """
         return self._core.location(text("name", name))
 
     def rename_table(self, source: str, target: str) -> None:

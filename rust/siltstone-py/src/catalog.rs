@@ -6,7 +6,7 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
 use siltstone::{
     schema::NewTable,
-    table::{FilesystemCatalog, InspectArgs, Table, TableName},
+    table::{FilesystemCatalog, InspectArgs, Table},
 };
 
 use crate::{
@@ -97,7 +97,7 @@ impl Catalog {
     }
 
     fn location(&self, name: &str) -> Result<String> {
-        Ok(self.0.table_path(&TableName::parse(name)?))
+        Ok(self.0.location(name)?)
     }
 
     fn rename_table(&self, py: Python<'_>, source: &str, target: &str) -> Result<()> {

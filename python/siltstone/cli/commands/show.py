@@ -31,8 +31,11 @@ def ls(app: App, name: str | None) -> None:
 @pass_app
 def show(app: App, table: str) -> None:
     """Show the definition of a table and the shape of its files."""
+    from siltstone.system import SystemTable
+
     t = app.table(table)
-    latest = t.snapshot()
+    is_system = isinstance(t, SystemTable)
+    latest = None if is_system else t.snapshot()
     info: dict[str, Any] = {
         "name": t.name,
         "location": t.location,
@@ -42,12 +45,12 @@ def show(app: App, table: str) -> None:
         "options": t.options,
         "snapshot": latest.id if latest else None,
         "snapshot_time": latest.time if latest else None,
-        "rows_in_files": latest.total_rows if latest else 0,
+        "rows_in_files": None if is_system else latest.total_rows if latest else 0,
     }
     columns = [
         {"name": f.name, "type": str(f.type), "nullable": f.nullable, "key": f.name in t.primary_key} for f in t.schema
     ]
-    levels = _levels(t)
+    levels = [] if is_system else _levels(t)
     if app.output == "json":
         output.record(app, {**info, "columns": columns, "levels": levels})
         return

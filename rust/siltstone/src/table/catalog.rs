@@ -146,6 +146,23 @@ impl FilesystemCatalog {
         self.table_names(database)
     }
 
+    /// The directory of `db.table` or of the table that `db.table$branch_b` is a branch of.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: not such a name, or that of a system table.
+    pub fn location(&self, name: &str) -> Result<String> {
+        let parsed = TableName::parse(name)?;
+        match &parsed.system {
+            None => Ok(self.table_path(&parsed)),
+            Some(system) => {
+                let message = format!("the system table '{name}' has no directory");
+                let plain = parsed.plain();
+                let error = Error::new(ErrorKind::InvalidArgument, message).with("table", &plain);
+                Err(error.hint(format!("leave '${system}' out to name the table {plain}")))
+            }
+        }
+    }
+
     /// Where a table of this name is or would be.
     pub fn table_path(&self, name: &TableName) -> String {
         format!("{}/{}", self.database_path(&name.database), name.table)
