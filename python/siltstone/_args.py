@@ -298,7 +298,11 @@ def count(name: str, value: int | None, at_least: int = 0) -> int | None:
 def partition_list(
     partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
 ) -> list[dict[str, str | None]] | None:
-    """Partition specs with values as text, the form in which the core takes them."""
+    """Partition specs with values as text, the form in which the core takes them; None, for all partitions, stays None.
+
+    Raises:
+        InvalidArgument: Anything that does not name partitions: an empty list, an empty spec, a value that is no value.
+    """
     if partitions is None:
         return None
     if isinstance(partitions, Mapping):
@@ -308,14 +312,39 @@ def partition_list(
     )
     if not all(isinstance(p, Mapping) for p in listed):
         raise InvalidArgument(f"{partitions!r} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
-    return [{text("a partition column", k): _text(v) for k, v in p.items()} for p in listed if p is not None]
+    if not listed or not all(listed):
+        raise InvalidArgument(f"{partitions!r} names no partition", hint="None stands for all partitions")
+    return [partition_spec(p) for p in listed if p is not None]
 
 
-def _text(value: Any) -> str | None:
+def partition_spec(partition: Mapping[str, Any] | None) -> dict[str, str | None]:
+    """One partition spec with values as text; None is an empty one.
+
+    Raises:
+        InvalidArgument: Not a dict, or a value that is no value of a column.
+    """
+    if partition is None:
+        return {}
+    if not isinstance(partition, Mapping):
+        raise InvalidArgument(f"{partition!r} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
+    return {text("a partition column", k): _partition_value(k, v) for k, v in partition.items()}
+
+
+def _partition_value(column: str, value: Any) -> str | None:
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
     if value is None or isinstance(value, str):
-        return value
+        return optional_text(column, value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
-        return value.decode()
-    return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise InvalidArgument(f"{value!r} in a partition is not UTF-8", context={"column": column}) from None
+    if isinstance(value, (int, float, decimal.Decimal, dt.date, dt.time)):
+        return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)
+    raise InvalidArgument(
+        f"{value!r} is not the value of a partition column: give a text, number, date or time",
+        context={"column": column},
+    )

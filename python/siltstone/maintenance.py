@@ -109,7 +109,7 @@ class Maintenance(Handle):
         Args:
             full: Merge each bucket into one run; otherwise only what universal compaction picks.
             where: A predicate over partition columns.
-            partitions: Partition specs, partial ones included.
+            partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
         """
         sql, tree = split_filter(where)
@@ -143,9 +143,13 @@ class Maintenance(Handle):
         Returns:
             What was done. When another commit changed the same files meanwhile the work is dropped, the rows are safe,
             and ``notes`` says so.
+
+        Raises:
+            InvalidArgument: A plan of another table or branch.
         """
         if plan is None:
             plan = self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle)
+        self._table.check_tasks([task.token for task in plan.tasks])
         done = CompactionReport()
         waves = _waves(plan.tasks, count("commit_every", commit_every, 1))
         with _progress(plan, enabled=progress) as advance:
@@ -328,6 +332,10 @@ def run_task(token: bytes, threads: int | None = None) -> bytes:
     Args:
         token: The serialized task.
         threads: Threads to use; None for all cores.
+
+    Raises:
+        CorruptFile: The token was damaged on its way, or an input file is not what the metadata says.
+        InvalidArgument: The table was dropped and created anew since the task was planned.
     """
     return _core.run_compaction(token, threads)
 

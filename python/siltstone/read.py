@@ -72,7 +72,12 @@ class Split:
     __slots__ = ("_core",)
 
     def __init__(self, token: bytes) -> None:
-        """A split from its bytes."""
+        """A split from its bytes.
+
+        Raises:
+            CorruptFile: They were damaged on their way.
+            UnsupportedVersion: They were made by another version of siltstone.
+        """
         self._core = _core.Split(token)
 
     def __reduce__(self) -> tuple[type[Split], tuple[bytes]]:
@@ -104,6 +109,7 @@ class Split:
         Raises:
             CorruptFile: A file is not what the metadata says.
             FileMissing: A file is gone, for example because its snapshot expired meanwhile.
+            InvalidArgument: The table was dropped and created anew since the split was planned.
         """
         yield from _batches(self._core.read())
 

@@ -15,6 +15,7 @@ from siltstone._args import (
     millis,
     optional_text,
     partition_list,
+    partition_spec,
     version_text,
 )
 from siltstone.alter import Alter
@@ -25,7 +26,7 @@ from siltstone.predicate import Expression, split_filter
 from siltstone.reads import Reads
 from siltstone.report import CommitReport, CompactionReport, Snapshot, UpkeepReport
 from siltstone.tags import Tags
-from siltstone.write import RowKinds, TableWrite, commit_messages
+from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -227,12 +228,13 @@ class Table(Reads):
                 with ``dynamic=False`` replaces everything.
             dynamic: Replace only the partitions that occur in ``data``. None: the option
                 ``dynamic-partition-overwrite`` (default true) when no partition is given.
+
+        Raises:
+            InvalidArgument: A column that is no partition column, a value that it cannot have, or rows of other
+                partitions.
         """
-        if dynamic and partition:
-            raise InvalidArgument("give either a partition or dynamic=True, not both")
-        specs = partition_list(partition or {})
-        spec = specs[0] if specs else {}
-        return CommitReport.from_json(self._core.overwrite(arrow_stream(data, self._core), spec, dynamic))
+        spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
+        return CommitReport.from_json(self._core.overwrite(arrow_stream(data, self._core), spec, chosen))
 
     def truncate(
         self,
@@ -243,13 +245,13 @@ class Table(Reads):
         """Remove all rows, or those of some partitions, as one OVERWRITE commit.
 
         Args:
-            partitions: Partition specs; None for the whole table.
+            partitions: Partition specs, partial ones included; None for the whole table.
             dry_run: Only report the files and rows that would go.
+
+        Raises:
+            InvalidArgument: An empty list or spec, a column that is no partition column, or a value it cannot have.
         """
-        specs = partition_list(partitions)
-        if specs is not None and not all(specs):
-            raise InvalidArgument("an empty partition names the whole table: give None to remove everything")
-        return CommitReport.from_json(self._core.truncate(specs, dry_run))
+        return CommitReport.from_json(self._core.truncate(partition_list(partitions), flag("dry_run", dry_run)))
 
     def writer(
         self,
@@ -266,7 +268,7 @@ class Table(Reads):
             memory_limit: Memory for buffers; default the option ``write-buffer-size``.
             spill_dir: Directory for spilled runs; default the system's temporary directory.
             overwrite: The messages of :meth:`siltstone.write.TableWrite.prepare_commit` will be committed by
-                ``commit(messages, overwrite=...)``: existing files are not looked at.
+                ``commit(messages, overwrite=...)``: existing files are not looked at. Another commit refuses them.
         """
         return TableWrite(
             self._core,
@@ -303,7 +305,16 @@ class Table(Reads):
         watermark: int | None = None,
         overwrite: Mapping[str, Any] | None = None,
     ) -> CommitReport:
-        """Commit messages that writers prepared elsewhere; see :func:`siltstone.write.commit_messages`."""
+        """Commit messages that writers prepared elsewhere; see :func:`siltstone.write.commit_messages`.
+
+        Example:
+            >>> t = example_table()
+            >>> with t.writer() as w:
+            ...     w.write([{"id": 9, "item": "cap"}])
+            ...     messages = w.prepare_commit()
+            >>> t.commit(messages).rows
+            1
+        """
         return commit_messages(
             self._core,
             messages,
@@ -314,8 +325,13 @@ class Table(Reads):
         )
 
     def abort(self, messages: Iterable[bytes]) -> None:
-        """Delete the files of messages that will not be committed."""
-        self._core.abort(list(messages))
+        """Delete the files of messages that will not be committed.
+
+        Raises:
+            InvalidArgument: A message of another table or branch.
+            CorruptFile: A message was damaged on its way.
+        """
+        self._core.abort(message_list(messages))
 
     # ---- care
 

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, arrow_stream, count, directory, optional_text, size_bytes
+from siltstone._args import Size, arrow_stream, count, directory, flag, optional_text, partition_spec, size_bytes
 from siltstone._handle import Unpicklable
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
@@ -66,7 +66,10 @@ class TableWrite(Unpicklable):
         self._core.compact(full)
 
     def prepare_commit(self) -> list[bytes]:
-        """Flush, and return one serialized ``CommitMessage`` a bucket, for somebody else to commit."""
+        """Flush, and return one serialized message a bucket, for :meth:`siltstone.Table.commit` somewhere else.
+
+        A message is Java's ``CommitMessage`` in an envelope: a checksum, and the table, branch and schema it is of.
+        """
         return self._core.prepare_commit()
 
     def commit(
@@ -140,15 +143,52 @@ def commit_messages(
         commit_user: User of the commit; a new one when None.
         identifier: See :meth:`TableWrite.commit`.
         watermark: See :meth:`TableWrite.commit`.
-        overwrite: ``{"dynamic": True}`` or ``{"partition": {...}}`` to replace partitions; None to add.
+        overwrite: What is replaced; None to add. ``{"partition": {"dt": "2026-11-20"}}``: these partitions (a partial
+            spec is fine; the rows must belong to them). ``{"dynamic": True}``: the partitions in the messages; of a
+            table without partitions everything. ``{"dynamic": False}``: the whole table.
+
+    Raises:
+        InvalidArgument: A message of another table or branch; ``overwrite`` with other keys, or one that does not say
+            what is replaced.
+        CorruptFile: A message was damaged on its way.
+        CommitConflict: Another commit changed what this one relies on; nothing was committed.
+    """
+    given = message_list(messages)
+    user = optional_text("commit_user", commit_user)
+    number = count("identifier", identifier, -(2**63))
+    mark = count("watermark", watermark, -(2**63))
+    text = table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
+    return CommitReport.from_json(text)
+
+
+def message_list(messages: Iterable[bytes]) -> list[bytes]:
+    """Messages of an argument.
+
+    Raises:
+        InvalidArgument: For anything but a list of bytes.
     """
     if isinstance(messages, (bytes, str)) or not isinstance(messages, Iterable):
         raise InvalidArgument("messages must be a list of bytes")
     given = list(messages)
     if not all(isinstance(message, bytes) for message in given):
         raise InvalidArgument("messages must be a list of bytes")
-    user = optional_text("commit_user", commit_user)
-    number = count("identifier", identifier, -(2**63))
-    mark = count("watermark", watermark, -(2**63))
-    text = table.commit(given, user, number, mark, False, overwrite)
-    return CommitReport.from_json(text)
+    return given
+
+
+def _overwritten(table: _core.Table, overwrite: Any) -> tuple[dict[str, str | None], bool] | None:
+    """Partition spec and whether it is dynamic, of an overwrite that says what it replaces."""
+    if overwrite is None:
+        return None
+    forms = "give {'partition': {...}}, {'dynamic': True} or, to replace the whole table, {'dynamic': False}"
+    columns = ", ".join(table.partition_by)
+    hint = f"{forms}; partition columns: {columns}" if columns else f"{forms}; the table is not partitioned"
+    where = {"table": table.name}
+    if not isinstance(overwrite, Mapping):
+        raise InvalidArgument(f"overwrite={overwrite!r} is not a dict", hint=hint, context=where)
+    for key in overwrite:
+        if key not in ("partition", "dynamic"):
+            raise InvalidArgument(f"overwrite={overwrite!r} has an unknown key {key!r}", hint=hint, context=where)
+    spec, dynamic = partition_spec(overwrite.get("partition")), overwrite.get("dynamic")
+    if dynamic is None and not spec:
+        raise InvalidArgument(f"overwrite={overwrite!r} does not say what is replaced", hint=hint, context=where)
+    return spec, dynamic is not None and flag("dynamic", dynamic)

@@ -252,7 +252,7 @@ def test_messages_of_another_table_are_refused(t, make):
     with other.writer() as w:
         w.write(part("a"))
         messages = w.prepare_commit()
-    with pytest.raises(e.CommitConflict, match="another table"):
+    with pytest.raises(e.InvalidArgument, match="another table"):
         t.commit(messages)
     assert by_day(t) == {"a": [0]}
 

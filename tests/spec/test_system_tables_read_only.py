@@ -124,10 +124,12 @@ def commands(group, path=()):
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
-        elif any(p.name == "table" and isinstance(p, click.Argument) for p in command.params):
+        elif (*path, name) not in WITHOUT_TABLE:
             yield (*path, name), command
 
 
+#: Commands about no table; `call` is a procedure.
+WITHOUT_TABLE = {("ls",), ("version",), ("demo",), ("call",)}
 READING = {("show",), ("cat",), ("count",)}
 
 
@@ -135,12 +137,21 @@ READING = {("show",), ("cat",), ("count",)}
 def test_commands_read_a_system_table_or_refuse_it(lake, path, capsys):
     before = tree(lake.warehouse)
     command = dict(commands(cli))[tuple(path.split())]
-    filled = {"where": "id = 1", "assignments": "id=5", "version": "1", "older_than": "1970-01-01", "target": "1"}
+    filled = {
+        "where": "id = 1",
+        "assignments": "id=5",
+        "version": "1",
+        "older_than": "1970-01-01",
+        "target": "1",
+        "name": "v",
+    }
     arguments = ["db.t$audit_log"]
     for parameter in command.params:
-        if isinstance(parameter, click.Argument) and parameter.name != "table":
+        if parameter.name == "place" or (parameter.name == "table" and isinstance(parameter, click.Argument)):
+            continue
+        if isinstance(parameter, click.Argument):
             arguments.append("v")
-        elif parameter.required and parameter.name != "table":
+        elif parameter.required:
             arguments += [parameter.opts[0], filled[parameter.name]]
         elif parameter.name == "yes":
             arguments.append("--yes")

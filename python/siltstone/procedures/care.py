@@ -41,6 +41,7 @@ def compact(
     if compact_strategy.lower() not in ("full", "minor"):
         raise InvalidArgument(f"the compact_strategy '{compact_strategy}' is neither 'full' nor 'minor'")
     _unordered(table, order_strategy, order_by)
+    partitions = partitions if partitions and partitions.strip() else None
     if partitions is not None and where is not None:
         raise InvalidArgument("sys.compact takes 'partitions' or 'where', not both")
     chosen: dict[str, Any] = {"full": compact_strategy.lower() == "full", "where": where}

@@ -19,10 +19,11 @@ from pyspark.sql.datasource import (
 )
 
 from siltstone.errors import InvalidArgument
+from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import open_named
 from siltstone.spark.types import arrow_for_spark, from_spark, spark_schema, to_spark
-from siltstone.system import SystemScan
+from siltstone.system import SystemScan, writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +40,8 @@ _OWN = {
     "as-of",
     "pushdown",
     "overwrite.mode",
+    "overwrite.partition",
+    "partitionoverwritemode",
     "row-kind",
     "between",
     "mode",
@@ -56,8 +59,12 @@ class SiltstoneSource(DataSource):
 
     Options: ``path`` (directory or ``db.table``), ``warehouse``, ``filter``, ``version``, ``tag``, ``as-of``,
     ``between`` (``3,7``: changes after snapshot or tag 3 up to 7), ``mode`` (how, as in ``scan``),
-    ``overwrite.mode`` (full, static or dynamic; needed for mode("overwrite")), ``row-kind``, ``pushdown``; every other
-    option is a dynamic table option such as ``scan.tag-name``.
+    ``row-kind``, ``pushdown``; every other option is a dynamic table option such as ``scan.tag-name``.
+
+    ``mode("overwrite")`` needs one more, because Spark does not tell a Python source what its session says:
+    ``overwrite.mode`` is ``full`` (the whole table), ``dynamic`` (the partitions that occur in the rows) or ``static``
+    with ``overwrite.partition`` (``dt=2026-11-20,hour=8``: these partitions); or Spark's ``partitionOverwriteMode``,
+    ``dynamic`` or ``static`` (the whole table).
 
     ``pushdown=true`` lets Spark hand its filters to the reader, which skips files and rows by them. It is off unless
     asked for, because Spark 4.1 to 4.3 keeps the filtered reader with the frame: a second query on the same frame would
@@ -78,7 +85,7 @@ class SiltstoneSource(DataSource):
         options = self._options()
         if "path" not in options:
             raise InvalidArgument("give the table: load('db.table') or load('/path/to/table')")
-        dynamic = {k: v for k, v in options.items() if k not in _OWN}
+        dynamic = {k: v for k, v in options.items() if k.lower() not in _OWN}
         return open_named(options["path"], options.get("warehouse"), dynamic)
 
     def schema(self) -> StructType:
@@ -110,15 +117,44 @@ class SiltstoneSource(DataSource):
         return kind(self._table(), columns, self._query())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002, FBT001  # Spark's signature
-        """A writer; overwriting must be asked for by ``overwrite.mode``, because Spark does not say which kind."""
+        """A writer; an option says what an overwrite replaces."""
         options = self._options()
-        mode = options.get("overwrite.mode")
-        if overwrite and mode not in ("full", "static", "dynamic"):
-            raise InvalidArgument(
-                "mode('overwrite') does not say what is replaced",
-                hint="add .option('overwrite.mode', 'full') for everything, 'dynamic' for the partitions in the data",
-            )
-        return Writer(self._table(), mode if overwrite else None, options.get("row-kind"))
+        return Writer(writable(self._table()), _overwritten(options, overwrite=overwrite), options.get("row-kind"))
+
+
+_NO_MODE = "add .option('overwrite.mode', 'full') for everything, 'dynamic' for the partitions in the data"
+
+
+def _overwritten(options: Mapping[str, str], *, overwrite: bool) -> dict[str, Any] | None:
+    """The ``overwrite`` argument of the commit that the options of a write ask for."""
+    given = {key.lower(): value for key, value in options.items()}
+    mode, partition = given.get("overwrite.mode"), given.get("overwrite.partition")
+    of_spark = given.get("partitionoverwritemode")
+    asked = [f"{key}={given[key]}" for key in ("overwrite.mode", "overwrite.partition") if key in given]
+    if not overwrite:
+        if asked:
+            raise InvalidArgument(f"the option {asked[0]} is for mode('overwrite')")
+        return None
+    if mode is None and of_spark is not None and partition is None:
+        mode = {"static": "full", "dynamic": "dynamic"}.get(of_spark.lower(), of_spark)
+    if mode not in ("full", "static", "dynamic"):
+        what = "mode('overwrite') does not say what is replaced"
+        raise InvalidArgument(what if mode is None else f"{what}: {mode!r} is no way to overwrite", hint=_NO_MODE)
+    if (mode == "static") != (partition is not None):
+        raise InvalidArgument(
+            f"overwrite.mode={mode} and overwrite.partition={partition} do not fit: 'static' replaces the partitions "
+            "that overwrite.partition names",
+            hint=_NO_MODE,
+        )
+    return overwrite_target(mode) if partition is None else {"partition": _spec(partition)}
+
+
+def _spec(text: str) -> dict[str, str]:
+    """``dt=2026-11-20,hour=8`` as a partition spec."""
+    specs = partition_specs(text)
+    if len(specs) != 1:
+        raise InvalidArgument(f"overwrite.partition={text!r} is not one partition such as dt=2026-11-20,hour=8")
+    return specs[0]
 
 
 def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
@@ -209,8 +245,8 @@ class Writer(DataSourceArrowWriter):
     :func:`siltstone.spark.write` clusters first and makes fewer files.
     """
 
-    def __init__(self, table: Table, overwrite: str | None, row_kind: str | None) -> None:
-        """Keep the table and the mode."""
+    def __init__(self, table: Table, overwrite: dict[str, Any] | None, row_kind: str | None) -> None:
+        """Keep the table and what is replaced."""
         self.table = table
         self.overwrite = overwrite
         self.row_kind = row_kind
@@ -224,7 +260,7 @@ class Writer(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish all tasks' files as one commit."""
-        self.table.commit(_collect(messages), overwrite=overwrite_target(self.overwrite))
+        self.table.commit(_collect(messages), overwrite=self.overwrite)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of the tasks that had finished."""
@@ -233,7 +269,7 @@ class Writer(DataSourceArrowWriter):
 
 def overwrite_target(mode: str | None) -> dict[str, Any] | None:
     """The ``overwrite`` argument of a commit."""
-    return {None: None, "full": {"partition": {}}, "static": {"partition": {}}, "dynamic": {"dynamic": True}}[mode]
+    return {None: None, "full": {"dynamic": False}, "dynamic": {"dynamic": True}}[mode]
 
 
 def write_batches(
@@ -247,7 +283,7 @@ def write_batches(
     """Write batches inside a task and return the commit messages."""
     import siltstone as st
 
-    target = st.open_table(table.location, branch=table.branch, options=options)
+    target = st.open_table(writable(table).location, branch=table.branch, options=options)
     schema = target.schema
     with target.writer(overwrite=overwrite) as w:
         for batch in batches:

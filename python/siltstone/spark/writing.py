@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from siltstone.errors import InvalidArgument
 from siltstone.spark.datasource import overwrite_target, write_batches
 from siltstone.spark.session import table_of
+from siltstone.system import writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from siltstone import CommitReport, Table
 
-_MODES = {"append": None, "upsert": None, "overwrite": "full", "overwrite-partitions": "dynamic"}
+_MODES = ("append", "upsert", "overwrite", "overwrite-partitions")
+_DYNAMIC_CONF = "spark.sql.sources.partitionOverwriteMode"
 _ROUTE = "__siltstone_route"
 
 
@@ -27,6 +29,7 @@ def write(
     *,
     row_kind: str | None = None,
     parallelism: int | None = None,
+    partition_overwrite: str | None = None,
 ) -> CommitReport:
     """Write a frame as one commit.
 
@@ -36,27 +39,44 @@ def write(
     Args:
         df: Rows; columns are matched by name, ignoring case.
         table: Name, directory, or table.
-        mode: ``append`` or ``upsert`` add rows, ``overwrite`` replaces the table, ``overwrite-partitions`` the
-            partitions that occur in ``df``.
+        mode: ``append`` or ``upsert`` add rows. ``overwrite`` replaces the table, or with ``partition_overwrite`` or
+            Spark's ``spark.sql.sources.partitionOverwriteMode`` ``dynamic`` the partitions that occur in ``df``.
+            ``overwrite-partitions`` always replaces the partitions that occur in ``df``.
         row_kind: ``"-D"`` deletes the rows' keys; None inserts or updates.
         parallelism: Writing tasks; default one a bucket, at most ``spark.sql.shuffle.partitions``.
+        partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table,
+            ``dynamic`` the partitions that occur in ``df``.
 
     Raises:
-        InvalidArgument: Unknown mode, or ``upsert`` on a table without primary key.
+        InvalidArgument: Unknown mode, ``upsert`` on a table without primary key, or ``partition_overwrite`` with
+            another mode than ``overwrite``.
+        UnsupportedFeature: A system table, which is only read.
         CommitConflict: Another commit changed what this one relies on; nothing was committed.
     """
     if mode not in _MODES:
         raise InvalidArgument(f"mode '{mode}' is not one of {', '.join(_MODES)}")
     spark = df.sparkSession
-    t = table_of(spark, table)
+    t = writable(table_of(spark, table))
     if mode == "upsert" and not t.primary_key:
         raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
-    overwrite = _MODES[mode]
+    overwrite = _replaced(spark, mode, partition_overwrite)
     clustered = _cluster(df, t, parallelism)
     task = functools.partial(_write_task, t, row_kind, overwrite is not None)
     collected = clustered.mapInArrow(task, "message binary").collect()
     messages = [bytes(row.message) for row in collected]
     return t.commit(messages, overwrite=overwrite_target(overwrite))
+
+
+def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
+    """What a mode replaces: ``full``, ``dynamic`` or None; what is given for the write wins over the session."""
+    if given is not None and (mode != "overwrite" or given.lower() not in ("static", "dynamic")):
+        raise InvalidArgument(
+            f"partition_overwrite={given!r} with mode='{mode}': it is 'static' or 'dynamic', and for mode='overwrite'"
+        )
+    if mode == "overwrite":
+        how = given or spark.conf.get(_DYNAMIC_CONF, "static") or "static"
+        return "dynamic" if how.lower() == "dynamic" else "full"
+    return "dynamic" if mode == "overwrite-partitions" else None
 
 
 def _cluster(df: DataFrame, t: Table, parallelism: int | None) -> DataFrame:

@@ -13,6 +13,6 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (token, threads=None))]
 fn run_compaction<'py>(py: Python<'py>, token: &[u8], threads: Option<usize>) -> Result<Bound<'py, PyBytes>> {
-    let bytes = py.detach(|| run_compaction_task(token, threads).and_then(|m| m.to_bytes()))?;
+    let bytes = py.detach(|| run_compaction_task(token, threads))?;
     Ok(PyBytes::new(py, &bytes))
 }

@@ -6,10 +6,14 @@ use std::{
     sync::{Arc, RwLock},
 };
 
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatchReader, PySchema};
 use siltstone::{
-    operation::{commit::PartitionSpec, scan::Between, write::WriteOptions},
+    operation::{
+        commit::{Committable, PartitionSpec},
+        scan::Between,
+        write::WriteOptions,
+    },
     snapshot::Snapshot,
     table::{ChangesArgs, InspectArgs, ModifyArgs, Place, ScanArgs, Table},
     types::arrow_schema,
@@ -285,7 +289,7 @@ impl PyTable {
         let table = self.table()?;
         let batches = input(data)?;
         let report: Result<String> = py.detach(|| {
-            let target = table.overwrite_target(partition, dynamic);
+            let target = table.overwrite_target(partition, dynamic)?;
             Ok(table.overwrite(batches, &target)?.to_json()?.to_string())
         });
         Ok(report?)
@@ -324,12 +328,14 @@ impl PyTable {
         identifier: Option<i64>,
         watermark: Option<i64>,
         allow_empty: bool,
-        overwrite: Option<Overwrite>,
+        overwrite: Option<(PartitionSpec, bool)>,
     ) -> Result<String> {
         let table = self.table()?;
         py.detach(|| {
-            let committable = crate::write::committable(&messages, identifier, watermark, allow_empty)?;
-            let target = overwrite.map(|o| table.overwrite_target(o.partition, Some(o.dynamic)));
+            let target = overwrite.map(|(spec, dynamic)| table.overwrite_target(spec, Some(dynamic))).transpose()?;
+            let messages =
+                if target.is_some() { table.messages(&messages)? } else { table.messages_to_add(&messages)? };
+            let committable = Committable { identifier, watermark, messages, allow_empty, ..Committable::default() };
             let report = table.commit_messages(commit_user, committable, target.as_ref())?;
             Ok(report.to_json()?.to_string())
         })
@@ -337,12 +343,15 @@ impl PyTable {
 
     fn abort(&self, py: Python<'_>, messages: Vec<Vec<u8>>) -> Result<()> {
         let table = self.table()?;
-        py.detach(|| Ok(table.committer(None).abort(&crate::write::messages(&messages)?)?))
+        py.detach(|| Ok(table.committer(None).abort(&table.messages(&messages)?)?))
     }
 
-    #[staticmethod]
-    fn describe_messages(messages: Vec<Vec<u8>>) -> Result<String> {
-        Ok(Table::describe_messages(&crate::write::messages(&messages)?).to_string())
+    fn describe_messages(&self, messages: Vec<Vec<u8>>) -> Result<String> {
+        Ok(Table::describe_messages(&self.table()?.messages(&messages)?).to_string())
+    }
+
+    fn check_tasks(&self, tokens: Vec<Vec<u8>>) -> Result<()> {
+        Ok(self.table()?.check_tasks(&tokens)?)
     }
 
     fn plan_compaction(
@@ -411,22 +420,5 @@ impl<'py> FromPyObject<'_, 'py> for PlaceInput {
             (_, Some(id)) => Place::Snapshot(id),
             (_, None) => Place::Full,
         }))
-    }
-}
-
-/// `{"partition": {...}}` or `{"dynamic": True}`.
-struct Overwrite {
-    partition: PartitionSpec,
-    dynamic: bool,
-}
-
-impl<'py> FromPyObject<'_, 'py> for Overwrite {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let given = object.cast::<PyDict>()?;
-        let partition = given.get_item("partition")?.map(|p| p.extract()).transpose()?;
-        let dynamic = given.get_item("dynamic")?.map(|d| d.extract()).transpose()?;
-        Ok(Self { partition: partition.unwrap_or_default(), dynamic: dynamic.unwrap_or(false) })
     }
 }

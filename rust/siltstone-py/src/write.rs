@@ -7,7 +7,7 @@ use pyo3::{prelude::*, types::PyBytes};
 use pyo3_arrow::PyRecordBatchReader;
 use siltstone::{
     Error, ErrorKind,
-    operation::{CommitMessage, commit::Committable, write::RowKinds},
+    operation::{commit::Committable, write::RowKinds},
     row::RowKind,
     table::TableWriter,
 };
@@ -56,10 +56,7 @@ impl Writer {
     }
 
     fn prepare_commit<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
-        let messages: Vec<Vec<u8>> = self.with(py, |writer| {
-            let messages = writer.prepare_commit()?;
-            Ok(messages.iter().map(CommitMessage::to_bytes).collect::<siltstone::Result<_>>()?)
-        })?;
+        let messages = self.with(py, |writer| Ok(writer.prepare_commit()?))?;
         Ok(messages.iter().map(|m| PyBytes::new(py, m)).collect())
     }
 
@@ -71,7 +68,7 @@ impl Writer {
         allow_empty: bool,
     ) -> Result<String> {
         self.with(py, |writer| {
-            let committable = committable(&[], identifier, watermark, allow_empty)?;
+            let committable = Committable { identifier, watermark, allow_empty, ..Committable::default() };
             Ok(writer.commit(committable)?.to_json()?.to_string())
         })
     }
@@ -109,19 +106,4 @@ impl Kinds {
             }
         })
     }
-}
-
-/// Messages from their bytes.
-pub(crate) fn messages(bytes: &[Vec<u8>]) -> siltstone::Result<Vec<CommitMessage>> {
-    bytes.iter().map(|b| CommitMessage::from_bytes(b)).collect()
-}
-
-/// A commit of messages.
-pub(crate) fn committable(
-    bytes: &[Vec<u8>],
-    identifier: Option<i64>,
-    watermark: Option<i64>,
-    allow_empty: bool,
-) -> siltstone::Result<Committable> {
-    Ok(Committable { identifier, watermark, messages: messages(bytes)?, allow_empty, ..Committable::default() })
 }

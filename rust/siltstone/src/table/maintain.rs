@@ -10,10 +10,10 @@ use crate::{
         CommitMessage,
         commit::PartitionSpec,
         compact::{CompactRequest, CompactionTask, TaskResources, plan_compaction, run_task},
+        partition_spec,
         scan::bucket_vectors,
     },
-    predicate::{CompareOp, Predicate},
-    row::datum_from_text,
+    predicate::Predicate,
     schema::{READ_BRANCHES, SchemaChange},
     snapshot::BranchManager,
 };
@@ -41,7 +41,8 @@ impl Table {
         let mut parts = Vec::new();
         parts.extend(filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?);
         if let Some(specs) = &args.partitions {
-            let specs: Result<Vec<Predicate>> = specs.iter().map(|s| self.spec_predicate(s)).collect();
+            let specs: Result<Vec<Predicate>> =
+                specs.iter().map(|spec| partition_spec::predicate(self.context(), spec)).collect();
             parts.push(Predicate::Or(specs?));
         }
         let request = CompactRequest {
@@ -66,33 +67,9 @@ impl Table {
         }))
     }
 
-    /// `dt=x AND hour=7` of a partition spec.
-    fn spec_predicate(&self, spec: &PartitionSpec) -> Result<Predicate> {
-        let schema = &self.context().schema;
-        let terms: Result<Vec<Predicate>> = spec
-            .iter()
-            .map(|(column, value)| {
-                if !schema.partition_keys.contains(column) {
-                    return Err(Error::new(
-                        ErrorKind::InvalidArgument,
-                        format!("'{column}' is not a partition column"),
-                    )
-                    .hint(format!("partition columns are: {}", schema.partition_keys.join(", "))));
-                }
-                let field = schema
-                    .field(column)
-                    .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, format!("no column '{column}'")))?;
-                Ok(match value {
-                    Some(text) if *text != self.context().options.partition_default_name => Predicate::Compare {
-                        column: column.clone(),
-                        op: CompareOp::Eq,
-                        value: datum_from_text(text, &field.data_type)?,
-                    },
-                    _ => Predicate::IsNull(column.clone()),
-                })
-            })
-            .collect();
-        Ok(Predicate::And(terms?))
+    /// An error unless all these tasks were planned for this table.
+    pub fn check_tasks(&self, tokens: &[Vec<u8>]) -> Result<()> {
+        tokens.iter().try_for_each(|token| CompactionTask::from_bytes(token)?.check_table(self.context()))
     }
 
     /// Counts of what compaction messages replace, for reports.
@@ -158,12 +135,14 @@ impl Table {
     }
 }
 
-/// Carries out one task of [`Table::plan_compaction`], wherever it arrived; `threads` of `None` uses all cores.
-pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<CommitMessage> {
+/// Carries out one task of [`Table::plan_compaction`], wherever it arrived, and gives the commit message that travels
+/// back; `threads` of `None` uses all cores.
+pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u8>> {
     let task = CompactionTask::from_bytes(token)?;
     let fs = std::sync::Arc::new(crate::fs::LocalFileIo::new());
-    let table = Table::open_with(fs, &task.location, &task.branch, Some(task.schema_id), task.options.clone())?;
-    run_task(table.context(), &task, &TaskResources { threads, spill_dir: None })
+    let (place, schema) = (&task.table, task.table.schema_id);
+    let table = Table::open_with(fs, &place.location, &place.branch, Some(schema), task.options.clone())?;
+    run_task(table.context(), &task, &TaskResources { threads, spill_dir: None })?.seal(table.context(), false)
 }
 
 fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {

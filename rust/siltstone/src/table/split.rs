@@ -1,9 +1,4 @@
-//! Splits that travel to other processes.
-//!
-//! ```text
-//! split token: "STSP" | u8 version 3 | u32 LE length of header | header (JSON) | payload
-//! payload:     Paimon's DataSplit bytes
-//! ```
+//! Splits that travel to other processes: an envelope (`operation::serde::sealed`) around Paimon's `DataSplit` bytes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,26 +11,23 @@ use super::{
     scan::{ScanArgs, filter, view},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Result,
     fs::LocalFileIo,
     io::{BatchStream, TableContext},
     manifest::DataFileMeta,
     operation::{
-        Split,
+        Seal, Split, TableIdentity,
         read::{ReadRequest, read_split},
         scan::{ScanRequest, read_request},
     },
 };
 
-const MAGIC: &[u8; 4] = b"STSP";
-const VERSION: u8 = 3;
+const SPLIT: Seal = Seal { what: "split", magic: "STSP", version: 4 };
 
 /// What a split needs besides its files: where the table is, and what is read of it. No credentials.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SplitHeader {
-    location: String,
-    branch: String,
-    schema_id: i64,
+    table: TableIdentity,
     options: BTreeMap<String, String>,
     columns: Vec<String>,
     filter_sql: Option<String>,
@@ -64,9 +56,7 @@ impl SplitHeader {
             _ => ctx.schema.fields.iter().map(|f| f.name.clone()).collect(),
         };
         Self {
-            location: ctx.location.clone(),
-            branch: ctx.branch.clone(),
-            schema_id: ctx.schema.id,
+            table: TableIdentity::of(ctx),
             options: options.clone(),
             columns,
             filter_sql: args.filter_sql.clone(),
@@ -93,7 +83,7 @@ impl SplitHeader {
     }
 
     pub(super) fn encode(&self, split: &Split) -> Result<Vec<u8>> {
-        self.with_payload(&split.to_bytes()?)
+        SPLIT.close(self, &split.to_bytes()?)
     }
 
     /// How the split's rows are read, under the schema that was planned with.
@@ -110,17 +100,6 @@ impl SplitHeader {
         };
         read_request(ctx, &asked)
     }
-
-    fn with_payload(&self, payload: &[u8]) -> Result<Vec<u8>> {
-        let header = serde_json::to_vec(self).map_err(|e| bad_token("a header").caused_by(e))?;
-        let length = u32::try_from(header.len()).map_err(|e| bad_token("a short header").caused_by(e))?;
-        let mut out = MAGIC.to_vec();
-        out.push(VERSION);
-        out.extend(length.to_le_bytes());
-        out.extend(header);
-        out.extend(payload);
-        Ok(out)
-    }
 }
 
 /// A split and what to do with it. The table is opened when its rows are asked for, so that a driver can hold
@@ -133,8 +112,11 @@ pub struct ReadableSplit {
 
 impl ReadableSplit {
     /// Takes a token of [`Table::split_tokens`] apart.
+    ///
+    /// # Errors
+    /// `CorruptFile`: damaged on its way; `UnsupportedVersion`: made by another version.
     pub fn from_token(token: &[u8]) -> Result<Self> {
-        let (header, payload) = decode(token)?;
+        let (header, payload): (SplitHeader, _) = SPLIT.open(token)?;
         Ok(Self { header, split: Split::from_bytes(payload)? })
     }
 
@@ -158,11 +140,12 @@ impl ReadableSplit {
         let header = &self.header;
         let table = Table::open_with(
             Arc::new(LocalFileIo::new()),
-            &header.location,
-            &header.branch,
-            Some(header.schema_id),
+            &header.table.location,
+            &header.table.branch,
+            Some(header.table.schema_id),
             header.options.clone(),
         )?;
+        header.table.check(table.context(), SPLIT.what)?;
         let (schema, rows) = self.rows_of(table.context())?;
         let schema = with_nullable(&schema, &header.nullable);
         Ok((Arc::clone(&schema), relabelled(rows, &schema, &header.nullable)))
@@ -180,25 +163,4 @@ impl ReadableSplit {
         let schema = finish.schema().map_or_else(|| request.arrow_schema(), |s| Ok(SchemaRef::clone(s)))?;
         Ok((schema, finish.apply(read_split(ctx, split, &request)?)))
     }
-}
-
-fn decode(token: &[u8]) -> Result<(SplitHeader, &[u8])> {
-    let rest = token.strip_prefix(MAGIC).ok_or_else(|| bad_token("the magic STSP"))?;
-    let (version, rest) = rest.split_first().ok_or_else(|| bad_token("a version"))?;
-    if *version != VERSION {
-        return Err(Error::new(
-            ErrorKind::UnsupportedVersion,
-            format!("a split of version {version} was made by another version of siltstone"),
-        )
-        .hint("install the same version of siltstone on the driver and on the executors"));
-    }
-    let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(|| bad_token("a length"))?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|e| bad_token("a length").caused_by(e))?;
-    let (header, payload) = rest.split_at_checked(length).ok_or_else(|| bad_token("a whole header"))?;
-    let header = serde_json::from_slice(header).map_err(|e| bad_token("a JSON header").caused_by(e))?;
-    Ok((header, payload))
-}
-
-fn bad_token(expected: &str) -> Error {
-    Error::new(ErrorKind::InvalidArgument, format!("these bytes are not a split of siltstone: expected {expected}"))
 }

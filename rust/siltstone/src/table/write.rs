@@ -15,7 +15,7 @@ use crate::{
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invisible_rows,
         },
-        plan_compaction, run_task,
+        partition_spec, plan_compaction, run_task,
         scan::bucket_vectors,
         write::{RowKinds, TableWrite, WriteOptions},
     },
@@ -114,6 +114,8 @@ pub struct TableWriter {
     ctx: TableContext,
     write: TableWrite,
     commit: TableCommit,
+    /// It does not look at the rows that are there.
+    replaces: bool,
 }
 
 impl Table {
@@ -123,7 +125,13 @@ impl Table {
         check_latest_index(self.context())?;
         let commit = self.committer(commit_user);
         commit.commit_user().clone_into(&mut options.commit_user);
-        Ok(TableWriter { ctx: self.context().clone(), write: TableWrite::new(self.context(), options)?, commit })
+        let replaces = options.ignore_previous_files;
+        Ok(TableWriter {
+            ctx: self.context().clone(),
+            write: TableWrite::new(self.context(), options)?,
+            commit,
+            replaces,
+        })
     }
 
     /// A committer; `None` is a new user.
@@ -175,6 +183,26 @@ impl Table {
         Ok(CommitReport::new(self.context(), &messages, give_up_on_conflict(&commit, &messages, outcome)?))
     }
 
+    /// Messages that arrived as [`TableWriter::prepare_commit`] and [`super::run_compaction_task`] gave them.
+    ///
+    /// # Errors
+    /// `CorruptFile`: one was damaged on its way; `InvalidArgument`: one was made for another table or branch.
+    pub fn messages(&self, bytes: &[Vec<u8>]) -> Result<Vec<CommitMessage>> {
+        bytes.iter().map(|bytes| Ok(CommitMessage::unseal(bytes, self.context())?.0)).collect()
+    }
+
+    /// The same, for a commit that adds them to what is there.
+    ///
+    /// # Errors
+    /// As [`Table::messages`]; `InvalidArgument`: one was written to replace what is there.
+    pub fn messages_to_add(&self, bytes: &[Vec<u8>]) -> Result<Vec<CommitMessage>> {
+        let open = |bytes: &Vec<u8>| match CommitMessage::unseal(bytes, self.context())? {
+            (message, false) => Ok(message),
+            (_, true) => Err(replaces(&self.context().name)),
+        };
+        bytes.iter().map(open).collect()
+    }
+
     /// An error when the table was dropped and created anew since this handle was opened.
     fn check_same_table(&self) -> Result<()> {
         check_same_table(self.context())
@@ -208,15 +236,23 @@ impl Table {
     }
 
     /// What an overwrite replaces: a given partition, the partitions present in the data, or the whole table.
-    pub fn overwrite_target(&self, partition: PartitionSpec, dynamic: Option<bool>) -> OverwriteTarget {
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a partition that the table cannot have, or both a partition and "dynamic".
+    pub fn overwrite_target(&self, partition: PartitionSpec, dynamic: Option<bool>) -> Result<OverwriteTarget> {
         let ctx = self.context();
+        partition_spec::pattern(ctx, &partition)?;
+        if dynamic == Some(true) && !partition.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "give either a partition or dynamic, not both")
+                .with("table", &ctx.name));
+        }
         let partitioned = !ctx.schema.partition_keys.is_empty();
         let dynamic = dynamic.unwrap_or(ctx.options.dynamic_partition_overwrite);
-        if partition.is_empty() && partitioned && dynamic {
+        Ok(if partition.is_empty() && partitioned && dynamic {
             OverwriteTarget::Dynamic
         } else {
             OverwriteTarget::Static(partition)
-        }
+        })
     }
 
     /// Removes all rows, or those of some partitions.
@@ -274,13 +310,17 @@ impl TableWriter {
         self.write.compact(full)
     }
 
-    /// Messages for somebody else to commit.
-    pub fn prepare_commit(&mut self) -> Result<Vec<CommitMessage>> {
-        self.write.prepare_commit()
+    /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
+    pub fn prepare_commit(&mut self) -> Result<Vec<Vec<u8>>> {
+        let seal = |message: &CommitMessage| message.seal(&self.ctx, self.replaces);
+        self.write.prepare_commit()?.iter().map(seal).collect()
     }
 
     /// Publishes what was written.
     pub fn commit(&mut self, mut committable: Committable) -> Result<CommitReport> {
+        if self.replaces {
+            return Err(replaces(&self.ctx.name));
+        }
         check_same_table(&self.ctx)?;
         let messages = self.write.prepare_commit()?;
         committable.messages.clone_from(&messages);
@@ -331,6 +371,13 @@ impl TableWriter {
     pub fn close(self) {
         self.write.abort();
     }
+}
+
+/// Rows whose sequence numbers begin anew would lose against those that are there.
+fn replaces(table: &str) -> Error {
+    Error::new(ErrorKind::InvalidArgument, "the rows were written to replace what is there, not to be added")
+        .with("table", table)
+        .hint("give commit(messages, overwrite=...) what prepare_commit() returned, or write without overwrite=True")
 }
 
 /// The kinds of `rows` rows from `offset` on.

@@ -13,9 +13,12 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
-    operation::scan::{EntryFilter, live_entries},
-    predicate::{CompareOp, Predicate},
-    row::{BinaryRow, Datum, compare_datums, compare_serialized, datum_from_text},
+    operation::{
+        partition_spec,
+        scan::{EntryFilter, live_entries},
+    },
+    predicate::Predicate,
+    row::{BinaryRow, Datum, compare_datums, compare_serialized},
     snapshot::Snapshot,
     types::DataType,
 };
@@ -53,7 +56,7 @@ impl Partitions {
 
     /// Partitions that match one of the specifications; an empty specification matches all.
     pub(super) fn matching(ctx: &TableContext, specs: &[PartitionSpec]) -> Result<Self> {
-        let patterns = specs.iter().map(|spec| pattern(ctx, spec)).collect::<Result<Vec<_>>>()?;
+        let patterns = specs.iter().map(|spec| partition_spec::pattern(ctx, spec)).collect::<Result<Vec<_>>>()?;
         let any = |pattern: &Vec<Option<Datum>>| pattern.iter().all(Option::is_none);
         Ok(if patterns.iter().any(any) { Self::All } else { Self::Matching(patterns) })
     }
@@ -95,11 +98,7 @@ impl Partitions {
             Self::All => EntryFilter::default(),
             Self::These(set) => EntryFilter { partitions: Some(set.clone()), ..EntryFilter::default() },
             Self::Matching(patterns) => {
-                let one = |pattern: &Vec<Option<Datum>>| {
-                    let columns = pattern.iter().zip(ctx.paths.partition_names());
-                    Predicate::all(columns.filter_map(|(value, name)| Some(equals(name, value.as_ref()?))))
-                };
-                let predicate = Predicate::any(patterns.iter().map(one));
+                let predicate = Predicate::any(patterns.iter().map(|pattern| partition_spec::condition(ctx, pattern)));
                 EntryFilter { partition_predicate: Some(predicate), ..EntryFilter::default() }
             }
         }
@@ -123,29 +122,6 @@ impl Partitions {
         }
         Ok(wanted)
     }
-}
-
-fn equals(column: &str, value: &Datum) -> Predicate {
-    match value {
-        Datum::Null => Predicate::IsNull(column.to_owned()),
-        value => Predicate::Compare { column: column.to_owned(), op: CompareOp::Eq, value: value.clone() },
-    }
-}
-
-fn pattern(ctx: &TableContext, spec: &PartitionSpec) -> Result<Vec<Option<Datum>>> {
-    let names = ctx.paths.partition_names();
-    if let Some(unknown) = spec.keys().find(|key| !names.contains(key)) {
-        let text = format!("'{unknown}' is not a partition column of {}", ctx.name);
-        let known = if names.is_empty() { "The table is not partitioned.".to_owned() } else { names.join(", ") };
-        return Err(Error::new(ErrorKind::InvalidArgument, text).with("column", unknown).hint(known));
-    }
-    let value = |(name, data_type): (&String, &DataType)| match spec.get(name) {
-        None => Ok(None),
-        Some(None) => Ok(Some(Datum::Null)),
-        Some(Some(text)) if *text == ctx.options.partition_default_name => Ok(Some(Datum::Null)),
-        Some(Some(text)) => datum_from_text(text, data_type).map(Some),
-    };
-    names.iter().zip(ctx.paths.partition_types()).map(value).collect()
 }
 
 fn is_replaced(ctx: &TableContext, entry: &ManifestEntry) -> bool {

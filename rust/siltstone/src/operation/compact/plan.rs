@@ -10,7 +10,10 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     merge_tree::compact::pick_with_vectors,
-    operation::scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries},
+    operation::{
+        TableIdentity,
+        scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries},
+    },
     predicate::Predicate,
     schema::check_writable,
     snapshot::SnapshotManager,
@@ -77,9 +80,7 @@ pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<C
         for (unit, files) in units(ctx, request.full, live.files, &index)? {
             let vectors = vectors_for(&unit, &files, &index);
             tasks.push(CompactionTask {
-                location: ctx.location.clone(),
-                branch: ctx.branch.clone(),
-                schema_id: ctx.schema.id,
+                table: TableIdentity::of(ctx),
                 options: without_secrets(&request.dynamic_options),
                 snapshot_id: snapshot.id,
                 bucket: live.bucket.clone(),

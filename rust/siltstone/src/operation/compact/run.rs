@@ -96,14 +96,11 @@ fn find_inputs(task: &CompactionTask, names: &[String]) -> Result<Vec<DataFileMe
 }
 
 fn check_table(ctx: &TableContext, task: &CompactionTask) -> Result<()> {
-    let ours = (ctx.location.trim_end_matches('/'), ctx.branch.as_str(), ctx.schema.id);
-    let planned = (task.location.trim_end_matches('/'), task.branch.as_str(), task.schema_id);
-    if ours == planned {
+    task.check_table(ctx)?;
+    let (planned, ours) = (task.table.schema_id, ctx.schema.id);
+    if planned == ours {
         return Ok(());
     }
-    let message = format!(
-        "the task was planned for {} (branch {}, schema {}) and is run on {} (branch {}, schema {})",
-        planned.0, planned.1, planned.2, ours.0, ours.1, ours.2
-    );
+    let message = format!("the task was planned under schema {planned} and is run under schema {ours}");
     Err(Error::new(ErrorKind::InvalidArgument, message).with("table", &ctx.name))
 }

@@ -1,37 +1,28 @@
 //! A compaction task and its bytes.
 //!
-//! ```text
-//! "SSCT"            magic
-//! u16 BE            version: 1
-//! u32 BE, bytes     length and UTF-8 JSON of the header (location, branch, schema, options, snapshot, unit)
-//! rest              a commit message (`CommitMessage::to_bytes`) whose `compact_before` are the bucket's files, and
-//!                   whose index files of the compaction are those with their deletion vectors
-//! ```
+//! An envelope (`operation::serde::sealed`): its header says which table it is of and what is done, its payload is a
+//! commit message (`CommitMessage::to_bytes`) whose `compact_before` are the bucket's files, and whose index files of the
+//! compaction are those with their deletion vectors.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::Result,
+    io::TableContext,
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, IndexManifestEntry},
-    operation::CommitMessage,
+    operation::{CommitMessage, Seal, TableIdentity},
 };
 
-const MAGIC: &[u8] = b"SSCT";
-const VERSION: u16 = 1;
-const WHAT: &str = "compaction task";
+const TASK: Seal = Seal { what: "compaction task", magic: "SSCT", version: 2 };
 
 /// One bucket's compaction, complete enough to run in another process: nothing in it has to be looked up,
 /// and it holds no secrets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactionTask {
-    /// Root of the table.
-    pub location: String,
-    /// Branch.
-    pub branch: String,
-    /// Schema to write with.
-    pub schema_id: i64,
+    /// The table, and the schema to write with.
+    pub table: TableIdentity,
     /// Dynamic options; never secrets.
     pub options: BTreeMap<String, String>,
     /// Snapshot of the plan.
@@ -67,9 +58,7 @@ pub enum TaskUnit {
 
 #[derive(Serialize, Deserialize)]
 struct Header {
-    location: String,
-    branch: String,
-    schema_id: i64,
+    table: TableIdentity,
     options: BTreeMap<String, String>,
     snapshot_id: i64,
     unit: TaskUnit,
@@ -92,50 +81,26 @@ impl CompactionTask {
         self.inputs().iter().map(|f| f.file_size).sum()
     }
 
-    /// Versioned bytes.
+    /// Bytes that travel.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let header = Header {
-            location: self.location.clone(),
-            branch: self.branch.clone(),
-            schema_id: self.schema_id,
+            table: self.table.clone(),
             options: self.options.clone(),
             snapshot_id: self.snapshot_id,
             unit: self.unit.clone(),
         };
-        let too_large = |e| Error::new(ErrorKind::Internal, "a compaction task is too large").caused_by(e);
-        let header = serde_json::to_vec(&header)
-            .map_err(|e| Error::new(ErrorKind::Internal, "a compaction task has no JSON form").caused_by(e))?;
-        let length = u32::try_from(header.len()).map_err(too_large)?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_be_bytes());
-        bytes.extend(length.to_be_bytes());
-        bytes.extend(header);
-        bytes.extend(self.as_message().to_bytes()?);
-        Ok(bytes)
+        TASK.close(&header, &self.as_message().to_bytes()?)
     }
 
     /// From [`CompactionTask::to_bytes`].
+    ///
+    /// # Errors
+    /// `CorruptFile`: damaged on its way; `UnsupportedVersion`: made by another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let truncated = || Error::corrupt(WHAT, 0, "a whole compaction task", format!("{} bytes", bytes.len()));
-        let rest =
-            bytes.strip_prefix(MAGIC).ok_or_else(|| Error::corrupt(WHAT, 0, "the magic SSCT", "something else"))?;
-        let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(truncated)?;
-        let version = u16::from_be_bytes(*version);
-        if version != VERSION {
-            let message = format!("a compaction task of version {version}, where {VERSION} is known");
-            return Err(Error::new(ErrorKind::UnsupportedVersion, message)
-                .hint("use the same version of siltstone where tasks are planned and where they run"));
-        }
-        let (length, rest) = rest.split_first_chunk::<4>().ok_or_else(truncated)?;
-        let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| truncated())?;
-        let (header, message) = rest.split_at_checked(length).ok_or_else(truncated)?;
-        let header: Header = serde_json::from_slice(header)
-            .map_err(|e| Error::corrupt(WHAT, 10, "a JSON header", "something else").caused_by(e))?;
+        let (header, message): (Header, _) = TASK.open(bytes)?;
         let message = CommitMessage::from_bytes(message)?;
         Ok(Self {
-            location: header.location,
-            branch: header.branch,
-            schema_id: header.schema_id,
+            table: header.table,
             options: header.options,
             snapshot_id: header.snapshot_id,
             bucket: message.bucket,
@@ -144,6 +109,11 @@ impl CompactionTask {
             files: message.compact.compact_before,
             vectors: message.compact.index_files,
         })
+    }
+
+    /// An error when the task was planned for another table than this one.
+    pub fn check_table(&self, ctx: &TableContext) -> Result<()> {
+        self.table.check(ctx, TASK.what)
     }
 
     fn as_message(&self) -> CommitMessage {

@@ -18,11 +18,14 @@
 mod data;
 mod files;
 mod layout;
+mod sealed;
 #[cfg(test)]
 mod tests;
 
 use data::{DataInput, DataOutput};
 use files::{read_data_files, read_index_files, write_data_files, write_index_files};
+
+pub(crate) use sealed::Seal;
 
 use super::{CommitMessage, Split};
 use crate::{

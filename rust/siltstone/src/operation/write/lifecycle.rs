@@ -12,8 +12,8 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestStore},
     operation::{
-        CommitMessage, CompactRequest, CompactionPlan, CompactionTask, RowKinds, TableWrite, TaskResources,
-        WriteOptions,
+        CommitMessage, CompactRequest, CompactionPlan, CompactionTask, RowKinds, TableIdentity, TableWrite,
+        TaskResources, WriteOptions,
         commit::{CommitOutcome, Committable, OverwriteTarget, TableCommit, invisible_rows},
         plan_compaction,
         read::read_split,
@@ -341,7 +341,8 @@ fn a_task_of_another_table_is_refused() -> Result<()> {
     let bed = Bed::new(&["id"], &[], &[("bucket", "1"), ("write-only", "true")]);
     bed.add(&rows(&[(1, "a", 1)]), None);
     let plan = plan_compaction(&bed.ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let task = CompactionTask { location: "/elsewhere".to_owned(), ..plan.tasks[0].clone() };
+    let table = TableIdentity { location: "/elsewhere".to_owned(), ..plan.tasks[0].table.clone() };
+    let task = CompactionTask { table, ..plan.tasks[0].clone() };
     let error = run_task(&bed.ctx, &task, &TaskResources::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     Ok(())

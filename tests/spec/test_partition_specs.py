@@ -1,0 +1,208 @@
+"""Partitions of an argument: what names no partition of the table is refused, and never means the whole table.
+
+`t.commit(messages, overwrite={"f0": 1})`, a misspelt key or `{}` replaced the whole table.
+"""
+
+import datetime as dt
+import decimal
+
+import pytest
+from siltstone import errors as e
+from siltstone.procedures import Call, run_call
+
+SCHEMA = {"dt": "STRING", "hour": "INT", "id": "INT"}
+
+
+@pytest.fixture
+def t(make):
+    t = make(SCHEMA, ["dt", "hour", "id"], ["dt", "hour"], name="p", bucket=1, write_only="true")
+    for day in ("a", "b"):
+        t.upsert([{"dt": day, "hour": h, "id": 1} for h in (1, 2)])
+    return t
+
+
+def messages(t, *rows):
+    with t.writer(overwrite=True) as w:
+        w.write(list(rows))
+        return w.prepare_commit()
+
+
+def partitions(t):
+    return sorted({(r["dt"], r["hour"]) for r in t.scan().to_arrow().to_pylist()})
+
+
+ALL = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+WRONG = {
+    "a column in the place of 'partition'": {"dt": "a"},
+    "a column that is not there": {"f0": 1},
+    "a misspelt key": {"dynamik": True},
+    "a misspelt partition": {"partitions": {"dt": "a"}},
+    "nothing": {},
+    "an empty partition": {"partition": {}},
+    "no partition": {"partition": None},
+    "no mode": {"dynamic": None},
+    "both": {"partition": {"dt": "a"}, "dynamic": True},
+    "a known and an unknown key": {"partition": {"dt": "a"}, "where": "id = 1"},
+    "a number": 5,
+    "a list": [{"dt": "a"}],
+    "a partition that is a list": {"partition": [{"dt": "a"}]},
+    "a mode that is a text": {"dynamic": "true"},
+    "a mode that is a number": {"dynamic": 1},
+    "an unknown partition column": {"partition": {"f0": 1}},
+    "a column that is no partition column": {"partition": {"id": 1}},
+    "a column in capitals": {"partition": {"DT": "a"}},
+    "a value of another type": {"partition": {"hour": "noon"}},
+    "a value that is a list": {"partition": {"dt": ["a", "b"]}},
+    "a value that is half a number": {"partition": {"hour": 1.5}},
+    "a value that is too large": {"partition": {"hour": 2**40}},
+    "a number as a name": {"partition": {5: "a"}},
+}
+
+
+@pytest.mark.parametrize("overwrite", WRONG.values(), ids=WRONG)
+def test_an_overwrite_that_does_not_say_what_it_replaces_is_refused(t, overwrite):
+    made = messages(t, {"dt": "a", "hour": 1, "id": 7})
+    with pytest.raises(e.InvalidArgument):
+        t.commit(made, overwrite=overwrite)
+    assert partitions(t) == ALL and t.snapshot().id == 2
+    t.commit(made, overwrite={"partition": {"dt": "a", "hour": 1}})  # the messages are as good as before
+    assert partitions(t) == ALL and t.scan(filter="id = 7").count() == 1
+
+
+def test_the_error_names_the_partition_columns(t, make):
+    for given in ({"f0": 1}, {}, 5):
+        with pytest.raises(e.InvalidArgument) as caught:
+            t.commit([], overwrite=given)
+        assert "partition columns: dt, hour" in caught.value.hint and caught.value.table == "db.p"
+    with pytest.raises(e.InvalidArgument, match="'f0' is not a partition column of db.p") as caught:
+        t.commit([], overwrite={"partition": {"f0": 1}})
+    assert caught.value.hint == "partition columns: dt, hour"
+    with pytest.raises(e.InvalidArgument) as caught:
+        make({"id": "INT"}).commit([], overwrite={"partition": {"f0": 1}})
+    assert caught.value.hint == "the table is not partitioned"
+
+
+def test_what_each_overwrite_replaces(t):
+    row = {"dt": "a", "hour": 1, "id": 7}
+    t.commit(messages(t, row), overwrite={"partition": {"dt": "a"}})
+    assert partitions(t) == [("a", 1), ("b", 1), ("b", 2)]
+    t.commit(messages(t, row), overwrite={"dynamic": True})
+    assert partitions(t) == [("a", 1), ("b", 1), ("b", 2)]
+    t.commit(messages(t, row), overwrite={"partition": {}, "dynamic": True})
+    assert partitions(t) == [("a", 1), ("b", 1), ("b", 2)]
+    t.commit([], overwrite={"dynamic": True})
+    assert partitions(t) == [("a", 1), ("b", 1), ("b", 2)]
+    t.commit(messages(t, row), overwrite={"dynamic": False})
+    assert partitions(t) == [("a", 1)]
+
+
+def test_rows_that_were_written_to_replace_others_are_not_added(make):
+    """Their sequence numbers begin anew: the rows that were there won, and the new ones were gone."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    for v in range(3):
+        t.upsert([{"id": 1, "v": v}])
+    made = messages(t, {"id": 1, "v": 9})
+    with pytest.raises(e.InvalidArgument, match="written to replace"):
+        t.commit(made)
+    with t.writer(overwrite=True) as w:
+        w.write([{"id": 1, "v": 9}])
+        with pytest.raises(e.InvalidArgument, match="written to replace"):
+            w.commit()
+    t.commit(made, overwrite={"dynamic": False})
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": 9}]
+
+
+def test_a_table_without_partitions_says_it_too(make):
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    t.append([{"id": 1}])
+    for wrong in ({}, {"partition": {}}, {"partition": {"id": 1}}):
+        with pytest.raises(e.InvalidArgument):
+            t.commit(messages(t, {"id": 2}), overwrite=wrong)
+    t.commit(messages(t, {"id": 2}), overwrite={"dynamic": True})
+    assert t.scan().to_arrow().to_pylist() == [{"id": 2}]
+
+
+SPECS = {
+    "an empty list": [],
+    "an empty partition": {},
+    "an empty partition in a list": [{}],
+    "an empty partition beside another": [{"dt": "a"}, {}],
+    "an unknown column": [{"f0": "a"}],
+    "an unknown column beside a known one": [{"dt": "a"}, {"dt": "a", "f0": "x"}],
+    "a column that is no partition column": [{"id": 1}],
+    "a value of another type": [{"hour": "noon"}],
+    "a value that is a list": [{"dt": ["a"]}],
+    "a value that is a dict": [{"dt": {"x": "a"}}],
+    "bytes that are no text": [{"dt": b"\xff"}],
+    "a text": "dt=a",
+    "a number": 5,
+    "a list of texts": ["dt=a"],
+    "half a character": [{"dt": "\ud800"}],
+}
+
+
+@pytest.mark.parametrize("specs", SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("what", ["truncate", "plan of truncate", "compact", "plan of compact"])
+def test_partitions_that_cannot_be_meant_are_refused(t, what, specs):
+    use = {
+        "truncate": lambda: t.truncate(specs),
+        "plan of truncate": lambda: t.truncate(specs, dry_run=True),
+        "compact": lambda: t.maintenance.compact(full=True, partitions=specs),
+        "plan of compact": lambda: t.maintenance.plan_compaction(partitions=specs),
+    }[what]
+    with pytest.raises(e.InvalidArgument):
+        use()
+    assert partitions(t) == ALL and t.snapshot().id == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[{"dt": "a"}, {"dt": "b"}], [], "", 0, "dt=a", {"f0": 1}, {"hour": "x"}, {"dt": ["a"]}],
+    ids=repr,
+)
+def test_a_partition_of_an_overwrite_is_one_spec(t, wrong):
+    """Of a list only the first was taken; what is false, such as an empty list, stood for the whole table."""
+    with pytest.raises(e.InvalidArgument):
+        t.overwrite([], partition=wrong)
+    with pytest.raises(e.InvalidArgument):
+        t.overwrite([], partition={"dt": "a"}, dynamic=True)
+    for flag in ("false", 0):
+        with pytest.raises(e.InvalidArgument, match="neither True nor False"):
+            t.overwrite([], dynamic=flag)
+    assert partitions(t) == ALL and t.snapshot().id == 2
+
+
+def test_a_wrong_partition_is_refused_before_rows_are_written(t):
+    with pytest.raises(e.InvalidArgument):
+        t.overwrite([{"dt": "a", "hour": 1, "id": 1}], partition={"f0": "a"})
+    assert t.maintenance.remove_orphan_files(older_than="0s").deleted_files == 0
+
+
+def test_values_of_every_type_name_their_partition(make):
+    values = {
+        "a": ("INT", 5, 7),
+        "b": ("DATE", dt.date(2026, 11, 20), dt.date(2026, 11, 21)),
+        "c": ("BOOLEAN", True, False),
+        "d": ("DECIMAL(5, 2)", decimal.Decimal("1.50"), decimal.Decimal("2.50")),
+        "e": ("TIMESTAMP(3)", dt.datetime(2026, 1, 1, 12), dt.datetime(2026, 1, 2)),
+    }
+    for name, (kind, first, second) in values.items():
+        t = make({name: kind, "v": "INT"}, (), [name], name=f"v_{name}")
+        t.append([{name: first, "v": 1}, {name: second, "v": 2}, {name: None, "v": 3}])
+        t.truncate([{name: first}])
+        assert sorted(t.scan(["v"]).to_arrow()["v"].to_pylist()) == [2, 3], kind
+        t.truncate([{name: None}])
+        t.overwrite([{name: second, "v": 4}], partition={name: second})
+        assert t.scan(["v"]).to_arrow()["v"].to_pylist() == [4], kind
+
+
+def test_numbers_of_numpy_are_values(t):
+    np = pytest.importorskip("numpy")
+    t.truncate([{"hour": np.int64(1)}, {"dt": np.str_("b")}])
+    assert partitions(t) == [("a", 2)]
+
+
+def test_a_call_with_blank_partitions_means_all_of_them(cat, t):
+    """As in Java; nothing was compacted, and the call said that it was done."""
+    run_call(Call("compact", named={"table": "db.p", "partitions": " "}), cat.table)
+    assert {f["level"] for f in t.files()} == {5}

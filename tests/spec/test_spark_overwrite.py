@@ -1,0 +1,87 @@
+"""What an overwrite from Spark replaces, decided without a session."""
+
+from types import SimpleNamespace
+
+import pytest
+from siltstone import errors as e
+
+pytest.importorskip("pyspark")
+
+from siltstone.spark.datasource import _overwritten  # noqa: E402
+from siltstone.spark.writing import _replaced  # noqa: E402
+
+
+def session(mode):
+    known = {} if mode is None else {"spark.sql.sources.partitionOverwriteMode": mode}
+    return SimpleNamespace(conf=known)
+
+
+@pytest.mark.parametrize(
+    ("conf", "mode", "given", "replaced"),
+    [
+        (None, "overwrite", None, "full"),
+        ("static", "overwrite", None, "full"),
+        ("STATIC", "overwrite", None, "full"),
+        ("dynamic", "overwrite", None, "dynamic"),
+        ("DYNAMIC", "overwrite", None, "dynamic"),
+        ("dynamic", "overwrite", "static", "full"),
+        ("static", "overwrite", "dynamic", "dynamic"),
+        ("static", "overwrite-partitions", None, "dynamic"),
+        ("dynamic", "append", None, None),
+        ("dynamic", "upsert", None, None),
+    ],
+)
+def test_the_write_says_what_is_replaced_else_the_session(conf, mode, given, replaced):
+    assert _replaced(session(conf), mode, given) == replaced
+
+
+@pytest.mark.parametrize(
+    ("mode", "given"),
+    [("overwrite", "full"), ("overwrite", ""), ("append", "dynamic"), ("overwrite-partitions", "static")],
+)
+def test_a_partition_overwrite_that_cannot_be_meant_is_refused(mode, given):
+    with pytest.raises(e.InvalidArgument, match="partition_overwrite"):
+        _replaced(session(None), mode, given)
+
+
+@pytest.mark.parametrize(
+    ("options", "overwrite"),
+    [
+        ({"overwrite.mode": "full"}, {"dynamic": False}),
+        ({"overwrite.mode": "dynamic"}, {"dynamic": True}),
+        ({"overwrite.mode": "static", "overwrite.partition": "dt=a, h=1"}, {"partition": {"dt": "a", "h": "1"}}),
+        ({"partitionOverwriteMode": "dynamic"}, {"dynamic": True}),
+        ({"partitionoverwritemode": "STATIC"}, {"dynamic": False}),
+        ({"overwrite.mode": "dynamic", "partitionOverwriteMode": "static"}, {"dynamic": True}),
+    ],
+)
+def test_the_options_of_the_format_say_what_is_replaced(options, overwrite):
+    assert _overwritten(options, overwrite=True) == overwrite
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"overwrite.mode": "static"},  # of what partition? it meant the whole table
+        {"overwrite.mode": "full", "overwrite.partition": "dt=a"},
+        {"overwrite.mode": "dynamic", "overwrite.partition": "dt=a"},
+        {"overwrite.partition": "dt=a"},
+        {"overwrite.partition": "dt=a", "partitionOverwriteMode": "static"},
+        {"overwrite.mode": "static", "overwrite.partition": "dt=a;dt=b"},
+        {"overwrite.mode": "static", "overwrite.partition": ""},
+        {"overwrite.mode": "static", "overwrite.partition": "dt"},
+        {"overwrite.mode": "nope"},
+        {"partitionOverwriteMode": "nope"},
+    ],
+)
+def test_an_overwrite_that_does_not_say_what_it_replaces_is_refused(options):
+    with pytest.raises(e.InvalidArgument):
+        _overwritten(options, overwrite=True)
+
+
+def test_an_append_takes_no_options_of_an_overwrite():
+    for options in ({"overwrite.mode": "full"}, {"overwrite.partition": "dt=a"}):
+        with pytest.raises(e.InvalidArgument, match="is for mode"):
+            _overwritten(options, overwrite=False)
+    assert _overwritten({"partitionOverwriteMode": "dynamic"}, overwrite=False) is None
