@@ -17,6 +17,7 @@ from siltstone.procedures.naming import CATALOGS
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
 from siltstone.spark.reading import read
 from siltstone.spark.session import connected, table_of, warehouse_of
+from siltstone.spark.statements import check
 from siltstone.spark.travel import version_arguments
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     ``SELECT`` takes ``db.t``, ``db.t$snapshots`` and the other system tables, ``db.t$branch_b``, ``VERSION AS OF`` (a
     number is a snapshot, a text a tag), ``TIMESTAMP AS OF`` with any constant, and behind the table's name
     ``/*+ OPTIONS('scan.tag-name' = 'v1') */`` with options of reading. ``CALL sys.<procedure>(...)`` has Java's names.
-    What has no Paimon table goes to Spark untouched. Nothing stays behind in the session.
+    Queries without a Paimon table, and what stays in the session (``SET``, ``SHOW``, ``CREATE TEMPORARY VIEW`` ...), go
+    to Spark untouched. Every other statement is refused: Spark would do it to a table of its own. Nothing stays behind
+    in the session.
 
     Args:
         spark: The session.
@@ -43,14 +46,16 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
 
     Raises:
         InvalidArgument: A procedure, version or hint that cannot be read.
-        UnsupportedFeature: A statement other than a query over a Paimon table, or a hint that nobody would honour.
+        UnsupportedFeature: A statement that makes, changes or drops something, with the Python call to use in the hint;
+            a hint that nobody would honour.
     """
     if is_call(query):
         return _call(spark, query)
-    warehouse = warehouse_of(spark)
-    if warehouse is None:
-        return spark.sql(query)
     prefix, body = _explain(query)
+    if not prefix:
+        check(body)
+    if warehouse_of(spark) is None:
+        return spark.sql(query)
     given = statement(body)
     tree = _parse(given.text)
     frames: dict[str, Any] = {} if tree is None else _rewrite(spark, tree, given)

@@ -1,0 +1,107 @@
+"""Which statements reach Spark through ``ss.sql``; no session is needed to decide that."""
+
+import pytest
+from siltstone import errors as e
+
+pytest.importorskip("pyspark")
+
+from siltstone.spark.statements import check  # noqa: E402
+
+PASS = [
+    "SELECT 1",
+    "  -- create table\n /* drop table t */ select 'CREATE TABLE x', `insert into y`",
+    "((SELECT 1) UNION (SELECT 2))",
+    "VALUES (1), (2)",
+    "TABLE shop.orders",
+    "WITH a AS (SELECT 'INSERT INTO t' AS s) SELECT * FROM a -- INSERT INTO t",
+    "FROM shop.orders SELECT id",
+    "FROM shop.orders |> WHERE id > 1",
+    "SET spark.sql.ansi.enabled = false",
+    "SET TIME ZONE 'UTC'",
+    "RESET",
+    "USE default",
+    "SHOW FUNCTIONS LIKE 'upper'",
+    "SHOW TABLES IN default",
+    "DESCRIBE default.t",
+    "DESC FUNCTION upper",
+    "CREATE TEMP VIEW v AS SELECT 1",
+    "CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 1",
+    "create or replace global temporary view v AS SELECT 1",
+    "CREATE GLOBAL TEMP VIEW v AS SELECT 1",
+    "CREATE TEMPORARY VIEW v USING csv OPTIONS (path '/x')",
+    "CREATE TEMPORARY FUNCTION f AS 'x.Y'",
+    "DROP TEMPORARY FUNCTION f",
+    "DECLARE VARIABLE x INT DEFAULT 5",
+    "DROP TEMPORARY VARIABLE x",
+    "CACHE TABLE v",
+    "UNCACHE TABLE IF EXISTS v",
+    "CLEAR CACHE",
+    "REFRESH TABLE v",
+    "ADD JAR '/x.jar'",
+    "LIST JARS",
+    "",
+    "-- nothing",
+]
+REFUSED = {
+    "CREATE TABLE shop.t (id INT) TBLPROPERTIES ('primary-key' = 'id')": "create_table(",
+    "create  /* a */ table if not exists t (id INT)": "create_table(",
+    "/* x */ -- y\nCREATE TABLE t AS SELECT 1": "create_table(",
+    "CREATE TABLE shop.t USING paimon AS SELECT * FROM shop.orders": "create_table(",
+    "CREATE OR REPLACE TABLE t AS SELECT 1": "create_table(",
+    "CREATE EXTERNAL TABLE t (id INT) LOCATION '/x'": "create_table(",
+    "CREATE TEMPORARY TABLE t USING parquet": None,
+    "REPLACE TABLE t (id INT)": "create_table(",
+    "CREATE DATABASE shop": "create_database(",
+    "CREATE SCHEMA IF NOT EXISTS shop": "create_database(",
+    "CREATE NAMESPACE shop": "create_database(",
+    "CREATE VIEW v AS SELECT 1": "TEMPORARY VIEW",
+    "CREATE OR REPLACE VIEW v AS SELECT 1": "TEMPORARY VIEW",
+    "CREATE FUNCTION f AS 'x.Y'": None,
+    "CREATE INDEX i ON t (a)": None,
+    "DROP TABLE IF EXISTS shop.orders": "drop_table(",
+    "DROP DATABASE IF EXISTS d CASCADE": "drop_database(",
+    "DROP SCHEMA d": "drop_database(",
+    "DROP NAMESPACE d": "drop_database(",
+    "DROP VIEW v": "dropTempView",
+    "DROP FUNCTION f": None,
+    "ALTER TABLE shop.orders SET TBLPROPERTIES ('bucket' = '2')": "alter()",
+    "ALTER TABLE a RENAME TO b": "rename_table(",
+    "ALTER DATABASE d SET DBPROPERTIES ('a' = 'b')": None,
+    "ALTER VIEW v AS SELECT 1": None,
+    "INSERT INTO shop.orders VALUES (1)": "spark.write(",
+    "INSERT OVERWRITE shop.orders SELECT 1": "mode='overwrite'",
+    "INSERT OVERWRITE DIRECTORY '/x' SELECT 1": None,
+    "WITH a AS (SELECT 1) INSERT INTO shop.orders SELECT * FROM a": "spark.write(",
+    "WITH a AS (SELECT 1) INSERT/**/OVERWRITE shop.orders SELECT * FROM a": "mode='overwrite'",
+    "WITH a AS (SELECT 1) MERGE INTO t USING a ON true WHEN MATCHED THEN DELETE": "mode='upsert'",
+    "WITH a AS (SELECT 1) DELETE FROM t": "delete(",
+    "WITH a AS (SELECT 1) UPDATE t AS x SET a = 1": "update(",
+    "FROM src INSERT INTO shop.a SELECT * INSERT INTO shop.b SELECT *": "spark.write(",
+    "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE": "mode='upsert'",
+    "UPDATE shop.orders SET v = 1": "update(",
+    "DELETE FROM shop.orders WHERE id = 1": "delete(",
+    "TRUNCATE TABLE shop.orders": "truncate(",
+    "MSCK REPAIR TABLE shop.orders": None,
+    "REPAIR TABLE shop.orders": None,
+    "ANALYZE TABLE shop.orders COMPUTE STATISTICS": "analyze()",
+    "LOAD DATA INPATH '/x' INTO TABLE t": None,
+    "COMMENT ON TABLE t IS 'x'": None,
+    "OPTIMIZE t": None,
+    "EXECUTE IMMEDIATE 'DROP TABLE t'": None,
+    "BEGIN DROP TABLE t; END": None,
+    "CALL other.proc()": "CALL sys",
+    "EXPORT TABLE t TO '/x'": None,
+}
+
+
+@pytest.mark.parametrize("query", PASS)
+def test_queries_and_what_stays_in_the_session_reach_spark(query):
+    check(query)
+
+
+@pytest.mark.parametrize(("query", "call"), REFUSED.items())
+def test_a_statement_that_changes_something_is_refused_with_the_call_to_use(query, call):
+    with pytest.raises(e.UnsupportedFeature, match="is not supported in siltstone.spark.sql") as caught:
+        check(query)
+    assert "spark.sql(...)" in caught.value.hint
+    assert call is None or call in caught.value.hint, caught.value.hint
