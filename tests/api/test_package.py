@@ -1,10 +1,13 @@
 """The package's own rules."""
 
 import ast
+import importlib
 import pathlib
+import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 
 import siltstone
 from siltstone import _core
@@ -76,3 +79,20 @@ def test_no_path_of_a_machine_and_no_registry_host_is_in_the_project():
         text = (PROJECT / name).read_text(encoding="utf-8")
         found = bad.search(text)
         assert not found or name == "tests/api/test_package.py", f"{name}: {found and found[0]}"
+
+
+def test_the_wheel_holds_every_package_of_the_source():
+    """Spark finds the format by `pyspark_siltstone`, which the wheel lacked: only one package was named."""
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]
+    source = PROJECT / settings["python-source"]
+    packages = {path.parent.name for path in source.glob("*/__init__.py")}
+    assert set(settings["python-packages"]) == packages == {"siltstone", "pyspark_siltstone"}
+    assert not list(source.glob("*.py")), "modules outside a package are not in the wheel"
+
+
+def test_spark_finds_the_format_by_the_name_of_a_package():
+    """As Spark looks for it: modules named `pyspark_*` with a `DefaultSource`."""
+    found = [m.name for m in pkgutil.iter_modules([str(PACKAGE.parent)]) if m.name.startswith("pyspark_")]
+    assert found == ["pyspark_siltstone"]
+    source = importlib.import_module(found[0]).DefaultSource
+    assert source.name() == "siltstone"

@@ -206,3 +206,21 @@ def test_partitions_of_a_fallback_branch_are_read_on_executors(spark, lake, orde
     found = ss.sql(spark, "SELECT id, v FROM db.orders WHERE dt = 'd7'").collect()
     assert [row.asDict() for row in found] == [{"id": 5, "v": "b"}]
     assert ss.read(spark, "db.orders", filter="v = 'b'").count() == 1
+
+
+def test_the_format_is_found_without_registering_it(tmp_path, lake):
+    """Spark looks for packages whose names begin with `pyspark_`; the wheel lacked ours."""
+    import subprocess
+    import sys
+
+    t = lake.create_table("db.plain", {"id": "INT"})
+    t.append([{"id": 7}])
+    code = (
+        "import sys; from pyspark.sql import SparkSession; spark = SparkSession.builder.master('local[1]')"
+        ".config('spark.ui.enabled', 'false').config('spark.driver.bindAddress', '127.0.0.1').getOrCreate();"
+        "print(spark.read.format('siltstone').load(sys.argv[1]).collect())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, t.location], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[Row(id=7)]\n", done.stderr
