@@ -1,6 +1,7 @@
 """The command line, as a user types it."""
 
 import json
+import pathlib
 
 import pytest
 import siltstone as st
@@ -181,3 +182,24 @@ def test_a_call_takes_all_tables_of_a_database_and_names_in_quotes(run):
     assert run("call", "create_tag", "table=paimon.`shop`.`orders`", "tag=q")[1] == [{"result": True}]
     assert run("call", "expire_snapshots", "table=shop.orders", "retain_max=1")[0] == 2
     assert run("call", "expire_snapshots", "table=shop.orders", "retain_min=1")[1] == [{"deleted_snapshots_count": 0}]
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../../../victim", "/victim", "a/b", " ", "a\tb"])
+def test_names_never_lead_out_of_the_warehouse(run, lake, name):
+    st.open_table(f"{lake}/shop.db/orders").tags.create("base")
+    before = sorted(str(p) for p in pathlib.Path(lake).parent.rglob("*"))
+    for args in (
+        ["tag", "create", "shop.orders", name],
+        ["tag", "delete", "shop.orders", name],
+        ["branch", "delete", "shop.orders", name],
+        ["show", f"shop.orders$branch_{name}"],
+        ["cat", f"{lake}/shop.db/orders$branch_{name}"],
+        ["drop", f"shop.{name}"],
+        ["call", f"sys.create_branch('shop.orders', '{name}')"],
+        ["call", f"sys.delete_tag(table => 'shop.orders', tag => '{name}')"],
+        ["call", f"sys.reset_consumer('shop.orders', '{name}', 1)"],
+        ["call", f"sys.remove_orphan_files(table => 'shop.{name}')"],
+    ):
+        code, _, _ = run(*args)
+        assert code != 0, args
+    assert sorted(str(p) for p in pathlib.Path(lake).parent.rglob("*")) == before

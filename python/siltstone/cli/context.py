@@ -36,13 +36,13 @@ class App:
         """A table by directory or name."""
         import siltstone as st
 
-        if os.sep in name or name.startswith("file:") or pathlib.Path(name).is_dir():
+        if os.sep in name or name.lower().startswith("file:") or pathlib.Path(name).is_dir():
             return st.open_table(name)
         return self.catalog().table(name)
 
     def location(self, name: str) -> str:
         """The directory of a table, whether the table can be opened or not."""
-        if os.sep in name or name.startswith("file:") or pathlib.Path(name).is_dir():
+        if os.sep in name or name.lower().startswith("file:") or pathlib.Path(name).is_dir():
             return name
         return self.catalog().location(name)
 

@@ -26,7 +26,7 @@ def plain_name(name: str, catalog: str | None = None) -> str:
         name: The name as it was given.
         catalog: The catalog in use, whose name may stand before the database, too.
     """
-    if "/" in name or name.startswith("file:") or not _NAME.fullmatch(name):
+    if "/" in name or name.lower().startswith("file:") or not _NAME.fullmatch(name):
         return name
     parts = [p[1:-1].replace("``", "`") if p.startswith("`") else p for p in re.findall(_PART, name)]
     known = {*CATALOGS, (catalog or "").lower()}

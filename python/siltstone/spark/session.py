@@ -74,7 +74,7 @@ def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> 
     """A table by directory, or by name below a warehouse."""
     import siltstone as st
 
-    if "/" in name or name.startswith("file:"):
+    if "/" in name or name.lower().startswith("file:"):
         return st.open_table(name, options=options)
     if warehouse is None:
         raise InvalidArgument(

@@ -246,11 +246,12 @@ impl State {
                 path: path.to_owned(),
                 size: content.data.len() as u64,
                 is_dir: false,
+                is_plain: true,
                 modified_millis: content.modified_millis,
             });
         }
         let is_dir = self.dirs.contains(path);
-        is_dir.then(|| FileStatus { path: path.to_owned(), size: 0, is_dir, modified_millis: 0 })
+        is_dir.then(|| FileStatus { path: path.to_owned(), size: 0, is_dir, is_plain: true, modified_millis: 0 })
     }
 }
 

@@ -86,21 +86,14 @@ impl LocalFileIo {
 
 impl FileIo for LocalFileIo {
     fn read(&self, path: &str) -> Result<Bytes> {
-        let mut file = open_existing(path)?;
+        let (mut file, _) = open_existing(path)?;
         let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(|e| match e.kind() {
-            io::ErrorKind::IsADirectory => directory_instead(path),
-            _ => storage("read the file", Path::new(path), e),
-        })?;
+        file.read_to_end(&mut content).map_err(|e| storage("read the file", Path::new(path), e))?;
         Ok(Bytes::from(content))
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {
-        let file = open_existing(path)?;
-        let metadata = file.metadata().map_err(|e| storage("read the file's size", Path::new(path), e))?;
-        if metadata.is_dir() {
-            return Err(directory_instead(path));
-        }
+        let (file, metadata) = open_existing(path)?;
         Ok(Arc::new(LocalInput { path: path.to_owned(), file, size: metadata.len() }))
     }
 
@@ -154,7 +147,7 @@ impl FileIo for LocalFileIo {
     fn sync_dir(&self, path: &str) -> Result<()> {
         let mut at = Path::new(path);
         loop {
-            let synced = File::open(at).and_then(|directory| directory.sync_all());
+            let synced = open_without_waiting(at).and_then(|directory| directory.sync_all());
             synced.map_err(|e| storage("make the directory durable", at, e))?;
             let fresh = self.fresh_dirs.lock().unwrap_or_else(PoisonError::into_inner).remove(at);
             match at.parent() {
@@ -176,9 +169,16 @@ impl FileIo for LocalFileIo {
         let mut out = Vec::new();
         for child in children {
             let child = child.map_err(|e| storage("list the directory", directory, e))?;
-            let child_path = format!("{}/{}", path.trim_end_matches('/'), child.file_name().to_string_lossy());
-            // a child may vanish between the listing and this question
-            out.extend(self.status(&child_path)?);
+            // names that are no text are not Paimon's
+            let Ok(name) = child.file_name().into_string() else { continue };
+            let child_path = format!("{}/{name}", path.trim_end_matches('/'));
+            match child.metadata() {
+                Ok(own) if own.is_symlink() => out.extend(self.status(&child_path)?),
+                Ok(own) => out.push(described(&child_path, &own, &own)),
+                // a child may vanish between the listing and this question
+                Err(e) if cannot_exist(&e) => {}
+                Err(e) => return Err(storage("read the file's status", Path::new(&child_path), e)),
+            }
         }
         Ok(out)
     }
@@ -188,21 +188,24 @@ impl FileIo for LocalFileIo {
     }
 
     fn status(&self, path: &str) -> Result<Option<FileStatus>> {
-        let metadata = match fs::metadata(path) {
-            Ok(metadata) => metadata,
-            Err(e) if cannot_exist(&e) => return Ok(None),
-            Err(e) => return Err(storage("read the file's status", Path::new(path), e)),
+        let look = || {
+            let own = fs::symlink_metadata(path)?;
+            let target = if own.is_symlink() { fs::metadata(path)? } else { own.clone() };
+            Ok(described(path, &own, &target))
         };
-        let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        Ok(Some(FileStatus {
-            path: path.to_owned(),
-            size: if metadata.is_dir() { 0 } else { metadata.len() },
-            is_dir: metadata.is_dir(),
-            modified_millis: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
-        }))
+        match look() {
+            Ok(status) => Ok(Some(status)),
+            Err(e) if cannot_exist(&e) => Ok(None),
+            Err(e) => Err(storage("read the file's status", Path::new(path), e)),
+        }
     }
 
     fn delete(&self, path: &str) -> Result<()> {
+        if let Ok(own) = fs::symlink_metadata(path)
+            && !(own.is_file() || own.is_symlink() || own.is_dir())
+        {
+            return Err(special_instead(path));
+        }
         absent_is_fine(fs::remove_file(path), "delete the file", path)
     }
 
@@ -252,6 +255,21 @@ impl FileIo for LocalFileIo {
             Err(TryLockError::Error(e)) => Err(storage("take the lock", target, e)
                 .hint("the file system must support locks of whole files (flock), local disks and NFS 4 do")),
         }
+    }
+
+    fn check_no_links(&self, root: &str, path: &str) -> Result<()> {
+        let below = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
+        for (at, _) in below.match_indices('/') {
+            let Some(directory) = path.get(..root.len() + 1 + at) else { break };
+            match fs::symlink_metadata(directory) {
+                Ok(own) if own.is_symlink() => return Err(link_on_the_way(directory, path)),
+                Ok(_) => {}
+                // what does not exist leads nowhere
+                Err(e) if cannot_exist(&e) => break,
+                Err(e) => return Err(storage("read the file's status", Path::new(directory), e)),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -335,15 +353,67 @@ impl OutputFile for LocalOutput {
     }
 }
 
-fn open_existing(path: &str) -> Result<File> {
+/// Opens a regular file. Pipes, sockets and devices are looked at first and not opened: a pipe would wait for a writer.
+fn open_existing(path: &str) -> Result<(File, fs::Metadata)> {
+    let failed = |e: io::Error| {
+        if cannot_exist(&e) { not_found(path) } else { storage("open the file", Path::new(path), e) }
+    };
+    regular(path, fs::metadata(path).map_err(failed)?)?;
+    let file = open_without_waiting(Path::new(path)).map_err(failed)?;
+    // again, because the name may mean something else by now
+    let metadata = regular(path, file.metadata().map_err(failed)?)?;
+    Ok((file, metadata))
+}
+
+fn regular(path: &str, metadata: fs::Metadata) -> Result<fs::Metadata> {
+    if metadata.is_file() {
+        Ok(metadata)
+    } else if metadata.is_dir() {
+        Err(directory_instead(path))
+    } else {
+        Err(special_instead(path))
+    }
+}
+
+/// For reading. The standard library adds `O_CLOEXEC`.
+#[cfg(unix)]
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::open(path)
-        .map_err(|e| if cannot_exist(&e) { not_found(path) } else { storage("open the file", Path::new(path), e) })
+}
+
+/// What a listing says: `own` of the name itself, `target` of what it leads to when it is a link.
+fn described(path: &str, own: &fs::Metadata, target: &fs::Metadata) -> FileStatus {
+    let modified = target.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    FileStatus {
+        path: path.to_owned(),
+        size: if target.is_file() { target.len() } else { 0 },
+        is_dir: target.is_dir(),
+        is_plain: own.is_file() || own.is_dir(),
+        modified_millis: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
+    }
 }
 
 /// There is no such file, or there can be none: its name is too long, or has a zero byte.
 fn cannot_exist(e: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
-    matches!(e.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
+    matches!(e.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput) || is_loop(e)
+}
+
+/// A link that leads to itself leads nowhere.
+#[cfg(unix)]
+fn is_loop(e: &io::Error) -> bool {
+    e.raw_os_error() == Some(libc::ELOOP)
+}
+
+#[cfg(not(unix))]
+fn is_loop(_e: &io::Error) -> bool {
+    false
 }
 
 #[cfg(unix)]
@@ -364,6 +434,18 @@ pub(super) fn not_found(path: &str) -> Error {
 /// A directory lies where a file must be: the table is broken, the storage is not.
 pub(super) fn directory_instead(path: &str) -> Error {
     Error::corrupt(path, 0, "a file", "a directory")
+}
+
+/// A pipe, socket or device lies where a file must be.
+fn special_instead(path: &str) -> Error {
+    Error::corrupt(path, 0, "a regular file", "a pipe, socket or device")
+}
+
+fn link_on_the_way(directory: &str, path: &str) -> Error {
+    Error::new(ErrorKind::CorruptFile, "a directory of the table is a link: nothing is changed through it")
+        .with("file", path)
+        .with("path", directory)
+        .hint("put a directory in its place; only the table's own directory may be a link")
 }
 
 pub(super) fn exists_already(path: &str) -> Error {

@@ -3,15 +3,19 @@
 //! Publishing never replaces: [`FileIo::publish`] either makes the whole file or fails with
 //! `FileExists` (`decisions.md`, "Safety").
 
+mod confined;
 mod fault;
 mod local;
+mod names;
 
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
+pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
 pub use local::LocalFileIo;
+pub use names::{can_exist, check_can_exist, check_external_path, check_file_name, name_fault, subdirectory_fault};
 
 use crate::error::{Error, Result};
 
@@ -22,8 +26,11 @@ pub struct FileStatus {
     pub path: String,
     /// Bytes; 0 for a directory.
     pub size: u64,
-    /// Whether it is a directory.
+    /// Whether it is a directory, or a link to one.
     pub is_dir: bool,
+    /// Whether the name itself is a regular file or a directory: not a link, pipe, socket or device. What deletes enters
+    /// only such directories and takes only such files.
+    pub is_plain: bool,
     /// Last change, epoch milliseconds.
     pub modified_millis: i64,
 }
@@ -67,13 +74,13 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;
     /// Makes the names in a directory durable, and the directory itself when this handle created it.
     fn sync_dir(&self, path: &str) -> Result<()>;
-    /// Children of a directory; empty when it does not exist.
+    /// Children of a directory; empty when it does not exist. Links that lead nowhere are left out.
     fn list(&self, path: &str) -> Result<Vec<FileStatus>>;
     /// Whether the path exists.
     fn exists(&self, path: &str) -> Result<bool>;
     /// Status of a path; `None` when absent.
     fn status(&self, path: &str) -> Result<Option<FileStatus>>;
-    /// Deletes a file; fine when absent.
+    /// Deletes a file; fine when absent. Of a link the link goes, not what it leads to.
     fn delete(&self, path: &str) -> Result<()>;
     /// Deletes a directory that is empty; whether it is gone. Fine when absent.
     fn delete_empty_dir(&self, path: &str) -> Result<bool>;
@@ -86,14 +93,28 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// Takes a lock that at most one holder has, in this process or another one; `None`: somebody has it. The file at
     /// `path` is made when absent, stays, and says nothing.
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>>;
+    /// An error when this handle would not delete the path: it belongs to somebody else.
+    fn check_deletable(&self, _path: &str) -> Result<()> {
+        Ok(())
+    }
+    /// An error when a directory between `root` and `path`, which lies below it, is a link. `root` itself may be one.
+    fn check_no_links(&self, _root: &str, _path: &str) -> Result<()> {
+        Ok(())
+    }
+    /// The storage below a handle that is confined to one table.
+    fn unconfined(&self) -> Option<&FileIoRef> {
+        None
+    }
 }
 
 /// A shared storage handle.
 pub type FileIoRef = Arc<dyn FileIo>;
 
-/// A path without its `file:` scheme: storages take plain absolute paths, `_EXTERNAL_PATH` and catalogs give URIs.
+/// A path without its `file:` scheme, in any case: storages take plain absolute paths, `_EXTERNAL_PATH` and catalogs give
+/// URIs.
 pub fn strip_scheme(path: &str) -> &str {
-    let Some(rest) = path.strip_prefix("file:") else {
+    let scheme = path.get(.."file:".len()).filter(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    let Some(rest) = scheme.and_then(|scheme| path.get(scheme.len()..)) else {
         return path;
     };
     match rest.strip_prefix("//") {

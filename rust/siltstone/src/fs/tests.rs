@@ -169,6 +169,9 @@ fn file_schemes_are_removed_and_others_kept() {
     assert_eq!(strip_scheme("file:/a/b"), "/a/b");
     assert_eq!(strip_scheme("file:///a/b"), "/a/b");
     assert_eq!(strip_scheme("file://localhost/a"), "/a");
+    assert_eq!(strip_scheme("FILE:///a/b"), "/a/b");
+    assert_eq!(strip_scheme("File:/a/b"), "/a/b");
     assert_eq!(strip_scheme("/a/b"), "/a/b");
+    assert_eq!(strip_scheme("é/b"), "é/b");
     assert_eq!(strip_scheme("s3://x/y"), "s3://x/y");
 }

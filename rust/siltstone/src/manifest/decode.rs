@@ -12,6 +12,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     format::avro::{ContainerReader, Cursor, FieldRule, Plan, WriterType},
+    fs::{check_external_path, check_file_name},
     stats::SimpleStats,
     threads::in_pool,
 };
@@ -149,6 +150,7 @@ pub(super) fn manifest(
     let decode = |block| {
         let plain = container.plain(block)?;
         container.records(block, &plain, |at, out| {
+            enter(&container.schema, at)?;
             out.extend(plan.read(at, keep)?);
             Ok(())
         })
@@ -167,6 +169,7 @@ pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFile
     for block in &container.blocks {
         let plain = container.plain(block)?;
         out.extend(container.records(block, &plain, |at, out| {
+            enter(&container.schema, at)?;
             out.push(read_manifest_meta(&plan, &stats, at)?);
             Ok(())
         })?);
@@ -191,11 +194,19 @@ pub(super) fn index_manifest(file: &str, bytes: &[u8]) -> Result<Vec<IndexManife
     for block in &container.blocks {
         let plain = container.plain(block)?;
         out.extend(container.records(block, &plain, |at, out| {
+            enter(&container.schema, at)?;
             out.push(plan.read(at)?);
             Ok(())
         })?);
     }
     Ok(out)
+}
+
+/// At the fields of a record; writers may declare `["null", record]` for it, also at the top.
+#[inline]
+fn enter(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<()> {
+    let present = data_type.enter(at)?;
+    need(present.then_some(()), at)
 }
 
 fn nested<'t>(
@@ -235,8 +246,7 @@ impl EntryPlan {
                 EntrySlot::Bucket => bucket = need(t.int(at)?, at)?,
                 EntrySlot::TotalBuckets => total_buckets = need(t.int(at)?, at)?,
                 EntrySlot::File if keep(EntryHead { kind, partition, bucket, total_buckets }) => {
-                    let present = t.enter(at)?;
-                    need(present.then_some(()), at)?;
+                    enter(t, at)?;
                     file = Some(self.read_file(at)?);
                 }
                 EntrySlot::File => t.skip(at)?,
@@ -251,7 +261,7 @@ impl EntryPlan {
         let mut f = blank_file();
         self.meta.run(at, |slot, t, at| {
             match slot {
-                FileSlot::FileName => need(t.string(at)?, at)?.clone_into(&mut f.file_name),
+                FileSlot::FileName => f.file_name = file_name("_FILE_NAME", t, at)?,
                 FileSlot::FileSize => f.file_size = need(t.long(at)?, at)?,
                 FileSlot::RowCount => f.row_count = need(t.long(at)?, at)?,
                 FileSlot::MinKey => f.min_key = need(t.bytes(at)?, at)?.to_vec(),
@@ -262,13 +272,13 @@ impl EntryPlan {
                 FileSlot::MaxSequence => f.max_sequence_number = need(t.long(at)?, at)?,
                 FileSlot::SchemaId => f.schema_id = need(t.long(at)?, at)?,
                 FileSlot::Level => f.level = need(t.int(at)?, at)?,
-                FileSlot::ExtraFiles => f.extra_files = strings(t, at)?.unwrap_or_default(),
+                FileSlot::ExtraFiles => f.extra_files = extra_files(t, at)?,
                 FileSlot::CreationTime => f.creation_time = t.long(at)?,
                 FileSlot::DeleteRowCount => f.delete_row_count = t.long(at)?,
                 FileSlot::EmbeddedIndex => f.embedded_file_index = t.bytes(at)?.map(<[u8]>::to_vec),
                 FileSlot::Source => f.file_source = file_source(t, at)?,
                 FileSlot::ValueStatsCols => f.value_stats_cols = strings(t, at)?,
-                FileSlot::ExternalPath => f.external_path = t.string(at)?.map(str::to_owned),
+                FileSlot::ExternalPath => f.external_path = external_path(t, at)?,
                 FileSlot::FirstRowId => f.first_row_id = t.long(at)?,
                 FileSlot::WriteCols => f.write_cols = strings(t, at)?,
             }
@@ -309,8 +319,7 @@ fn blank_file() -> DataFileMeta {
 
 fn read_stats(plan: &Plan<StatsSlot>, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<SimpleStats> {
     let mut stats = blank_stats();
-    let present = data_type.enter(at)?;
-    need(present.then_some(()), at)?;
+    enter(data_type, at)?;
     plan.run(at, |slot, t, at| {
         match slot {
             StatsSlot::Min => stats.min_values = need(t.bytes(at)?, at)?.to_vec(),
@@ -340,7 +349,7 @@ fn read_manifest_meta(plan: &Plan<ListSlot>, stats: &Plan<StatsSlot>, at: &mut C
     plan.run(at, |slot, t, at| {
         match slot {
             ListSlot::Version => check_version(t, at, MANIFEST_VERSION)?,
-            ListSlot::FileName => need(t.string(at)?, at)?.clone_into(&mut m.file_name),
+            ListSlot::FileName => m.file_name = file_name("_FILE_NAME", t, at)?,
             ListSlot::FileSize => m.file_size = need(t.long(at)?, at)?,
             ListSlot::Added => m.num_added_files = need(t.long(at)?, at)?,
             ListSlot::Deleted => m.num_deleted_files = need(t.long(at)?, at)?,
@@ -385,11 +394,11 @@ impl IndexPlan {
                 IndexSlot::Partition => e.partition = need(t.bytes(at)?, at)?.to_vec(),
                 IndexSlot::Bucket => e.bucket = need(t.int(at)?, at)?,
                 IndexSlot::IndexType => need(t.string(at)?, at)?.clone_into(&mut e.index_type),
-                IndexSlot::FileName => need(t.string(at)?, at)?.clone_into(&mut e.file_name),
+                IndexSlot::FileName => e.file_name = file_name("_FILE_NAME", t, at)?,
                 IndexSlot::FileSize => e.file_size = need(t.long(at)?, at)?,
                 IndexSlot::RowCount => e.row_count = need(t.long(at)?, at)?,
                 IndexSlot::Vectors => e.deletion_vectors = self.read_vectors(t, at)?,
-                IndexSlot::ExternalPath => e.external_path = t.string(at)?.map(str::to_owned),
+                IndexSlot::ExternalPath => e.external_path = external_path(t, at)?,
                 IndexSlot::GlobalIndex => e.global_index = self.read_global(t, at)?,
             }
             Ok(())
@@ -408,7 +417,7 @@ impl IndexPlan {
             }
             plan.run(at, |slot, t, at| {
                 match slot {
-                    VectorSlot::DataFile => need(t.string(at)?, at)?.clone_into(&mut v.data_file_name),
+                    VectorSlot::DataFile => v.data_file_name = file_name("f0", t, at)?,
                     VectorSlot::Offset => v.offset = need(t.int(at)?, at)?,
                     VectorSlot::Length => v.length = need(t.int(at)?, at)?,
                     VectorSlot::Cardinality => v.cardinality = t.long(at)?,
@@ -460,6 +469,23 @@ fn need<T>(value: Option<T>, at: &Cursor<'_>) -> Result<T> {
 
 fn strings(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<Vec<String>>> {
     data_type.array(at, |item, at| Ok(need(item.string(at)?, at)?.to_owned()))
+}
+
+/// A name that will be part of a path: see [`check_file_name`].
+fn file_name(field: &'static str, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<String> {
+    let name = need(data_type.string(at)?, at)?;
+    check_file_name(field, name).map_err(|e| e.with("file", at.file()))?;
+    Ok(name.to_owned())
+}
+
+fn extra_files(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Vec<String>> {
+    Ok(data_type.array(at, |item, at| file_name("_EXTRA_FILES", item, at))?.unwrap_or_default())
+}
+
+fn external_path(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<String>> {
+    let Some(path) = data_type.string(at)? else { return Ok(None) };
+    check_external_path(path).map_err(|e| e.with("file", at.file()))?;
+    Ok(Some(path.to_owned()))
 }
 
 fn check_version(data_type: &WriterType, at: &mut Cursor<'_>, known: i32) -> Result<()> {

@@ -59,7 +59,7 @@ impl ManifestStore {
 
     /// Entries of one manifest whose head passes `keep`.
     pub fn read_where(&self, manifest: &ManifestFileMeta, keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        let path = self.paths.manifest(&manifest.file_name);
+        let path = self.paths.manifest(&manifest.file_name)?;
         let bytes = self.fs.read(&path)?;
         // a file cut off between two blocks would decode to fewer entries, and nobody would notice
         match usize::try_from(manifest.file_size) {
@@ -99,7 +99,7 @@ impl ManifestStore {
 
     /// Manifests of a manifest list.
     pub fn read_list(&self, name: &str) -> Result<Vec<ManifestFileMeta>> {
-        let path = self.paths.manifest(name);
+        let path = self.paths.manifest(name)?;
         decode_manifest_list(&path, &self.fs.read(&path)?)
     }
 
@@ -112,7 +112,7 @@ impl ManifestStore {
 
     /// Entries of an index manifest.
     pub fn read_index(&self, name: &str) -> Result<Vec<IndexManifestEntry>> {
-        let path = self.paths.manifest(name);
+        let path = self.paths.manifest(name)?;
         decode_index_manifest(&path, &self.fs.read(&path)?)
     }
 
@@ -134,7 +134,7 @@ impl ManifestStore {
 
     /// Deletes a manifest, manifest list or index manifest of a failed commit; fine when absent.
     pub fn delete(&self, name: &str) -> Result<()> {
-        self.fs.delete(&self.paths.manifest(name))
+        self.fs.delete(&self.paths.manifest(name)?)
     }
 
     /// Names for further metadata files of the same commit.
@@ -149,7 +149,7 @@ impl ManifestStore {
     }
 
     fn write_file(&self, name: &str, bytes: &[u8]) -> Result<i64> {
-        self.fs.write_new(&self.paths.manifest(name), bytes, self.sync)?;
+        self.fs.write_new(&self.paths.manifest(name)?, bytes, self.sync)?;
         i64::try_from(bytes.len())
             .map_err(|_| Error::new(ErrorKind::Internal, "a manifest is too long").with("file", name))
     }

@@ -20,7 +20,11 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    "[a-zé-]{0,12}"
+    "[a-zé-]{1,12}"
+}
+
+fn external_path() -> impl Strategy<Value = String> {
+    "(file:)?(/[a-zé-]{1,6}){1,3}"
 }
 
 fn stats() -> impl Strategy<Value = SimpleStats> {
@@ -45,7 +49,7 @@ prop_compose! {
         embedded_file_index in option::of(bytes()),
         file_source in option::of(prop_oneof![Just(FileSource::Append), Just(FileSource::Compact)]),
         (value_stats_cols, write_cols) in (option::of(vec(name(), 0..3)), option::of(vec(name(), 0..3))),
-        external_path in option::of(name()),
+        external_path in option::of(external_path()),
     ) -> DataFileMeta {
         DataFileMeta {
             file_name, file_size, row_count, min_key, max_key, key_stats, value_stats, min_sequence_number,
@@ -99,7 +103,7 @@ prop_compose! {
         (kind, partition, bucket) in (kind(), bytes(), any::<i32>()),
         (index_type, file_name, file_size, row_count) in (name(), name(), any::<i64>(), any::<i64>()),
         deletion_vectors in option::of(vec(vector(), 0..4)),
-        (external_path, global_index) in (option::of(name()), option::of(global_index())),
+        (external_path, global_index) in (option::of(external_path()), option::of(global_index())),
     ) -> IndexManifestEntry {
         IndexManifestEntry {
             kind, partition, bucket, index_type, file_name, file_size, row_count, deletion_vectors, external_path,

@@ -63,7 +63,7 @@ pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
     let text = serde_json::to_string_pretty(&content)
         .map_err(|e| Error::new(ErrorKind::Internal, "statistics as JSON").caused_by(e))?;
     let name = MetaNames::new().statistics();
-    let path = ctx.paths.statistics(&name);
+    let path = ctx.paths.statistics(&name)?;
     ctx.fs.write_new(&path, text.as_bytes(), ctx.options.sync)?;
     if let (true, Some((directory, _))) = (ctx.options.sync, path.rsplit_once('/')) {
         ctx.fs.sync_dir(directory)?;

@@ -169,7 +169,7 @@ fn plan(
 pub(super) fn restored(ctx: &TableContext, tagged: &Snapshot) -> Result<Snapshot> {
     let mut snapshot = tagged.clone();
     if let Some(list) = &tagged.changelog_manifest_list
-        && !ctx.fs.exists(&ctx.paths.manifest(list))?
+        && !ctx.fs.exists(&ctx.paths.manifest(list)?)?
     {
         snapshot.changelog_manifest_list = None;
         snapshot.changelog_manifest_list_size = None;

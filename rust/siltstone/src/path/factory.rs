@@ -3,9 +3,10 @@
 use super::escape;
 use crate::{
     error::{Error, ErrorKind, Result},
+    fs::check_file_name,
     options::CoreOptions,
     row::{BinaryRow, Datum, datum_to_legacy_text, datum_to_text},
-    schema::TableSchema,
+    schema::{TableSchema, check_data_directory},
     types::DataType,
 };
 
@@ -17,6 +18,8 @@ const POSTPONE_BUCKET: i32 = -2;
 pub struct PathFactory {
     location: String,
     data_root: String,
+    /// Option `data-file.path-directory`.
+    directory: Option<String>,
     partition_names: Vec<String>,
     partition_types: Vec<DataType>,
     default_partition: String,
@@ -38,15 +41,14 @@ impl PathFactory {
     /// Paths of the table at `location` (the main table's root, also for a branch).
     pub fn new(location: &str, schema: &TableSchema, options: &CoreOptions) -> Self {
         let location = location.trim_end_matches('/').to_owned();
-        let directory = options.data_file_path_directory.as_deref().map(|d| d.trim().trim_matches('/'));
-        let data_root = match directory {
-            Some(directory) if !directory.is_empty() => format!("{location}/{directory}"),
-            _ => location.clone(),
-        };
+        let directory = options.data_file_path_directory.as_deref().map(str::trim).filter(|d| !d.is_empty());
+        let data_root = directory.map_or_else(|| location.clone(), |directory| resolve(&location, directory));
+        let directory = directory.map(str::to_owned);
         let fields = schema.partition_fields();
         Self {
             location,
             data_root,
+            directory,
             partition_names: fields.iter().map(|f| f.name.clone()).collect(),
             partition_types: fields.iter().map(|f| f.data_type.clone()).collect(),
             default_partition: options.partition_default_name.clone(),
@@ -63,6 +65,11 @@ impl PathFactory {
     /// Where partitions and buckets are.
     pub fn data_root(&self) -> &str {
         &self.data_root
+    }
+
+    /// An error when the data root may lie outside of the table: see [`check_data_directory`].
+    pub fn check_data_root(&self) -> Result<()> {
+        check_data_directory(self.directory.as_deref())
     }
 
     /// Names of the partition keys, in their order.
@@ -100,9 +107,10 @@ impl PathFactory {
         format!("{}/manifest", self.location)
     }
 
-    /// A file of the manifest directory.
-    pub fn manifest(&self, name: &str) -> String {
-        format!("{}/manifest/{name}", self.location)
+    /// A file of the manifest directory; `CorruptFile` when the name is not one.
+    pub fn manifest(&self, name: &str) -> Result<String> {
+        check_file_name("a manifest's name", name)?;
+        Ok(format!("{}/manifest/{name}", self.location))
     }
 
     /// Directory of index files that are not kept beside the data.
@@ -110,19 +118,15 @@ impl PathFactory {
         format!("{}/index", self.location)
     }
 
-    /// A file of the index directory.
-    pub fn index_file(&self, name: &str) -> String {
-        format!("{}/index/{name}", self.location)
-    }
-
     /// Directory where a bucket's index files go: `index/`, or with `index-file-in-data-file-dir` the bucket's.
     pub fn index_dir_of(&self, partition: &[u8], bucket: i32) -> Result<String> {
         if self.index_in_bucket { self.bucket_dir(partition, bucket) } else { Ok(self.index_dir()) }
     }
 
-    /// A statistics file.
-    pub fn statistics(&self, name: &str) -> String {
-        format!("{}/statistics/{name}", self.location)
+    /// A statistics file; `CorruptFile` when the name is not one.
+    pub fn statistics(&self, name: &str) -> Result<String> {
+        check_file_name("a statistics file's name", name)?;
+        Ok(format!("{}/statistics/{name}", self.location))
     }
 
     /// Directory of a bucket; `partition` is a serialized `BinaryRow`.
@@ -178,6 +182,22 @@ impl PathFactory {
         };
         if text.chars().all(is_java_whitespace) { self.default_partition.clone() } else { text }
     }
+}
+
+/// A directory as Java's `Path` joins it to its parent: an absolute one takes the parent's place, `..` leaves a part out.
+fn resolve(parent: &str, directory: &str) -> String {
+    if directory.starts_with('/') {
+        return directory.trim_end_matches('/').to_owned();
+    }
+    let mut parts: Vec<&str> = parent.split('/').collect();
+    for part in directory.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            other => parts.push(other),
+        }
+    }
+    parts.join("/")
 }
 
 /// `Character.isWhitespace`, which knows no no-break spaces but the separators U+001C to U+001F.

@@ -38,16 +38,36 @@ fn buckets_without_partition_keys_are_below_the_table() {
     let paths = paths(&[], &[]);
     assert_eq!(paths.bucket_dir(&[0; 12], 3).expect("path"), "/w/db.db/t/bucket-3");
     assert_eq!(paths.bucket_dir(&[0; 12], -2).expect("path"), "/w/db.db/t/bucket-postpone");
-    assert_eq!(paths.manifest("m"), "/w/db.db/t/manifest/m");
+    assert_eq!(paths.manifest("m").expect("a name"), "/w/db.db/t/manifest/m");
     assert_eq!(paths.schema_dir("main"), "/w/db.db/t/schema");
     assert_eq!(paths.schema_dir("dev"), "/w/db.db/t/branch/branch-dev/schema");
 }
 
 #[test]
 fn a_data_directory_moves_the_buckets_and_nothing_else() {
-    let paths = paths(&[], &[("data-file.path-directory", "/data/")]);
+    let paths = paths(&[], &[("data-file.path-directory", "data/")]);
     assert_eq!(paths.bucket_dir(&[0; 12], 0).expect("path"), "/w/db.db/t/data/bucket-0");
-    assert_eq!(paths.index_file("i"), "/w/db.db/t/index/i");
+    assert_eq!(paths.index_dir(), "/w/db.db/t/index");
+    paths.check_data_root().expect("below the table");
+}
+
+#[test]
+fn a_data_directory_outside_of_the_table_is_where_java_has_it_and_only_read() {
+    for (directory, root) in [("/elsewhere/", "/elsewhere"), ("../other", "/w/db.db/other"), ("a/../../..", "/w")] {
+        let paths = paths(&[], &[("data-file.path-directory", directory)]);
+        assert_eq!(paths.data_root(), root);
+        let error = paths.check_data_root().expect_err("outside");
+        assert_eq!(error.context_value("option"), Some("data-file.path-directory"));
+    }
+}
+
+#[test]
+fn names_that_lead_elsewhere_make_no_path() {
+    let paths = paths(&[], &[]);
+    for name in ["", "..", "../../../x", "a/b", "a\\b", "a\0"] {
+        assert!(paths.manifest(name).is_err(), "{name:?}");
+        assert!(paths.statistics(name).is_err(), "{name:?}");
+    }
 }
 
 #[test]

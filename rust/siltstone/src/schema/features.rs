@@ -1,7 +1,8 @@
 //! What siltstone refuses, and why: features of other versions of Paimon that would give wrong rows if ignored.
 
 use super::TableSchema;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fs::subdirectory_fault;
 use crate::options::CoreOptions;
 use crate::options::catalogue::{Class, Known, find};
 use crate::types::{DataType, TypeKind};
@@ -20,7 +21,9 @@ pub fn check_readable(schema: &TableSchema) -> Result<()> {
 pub fn check_writable(schema: &TableSchema) -> Result<()> {
     check_options(schema, &[Class::Refused, Class::RefusedForWrite])?;
     check_types(schema)?;
-    let bucket = CoreOptions::parse(&schema.options)?.bucket;
+    let options = CoreOptions::parse(&schema.options)?;
+    check_data_directory(options.data_file_path_directory.as_deref())?;
+    let bucket = options.bucket;
     if bucket > 0 || (bucket == -1 && !schema.has_primary_key()) {
         return Ok(());
     }
@@ -30,6 +33,22 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
     };
     let advice = "set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition";
     Err(Error::unsupported(what).with("option", "bucket").hint(advice))
+}
+
+/// Refuses a `data-file.path-directory` that is not below the table. Java takes any: such tables are read, but what lies
+/// there may be another table's, so nothing is written or deleted.
+pub fn check_data_directory(directory: Option<&str>) -> Result<()> {
+    const OPTION: &str = "data-file.path-directory";
+    let given = directory.map(str::trim).filter(|directory| !directory.is_empty());
+    match given.and_then(|directory| Some((directory, subdirectory_fault(directory)?))) {
+        None => Ok(()),
+        Some((directory, why)) => {
+            let message = format!("'{directory}' is not a directory below the table: {why}");
+            Err(Error::new(ErrorKind::InvalidOption, message)
+                .with("option", OPTION)
+                .hint("name one such as 'data'; a table that has its files elsewhere can be read, and its rows copied"))
+        }
+    }
 }
 
 fn check_options(schema: &TableSchema, classes: &[Class]) -> Result<()> {
@@ -94,7 +113,6 @@ fn unsupported_type(data_type: &DataType) -> Option<&'static str> {
 mod tests {
     use super::super::new_table::tests::table;
     use super::*;
-    use crate::error::ErrorKind;
 
     fn with(options: &[(&str, &str)]) -> TableSchema {
         let mut schema =
@@ -134,6 +152,16 @@ mod tests {
             check_readable(&schema).unwrap();
             assert_eq!(check_writable(&schema).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{key}");
         }
+    }
+
+    #[test]
+    fn tables_with_data_outside_of_their_directory_are_read_but_not_written() {
+        for directory in ["/elsewhere", "../other", "data/../.."] {
+            let schema = with(&[("data-file.path-directory", directory)]);
+            check_readable(&schema).unwrap();
+            assert_eq!(check_writable(&schema).unwrap_err().kind(), ErrorKind::InvalidOption, "{directory}");
+        }
+        check_writable(&with(&[("data-file.path-directory", "data/files")])).unwrap();
     }
 
     #[test]

@@ -128,7 +128,8 @@ impl SchemaManager {
 fn id_of(path: &str) -> Option<i64> {
     let name = path.rsplit('/').next()?.strip_prefix("schema-")?;
     let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
-    digits.then(|| name.parse().ok()).flatten()
+    // there is always a next one
+    digits.then(|| name.parse().ok()).flatten().filter(|id| *id < i64::MAX)
 }
 
 #[cfg(test)]

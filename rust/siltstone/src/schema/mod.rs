@@ -17,7 +17,7 @@ mod validate_merge;
 mod validate_options;
 
 pub use change::{ColumnPosition, SchemaChange, check_dynamic_options};
-pub use features::{check_readable, check_writable};
+pub use features::{check_data_directory, check_readable, check_writable};
 pub use manager::{READ_BRANCHES, SchemaManager};
 pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_columns};
 pub use model::TableSchema;

@@ -1,8 +1,9 @@
 //! Rules about options and their combinations (semantics b.8; `SchemaValidation`).
 
 use super::validate::{illegal, no_such_column};
-use super::{EngineSpec, TableSchema, validate_java};
+use super::{EngineSpec, TableSchema, features::check_data_directory, validate_java};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fs::name_fault;
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{
     ChangelogProducer, CoreOptions, MergeEngine, TagCreation, check_list, check_value, parse_bool, parse_list,
@@ -109,6 +110,10 @@ fn check_row_kind(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
 }
 
 fn check_read_branches(options: &CoreOptions) -> Result<()> {
+    if options.branch != "main" {
+        return Err(forbidden("branch", format!("a table cannot be the branch '{}' of itself", options.branch))
+            .hint("open the table with the branch: open_table(path, branch=...)"));
+    }
     let given = |value: &Option<String>| value.as_ref().is_some_and(|name| !name.trim().is_empty());
     if given(&options.scan_fallback_branch) && given(&options.scan_primary_branch) {
         let message = "'scan.fallback-branch' and 'scan.primary-branch' cannot both be set";
@@ -265,10 +270,11 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
     for (key, prefix) in
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
     {
-        if prefix.contains('/') || prefix.starts_with('.') {
-            return Err(forbidden(key, format!("'{prefix}' cannot begin a file name")));
+        if (!prefix.is_empty() && name_fault(prefix).is_some()) || prefix.starts_with('.') {
+            return Err(forbidden(key, format!("{prefix:?} cannot begin a file name")));
         }
     }
+    check_data_directory(options.data_file_path_directory.as_deref())?;
     if options.partition_default_name.trim().is_empty() || options.partition_default_name.contains('/') {
         let message = format!("'{}' cannot be a directory name", options.partition_default_name);
         return Err(forbidden("partition.default-name", message));

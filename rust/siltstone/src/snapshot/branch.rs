@@ -5,7 +5,7 @@
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, can_exist},
 };
 
 const PREFIX: &str = "branch-";
@@ -55,7 +55,7 @@ impl BranchManager {
 
     /// Whether the branch exists; `main` always does.
     pub fn exists(&self, name: &str) -> Result<bool> {
-        Ok(is_main(name) || (!name.contains('/') && self.fs.exists(&self.root(name))?))
+        Ok(is_main(name) || (can_exist(name) && self.fs.exists(&self.root(name))?))
     }
 
     /// `BranchNotFound` with the nearest name.

@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use super::{check_name, tag::can_exist};
+use super::check_name;
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, check_can_exist},
 };
 
 const PREFIX: &str = "consumer-";
@@ -65,6 +65,7 @@ impl ConsumerManager {
 
     /// The snapshot that a consumer reads next; `None` when it does not exist.
     pub fn next_snapshot(&self, id: &str) -> Result<Option<i64>> {
+        check_can_exist("consumer", id)?;
         let path = self.path(id);
         let bytes = match self.fs.read(&path) {
             Ok(bytes) => bytes,
@@ -73,6 +74,7 @@ impl ConsumerManager {
         };
         let parsed: Option<Value> = serde_json::from_slice(&bytes).ok();
         let next = parsed.as_ref().and_then(|v| v.get("nextSnapshot")).and_then(Value::as_i64);
+        let next = next.filter(|next| (0..i64::MAX).contains(next));
         next.map(Some).ok_or_else(|| {
             Error::corrupt(path, 0, "a consumer as JSON", String::from_utf8_lossy(&bytes))
                 .hint("delete the consumer if nobody reads with it any more")
@@ -93,9 +95,7 @@ impl ConsumerManager {
 
     /// Deletes a consumer; fine when absent.
     pub fn delete(&self, id: &str) -> Result<()> {
-        if !can_exist(id) {
-            check_name("consumer", id)?;
-        }
+        check_can_exist("consumer", id)?;
         self.fs.delete(&self.path(id))
     }
 }

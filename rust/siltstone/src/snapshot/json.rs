@@ -6,7 +6,10 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
 use super::Snapshot;
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    fs::check_file_name,
+};
 
 /// The newest version of snapshot files that is known.
 const NEWEST_VERSION: i32 = 3;
@@ -26,7 +29,28 @@ impl Snapshot {
             .with("file", file)
             .hint("a newer Paimon wrote this table; update siltstone"));
         }
+        snapshot.check(file)?;
         Ok(snapshot)
+    }
+
+    /// Names that will be parts of paths, and numbers that others are counted from.
+    fn check(&self, file: &str) -> Result<()> {
+        let always = [("baseManifestList", &self.base_manifest_list), ("deltaManifestList", &self.delta_manifest_list)];
+        let maybe = [
+            ("changelogManifestList", &self.changelog_manifest_list),
+            ("indexManifest", &self.index_manifest),
+            ("statistics", &self.statistics),
+        ];
+        let maybe = maybe.into_iter().filter_map(|(field, name)| Some((field, name.as_ref()?)));
+        for (field, name) in always.into_iter().chain(maybe) {
+            check_file_name(field, name).map_err(|e| e.with("file", file))?;
+        }
+        for (field, number, least) in [("id", self.id, 1), ("schemaId", self.schema_id, 0)] {
+            if !(least..i64::MAX).contains(&number) {
+                return Err(Error::corrupt(file, 0, format!("'{field}' of at least {least}"), number));
+            }
+        }
+        Ok(())
     }
 
     /// The content of `snapshot-<n>`.

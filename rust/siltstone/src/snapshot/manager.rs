@@ -397,8 +397,8 @@ pub(super) fn read_hint(fs: &FileIoRef, path: &str) -> Result<Option<i64>> {
     }
 }
 
-/// A positive number in decimal digits and nothing else.
+/// A positive number in decimal digits and nothing else; there is always a next one.
 pub(super) fn parse_id(text: &str) -> Option<i64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    text.parse().ok().filter(|&id| digits && id > 0)
+    text.parse().ok().filter(|&id| digits && id > 0 && id < i64::MAX)
 }

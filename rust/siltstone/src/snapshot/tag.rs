@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::Snapshot;
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, can_exist, check_can_exist},
     options::parse_duration,
 };
 
@@ -229,11 +229,13 @@ impl TagManager {
 
     /// When the tag's file was last changed, epoch milliseconds.
     pub fn modified_millis(&self, name: &str) -> Result<Option<i64>> {
+        check_can_exist("tag", name)?;
         Ok(self.fs.status(&self.path(name))?.map(|status| status.modified_millis))
     }
 
     /// Publishes a tag without replacing one; `TagExists`. One small write, whatever the table's size.
     pub fn create(&self, name: &str, tag: &Tag, sync: bool) -> Result<()> {
+        check_can_exist("tag", name)?;
         match self.fs.publish(&self.path(name), tag.to_json()?.as_bytes(), sync) {
             Err(e) if e.kind() == ErrorKind::FileExists => Err(exists_already(name)),
             other => other,
@@ -242,12 +244,14 @@ impl TagManager {
 
     /// Puts another content in the place of a tag.
     pub fn replace(&self, name: &str, tag: &Tag) -> Result<()> {
+        check_can_exist("tag", name)?;
         self.fs.overwrite(&self.path(name), tag.to_json()?.as_bytes())?;
         self.fs.sync_dir(&self.directory)
     }
 
     /// Removes the tag's file and nothing else; fine when absent.
     pub fn delete_file(&self, name: &str) -> Result<()> {
+        check_can_exist("tag", name)?;
         self.fs.delete(&self.path(name))
     }
 
@@ -270,8 +274,4 @@ pub fn exists_already(name: &str) -> Error {
     Error::new(ErrorKind::TagExists, format!("tag '{name}' exists already"))
         .with("tag", name)
         .hint("replace or delete it, or choose another name")
-}
-
-pub(super) fn can_exist(name: &str) -> bool {
-    !name.trim().is_empty() && !name.contains('/')
 }

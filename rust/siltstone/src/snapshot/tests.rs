@@ -216,3 +216,45 @@ fn names_of_tags_and_branches_are_one_path_segment() {
         super::check_name("tag", name).unwrap();
     }
 }
+
+#[test]
+fn names_and_numbers_of_a_snapshot_are_checked_when_it_is_read() {
+    let read = |from: &str, to: &str| {
+        let changed = REAL.replace(from, to);
+        assert_ne!(changed, REAL);
+        Snapshot::from_json("snapshot-1", changed.as_bytes()).expect_err(to)
+    };
+    let added = |field: &str| format!("\"commitUser\" : \"oracle\", \"{field}\" : \"../../x\"");
+    for (from, to) in [
+        ("manifest-list-b42a1f95-30a3-44a8-88a2-5053e97f2a19-0", "../x"),
+        ("manifest-list-b42a1f95-30a3-44a8-88a2-5053e97f2a19-1", ""),
+        ("\"commitUser\" : \"oracle\"", &added("changelogManifestList")),
+        ("\"commitUser\" : \"oracle\"", &added("indexManifest")),
+        ("\"commitUser\" : \"oracle\"", &added("statistics")),
+        ("\"id\" : 1", "\"id\" : 0"),
+        ("\"id\" : 1", "\"id\" : 9223372036854775807"),
+        ("\"schemaId\" : 0", "\"schemaId\" : -1"),
+    ] {
+        let error = read(from, to);
+        assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("snapshot-1")), "{to}");
+    }
+}
+
+#[test]
+fn nothing_can_exist_under_a_name_with_a_slash() {
+    let io = FaultFileIo::new();
+    io.put("/other/tag-x", REAL.as_bytes());
+    let fs = || Arc::new(io.clone()) as FileIoRef;
+    let (tags, branches, consumers) =
+        (TagManager::new(fs(), "/t"), BranchManager::new(fs(), "/t"), ConsumerManager::new(fs(), "/t"));
+    for name in ["a/../../../other/tag-x", "", "a\0"] {
+        assert!(!tags.exists(name).expect("no tag"));
+        assert_eq!(tags.get(name).expect_err("no tag").kind(), ErrorKind::TagNotFound);
+        assert_eq!(tags.delete_file(name).expect_err("no tag").kind(), ErrorKind::InvalidArgument);
+        assert!(name.is_empty() || !branches.exists(name).expect("no branch"));
+        for done in [consumers.next_snapshot(name).map(drop), consumers.delete(name), consumers.reset(name, 1)] {
+            assert_eq!(done.expect_err("no consumer").kind(), ErrorKind::InvalidArgument, "{name:?}");
+        }
+    }
+    assert_eq!(io.paths(), ["/other/tag-x"]);
+}

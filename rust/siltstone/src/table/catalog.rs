@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::name::{TableName, check_database};
 use super::open::local_path;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{FileIoRef, LocalFileIo};
+use crate::fs::{ConfinedFileIo, FileIoRef, LocalFileIo};
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
 use crate::snapshot::BranchManager;
@@ -269,7 +269,8 @@ impl FilesystemCatalog {
     }
 
     fn schemas(&self, location: &str, branch: &str) -> Arc<SchemaManager> {
-        Arc::new(SchemaManager::new(self.fs.clone(), &branch_root(location, branch)))
+        let own: FileIoRef = Arc::new(ConfinedFileIo::new(self.fs.clone(), location));
+        Arc::new(SchemaManager::new(own, &branch_root(location, branch)))
     }
 
     fn no_database(&self, name: &str) -> Error {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     Error, ErrorKind, Result,
-    fs::{FileIoRef, LocalFileIo},
+    fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_can_exist, strip_scheme},
     io::TableContext,
     options::CoreOptions,
     path::{PathFactory, branch_root},
@@ -28,7 +28,8 @@ impl Table {
         Self::open_with(Arc::new(LocalFileIo::new()), &local_path(location)?, branch, None, dynamic_options)
     }
 
-    /// Opens a table on any storage, under its latest schema or a given one.
+    /// Opens a table on any storage, under its latest schema or a given one. What is done with it changes files below
+    /// `location` only, and at the external paths that it declares.
     pub fn open_with(
         fs: FileIoRef,
         location: &str,
@@ -36,6 +37,13 @@ impl Table {
         schema_id: Option<i64>,
         dynamic_options: BTreeMap<String, String>,
     ) -> Result<Self> {
+        let location = location.trim_end_matches('/');
+        let branch = branch_of(branch, &dynamic_options).map_err(|e| e.with("path", location))?;
+        if branch != MAIN_BRANCH {
+            check_can_exist("branch", branch).map_err(|e| e.with("path", location))?;
+        }
+        let own = ConfinedFileIo::new(fs.unconfined().unwrap_or(&fs).clone(), location);
+        let fs: FileIoRef = Arc::new(own.clone());
         let root = branch_root(location, branch);
         let schemas = Arc::new(SchemaManager::new(Arc::clone(&fs), &root));
         let schema = match schema_id {
@@ -47,7 +55,7 @@ impl Table {
             return Err(no_table(location, branch));
         };
         let name = name_of(location, branch);
-        let ctx = context(fs, name, location, branch, schema, schemas, &dynamic_options)?;
+        let ctx = context(own, name, location, branch, schema, schemas, &dynamic_options)?;
         Ok(Self { ctx, dynamic_options })
     }
 
@@ -92,8 +100,21 @@ impl Table {
     }
 }
 
+/// The branch that the caller names, or that the dynamic option `branch` names, as in Java.
+fn branch_of<'a>(branch: &'a str, dynamic: &'a BTreeMap<String, String>) -> Result<&'a str> {
+    let asked = dynamic.get("branch").map(|name| name.trim()).filter(|name| !name.is_empty());
+    match asked {
+        None => Ok(branch),
+        Some(asked) if asked == branch || branch == MAIN_BRANCH => Ok(asked),
+        Some(asked) => {
+            let message = format!("the option says branch '{asked}', and branch '{branch}' is asked for");
+            Err(Error::new(ErrorKind::InvalidOption, message).with("option", "branch").hint("give only one of them"))
+        }
+    }
+}
+
 fn context(
-    fs: FileIoRef,
+    own: ConfinedFileIo,
     name: String,
     location: &str,
     branch: &str,
@@ -106,8 +127,10 @@ fn context(
     all.extend(dynamic.clone());
     let options = Arc::new(CoreOptions::parse(&all).map_err(|e| e.with("table", &name))?);
     let paths = Arc::new(PathFactory::new(location, &schema, &options));
+    let external = all.get("data-file.external-paths").map(String::as_str).unwrap_or_default();
+    let external: Vec<String> = external.split(',').map(|path| strip_scheme(path.trim()).to_owned()).collect();
     Ok(TableContext {
-        fs,
+        fs: Arc::new(own.with_external(&external)),
         name,
         location: location.to_owned(),
         branch: branch.to_owned(),
@@ -121,7 +144,7 @@ fn context(
 /// A plain absolute path from a path or a `file:` URI.
 pub fn local_path(location: &str) -> Result<String> {
     let plain = match location.split_once(':') {
-        Some(("file", rest)) => {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
             let trimmed = rest.trim_start_matches('/');
             format!("/{trimmed}")
         }
@@ -165,6 +188,7 @@ mod tests {
     fn file_uris_and_relative_paths_become_absolute_paths() {
         assert_eq!(local_path("file:///a/b/").unwrap(), "/a/b");
         assert_eq!(local_path("file:/a/b").unwrap(), "/a/b");
+        assert_eq!(local_path("FILE:///a/b").unwrap(), "/a/b");
         assert_eq!(local_path("/a/b").unwrap(), "/a/b");
         assert!(local_path("a/b").unwrap().starts_with('/'));
         assert_eq!(local_path("s3://a/b").unwrap_err().kind(), ErrorKind::UnsupportedFeature);

@@ -129,6 +129,11 @@ impl Table {
         result.map_err(|e| if e.context_value("table").is_some() { e } else { e.with("table", &self.context().name) })
     }
 
+    /// What deletes is refused where the data may be another table's.
+    fn cleaned<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.named(self.context().paths.check_data_root().and_then(|()| work()))
+    }
+
     fn tag_manager(&self) -> TagManager {
         TagManager::new(self.context().fs.clone(), &self.branch_root())
     }
@@ -152,7 +157,7 @@ impl Table {
 
     /// Deletes a tag and what only it kept.
     pub fn delete_tag(&self, name: &str, dry_run: bool) -> Result<Report> {
-        self.named(tag::delete_tag(self.context(), name, dry_run))
+        self.cleaned(|| tag::delete_tag(self.context(), name, dry_run))
     }
 
     /// One tag as JSON: name, snapshot, when it was made, how long it is kept.
@@ -177,7 +182,7 @@ impl Table {
 
     /// Deletes tags whose time is over, and with `older_than` those made before.
     pub fn expire_tags(&self, older_than: Option<i64>, dry_run: bool) -> Result<Report> {
-        self.named(tag::expire_tags(self.context(), older_than, now_millis(), dry_run))
+        self.cleaned(|| tag::expire_tags(self.context(), older_than, now_millis(), dry_run))
     }
 
     /// Makes the automatic tags that are due.
@@ -190,7 +195,7 @@ impl Table {
         let selector = target.selector()?.ok_or_else(|| {
             Error::new(ErrorKind::InvalidArgument, "nothing to roll back to: give a version, a tag or a time")
         })?;
-        self.named(rollback(self.context(), &selector, dry_run))
+        self.cleaned(|| rollback(self.context(), &selector, dry_run))
     }
 
     /// Names of all branches beside main, with the time their directory was changed.
@@ -227,7 +232,7 @@ impl Table {
 
     /// Makes main what a branch is.
     pub fn fast_forward(&self, name: &str, dry_run: bool) -> Result<Report> {
-        self.named(branch::fast_forward(self.context(), name, dry_run))
+        self.cleaned(|| branch::fast_forward(self.context(), name, dry_run))
     }
 
     /// Expires snapshots. Without arguments by the table's options; numbers alone ignore the age.
@@ -249,7 +254,7 @@ impl Table {
             older_than,
             limit: args.max_deletes.unwrap_or(i64::MAX),
         };
-        let mut report = self.named(expire::expire_snapshots(self.context(), &keep, dry_run))?;
+        let mut report = self.cleaned(|| expire::expire_snapshots(self.context(), &keep, dry_run))?;
         if Retention::changelogs_outlive(options) {
             let keep = Retention::of_changelogs(options, now);
             report.extend(self.named(expire::expire_changelogs(self.context(), &keep, dry_run))?);
@@ -287,7 +292,7 @@ impl Table {
 
     /// Deletes files older than this time (epoch milliseconds) that nothing refers to.
     pub fn remove_orphan_files(&self, older_than: i64, dry_run: bool) -> Result<Report> {
-        self.named(remove_orphan_files(self.context(), older_than, now_millis(), dry_run))
+        self.cleaned(|| remove_orphan_files(self.context(), older_than, now_millis(), dry_run))
     }
 
     /// Checks the table; with `deep` every row of every live file is read, too.

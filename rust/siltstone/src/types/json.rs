@@ -135,6 +135,7 @@ fn nested_from(object: &Map<String, Value>, ids: &mut Ids, depth: usize) -> Resu
         type_from(value, ids, depth + 1).map(Box::new)
     };
     let base = name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let nullable = own_nullability(object, &name)?;
     let kind = match base {
         "ARRAY" => TypeKind::Array(inner("element")?),
         "MULTISET" => TypeKind::Multiset(inner("element")?),
@@ -147,12 +148,25 @@ fn nested_from(object: &Map<String, Value>, ids: &mut Ids, depth: usize) -> Resu
             let fields = object.get("fields").ok_or_else(|| wrong("the type ROW has no 'fields'"))?;
             TypeKind::Row(fields_from(fields, ids, depth)?)
         }
+        _ if !object.contains_key("element") && parse_type(&name).is_ok() => parse_type(&name)?.kind,
         _ => {
             let message = format!("'{name}' is not a nested Paimon type");
             return Err(Error::new(ErrorKind::UnsupportedType, message).hint("use ARRAY, MULTISET, MAP or ROW"));
         }
     };
-    Ok(DataType { kind, nullable: !name.contains("NOT NULL") })
+    Ok(DataType { kind, nullable })
+}
+
+/// Whether a type that is an object may be null. Java says it in the text, as `ARRAY NOT NULL`; pypaimon says it in
+/// `nullable`, and in the text there may be a `NOT NULL` of the elements: `ARRAY<INT NOT NULL>`.
+fn own_nullability(object: &Map<String, Value>, name: &str) -> Result<bool> {
+    let own = name.rsplit_once('>').map_or(name, |(_, behind)| behind);
+    match object.get("nullable") {
+        _ if own.contains("NOT NULL") => Ok(false),
+        None | Some(Value::Null) => Ok(!name.contains("NOT NULL")),
+        Some(Value::Bool(nullable)) => Ok(*nullable),
+        Some(_) => Err(wrong("'nullable' is neither true nor false")),
+    }
 }
 
 #[cfg(test)]
@@ -164,6 +178,23 @@ mod tests {
         let value = json!({"type": "MAP NOT NULL", "key": "STRING NOT NULL", "value": {"type": "ARRAY", "element":
             {"type": "ROW", "fields": [{"id": 4, "name": "x", "type": "INT", "description": "d", "defaultValue": "7"}]}}});
         assert_eq!(DataType::from_json(&value).unwrap().to_json(), value);
+    }
+
+    #[test]
+    fn nullable_beside_the_text_says_what_the_text_does_not() {
+        let nullable = |value: Value| DataType::from_json(&value).unwrap().nullable;
+        assert!(nullable(json!({"type": "ARRAY<INT NOT NULL>", "element": "INT NOT NULL", "nullable": true})));
+        assert!(nullable(json!({"type": "ARRAY", "element": "INT", "nullable": true})));
+        assert!(nullable(json!({"type": "STRING", "nullable": true})));
+        assert!(nullable(json!({"type": "DECIMAL(10, 2)"})));
+        assert!(!nullable(json!({"type": "STRING", "nullable": false})));
+        assert!(!nullable(json!({"type": "ARRAY<INT>", "element": "INT", "nullable": false})));
+        // as Java reads it
+        assert!(!nullable(json!({"type": "ARRAY NOT NULL", "element": "INT", "nullable": true})));
+        assert!(!nullable(json!({"type": "ARRAY<INT NOT NULL>", "element": "INT NOT NULL"})));
+        let text = DataType::from_json(&json!({"type": "VARCHAR(7)", "nullable": true})).unwrap();
+        assert_eq!(text.to_json(), json!("VARCHAR(7)"));
+        assert!(DataType::from_json(&json!({"type": "STRING", "nullable": "yes"})).is_err());
     }
 
     #[test]

@@ -372,12 +372,12 @@ fn manifests_roll_over_at_their_target_size_and_lose_nothing() {
     let (list, size) = store.write_list(&written).unwrap();
     store.sync().unwrap();
     io.crash();
-    assert_eq!(i64::try_from(fs.read(&paths.manifest(&list)).unwrap().len()).unwrap(), size);
+    assert_eq!(i64::try_from(fs.read(&paths.manifest(&list).unwrap()).unwrap().len()).unwrap(), size);
     assert_eq!(store.read_list(&list).unwrap(), written);
     assert_eq!(store.read_all(&written, &|head| head.bucket == 7).unwrap(), entries[7..8]);
     assert!(store.write(&[]).unwrap().is_empty());
 
-    let path = paths.manifest(&written[0].file_name);
+    let path = paths.manifest(&written[0].file_name).unwrap();
     let whole = fs.read(&path).unwrap();
     let last = ContainerReader::open("m", &whole).unwrap().blocks.last().unwrap().offset;
     io.put(&path, &whole[..usize::try_from(last).unwrap() - 5]);

@@ -108,7 +108,7 @@ fn tell(io: &FaultFileIo, fs: &FileIoRef, lie: impl Fn(&mut Vec<IndexManifestEnt
     let (ctx, snapshot) = (open(fs, ROOT), latest(fs));
     let mut entries = index_of(&ctx, &snapshot);
     lie(&mut entries);
-    let path = ctx.paths.manifest(snapshot.index_manifest.as_ref().unwrap());
+    let path = ctx.paths.manifest(snapshot.index_manifest.as_ref().unwrap()).unwrap();
     io.put(&path, &encode_index_manifest(&entries, Compression::None).unwrap());
 }
 
@@ -251,7 +251,7 @@ fn positions_beyond_a_data_file_are_named_and_nothing_is_written() {
                 };
                 let files_of = DeletionVectorsIndexFile::new(&ctx.fs, &ctx.paths, &ctx.options);
                 entries = vec![files_of.write(&bucket, &mut vectors).unwrap()];
-                let path = ctx.paths.manifest(snapshot.index_manifest.as_ref().unwrap());
+                let path = ctx.paths.manifest(snapshot.index_manifest.as_ref().unwrap()).unwrap();
                 io.put(&path, &encode_index_manifest(&entries, Compression::None).unwrap());
                 let before = files(&io);
                 let error = operation(&open(&fs, ROOT)).expect_err(name);

@@ -53,11 +53,9 @@ pub fn metadata_files(
     parts: MetaParts,
 ) -> Result<Vec<MetaFile>> {
     let mut found = Vec::new();
-    let manifest = |name: &str, bytes: Option<i64>| MetaFile {
-        name: name.to_owned(),
-        path: ctx.paths.manifest(name),
-        bytes: size(bytes.unwrap_or(0)),
-        kind: FileKind::Manifest,
+    let manifest = |name: &str, bytes: Option<i64>| -> Result<MetaFile> {
+        let path = ctx.paths.manifest(name)?;
+        Ok(MetaFile { name: name.to_owned(), path, bytes: size(bytes.unwrap_or(0)), kind: FileKind::Manifest })
     };
     let mut lists = Vec::new();
     if parts.data {
@@ -70,19 +68,19 @@ pub fn metadata_files(
     }
     for (list, bytes, tolerant) in lists {
         for meta in absent_is_empty(store.read_list(list), tolerant)? {
-            found.push(manifest(&meta.file_name, Some(meta.file_size)));
+            found.push(manifest(&meta.file_name, Some(meta.file_size))?);
         }
-        found.push(manifest(list, bytes));
+        found.push(manifest(list, bytes)?);
     }
     if let (true, Some(index)) = (parts.index, &snapshot.index_manifest) {
         for entry in absent_is_empty(store.read_index(index), parts.tolerant)? {
             let path = ctx.paths.index_file_of(&entry)?;
             found.push(MetaFile { name: entry.file_name, path, bytes: size(entry.file_size), kind: FileKind::Index });
         }
-        found.push(manifest(index, None));
+        found.push(manifest(index, None)?);
     }
     if let (true, Some(name)) = (parts.index, &snapshot.statistics) {
-        let path = ctx.paths.statistics(name);
+        let path = ctx.paths.statistics(name)?;
         found.push(MetaFile { name: name.clone(), path, bytes: 0, kind: FileKind::Statistics });
     }
     Ok(found)

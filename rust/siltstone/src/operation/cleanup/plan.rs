@@ -175,8 +175,23 @@ impl Plan {
         self.steps.is_empty()
     }
 
+    /// An error when one of the files is not the table's to delete: then nothing of the plan is carried out.
+    pub fn check(&self, fs: &FileIoRef) -> Result<()> {
+        let mut known = "";
+        for file in self.files() {
+            let (directory, name) = file.path.rsplit_once('/').unwrap_or_default();
+            // files of one directory stand next to each other
+            if directory != known || name.is_empty() || name == "." || name == ".." {
+                fs.check_deletable(&file.path)?;
+                known = directory;
+            }
+        }
+        Ok(())
+    }
+
     /// Carries the plan out.
     pub fn execute(&self, fs: &FileIoRef) -> Result<()> {
+        self.check(fs)?;
         self.steps.iter().try_for_each(|step| run(fs, step))
     }
 }
@@ -317,8 +332,10 @@ pub struct Report {
 impl Report {
     /// Carries the plan out unless it is only to be shown.
     pub fn of(fs: &FileIoRef, plan: Plan, dry_run: bool) -> Result<Self> {
-        if !dry_run {
-            plan.execute(fs)?;
+        if dry_run {
+            plan.check(fs)?
+        } else {
+            plan.execute(fs)?
         }
         Ok(Self { plan, dry_run, details: BTreeMap::new() })
     }

@@ -56,6 +56,7 @@ pub fn data_files(
     reasons: &[Arc<str>],
     kind: FileKind,
 ) -> Result<Vec<PlannedFile>> {
+    ctx.paths.check_data_root()?;
     // the name of a bucket's directory is made once, not once a file
     let mut buckets: HashMap<(&[u8], i32), String> = HashMap::new();
     for file in files {
@@ -81,6 +82,7 @@ pub fn data_files(
 
 /// Directories that may be empty once these files are gone: buckets, then partitions, the deepest first.
 pub fn bucket_dirs(ctx: &TableContext, files: &[Unneeded]) -> Result<Vec<String>> {
+    ctx.paths.check_data_root()?;
     let buckets: BTreeSet<(&[u8], i32)> = files.iter().map(|file| (file.partition.as_slice(), file.bucket)).collect();
     let mut by_depth: Vec<BTreeSet<String>> = Vec::new();
     for (partition, bucket) in buckets {

@@ -17,7 +17,7 @@ impl Check<'_> {
         let Some(name) = version.statistics.as_ref().filter(|name| self.seen.insert((*name).clone())) else {
             return Ok(());
         };
-        let path = ctx.paths.statistics(name);
+        let path = ctx.paths.statistics(name)?;
         match ctx.fs.read(&path) {
             Ok(bytes) => {
                 if let Some(wrong) = fault(&bytes) {

@@ -207,7 +207,7 @@ impl Check<'_> {
 
     /// A manifest list; `None` when it cannot be read.
     fn list(&mut self, place: &str, name: &str, size: Option<i64>) -> Result<Option<Vec<ManifestFileMeta>>> {
-        let path = self.ctx.paths.manifest(name);
+        let path = self.ctx.paths.manifest(name)?;
         if self.seen.insert(name.to_owned()) {
             self.verdict.count("manifest lists", 1);
             let found = self.ctx.fs.status(&path)?.map(|status| status.size);
@@ -247,7 +247,7 @@ impl Check<'_> {
 
     fn manifest(&mut self, place: &str, meta: &ManifestFileMeta, entries: &[ManifestEntry]) -> Result<()> {
         self.verdict.count("manifests", 1);
-        let path = self.ctx.paths.manifest(&meta.file_name);
+        let path = self.ctx.paths.manifest(&meta.file_name)?;
         let size = self.ctx.fs.status(&path)?.map(|status| status.size);
         let mut wrong: Vec<String> = Vec::new();
         if let Some(size) = size.filter(|size| u64::try_from(meta.file_size) != Ok(*size)) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::{
-    error::Result,
+    error::{ErrorKind, Result},
     fs::FileStatus,
     io::TableContext,
     operation::cleanup::{FileKind, PlannedFile},
@@ -22,17 +22,35 @@ pub(super) struct Candidates {
     pub(super) temporary: Vec<PlannedFile>,
     /// Old directories of buckets and partitions, the deepest first; tried, and deleted when empty.
     pub(super) empty_dirs: Vec<String>,
+    /// What was left alone, and why.
+    pub(super) notes: Vec<String>,
+}
+
+impl Candidates {
+    /// What lies in a directory; nothing when the directory, or one on the way to it, is a link: what lies there is not
+    /// the table's.
+    fn children(&mut self, ctx: &TableContext, directory: &str) -> Result<Vec<FileStatus>> {
+        match ctx.fs.check_no_links(&ctx.location, &format!("{directory}/")) {
+            Ok(()) => ctx.fs.list(directory),
+            Err(e) if e.kind() == ErrorKind::CorruptFile => {
+                self.notes.push(format!("{directory} is reached through a link: nothing there was looked at"));
+                Ok(Vec::new())
+            }
+            Err(e) => Err(e),
+        }
+    }
 }
 
 /// Lists everything that is older than the limit.
 pub(super) fn list(ctx: &TableContext, branches: &[String], older_than: i64) -> Result<Candidates> {
+    ctx.paths.check_data_root()?;
     let mut found = Candidates::default();
     for branch in branches {
         temporary_files(ctx, &branch_root(&ctx.location, branch), older_than, &mut found)?;
     }
     let unfinished: Arc<str> = Arc::from("the making of a branch was cut short");
-    for child in ctx.fs.list(&format!("{}/branch", ctx.location))? {
-        if child.is_dir && name(&child).starts_with('.') && child.modified_millis < older_than {
+    for child in found.children(ctx, &format!("{}/branch", ctx.location))? {
+        if child.is_dir && child.is_plain && name(&child).starts_with('.') && child.modified_millis < older_than {
             found.temporary.push(planned(child, FileKind::Branch, &unfinished));
         }
     }
@@ -43,8 +61,8 @@ pub(super) fn list(ctx: &TableContext, branches: &[String], older_than: i64) -> 
         (format!("{}/statistics", ctx.location), FileKind::Statistics),
     ];
     for (directory, kind) in metadata {
-        let children = ctx.fs.list(&directory)?.into_iter();
-        let old = children.filter(|child| !child.is_dir && child.modified_millis < older_than);
+        let children = found.children(ctx, &directory)?.into_iter();
+        let old = children.filter(|child| is_file(child) && child.modified_millis < older_than);
         found.files.extend(old.map(|child| planned(child, kind, &pending)));
     }
     data_files(ctx, older_than, &mut found)?;
@@ -55,7 +73,7 @@ pub(super) fn list(ctx: &TableContext, branches: &[String], older_than: i64) -> 
 fn temporary_files(ctx: &TableContext, root: &str, older_than: i64, found: &mut Candidates) -> Result<()> {
     let reason: Arc<str> = Arc::from("a temporary file that was left behind");
     for (directory, prefix) in [("snapshot", "snapshot-"), ("changelog", "changelog-"), ("tag", ""), ("schema", "")] {
-        for child in ctx.fs.list(&format!("{root}/{directory}"))? {
+        for child in found.children(ctx, &format!("{root}/{directory}"))? {
             let name = name(&child);
             let own = if prefix.is_empty() {
                 !(name.starts_with('.') && name.strip_suffix(".tmp").is_some())
@@ -64,7 +82,7 @@ fn temporary_files(ctx: &TableContext, root: &str, older_than: i64, found: &mut 
                     || name == "EARLIEST"
                     || name == "LATEST"
             };
-            if !own && !child.is_dir && child.modified_millis < older_than {
+            if !own && is_file(&child) && child.modified_millis < older_than {
                 found.temporary.push(planned(child, FileKind::Other, &reason));
             }
         }
@@ -74,7 +92,8 @@ fn temporary_files(ctx: &TableContext, root: &str, older_than: i64, found: &mut 
 
 /// Files of `bucket-*` directories below exactly as many `key=value` levels as the table has partition columns.
 fn data_files(ctx: &TableContext, older_than: i64, found: &mut Candidates) -> Result<()> {
-    let mut level = vec![ctx.paths.data_root().to_owned()];
+    let root = ctx.paths.data_root().to_owned();
+    let mut level = if found.children(ctx, &root)?.is_empty() { Vec::new() } else { vec![root] };
     let mut old_dirs: Vec<Vec<String>> = Vec::new();
     for key in ctx.paths.partition_names() {
         let prefix = format!("{}=", crate::path::escape(key));
@@ -90,7 +109,7 @@ fn data_files(ctx: &TableContext, older_than: i64, found: &mut Candidates) -> Re
         in_pool(|| buckets.par_iter().map(|bucket| ctx.fs.list(&bucket.path)).collect::<Result<_>>())?;
     let pending: Arc<str> = Arc::from("");
     for child in listed.into_iter().flatten() {
-        if !child.is_dir && child.modified_millis < older_than {
+        if is_file(&child) && child.modified_millis < older_than {
             found.files.push(planned(child, FileKind::Data, &pending));
         }
     }
@@ -101,7 +120,12 @@ fn data_files(ctx: &TableContext, older_than: i64, found: &mut Candidates) -> Re
 fn directories(ctx: &TableContext, parents: &[String]) -> Result<Vec<FileStatus>> {
     let listed: Vec<Vec<FileStatus>> =
         in_pool(|| parents.par_iter().map(|parent| ctx.fs.list(parent)).collect::<Result<_>>())?;
-    Ok(listed.into_iter().flatten().filter(|child| child.is_dir).collect())
+    Ok(listed.into_iter().flatten().filter(|child| child.is_dir && child.is_plain).collect())
+}
+
+/// A file that may go. Links and pipes are nobody's orphans.
+fn is_file(child: &FileStatus) -> bool {
+    child.is_plain && !child.is_dir
 }
 
 fn old(directories: &[FileStatus], older_than: i64) -> Vec<String> {

@@ -44,7 +44,7 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
 
 fn plan(ctx: &TableContext, older_than: i64) -> Result<(Plan, usize)> {
     let branches = branches(ctx)?;
-    let Candidates { files, temporary, empty_dirs } = list(ctx, &branches, older_than)?;
+    let Candidates { files, temporary, empty_dirs, notes } = list(ctx, &branches, older_than)?;
     let examined = files.len();
     let used = in_use(ctx, &branches)?;
     let reason: Arc<str> = Arc::from("no version of any branch refers to it");
@@ -53,7 +53,7 @@ fn plan(ctx: &TableContext, older_than: i64) -> Result<(Plan, usize)> {
         let needed = used.data.contains(name) || used.meta.contains(name);
         (!needed).then(|| PlannedFile { reason: Arc::clone(&reason), ..file })
     });
-    let mut plan = Plan::default();
+    let mut plan = Plan { notes, ..Plan::default() };
     plan.delete(unused.collect());
     let (trees, files): (Vec<PlannedFile>, Vec<PlannedFile>) =
         temporary.into_iter().partition(|file| file.kind == FileKind::Branch);

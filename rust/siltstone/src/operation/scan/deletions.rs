@@ -19,14 +19,14 @@ pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexMan
     if let Some(entry) = entries.iter().find(|entry| entry.kind != EntryKind::Add) {
         return Err(Error::new(ErrorKind::CorruptFile, "an index manifest holds an entry that deletes a file")
             .with("table", &ctx.name)
-            .with("file", ctx.paths.manifest(manifest))
+            .with("file", ctx.paths.manifest(manifest)?)
             .with("index_file", &entry.file_name));
     }
     match entries.iter().find(|entry| !known(entry)) {
         None => Ok(()),
         Some(entry) => Err(Error::unsupported(format!("an index file of the kind '{}'", entry.index_type))
             .with("table", &ctx.name)
-            .with("file", ctx.paths.manifest(manifest))
+            .with("file", ctx.paths.manifest(manifest)?)
             .with("index_file", &entry.file_name)),
     }
 }
@@ -58,7 +58,7 @@ fn check_number(ctx: &TableContext, manifest: &str, index: &IndexManifestEntry) 
     let text = format!("an index manifest names {named} of the {} vectors of an index file", index.row_count);
     Err(Error::new(ErrorKind::CorruptFile, text)
         .with("table", &ctx.name)
-        .with("file", ctx.paths.manifest(manifest))
+        .with("file", ctx.paths.manifest(manifest)?)
         .with("index_file", &index.file_name)
         .with("expected", index.row_count)
         .with("found", named))

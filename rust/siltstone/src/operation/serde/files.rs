@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    fs::{check_external_path, check_file_name},
     manifest::{BucketId, DataFileMeta, DeletionVectorRange, EntryKind, FileSource, IndexManifestEntry},
     stats::SimpleStats,
 };
@@ -125,7 +126,7 @@ fn data_file(bytes: &[u8]) -> Result<DataFileMeta> {
         Some(other) => return Err(Error::corrupt("data file meta", 0, "file source 0 or 1", other)),
     };
     Ok(DataFileMeta {
-        file_name: row.string(0)?,
+        file_name: file_name(&row, 0)?,
         file_size: row.long(1)?,
         row_count: row.long(2)?,
         min_key: row.binary(3)?.to_vec(),
@@ -136,16 +137,35 @@ fn data_file(bytes: &[u8]) -> Result<DataFileMeta> {
         max_sequence_number: row.long(8)?,
         schema_id: row.long(9)?,
         level: row.int(10)?,
-        extra_files: row.strings(11)?,
+        extra_files: extra_files(&row)?,
         creation_time: row.option(12, View::long)?,
         delete_row_count: row.option(13, View::long)?,
         embedded_file_index: row.option(14, View::binary)?.map(<[u8]>::to_vec),
         file_source: source,
         value_stats_cols: row.option(16, View::strings)?,
-        external_path: row.option(17, View::string)?,
+        external_path: row.option(17, external_path)?,
         first_row_id: row.option(18, View::long)?,
         write_cols: row.option(19, View::strings)?,
     })
+}
+
+/// Names and paths come from another process: they are checked as those of manifests.
+fn file_name(row: &View<'_>, i: usize) -> Result<String> {
+    let name = row.string(i)?;
+    check_file_name("_FILE_NAME", &name)?;
+    Ok(name)
+}
+
+fn extra_files(row: &View<'_>) -> Result<Vec<String>> {
+    let names = row.strings(11)?;
+    names.iter().try_for_each(|name| check_file_name("_EXTRA_FILES", name))?;
+    Ok(names)
+}
+
+fn external_path(row: &View<'_>, i: usize) -> Result<String> {
+    let path = row.string(i)?;
+    check_external_path(&path)?;
+    Ok(path)
 }
 
 fn index_file_row(entry: &IndexManifestEntry) -> Vec<u8> {
@@ -170,7 +190,7 @@ fn range_row(range: &DeletionVectorRange) -> Vec<u8> {
 
 fn index_file(bytes: &[u8], bucket: &BucketId, kind: EntryKind) -> Result<IndexManifestEntry> {
     let row = View::row("index file meta", bytes, INDEX_FILE_FIELDS)?;
-    let file_name = row.string(1)?;
+    let file_name = file_name(&row, 1)?;
     if !row.is_null(6) {
         return Err(Error::unsupported("global indexes in commit messages").with("file", file_name));
     }
@@ -183,7 +203,7 @@ fn index_file(bytes: &[u8], bucket: &BucketId, kind: EntryKind) -> Result<IndexM
         file_size: row.long(2)?,
         row_count: row.long(3)?,
         deletion_vectors: row.option(4, |row, i| row.list(i, range))?,
-        external_path: row.option(5, View::string)?,
+        external_path: row.option(5, external_path)?,
         global_index: None,
     })
 }
@@ -191,7 +211,7 @@ fn index_file(bytes: &[u8], bucket: &BucketId, kind: EntryKind) -> Result<IndexM
 fn range(array: &View<'_>, at: usize) -> Result<DeletionVectorRange> {
     let row = array.nested_row(at, RANGE_FIELDS)?;
     Ok(DeletionVectorRange {
-        data_file_name: row.string(0)?,
+        data_file_name: file_name(&row, 0)?,
         offset: row.int(1)?,
         length: row.int(2)?,
         cardinality: row.option(3, View::long)?,

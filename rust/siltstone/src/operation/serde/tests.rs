@@ -234,3 +234,39 @@ fn an_index_file_of_another_bucket_is_refused() {
     message.data.index_files[0].bucket = 4;
     assert!(message.to_bytes().is_err());
 }
+
+#[test]
+fn names_that_lead_out_of_the_table_do_not_travel() {
+    let outside = || "../../other/data".to_owned();
+    let of_file = [
+        DataFileMeta { file_name: outside(), ..plain() },
+        DataFileMeta { extra_files: vec!["x.index".into(), outside()], ..plain() },
+        DataFileMeta { external_path: Some(outside()), ..plain() },
+        DataFileMeta { external_path: Some("/elsewhere/../data".into()), ..plain() },
+    ];
+    for file in of_file {
+        let mut split = split(false);
+        split.files.clear();
+        split.deletion_files = None;
+        split.files.push(file.clone());
+        assert_eq!(Split::from_bytes(&split.to_bytes().unwrap()).unwrap_err().kind(), ErrorKind::CorruptFile);
+        let mut message = message();
+        message.compact.compact_before.push(file);
+        let read = CommitMessage::from_bytes(&message.to_bytes().unwrap());
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+    let of_index = [
+        IndexManifestEntry { file_name: outside(), ..index(EntryKind::Add, true) },
+        IndexManifestEntry { external_path: Some(outside()), ..index(EntryKind::Add, true) },
+        IndexManifestEntry {
+            deletion_vectors: Some(vec![range(&outside(), 1, 2, None)]),
+            ..index(EntryKind::Add, true)
+        },
+    ];
+    for entry in of_index {
+        let mut message = message();
+        message.data.index_files.push(entry);
+        let read = CommitMessage::from_bytes(&message.to_bytes().unwrap());
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+}

@@ -21,7 +21,7 @@ pub(super) fn columns() -> Vec<DataField> {
 pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
     let (ctx, snapshot) = table.travelled()?;
     let Some(name) = snapshot.and_then(|s| s.statistics) else { return Ok(Vec::new()) };
-    let path = ctx.paths.statistics(&name);
+    let path = ctx.paths.statistics(&name)?;
     let bytes = ctx.fs.read(&path)?;
     let corrupt = |found: String| Error::corrupt(&path, 0, "statistics as JSON", found);
     let json: Value = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
