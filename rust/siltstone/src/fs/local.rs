@@ -240,11 +240,10 @@ impl FileIo for LocalFileIo {
 
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
         let target = Path::new(path);
-        let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(target);
-        let opened = match open() {
+        let opened = match open_lock(target) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 self.ensure_parent(target)?;
-                open()
+                open_lock(target)
             }
             other => other,
         };
@@ -271,6 +270,15 @@ impl FileIo for LocalFileIo {
         }
         Ok(())
     }
+}
+
+/// Never what a link points to, and waiting for nobody at a pipe.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options.open(path)
 }
 
 /// The operating system frees the lock when the file is closed.
