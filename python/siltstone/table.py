@@ -265,7 +265,9 @@ class Table(Reads):
 
         Args:
             commit_user: Name under which it commits; a new one when None.
-            memory_limit: Memory for buffers; default the option ``write-buffer-size``.
+            memory_limit: Memory for rows that wait (one half) and for what is made of them, sorted and encoded (the other
+                half of each open file, at least 4 MiB). The rows of one ``write()`` call and of a compaction's merge
+                come on top. Without it the option ``write-buffer-size`` bounds the rows that wait.
             spill_dir: Directory for spilled runs; default the system's temporary directory.
             overwrite: The messages of :meth:`siltstone.write.TableWrite.prepare_commit` will be committed by
                 ``commit(messages, overwrite=...)``: existing files are not looked at. Another commit refuses them.

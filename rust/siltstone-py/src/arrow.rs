@@ -8,7 +8,10 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use siltstone::{Error, ErrorKind, io::BatchStream};
 
-use crate::error::Result;
+use crate::{
+    error::{CoreError, Result},
+    interrupt::{drop_detached, interruptible, locked},
+};
 
 /// Batches with their schema: iterable from Python with our exceptions, or as an Arrow stream.
 #[pyclass(frozen, module = "siltstone._core")]
@@ -23,6 +26,12 @@ impl Batches {
     }
 }
 
+impl Drop for Batches {
+    fn drop(&mut self) {
+        drop_detached(self.stream.get_mut().map(Option::take).ok());
+    }
+}
+
 #[pymethods]
 impl Batches {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -34,8 +43,8 @@ impl Batches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyRecordBatch>> {
-        let batch: Result<Option<RecordBatch>> = py.detach(|| {
-            let mut stream = self.stream.lock().map_err(|_| poisoned())?;
+        let batch: Result<Option<RecordBatch>> = interruptible(py, || {
+            let mut stream = locked(&self.stream)?;
             let next = stream.as_mut().and_then(Iterator::next).transpose();
             if !matches!(next, Ok(Some(_))) {
                 *stream = None;
@@ -47,8 +56,8 @@ impl Batches {
 
     /// Stops reading: threads end, files close.
     fn close(&self, py: Python<'_>) -> Result<()> {
-        py.detach(|| {
-            *self.stream.lock().map_err(|_| poisoned())? = None;
+        interruptible(py, || {
+            *locked(&self.stream)? = None;
             Ok(())
         })
     }
@@ -83,11 +92,26 @@ struct Reader {
     stream: BatchStream,
 }
 
+impl Drop for Reader {
+    fn drop(&mut self) {
+        drop_detached(std::mem::replace(&mut self.stream, Box::new(std::iter::empty())));
+    }
+}
+
 impl Iterator for Reader {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.stream.next()?.map_err(|e| ArrowError::ExternalError(Box::new(e))))
+        // whoever reads holds the interpreter lock or not: attaching is right in both cases
+        let next = Python::attach(|py| interruptible(py, || Ok(self.stream.next().transpose()?)));
+        match next {
+            Ok(batch) => batch.map(Ok),
+            Err(CoreError::Core(e)) => Some(Err(ArrowError::ExternalError(Box::new(e)))),
+            Err(CoreError::Raised(raised)) => {
+                interrupt_again();
+                Some(Err(ArrowError::ExternalError(raised.to_string().into())))
+            }
+        }
     }
 }
 
@@ -95,6 +119,12 @@ impl RecordBatchReader for Reader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
+}
+
+/// The C interface carries no exceptions: the signal comes once more when Python goes on.
+fn interrupt_again() {
+    // without an interpreter there is nobody to interrupt
+    let _ = Python::attach(|py| py.import("_thread")?.call_method0("interrupt_main").map(drop));
 }
 
 /// The batches of a Python object, to be consumed without the interpreter lock.
@@ -110,6 +140,10 @@ impl Iterator for Input {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.0.next()?;
+        // Ctrl-C in the code that makes the batches
+        if batch.as_ref().is_err_and(|e| e.to_string().contains("KeyboardInterrupt")) {
+            interrupt_again();
+        }
         Some(batch.map_err(|e| Error::new(ErrorKind::InvalidArgument, "the input stream failed").caused_by(e)))
     }
 }

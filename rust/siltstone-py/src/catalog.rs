@@ -12,6 +12,7 @@ use siltstone::{
 use crate::{
     error::Result,
     inspect::{About, Inspection},
+    interrupt::interruptible,
     table::PyTable,
 };
 
@@ -32,19 +33,19 @@ impl Catalog {
     }
 
     fn databases(&self, py: Python<'_>) -> Result<Vec<String>> {
-        py.detach(|| Ok(self.0.databases()?))
+        interruptible(py, || Ok(self.0.databases()?))
     }
 
     fn create_database(&self, py: Python<'_>, name: &str, if_not_exists: bool) -> Result<()> {
-        py.detach(|| Ok(self.0.create_database(name, if_not_exists)?))
+        interruptible(py, || Ok(self.0.create_database(name, if_not_exists)?))
     }
 
     fn drop_database(&self, py: Python<'_>, name: &str, cascade: bool, if_exists: bool) -> Result<()> {
-        py.detach(|| Ok(self.0.drop_database(name, cascade, if_exists)?))
+        interruptible(py, || Ok(self.0.drop_database(name, cascade, if_exists)?))
     }
 
     fn tables(&self, py: Python<'_>, database: &str) -> Result<Vec<String>> {
-        py.detach(|| Ok(self.0.tables(database)?))
+        interruptible(py, || Ok(self.0.tables(database)?))
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
@@ -59,7 +60,7 @@ impl Catalog {
         comment: Option<String>,
         if_not_exists: bool,
     ) -> Result<PyTable> {
-        py.detach(|| {
+        interruptible(py, || {
             let mut args = match schema {
                 SchemaInput::Fields(json) => NewTable::from_json(&json)?,
                 SchemaInput::Arrow(schema) => NewTable::from_arrow(&schema)?,
@@ -75,7 +76,7 @@ impl Catalog {
 
     /// The table, and the name of the system table that is meant.
     fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<(PyTable, Option<String>)> {
-        py.detach(|| {
+        interruptible(py, || {
             let found = self.0.load_table(name)?;
             let table = Table::open(&found.location, &found.name.branch, options)?;
             Ok((table.into(), found.name.system))
@@ -93,7 +94,7 @@ impl Catalog {
         limit: Option<usize>,
     ) -> Result<Inspection> {
         let args = InspectArgs { columns, filter_sql, filter_json, limit };
-        py.detach(|| Inspection::new(About::Catalog(Arc::clone(&self.0)), name, args))
+        interruptible(py, || Inspection::new(About::Catalog(Arc::clone(&self.0)), name, args))
     }
 
     fn location(&self, name: &str) -> Result<String> {
@@ -101,11 +102,11 @@ impl Catalog {
     }
 
     fn rename_table(&self, py: Python<'_>, source: &str, target: &str) -> Result<()> {
-        py.detach(|| Ok(self.0.rename_table(source, target)?))
+        interruptible(py, || Ok(self.0.rename_table(source, target)?))
     }
 
     fn drop_table(&self, py: Python<'_>, name: &str, if_exists: bool) -> Result<()> {
-        py.detach(|| Ok(self.0.drop_table(name, if_exists)?))
+        interruptible(py, || Ok(self.0.drop_table(name, if_exists)?))
     }
 }
 

@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use siltstone::table::{Changes as Stream, ChangesArgs, Progress, Table};
 
 use crate::{
-    arrow::{Batches, poisoned},
+    arrow::Batches,
     error::Result,
+    interrupt::{interruptible, locked},
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -29,8 +30,8 @@ impl Changes {
     /// `(snapshot id, rows, None)`; `(None, None, milliseconds to wait)`; `None` at the end.
     #[allow(clippy::type_complexity, reason = "a Python tuple")]
     fn progress(&self, py: Python<'_>) -> Result<Option<(Option<i64>, Option<Batches>, Option<u64>)>> {
-        py.detach(|| {
-            let mut stream = self.0.lock().map_err(|_| poisoned())?;
+        interruptible(py, || {
+            let mut stream = locked(&self.0)?;
             Ok(match stream.progress()? {
                 Progress::Rows(id, schema, rows) => Some((Some(id), Some(Batches::new(schema, rows)), None)),
                 Progress::Wait(millis) => Some((None, None, Some(millis))),
@@ -40,6 +41,6 @@ impl Changes {
     }
 
     fn done(&self, py: Python<'_>) -> Result<()> {
-        py.detach(|| Ok(self.0.lock().map_err(|_| poisoned())?.done()?))
+        interruptible(py, || Ok(locked(&self.0)?.done()?))
     }
 }

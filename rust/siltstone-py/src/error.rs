@@ -7,20 +7,28 @@ use pyo3::{
 use siltstone::{Error, ErrorKind};
 
 /// The error type of every function of the binding.
-pub(crate) struct CoreError(Error);
+pub(crate) enum CoreError {
+    /// From the core.
+    Core(Error),
+    /// By a signal handler while the core was at work.
+    Raised(PyErr),
+}
 
 /// What every function of the binding returns.
 pub(crate) type Result<T> = std::result::Result<T, CoreError>;
 
 impl From<Error> for CoreError {
     fn from(e: Error) -> Self {
-        Self(e)
+        Self::Core(e)
     }
 }
 
 impl From<CoreError> for PyErr {
     fn from(e: CoreError) -> Self {
-        Python::attach(|py| exception(py, &e.0).unwrap_or_else(|failure| failure))
+        match e {
+            CoreError::Core(e) => Python::attach(|py| exception(py, &e).unwrap_or_else(|failure| failure)),
+            CoreError::Raised(raised) => raised,
+        }
     }
 }
 

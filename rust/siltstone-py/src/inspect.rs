@@ -13,6 +13,7 @@ use siltstone::{
 use crate::{
     arrow::{Batches, schema_capsule, stream_capsule},
     error::Result,
+    interrupt::interruptible,
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -75,7 +76,7 @@ impl Inspection {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.schema()?;
-        let stream = py.detach(|| self.rows())?;
+        let stream = interruptible(py, || self.rows())?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 
@@ -83,10 +84,10 @@ impl Inspection {
     #[pyo3(signature = (whole=false))]
     #[allow(unused_variables, reason = "nothing is read ahead here")]
     fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
-        py.detach(|| Ok(Batches::new(self.schema()?, self.rows()?)))
+        interruptible(py, || Ok(Batches::new(self.schema()?, self.rows()?)))
     }
 
     fn count(&self, py: Python<'_>) -> Result<usize> {
-        py.detach(|| Ok(self.batch()?.num_rows()))
+        interruptible(py, || Ok(self.batch()?.num_rows()))
     }
 }

@@ -6,6 +6,7 @@ mod catalog;
 mod changes;
 mod error;
 mod inspect;
+mod interrupt;
 mod maintain;
 mod scan;
 mod table;

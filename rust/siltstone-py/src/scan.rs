@@ -11,6 +11,7 @@ use siltstone::{
 use crate::{
     arrow::{Batches, schema_capsule, stream_capsule},
     error::Result,
+    interrupt::interruptible,
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -52,25 +53,25 @@ impl Plan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.planned.schema().map_err(crate::error::CoreError::from)?;
-        let stream = py.detach(|| self.stream())?;
+        let stream = interruptible(py, || self.stream())?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 
     /// The rows, with errors as exceptions of siltstone; `whole`: the caller keeps all of them.
     #[pyo3(signature = (whole=false))]
     fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
-        py.detach(|| {
+        interruptible(py, || {
             let rows = if whole { self.table.read_whole(&self.args, &self.planned)? } else { self.stream()? };
             Ok(Batches::new(self.planned.schema()?, rows))
         })
     }
 
     fn count(&self, py: Python<'_>) -> Result<u64> {
-        py.detach(|| Ok(self.table.count(&self.args, &self.planned)?))
+        interruptible(py, || Ok(self.table.count(&self.args, &self.planned)?))
     }
 
     fn splits<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
-        let tokens = py.detach(|| self.table.split_tokens(&self.args, &self.planned))?;
+        let tokens = interruptible(py, || Ok(self.table.split_tokens(&self.args, &self.planned)?))?;
         Ok(tokens.iter().map(|token| PyBytes::new(py, token)).collect())
     }
 
@@ -90,7 +91,7 @@ struct Split {
 impl Split {
     #[new]
     fn new(py: Python<'_>, token: Vec<u8>) -> Result<Self> {
-        let split = py.detach(|| ReadableSplit::from_token(&token))?;
+        let split = interruptible(py, || Ok(ReadableSplit::from_token(&token)?))?;
         Ok(Self { token, split })
     }
 
@@ -114,7 +115,7 @@ impl Split {
     }
 
     fn read(&self, py: Python<'_>) -> Result<Batches> {
-        py.detach(|| {
+        interruptible(py, || {
             let (schema, rows) = self.split.read()?;
             Ok(Batches::new(schema, rows))
         })
@@ -126,7 +127,7 @@ impl Split {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (schema, stream) = py.detach(|| self.split.read()).map_err(crate::error::CoreError::from)?;
+        let (schema, stream) = interruptible(py, || Ok(self.split.read()?))?;
         stream_capsule(py, schema, stream, requested_schema)
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     changes::Changes,
     error::Result,
     inspect::{About, Inspection},
+    interrupt::interruptible,
     scan::Plan,
     upkeep::Upkeep,
     write::Writer,
@@ -55,7 +56,7 @@ impl PyTable {
 impl PyTable {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, options: Options, branch: &str) -> Result<Self> {
-        py.detach(|| Ok(Table::open(location, branch, options)?.into()))
+        interruptible(py, || Ok(Table::open(location, branch, options)?.into()))
     }
 
     #[getter]
@@ -109,12 +110,14 @@ impl PyTable {
 
     fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {
         let table = self.table()?;
-        py.detach(|| Ok(table.snapshot(id)?.map(|s| s.to_json()).transpose()?))
+        interruptible(py, || Ok(table.snapshot(id)?.map(|s| s.to_json()).transpose()?))
     }
 
     fn history(&self, py: Python<'_>, limit: usize) -> Result<Vec<String>> {
         let table = self.table()?;
-        py.detach(|| Ok(table.history(limit)?.iter().map(Snapshot::to_json).collect::<siltstone::Result<_>>()?))
+        interruptible(py, || {
+            Ok(table.history(limit)?.iter().map(Snapshot::to_json).collect::<siltstone::Result<_>>()?)
+        })
     }
 
     /// Tags, branches, rollback, expiry, cleaning.
@@ -135,7 +138,7 @@ impl PyTable {
     ) -> Result<Inspection> {
         let table = self.table()?;
         let args = InspectArgs { columns, filter_sql, filter_json, limit };
-        py.detach(|| Inspection::new(About::Table(table), name, args))
+        interruptible(py, || Inspection::new(About::Table(table), name, args))
     }
 
     #[staticmethod]
@@ -145,7 +148,7 @@ impl PyTable {
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
         let table = self.table()?;
-        py.detach(|| Ok(table.files(version)?.iter().map(ToString::to_string).collect()))
+        interruptible(py, || Ok(table.files(version)?.iter().map(ToString::to_string).collect()))
     }
 
     #[pyo3(signature = (*, columns, filter_sql, filter_json, version, tag, as_of, between, mode, system, limit, row_kind, batch_size, memory_limit, threads))]
@@ -185,7 +188,7 @@ impl PyTable {
             memory_limit,
             threads,
         };
-        py.detach(|| Plan::new(table, args))
+        interruptible(py, || Plan::new(table, args))
     }
 
     #[pyo3(signature = (*, columns, filter_sql, filter_json, start, end, consumer, follow, batch_size, memory_limit, threads))]
@@ -215,12 +218,12 @@ impl PyTable {
             ..ScanArgs::default()
         };
         let (start, end) = (start.map(|p| p.0), end.map(|p| p.0));
-        py.detach(|| Changes::new(table, ChangesArgs { scan, start, end, consumer, follow }))
+        interruptible(py, || Changes::new(table, ChangesArgs { scan, start, end, consumer, follow }))
     }
 
     fn has_tag(&self, py: Python<'_>, name: &str) -> Result<bool> {
         let table = self.table()?;
-        py.detach(|| Ok(table.has_tag(name)?))
+        interruptible(py, || Ok(table.has_tag(name)?))
     }
 
     fn view_schema(
@@ -233,23 +236,23 @@ impl PyTable {
     ) -> Result<PySchema> {
         let table = self.table()?;
         let args = ScanArgs { columns, filter_sql, filter_json, ..ScanArgs::default() };
-        py.detach(|| Ok(py_schema(table.view_schema(name, &args)?)))
+        interruptible(py, || Ok(py_schema(table.view_schema(name, &args)?)))
     }
 
     fn consumers(&self, py: Python<'_>) -> Result<Vec<(String, i64, i64)>> {
         let table = self.table()?;
-        let all = py.detach(|| table.consumer_list())?;
+        let all = interruptible(py, || Ok(table.consumer_list()?))?;
         Ok(all.into_iter().map(|c| (c.id, c.next_snapshot, c.modified_millis)).collect())
     }
 
     fn reset_consumer(&self, py: Python<'_>, id: &str, next_snapshot: Option<i64>) -> Result<()> {
         let table = self.table()?;
-        py.detach(|| Ok(table.reset_consumer(id, next_snapshot)?))
+        interruptible(py, || Ok(table.reset_consumer(id, next_snapshot)?))
     }
 
     fn delete_consumer(&self, py: Python<'_>, id: &str) -> Result<bool> {
         let table = self.table()?;
-        py.detach(|| Ok(table.delete_consumer(id)?))
+        interruptible(py, || Ok(table.delete_consumer(id)?))
     }
 
     #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite))]
@@ -264,7 +267,7 @@ impl PyTable {
         let table = self.table()?;
         let options =
             WriteOptions { memory_limit, spill_dir, ignore_previous_files: overwrite, ..WriteOptions::default() };
-        py.detach(|| Ok(Writer::new(table.writer(commit_user, options)?)))
+        interruptible(py, || Ok(Writer::new(table.writer(commit_user, options)?)))
     }
 
     #[getter]
@@ -275,7 +278,7 @@ impl PyTable {
     fn routes(&self, py: Python<'_>, data: PyRecordBatchReader) -> PyResult<Vec<i32>> {
         let table = self.table()?;
         let batches = input(data)?;
-        let routes: Result<Vec<i32>> = py.detach(|| Ok(table.routes(batches)?));
+        let routes: Result<Vec<i32>> = interruptible(py, || Ok(table.routes(batches)?));
         Ok(routes?)
     }
 
@@ -288,7 +291,7 @@ impl PyTable {
     ) -> PyResult<String> {
         let table = self.table()?;
         let batches = input(data)?;
-        let report: Result<String> = py.detach(|| {
+        let report: Result<String> = interruptible(py, || {
             let target = table.overwrite_target(partition, dynamic)?;
             Ok(table.overwrite(batches, &target)?.to_json()?.to_string())
         });
@@ -297,7 +300,7 @@ impl PyTable {
 
     fn truncate(&self, py: Python<'_>, partitions: Option<Vec<PartitionSpec>>, dry_run: bool) -> Result<String> {
         let table = self.table()?;
-        py.detach(|| Ok(table.truncate(partitions.as_deref(), dry_run)?.to_json()?.to_string()))
+        interruptible(py, || Ok(table.truncate(partitions.as_deref(), dry_run)?.to_json()?.to_string()))
     }
 
     fn modify(
@@ -309,13 +312,13 @@ impl PyTable {
     ) -> Result<String> {
         let table = self.table()?;
         let args = ModifyArgs { filter_sql, filter_json, set, threads: None };
-        py.detach(|| Ok(table.modify(&args)?.to_json()?.to_string()))
+        interruptible(py, || Ok(table.modify(&args)?.to_json()?.to_string()))
     }
 
     fn delete_keys(&self, py: Python<'_>, keys: PyRecordBatchReader) -> PyResult<String> {
         let table = self.table()?;
         let batches = input(keys)?;
-        let report: Result<String> = py.detach(|| Ok(table.delete_keys(batches)?.to_json()?.to_string()));
+        let report: Result<String> = interruptible(py, || Ok(table.delete_keys(batches)?.to_json()?.to_string()));
         Ok(report?)
     }
 
@@ -331,7 +334,7 @@ impl PyTable {
         overwrite: Option<(PartitionSpec, bool)>,
     ) -> Result<String> {
         let table = self.table()?;
-        py.detach(|| {
+        interruptible(py, || {
             let target = overwrite.map(|(spec, dynamic)| table.overwrite_target(spec, Some(dynamic))).transpose()?;
             let messages =
                 if target.is_some() { table.messages(&messages)? } else { table.messages_to_add(&messages)? };
@@ -343,7 +346,7 @@ impl PyTable {
 
     fn abort(&self, py: Python<'_>, messages: Vec<Vec<u8>>) -> Result<()> {
         let table = self.table()?;
-        py.detach(|| Ok(table.committer(None).abort(&table.messages(&messages)?)?))
+        interruptible(py, || Ok(table.committer(None).abort(&table.messages(&messages)?)?))
     }
 
     fn describe_messages(&self, messages: Vec<Vec<u8>>) -> Result<String> {
@@ -365,7 +368,7 @@ impl PyTable {
     ) -> Result<Vec<(String, Vec<u8>)>> {
         let table = self.table()?;
         let args = siltstone::table::CompactArgs { full, filter_sql, filter_json, partitions, idle_millis };
-        py.detach(|| {
+        interruptible(py, || {
             let tasks = table.plan_compaction(&args)?;
             Ok(tasks.into_iter().map(|(text, token)| (text.to_string(), token)).collect())
         })
@@ -373,12 +376,12 @@ impl PyTable {
 
     fn compact_manifests(&self, py: Python<'_>) -> Result<String> {
         let table = self.table()?;
-        py.detach(|| Ok(table.compact_manifests()?.to_json()?.to_string()))
+        interruptible(py, || Ok(table.compact_manifests()?.to_json()?.to_string()))
     }
 
     fn alter(&self, py: Python<'_>, changes: &str) -> Result<()> {
         let mut table = (*self.table()?).clone();
-        py.detach(|| {
+        interruptible(py, || {
             table.alter(changes)?;
             *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
             Ok(())

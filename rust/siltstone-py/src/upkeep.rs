@@ -8,7 +8,7 @@ use siltstone::{
     table::{ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
 };
 
-use crate::error::Result;
+use crate::{error::Result, interrupt::interruptible};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
@@ -18,7 +18,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Checks the table in a directory, even one that cannot be opened.
 #[pyfunction]
 fn check(py: Python<'_>, location: &str, deep: bool) -> Result<String> {
-    py.detach(|| Ok(siltstone::table::check(location, deep)?.to_json().to_string()))
+    interruptible(py, || Ok(siltstone::table::check(location, deep)?.to_json().to_string()))
 }
 
 /// The care of one table.
@@ -41,22 +41,22 @@ fn reported(report: &Report) -> Result<Reported> {
 impl Upkeep {
     fn tags(&self, py: Python<'_>) -> Result<Vec<String>> {
         let table = &self.0;
-        py.detach(|| Ok(table.tags_json()?.iter().map(ToString::to_string).collect()))
+        interruptible(py, || Ok(table.tags_json()?.iter().map(ToString::to_string).collect()))
     }
 
     fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
         let table = &self.0;
-        py.detach(|| Ok(table.tag_json(name)?.to_string()))
+        interruptible(py, || Ok(table.tag_json(name)?.to_string()))
     }
 
     fn tag_exists(&self, py: Python<'_>, name: &str) -> Result<bool> {
         let table = &self.0;
-        py.detach(|| Ok(table.tag_exists(name)?))
+        interruptible(py, || Ok(table.tag_exists(name)?))
     }
 
     fn tag_neighbour(&self, py: Python<'_>, name: &str, next: bool) -> Result<Option<String>> {
         let table = &self.0;
-        py.detach(|| Ok(table.tag_neighbour(name, next)?))
+        interruptible(py, || Ok(table.tag_neighbour(name, next)?))
     }
 
     #[pyo3(signature = (name, *, replace, version, tag, as_of, retain, if_not_exists, allow_numeric))]
@@ -75,7 +75,7 @@ impl Upkeep {
     ) -> Result<String> {
         let table = &self.0;
         let args = TagArgs { source: VersionArgs { version, tag, as_of }, retain, if_not_exists, allow_numeric };
-        py.detach(|| {
+        interruptible(py, || {
             let made = if replace { table.replace_tag(name, &args)? } else { table.create_tag(name, &args)? };
             Ok(made.to_string())
         })
@@ -83,22 +83,22 @@ impl Upkeep {
 
     fn rename_tag(&self, py: Python<'_>, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
         let table = &self.0;
-        py.detach(|| Ok(table.rename_tag(from, to, allow_numeric)?))
+        interruptible(py, || Ok(table.rename_tag(from, to, allow_numeric)?))
     }
 
     fn delete_tag(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.delete_tag(name, dry_run)?))
+        interruptible(py, || reported(&table.delete_tag(name, dry_run)?))
     }
 
     fn expire_tags(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.expire_tags(older_than, dry_run)?))
+        interruptible(py, || reported(&table.expire_tags(older_than, dry_run)?))
     }
 
     fn create_automatic_tags(&self, py: Python<'_>) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.create_automatic_tags()?))
+        interruptible(py, || reported(&table.create_automatic_tags()?))
     }
 
     fn rollback(
@@ -110,32 +110,32 @@ impl Upkeep {
         dry_run: bool,
     ) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.rollback(&VersionArgs { version, tag, as_of }, dry_run)?))
+        interruptible(py, || reported(&table.rollback(&VersionArgs { version, tag, as_of }, dry_run)?))
     }
 
     fn branches(&self, py: Python<'_>) -> Result<Vec<(String, i64)>> {
         let table = &self.0;
-        py.detach(|| Ok(table.branches()?))
+        interruptible(py, || Ok(table.branches()?))
     }
 
     fn create_branch(&self, py: Python<'_>, name: &str, tag: Option<String>, version: Option<&str>) -> Result<()> {
         let table = &self.0;
-        py.detach(|| Ok(table.create_branch(name, tag, version)?))
+        interruptible(py, || Ok(table.create_branch(name, tag, version)?))
     }
 
     fn delete_branch(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.delete_branch(name, dry_run)?))
+        interruptible(py, || reported(&table.delete_branch(name, dry_run)?))
     }
 
     fn rename_branch(&self, py: Python<'_>, from: &str, to: &str) -> Result<()> {
         let table = &self.0;
-        py.detach(|| Ok(table.rename_branch(from, to)?))
+        interruptible(py, || Ok(table.rename_branch(from, to)?))
     }
 
     fn fast_forward(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.fast_forward(name, dry_run)?))
+        interruptible(py, || reported(&table.fast_forward(name, dry_run)?))
     }
 
     fn expire_snapshots(
@@ -149,7 +149,7 @@ impl Upkeep {
     ) -> Result<Reported> {
         let table = &self.0;
         let args = ExpireArgs { retain_max, retain_min, older_than, max_deletes };
-        py.detach(|| reported(&table.expire_snapshots(&args, dry_run)?))
+        interruptible(py, || reported(&table.expire_snapshots(&args, dry_run)?))
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
@@ -166,26 +166,26 @@ impl Upkeep {
         let table = &self.0;
         let args =
             PartitionExpireArgs { expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_expires };
-        py.detach(|| reported(&table.expire_partitions(&args, dry_run)?))
+        interruptible(py, || reported(&table.expire_partitions(&args, dry_run)?))
     }
 
     fn expire_consumers(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.expire_consumers(older_than, dry_run)?))
+        interruptible(py, || reported(&table.expire_consumers(older_than, dry_run)?))
     }
 
     fn remove_orphan_files(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
-        py.detach(|| reported(&table.remove_orphan_files(older_than, dry_run)?))
+        interruptible(py, || reported(&table.remove_orphan_files(older_than, dry_run)?))
     }
 
     fn fsck(&self, py: Python<'_>, deep: bool) -> Result<String> {
         let table = &self.0;
-        py.detach(|| Ok(table.fsck(deep)?.to_json().to_string()))
+        interruptible(py, || Ok(table.fsck(deep)?.to_json().to_string()))
     }
 
     fn analyze(&self, py: Python<'_>) -> Result<String> {
         let table = &self.0;
-        py.detach(|| Ok(table.analyze()?.to_json()?.to_string()))
+        interruptible(py, || Ok(table.analyze()?.to_json()?.to_string()))
     }
 }

@@ -13,8 +13,9 @@ use siltstone::{
 };
 
 use crate::{
-    arrow::{input, poisoned},
+    arrow::input,
     error::Result,
+    interrupt::{drop_detached, interruptible, locked},
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,14 +26,20 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "siltstone._core")]
 pub(crate) struct Writer(Mutex<Option<TableWriter>>);
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop_detached(self.0.get_mut().map(Option::take).ok());
+    }
+}
+
 impl Writer {
     pub(crate) fn new(writer: TableWriter) -> Self {
         Self(Mutex::new(Some(writer)))
     }
 
     fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&mut TableWriter) -> Result<T> + Send) -> Result<T> {
-        py.detach(|| {
-            let mut guard = self.0.lock().map_err(|_| poisoned())?;
+        interruptible(py, || {
+            let mut guard = locked(&self.0)?;
             let writer = guard.as_mut().ok_or_else(|| {
                 Error::new(ErrorKind::InvalidArgument, "the writer is closed").hint("open a new one with t.writer()")
             })?;
@@ -79,8 +86,8 @@ impl Writer {
     }
 
     fn close(&self, py: Python<'_>) -> Result<()> {
-        py.detach(|| {
-            if let Some(writer) = self.0.lock().map_err(|_| poisoned())?.take() {
+        interruptible(py, || {
+            if let Some(writer) = locked(&self.0)?.take() {
                 writer.close();
             }
             Ok(())

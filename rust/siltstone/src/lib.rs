@@ -7,8 +7,10 @@
 // foundation
 pub mod error;
 
+pub mod cancel;
 pub mod codec;
 pub mod env;
+mod limits;
 mod threads;
 // model
 pub mod aggregate;

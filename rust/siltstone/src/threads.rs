@@ -5,10 +5,14 @@
 
 use std::{
     mem,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Mutex, PoisonError},
+    thread::{self, JoinHandle},
 };
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::cancel;
 
 /// The pool and the process that it belongs to.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
@@ -20,8 +24,70 @@ pub(crate) fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         return work();
     }
     match pool() {
-        Some(pool) => pool.install(work),
+        Some(pool) => install(&pool, work),
         None => work(),
+    }
+}
+
+/// Runs work on a pool, under the token of this thread. A thread with a caller does not sleep meanwhile: it asks whether
+/// to stop, and the work learns of it by its token.
+pub(crate) fn install<T: Send>(pool: &ThreadPool, work: impl FnOnce() -> T + Send) -> T {
+    let token = cancel::current();
+    let work = move || token.run(work);
+    if !cancel::has_caller() {
+        return pool.install(work);
+    }
+    let (done, finished) = crossbeam_channel::bounded(1);
+    let mut result = None;
+    pool.in_place_scope(|scope| {
+        scope.spawn(|_| drop(done.send(catch_unwind(AssertUnwindSafe(work)))));
+        // even work that was stopped has a result
+        while result.is_none() {
+            match cancel::wait(&finished) {
+                Ok(message) => result = message,
+                Err(_) => result = finished.recv().ok(),
+            }
+        }
+    });
+    match result {
+        Some(Ok(value)) => value,
+        Some(Err(panic)) => resume_unwind(panic),
+        None => unreachable!("the work sends its result or its panic"),
+    }
+}
+
+/// Threads that belong to one value and end with it: whoever drops the value waits for them, so that what they hold, open
+/// files first of all, is gone then. A child of a `fork` has none of them and waits for nothing.
+#[derive(Debug)]
+pub(crate) struct OwnThreads {
+    process: u32,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl OwnThreads {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { process: std::process::id(), handles: Vec::new() }
+    }
+
+    /// One more.
+    pub(crate) fn add(&mut self, handle: JoinHandle<()>) {
+        self.handles.push(handle);
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.handles.len()
+    }
+
+    /// Waits for them. They must have a reason to end.
+    pub(crate) fn join(&mut self) {
+        for handle in mem::take(&mut self.handles) {
+            if self.process == std::process::id() && handle.thread().id() != thread::current().id() {
+                // a thread that panicked has told its reader by hanging up
+                let _ = handle.join();
+            }
+        }
     }
 }
 

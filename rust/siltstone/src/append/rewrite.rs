@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::{
+    cancel,
     deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
     io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, read_data_file},
@@ -54,7 +55,8 @@ fn copy_in_parallel(
 ) -> Result<()> {
     thread::scope(|scope| {
         let (sender, receiver): (Sender<Result<RecordBatch>>, Receiver<_>) = bounded(READ_AHEAD);
-        scope.spawn(move || {
+        let token = cancel::current();
+        let read = move || {
             let stopped = || Error::new(ErrorKind::Cancelled, "the writer stopped");
             let mut send = |batch| sender.send(Ok(batch)).map_err(|_| stopped());
             let result = read_all(ctx, bucket, files, deletions, &mut send);
@@ -62,8 +64,12 @@ fn copy_in_parallel(
                 // nobody listens any more when the writer failed first
                 drop(sender.send(Err(error)));
             }
-        });
-        receiver.into_iter().try_for_each(|batch| writer.write(&batch?))
+        };
+        scope.spawn(move || token.run(read));
+        while let Some(batch) = cancel::wait(&receiver)? {
+            writer.write(&batch?)?;
+        }
+        Ok(())
     })
 }
 

@@ -22,6 +22,8 @@ pub struct AppendSettings {
     pub compact: bool,
     /// Threads for compaction.
     pub threads: usize,
+    /// Encoded bytes that are held at most; `None`: as many as the options say.
+    pub memory: Option<usize>,
 }
 
 /// Writes rows in their order; row numbers of the bucket continue from the restored files.
@@ -36,6 +38,7 @@ pub struct AppendWriter {
     queue: Option<BucketQueue>,
     full_requested: bool,
     threads: usize,
+    memory: Option<usize>,
     vectors: Option<AppendVectors>,
 }
 
@@ -54,6 +57,7 @@ impl AppendWriter {
             queue: settings.compact.then(|| BucketQueue::new(&ctx.options, restored)),
             full_requested: false,
             threads: settings.threads,
+            memory: settings.memory,
             vectors: None,
         }
     }
@@ -87,7 +91,7 @@ impl AppendWriter {
         let writer = match &mut self.open {
             Some(writer) => writer,
             closed => {
-                let spec = FileWriteSpec::append(self.next_sequence, FileSource::Append);
+                let spec = FileWriteSpec::append(self.next_sequence, FileSource::Append).within(self.memory);
                 let writer = RollingWriter::new(&self.ctx, &self.bucket.partition, self.bucket.bucket, spec)?;
                 closed.insert(writer)
             }

@@ -16,9 +16,9 @@ pub use rule::{CastRule, cast_rule};
 use arrow_array::ArrayRef;
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     row::{Datum, array_from_datums, datums_from_array},
-    types::{DataType, TypeKind},
+    types::{DataType, MAX_LENGTH, TypeKind},
 };
 
 /// Casts each value of an array of atomic type `from` to `to`.
@@ -30,9 +30,27 @@ pub fn cast_array(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<Ar
         return Ok(cast);
     }
     let cast = value::value_cast(&from.kind, &to.kind).ok_or_else(|| unsupported(&from.kind, &to.kind))?;
+    check_filling(array.len(), to)?;
     let values = datums_from_array(array.as_ref(), from)?;
     let values = values.into_iter().map(|v| if v.is_null() { Ok(v) } else { cast(v, &from.kind, &to.kind) });
     array_from_datums(&values.collect::<Result<Vec<_>>>()?, to)
+}
+
+/// Bytes that the values of an array are filled up to at most; an array of text holds no more than twice this.
+const MAX_FILLED: usize = 1 << 30;
+
+/// CHAR and BINARY values are filled up to the length of their type, which a schema file says.
+fn check_filling(values: usize, to: &DataType) -> Result<()> {
+    let length = match to.kind {
+        TypeKind::Char(length) => length,
+        TypeKind::Binary(length) if length != MAX_LENGTH => length,
+        _ => 0,
+    };
+    if values.saturating_mul(usize::try_from(length).unwrap_or(usize::MAX)) <= MAX_FILLED {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::MemoryLimitExceeded, format!("{values} values filled up to {to} need too much memory"))
+        .hint("read fewer rows at once (batch_size), read with the older schema (time travel), or change the column"))
 }
 
 /// Casts one value: partition values, bounds of statistics. Null stays null.

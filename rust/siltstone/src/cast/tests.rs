@@ -1,10 +1,7 @@
 //! The value semantics that Java showed (format chapter 11.4).
 
 use super::*;
-use crate::{
-    error::ErrorKind,
-    types::{DataField, MAX_LENGTH},
-};
+use crate::types::DataField;
 
 fn cast(value: Datum, from: TypeKind, to: TypeKind) -> Result<Datum> {
     cast_datum(value, &DataType::new(from), &DataType::new(to))
@@ -110,4 +107,14 @@ fn nested_fields_are_matched_by_id() {
     let array = arrow_array::new_null_array(&crate::types::arrow_type(&source).unwrap(), 2);
     let evolved = evolve(&array, &source, &new).unwrap();
     assert_eq!(evolved.data_type(), &crate::types::arrow_type(&new).unwrap());
+}
+
+#[test]
+fn a_length_that_would_fill_memory_with_blanks_is_an_error_and_a_common_one_is_not() {
+    for to in [TypeKind::Char(MAX_LENGTH), TypeKind::Binary(MAX_LENGTH - 1)] {
+        let error = cast(text("a"), STRING, to).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded, "{error}");
+    }
+    assert_eq!(cast(text("a"), STRING, TypeKind::Char(3)).unwrap(), text("a  "));
+    assert_eq!(cast(text("a"), STRING, TypeKind::Binary(MAX_LENGTH)).unwrap(), Datum::Bytes(b"a".to_vec()));
 }

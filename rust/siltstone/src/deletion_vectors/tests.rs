@@ -375,3 +375,11 @@ fn touching_an_index_file_without_buckets_replaces_it() {
     let changes = maintainer.persist().unwrap();
     assert_eq!(changes.iter().map(|e| e.kind).collect::<Vec<_>>(), [EntryKind::Delete]);
 }
+
+#[test]
+fn a_row_that_no_file_has_does_not_make_a_vector_of_gigabytes() {
+    let mut vector = DeletionVector::new(BitmapKind::Bits64);
+    vector.delete(0x7FFF_FFFE_0000_0007).unwrap();
+    let error = vector.serialize().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}");
+}

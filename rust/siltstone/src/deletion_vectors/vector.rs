@@ -8,6 +8,10 @@ use roaring::RoaringBitmap;
 use super::{BitmapKind, DeletedRows, MAGIC_32, MAGIC_64, Position, bulk::collect};
 use crate::error::{Error, ErrorKind, Result};
 
+/// Bitmaps of 2^32 rows each that a written vector has at most. All of them are written, even empty ones, and a vector
+/// that was read can name any row.
+const MAX_KEYS: u64 = 1 << 16;
+
 /// The deleted rows of one data file.
 ///
 /// Source: requirement DV-17; `DeletionVector` and its two implementations.
@@ -180,6 +184,12 @@ impl DeletionVector {
             Some((last, _)) => u64::from(*last) + 1,
             None => u64::from(!self.low.is_empty()),
         };
+        if keys > MAX_KEYS {
+            return Err(Error::new(
+                ErrorKind::CorruptFile,
+                format!("a deletion vector deletes row {}, which no data file has", self.max().unwrap_or(0)),
+            ));
+        }
         out.extend(keys.to_le_bytes());
         let mut empty = RoaringBitmap::new();
         for key in 0..u32::try_from(keys).unwrap_or(u32::MAX) {

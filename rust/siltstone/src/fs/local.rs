@@ -15,8 +15,13 @@ use std::{
 use bytes::Bytes;
 
 use super::{FileIo, FileStatus, HeldLock, InputFile, OutputFile};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    cancel,
+    error::{Error, ErrorKind, Result},
+};
 
+/// Children of a directory after which there is a look at whether to stop.
+const ASK_CHILDREN: usize = 4096;
 /// Bytes collected before the operating system is asked to write.
 const WRITE_BUFFER: usize = 256 * 1024;
 
@@ -167,7 +172,11 @@ impl FileIo for LocalFileIo {
             Err(e) => return Err(storage("list the directory", directory, e)),
         };
         let mut out = Vec::new();
-        for child in children {
+        for (at, child) in children.enumerate() {
+            // small directories are listed even by who cleans up after work that was stopped
+            if at % ASK_CHILDREN == ASK_CHILDREN - 1 {
+                cancel::check()?;
+            }
             let child = child.map_err(|e| storage("list the directory", directory, e))?;
             // names that are no text are not Paimon's
             let Ok(name) = child.file_name().into_string() else { continue };
@@ -311,12 +320,12 @@ impl InputFile for LocalInput {
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, buffer, start)
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> io::Result<()> {
     while !buffer.is_empty() {
         let n = std::os::windows::fs::FileExt::seek_read(file, buffer, start)?;
         if n == 0 {
@@ -471,7 +480,7 @@ fn not_published(path: &str, e: io::Error) -> Error {
     }
 }
 
-fn storage(what: &str, path: &Path, e: io::Error) -> Error {
+pub(super) fn storage(what: &str, path: &Path, e: io::Error) -> Error {
     Error::new(ErrorKind::Storage, format!("cannot {what}")).with("file", path.display()).caused_by(e)
 }
 

@@ -7,6 +7,7 @@ mod confined;
 mod fault;
 mod local;
 mod names;
+mod temporary;
 
 use std::{ops::Range, sync::Arc};
 
@@ -16,6 +17,7 @@ pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
 pub use local::LocalFileIo;
 pub use names::{can_exist, check_can_exist, check_external_path, check_file_name, name_fault, subdirectory_fault};
+pub(crate) use temporary::TemporaryFile;
 
 use crate::error::{Error, Result};
 

@@ -39,10 +39,11 @@ enum Source {
 impl Mapping {
     /// `wanted` fields out of the fields that the file was written with.
     pub(crate) fn new(file_fields: &[DataField], wanted: &[DataField]) -> Self {
+        let stored: HashMap<i32, &DataField> = file_fields.iter().rev().map(|f| (f.id, f)).collect();
         let mut columns: Vec<DataField> = Vec::new();
         let mut targets = Vec::with_capacity(wanted.len());
         for field in wanted {
-            let source = match file_fields.iter().find(|f| f.id == field.id) {
+            let source = match stored.get(&field.id) {
                 None => Source::Null,
                 Some(old) if same_values(&old.data_type, &field.data_type) => {
                     columns.push(DataField::new(old.id, &old.name, field.data_type.clone()));

@@ -3,6 +3,7 @@
 //! Source: `FormatReaderMapping`, `DataFileRecordReader`, `KeyValueFileReaderFactory`.
 
 use std::{
+    collections::HashSet,
     iter,
     sync::{Arc, OnceLock},
 };
@@ -169,7 +170,10 @@ fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<
         if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
     let mut fields = match &file.write_cols {
         None => schema.fields.clone(),
-        Some(written) => schema.fields.iter().filter(|f| written.contains(&f.name)).cloned().collect(),
+        Some(written) => {
+            let written: HashSet<&str> = written.iter().map(String::as_str).collect();
+            schema.fields.iter().filter(|f| written.contains(f.name.as_str())).cloned().collect()
+        }
     };
     if system {
         fields.extend([special::sequence_number(), special::value_kind()]);

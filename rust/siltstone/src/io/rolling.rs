@@ -12,7 +12,7 @@ use arrow_array::{
 
 use super::{FileWriteSpec, TableContext, file_columns::FileColumns};
 use crate::{
-    env,
+    cancel, env,
     error::{Error, ErrorKind, Result},
     format::parquet::{ParquetFileWriter, ParquetWriteOptions},
     manifest::DataFileMeta,
@@ -74,7 +74,8 @@ impl RollingWriter {
         };
         let encoding =
             ParquetWriteOptions::new(&compression, options.zstd_level, options.file_block_size, &options.parquet)?
-                .with_threads(2);
+                .with_threads(2)
+                .within(spec.memory);
         let suffix = options.file_suffix_include_compression;
         Ok(Self {
             columns: Arc::new(FileColumns::new(ctx, &spec).map_err(|e| e.with("table", &ctx.name))?),
@@ -101,6 +102,7 @@ impl RollingWriter {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut start = 0;
         while start < batch.num_rows() {
+            cancel::check()?;
             let left = batch.num_rows() - start;
             let average = batch.get_array_memory_size().div_ceil(batch.num_rows());
             let count = self.rows_to_check(average).min(left);

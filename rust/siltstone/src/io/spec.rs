@@ -102,12 +102,14 @@ pub struct FileWriteSpec {
     pub first_sequence: i64,
     /// A changelog file: its own prefix, format, compression and statistics options.
     pub changelog: bool,
+    /// Encoded bytes that are held at most before they are written as a row group; `None`: as many as the options say.
+    pub memory: Option<usize>,
 }
 
 impl FileWriteSpec {
     /// Key-value files of one level.
     pub fn key_value(level: i32, source: FileSource) -> Self {
-        Self { key_value: true, level, source, first_sequence: 0, changelog: false }
+        Self { key_value: true, level, source, first_sequence: 0, changelog: false, memory: None }
     }
 
     /// Changelog files; those of a compaction have the level of its output.
@@ -118,6 +120,12 @@ impl FileWriteSpec {
 
     /// Plain row files of an append table.
     pub fn append(first_sequence: i64, source: FileSource) -> Self {
-        Self { key_value: false, level: 0, source, first_sequence, changelog: false }
+        Self { key_value: false, level: 0, source, first_sequence, changelog: false, memory: None }
+    }
+
+    /// With at most so many encoded bytes in memory.
+    #[must_use]
+    pub fn within(self, memory: Option<usize>) -> Self {
+        Self { memory, ..self }
     }
 }

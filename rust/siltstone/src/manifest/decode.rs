@@ -10,6 +10,7 @@ use super::{
     ManifestEntry, ManifestFileMeta,
 };
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     format::avro::{ContainerReader, Cursor, FieldRule, Plan, WriterType},
     fs::{check_external_path, check_file_name},
@@ -147,14 +148,15 @@ pub(super) fn manifest(
     let key_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::KeyStats))?;
     let value_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::ValueStats))?;
     let plan = EntryPlan { top, meta, key_stats, value_stats };
-    let decode = |block| {
+    let decode = cancel::carried(|block| {
+        cancel::check()?;
         let plain = container.plain(block)?;
         container.records(block, &plain, |at, out| {
             enter(&container.schema, at)?;
             out.extend(plan.read(at, keep)?);
             Ok(())
         })
-    };
+    });
     let all = || container.blocks.par_iter().map(decode).collect::<Result<_>>();
     let parts: Vec<Vec<ManifestEntry>> = in_pool(all)?;
     Ok(parts.into_iter().flatten().collect())

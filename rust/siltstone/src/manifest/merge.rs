@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::{EntryKind, ManifestEntry};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    cancel,
+    error::{Error, ErrorKind, Result},
+};
 
 /// The identity of an entry without copying it: equal exactly when [`ManifestEntry::id`] is.
 struct IdRef<'a>(&'a ManifestEntry);
@@ -34,6 +37,9 @@ impl Hash for IdRef<'_> {
     }
 }
 
+/// After so many entries there is a look at whether to stop.
+const ASK_ENTRIES: usize = 4096;
+
 /// Entries that are left after each DELETE has cancelled the ADD of the same identity before it.
 ///
 /// The order of the rest is kept. A DELETE without its ADD stays: the ADD is in an earlier manifest.
@@ -48,6 +54,9 @@ pub fn merge_entries(entries: impl IntoIterator<Item = ManifestEntry>) -> Result
         }
     };
     for (at, entry) in entries.iter().enumerate() {
+        if at % ASK_ENTRIES == 0 {
+            cancel::check()?;
+        }
         match (entry.kind, present.entry(IdRef(entry))) {
             (EntryKind::Add, Entry::Occupied(_)) => return Err(added_twice(entry)),
             (EntryKind::Delete, Entry::Occupied(known)) => {
@@ -60,7 +69,11 @@ pub fn merge_entries(entries: impl IntoIterator<Item = ManifestEntry>) -> Result
         }
     }
     drop(present);
-    Ok(entries.into_iter().zip(keep).filter_map(|(entry, kept)| kept.then_some(entry)).collect())
+    let mut entries = entries;
+    let mut keep = keep.into_iter();
+    // in place: there may be millions
+    entries.retain(|_| keep.next().unwrap_or(true));
+    Ok(entries)
 }
 
 /// Files that exist after all entries of a snapshot: ADD entries that no DELETE took away, in order.

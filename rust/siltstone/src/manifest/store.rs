@@ -10,6 +10,7 @@ use super::{
     schemas::MANIFEST,
 };
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     format::avro::{Compression, ContainerWriter},
     fs::FileIoRef,
@@ -59,6 +60,7 @@ impl ManifestStore {
 
     /// Entries of one manifest whose head passes `keep`.
     pub fn read_where(&self, manifest: &ManifestFileMeta, keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+        cancel::check()?;
         let path = self.paths.manifest(&manifest.file_name)?;
         let bytes = self.fs.read(&path)?;
         // a file cut off between two blocks would decode to fewer entries, and nobody would notice
@@ -72,7 +74,7 @@ impl ManifestStore {
 
     /// Entries of several manifests, one manifest after another, read in parallel.
     pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        let read = |manifest| self.read_where(manifest, keep);
+        let read = cancel::carried(|manifest| self.read_where(manifest, keep));
         let parts: Vec<Vec<ManifestEntry>> = in_pool(|| manifests.par_iter().map(read).collect::<Result<_>>())?;
         Ok(parts.into_iter().flatten().collect())
     }

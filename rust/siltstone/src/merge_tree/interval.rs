@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Result,
+    Result, cancel,
     manifest::DataFileMeta,
     row::{BinaryRow, Datum, compare_rows},
     types::DataType,
@@ -36,6 +36,9 @@ pub fn interval_partition(files: &[DataFileMeta], key_types: &[DataType]) -> Res
     Ok(sections)
 }
 
+/// One of so many bounds asks while it is compared whether the sort is to stop.
+const ASK_BOUNDS: usize = 256;
+
 /// The bounds of a file as ranks among all bounds: equal keys have one rank, and ranks order like keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct KeyRange {
@@ -57,7 +60,13 @@ fn key_ranges(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<KeyR
         bounds.push((decode(&file.min_key, file)?, 2 * at));
         bounds.push((decode(&file.max_key, file)?, 2 * at + 1));
     }
-    bounds.sort_by(|(a, _), (b, _)| compare_rows(a, b));
+    let sort = |ask: &(dyn Fn(&(Vec<Datum>, usize)) + Sync)| {
+        bounds.sort_by(|a, b| {
+            ask(a);
+            compare_rows(&a.0, &b.0)
+        });
+    };
+    cancel::stoppable(sort, |(_, bound)| bound % ASK_BOUNDS == 0)?;
     let mut ranges = vec![KeyRange { min: 0, max: 0 }; files.len()];
     let mut rank = 0;
     let mut previous: Option<&[Datum]> = None;

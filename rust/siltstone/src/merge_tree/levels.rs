@@ -1,6 +1,6 @@
 //! The files of one bucket, level by level (semantics a.1; `Levels`).
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::{LevelSortedRun, SortedRun};
 use crate::{
@@ -10,52 +10,52 @@ use crate::{
     types::DataType,
 };
 
-/// Level 0 files, newest first, and one run for each level above.
+/// Level 0 files, newest first, and one run for each level above that has files. Level numbers come from manifests and
+/// options: there is nothing here for a level without files.
 #[derive(Clone, Debug)]
 pub struct Levels {
     key_types: Vec<DataType>,
     level0: Vec<DataFileMeta>,
-    /// `upper[n]` is level `n + 1`
-    upper: Vec<SortedRun>,
+    /// by level
+    upper: BTreeMap<i32, SortedRun>,
+    max_level: i32,
 }
 
 impl Levels {
     /// The tree of some live files with at least `num_levels` levels (never fewer than 2).
     pub fn new(files: &[DataFileMeta], num_levels: i32, key_types: Vec<DataType>) -> Result<Self> {
         let highest = files.iter().map(|f| f.level).max().unwrap_or(0);
-        let levels = num_levels.max(highest.saturating_add(1)).max(2);
-        let upper = vec![SortedRun::default(); usize::try_from(levels - 1).unwrap_or(1)];
-        let mut tree = Self { key_types, level0: Vec::new(), upper };
+        let max_level = num_levels.max(2).saturating_sub(1).max(highest);
+        let mut tree = Self { key_types, level0: Vec::new(), upper: BTreeMap::new(), max_level };
         tree.add(files)?;
         Ok(tree)
     }
 
     /// The level that only full compactions write.
     pub fn max_level(&self) -> i32 {
-        i32::try_from(self.upper.len()).unwrap_or(i32::MAX)
+        self.max_level
     }
 
     /// The highest level with a file; 0 when none has.
     pub fn highest_non_empty(&self) -> i32 {
-        let at = self.upper.iter().rposition(|run| !run.files.is_empty());
-        at.map_or(0, |at| i32::try_from(at + 1).unwrap_or(i32::MAX))
+        self.upper.last_key_value().map_or(0, |(level, _)| *level)
     }
 
     /// Every level 0 file counts as a run, and every level above that has files.
     pub fn number_of_sorted_runs(&self) -> usize {
-        self.level0.len() + self.upper.iter().filter(|run| !run.files.is_empty()).count()
+        self.level0.len() + self.upper.len()
     }
 
     /// Runs as compaction sees them: level 0 newest first, then the levels above.
     pub fn runs(&self) -> Vec<LevelSortedRun> {
         let zero = self.level0.iter().map(|f| LevelSortedRun { level: 0, run: SortedRun::single(f.clone()) });
-        let above = self.upper.iter().zip(1..).filter(|(run, _)| !run.files.is_empty());
-        zero.chain(above.map(|(run, level)| LevelSortedRun { level, run: run.clone() })).collect()
+        let above = self.upper.iter().map(|(level, run)| LevelSortedRun { level: *level, run: run.clone() });
+        zero.chain(above).collect()
     }
 
     /// All files.
     pub fn files(&self) -> Vec<DataFileMeta> {
-        let above = self.upper.iter().flat_map(|run| &run.files);
+        let above = self.upper.values().flat_map(|run| &run.files);
         self.level0.iter().chain(above).cloned().collect()
     }
 
@@ -74,22 +74,24 @@ impl Levels {
     pub fn update(&mut self, before: &[DataFileMeta], after: &[DataFileMeta]) -> Result<()> {
         let gone = |f: &DataFileMeta| before.iter().any(|b| b.level == f.level && b.file_name == f.file_name);
         self.level0.retain(|f| !gone(f));
-        for run in &mut self.upper {
+        for run in self.upper.values_mut() {
             run.files.retain(|f| !gone(f));
         }
+        self.upper.retain(|_, run| !run.files.is_empty());
         self.add(after)
     }
 
     fn add(&mut self, files: &[DataFileMeta]) -> Result<()> {
         for file in files {
-            let level = usize::try_from(file.level).unwrap_or(0);
-            match level.checked_sub(1).and_then(|at| self.upper.get_mut(at)) {
-                Some(run) => run.files.push(file.clone()),
-                None => self.level0.push(file.clone()),
+            // a level that the tree does not have counts as level 0
+            if (1..=self.max_level).contains(&file.level) {
+                self.upper.entry(file.level).or_default().files.push(file.clone());
+            } else {
+                self.level0.push(file.clone());
             }
         }
         self.sort_level0();
-        for run in &mut self.upper {
+        for run in self.upper.values_mut() {
             sort_run(run, &self.key_types)?;
         }
         Ok(())
@@ -151,5 +153,13 @@ mod tests {
     #[test]
     fn a_tree_has_as_many_levels_as_its_files_need() {
         assert_eq!(levels(&[file("f", 7, 1, 1, 2)]).max_level(), 7);
+    }
+
+    #[test]
+    fn the_highest_level_there_can_be_costs_no_more_than_any_other() {
+        let tree = levels(&[file("f", i32::MAX, 1, 1, 2), file("g", 1, 1, 3, 4)]);
+        assert_eq!((tree.max_level(), tree.highest_non_empty(), tree.number_of_sorted_runs()), (i32::MAX, i32::MAX, 2));
+        let wide = Levels::new(&[], i32::MAX, Vec::new()).unwrap();
+        assert_eq!((wide.max_level(), wide.runs().len()), (i32::MAX - 1, 0));
     }
 }

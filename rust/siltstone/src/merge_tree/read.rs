@@ -189,7 +189,7 @@ impl SectionReader {
 
     fn merge_options(&self) -> MergeOptions {
         let o = &self.ctx.options;
-        let max_fan_in = o.sort_spill_threshold.unwrap_or(o.num_sorted_run_stop_trigger + 1).max(2);
+        let max_fan_in = o.sort_spill_threshold.unwrap_or(o.num_sorted_run_stop_trigger.saturating_add(1)).max(2);
         let spill = self.options.spill_dir.clone().map(|dir| SpillOptions {
             dir,
             compress: o.spill_compression != "none",

@@ -520,6 +520,7 @@ fn a_full_compaction_due_at_a_commit_happens_once() {
 fn alone() -> WriterSettings {
     let gate = CompactionGate::new(1);
     WriterSettings {
+        encoded: None,
         budget: usize::MAX,
         spill_dir: None,
         write_only: false,

@@ -17,7 +17,9 @@ use super::{
     merge_function::{MergeFunction, for_table},
 };
 use crate::{
-    Error, ErrorKind, Result, env,
+    Error, ErrorKind, Result,
+    cancel::{self, Cancellation},
+    env,
     io::{BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource},
     options::{ChangelogProducer, LookupCompact, SortOrder},
@@ -29,6 +31,8 @@ use crate::{
 pub struct WriterSettings {
     /// Bytes of buffered rows before this writer spills or flushes by itself.
     pub budget: usize,
+    /// Encoded bytes that are held at most before they are written; `None`: as many as the table's options say.
+    pub encoded: Option<usize>,
     /// Local folder for spilling; `None` never spills.
     pub spill_dir: Option<PathBuf>,
     /// No compaction at all (option `write-only`).
@@ -76,6 +80,8 @@ pub struct MergeTreeWriter {
     new_changelog: Vec<DataFileMeta>,
     compacted: CompactIncrement,
     running: Option<Receiver<Result<CompactIncrement>>>,
+    /// stops the compactions of this writer
+    token: Cancellation,
     /// when this writer last picked everything, by the local wall clock
     last_full: Option<i64>,
     commits: u32,
@@ -124,6 +130,7 @@ impl MergeTreeWriter {
             new_changelog: Vec::new(),
             compacted: CompactIncrement::default(),
             running: None,
+            token: Cancellation::default(),
             last_full: None,
             commits: 0,
             vectors: None,
@@ -237,7 +244,7 @@ impl MergeTreeWriter {
     }
 
     fn write_files(&self, rows: BatchStream) -> Result<Vec<DataFileMeta>> {
-        let spec = FileWriteSpec::key_value(0, FileSource::Append);
+        let spec = FileWriteSpec::key_value(0, FileSource::Append).within(self.settings.encoded);
         let mut writer = RollingWriter::new(&self.ctx, &self.partition, self.bucket, spec)?;
         for batch in rows {
             if let Err(error) = batch.and_then(|b| writer.write(&b)) {
@@ -364,13 +371,20 @@ impl MergeTreeWriter {
             cache: Some(self.settings.cache.clone()),
             ignore_previous: self.settings.ignore_previous,
             vectors: self.vectors.clone(),
+            memory: self.settings.encoded,
         };
         let (sender, receiver) = bounded(1);
         let gate = (self.settings.threads > 0).then(|| self.settings.gate.clone());
+        // beside the writing it outlives the call that started it; without threads it is part of the call
+        let token = if gate.is_some() { Some(self.token.clone()) } else { None };
         let work = move || {
             let _place = gate.as_ref().map(CompactionGate::enter);
+            let compact = || run_compaction(&ctx, &partition, bucket, &files, &unit, &resources);
+            let result = match &token {
+                Some(token) => token.run(compact),
+                None => compact(),
+            };
             // the writer may be gone; then it deletes nothing of ours, so we do
-            let result = run_compaction(&ctx, &partition, bucket, &files, &unit, &resources);
             if let Err(unsent) = sender.send(result)
                 && let Ok(result) = unsent.into_inner()
             {
@@ -397,9 +411,8 @@ impl MergeTreeWriter {
     fn take_finished(&mut self, wait: bool) -> Result<()> {
         let Some(receiver) = &self.running else { return Ok(()) };
         let result = if wait {
-            receiver
-                .recv()
-                .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a compaction thread stopped unexpectedly")))
+            cancel::wait(receiver)?
+                .unwrap_or_else(|| Err(Error::new(ErrorKind::Internal, "a compaction thread stopped unexpectedly")))
         } else {
             match receiver.try_recv() {
                 Ok(result) => result,
@@ -445,8 +458,15 @@ impl MergeTreeWriter {
         }
     }
 
+    /// Asks a running compaction to stop: nobody wants its result.
+    pub fn stop(&self) {
+        self.token.cancel();
+    }
+
     /// Deletes every file written since the last [`MergeTreeWriter::prepare_commit`].
     pub fn abort(mut self) {
+        self.stop();
+        let _shield = cancel::shield();
         if let Err(error) = self.wait_for_compaction() {
             tracing::debug!(%error, "the compaction of an aborted writer failed");
         }

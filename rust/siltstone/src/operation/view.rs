@@ -105,7 +105,7 @@ impl View {
             ..ScanRequest::default()
         };
         if self == Self::ReadOptimized {
-            let min_level = ctx.schema.has_primary_key().then_some(ctx.options.num_levels - 1);
+            let min_level = ctx.schema.has_primary_key().then_some(ctx.options.num_levels.saturating_sub(1));
             let scan = ScanRequest { columns: request.columns, filter: request.filter, min_level, ..base };
             return Ok((scan, Finish::default()));
         }

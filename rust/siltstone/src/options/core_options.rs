@@ -190,9 +190,9 @@ core_options! {
     num_sorted_run_compaction_trigger: usize = o.trigger()?;
     /// `num-sorted-run.stop-trigger`, default trigger + 3
     num_sorted_run_stop_trigger: usize =
-        o.at_least("num-sorted-run.stop-trigger", o.trigger()? + 3, 1)?.max(o.trigger()?);
+        o.at_least("num-sorted-run.stop-trigger", o.trigger()?.saturating_add(3), 1)?.max(o.trigger()?);
     /// `num-levels`, default trigger + 1
-    num_levels: i32 = o.int("num-levels", i32::try_from(o.trigger()? + 1).unwrap_or(i32::MAX))?;
+    num_levels: i32 = o.int("num-levels", i32::try_from(o.trigger()?.saturating_add(1)).unwrap_or(i32::MAX))?;
     /// `compaction.max-size-amplification-percent`
     compaction_max_size_amplification_percent: u64 = o.long("compaction.max-size-amplification-percent", 200)?;
     /// `compaction.size-ratio`
@@ -598,6 +598,13 @@ mod tests {
     fn derived_defaults_follow_the_trigger() {
         let o = CoreOptions::parse(&options(&[("num-sorted-run.compaction-trigger", "9")])).unwrap();
         assert_eq!((o.num_levels, o.num_sorted_run_stop_trigger), (10, 12));
+    }
+
+    #[test]
+    fn the_largest_trigger_there_is_has_derived_defaults_too() {
+        let most = usize::MAX.to_string();
+        let o = CoreOptions::parse(&options(&[("num-sorted-run.compaction-trigger", &most)])).unwrap();
+        assert_eq!((o.num_levels, o.num_sorted_run_stop_trigger), (i32::MAX, usize::MAX));
     }
 
     #[test]

@@ -293,7 +293,8 @@ fn parse_iso_duration(text: &str) -> Result<Duration> {
             _ => return Err(wrong()),
         };
         let value: f64 = number.parse().map_err(|_| wrong())?;
-        total += Duration::try_from_secs_f64(value * unit).map_err(|_| wrong())?;
+        let part = Duration::try_from_secs_f64(value * unit).map_err(|_| wrong())?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
         number.clear();
         any = true;
     }
@@ -363,7 +364,8 @@ mod tests {
             assert_eq!(parse_duration(text).unwrap(), Duration::from_secs(seconds), "{text}");
         }
         assert_eq!(parse_duration("P1DT2H3M4.5S").unwrap(), Duration::from_millis(93_784_500));
-        for text in ["", "h", "P", "PT", "P1", "PT1D", "5 weeks", "-1 h"] {
+        let too_long = format!("P{0}D{0}D", 200_000_000_000_000_u64);
+        for text in ["", "h", "P", "PT", "P1", "PT1D", "5 weeks", "-1 h", &too_long] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }

@@ -7,6 +7,8 @@
 //! no columns    twelve zero bytes twice and an empty array
 //! ```
 
+use std::collections::HashMap;
+
 use super::{ColumnStats, SimpleStats};
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -55,8 +57,9 @@ pub fn decode_stats_for(
     if reader.columns() != stored.len() {
         return Err(wrong_count(stored.len(), reader.columns()));
     }
-    let column = |(name, t): (&&str, &DataType)| match stored.iter().position(|s| s == name) {
-        Some(i) => reader.column(i, t),
+    let places: HashMap<&str, usize> = stored.iter().map(String::as_str).zip(0..).collect();
+    let column = |(name, t): (&&str, &DataType)| match places.get(name) {
+        Some(i) => reader.column(*i, t),
         None => Ok(ColumnStats::unknown()),
     };
     names.iter().zip(types).map(column).collect()

@@ -193,6 +193,7 @@ fn files_written_again_have_the_metadata_that_java_wrote() {
                 source: entry.file.file_source.unwrap_or(FileSource::Append),
                 first_sequence: entry.file.min_sequence_number,
                 changelog: entry.file.file_name.starts_with("changelog-"),
+                memory: None,
             };
             let mut writer = RollingWriter::new(&ctx, &entry.partition, entry.bucket, spec).unwrap();
             batches.unwrap().iter().for_each(|batch| writer.write(batch).unwrap_or_else(|e| panic!("{what}: {e}")));

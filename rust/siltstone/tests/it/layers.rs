@@ -9,7 +9,8 @@ use std::{collections::HashMap, fs, path::Path};
 const LAYERS: &[&[&str]] = &[
     // foundation
     &["error"],
-    &["codec", "env", "threads"],
+    &["codec", "env", "cancel", "limits"],
+    &["threads"],
     // model
     &["types"],
     &["options", "row"],

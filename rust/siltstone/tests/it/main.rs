@@ -7,6 +7,7 @@
     reason = "tests may stop at the first surprise"
 )]
 
+mod bounded;
 mod crash;
 mod data_files;
 mod deletion_vectors;

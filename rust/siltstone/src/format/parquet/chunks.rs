@@ -37,7 +37,9 @@ const GAP: u64 = 16 * 1024;
 pub(crate) struct Chunks(Arc<Shared>);
 
 struct Shared {
-    input: Arc<dyn InputFile>,
+    path: String,
+    /// The open file; `None` when all that will be asked for is in memory.
+    input: Option<Arc<dyn InputFile>>,
     size: u64,
     /// Read once, kept: the whole file or its tail.
     kept: (u64, Bytes),
@@ -75,7 +77,8 @@ impl Chunks {
             return Err(Error::corrupt(input.path(), size - 4, "the mark PAR1 at the end", format!("{end:02x?}"))
                 .hint("the file is no Parquet file, or its end is missing"));
         }
-        let shared = Shared { input, size, kept: (start, tail), segments: Vec::new(), failed: Mutex::new(None) };
+        let (path, input) = (input.path().to_owned(), (start > 0).then_some(input));
+        let shared = Shared { path, input, size, kept: (start, tail), segments: Vec::new(), failed: Mutex::new(None) };
         Ok(Self(Arc::new(shared)))
     }
 
@@ -101,7 +104,8 @@ impl Chunks {
         }
         segments.sort_by_key(|s| s.range.start);
         Self(Arc::new(Shared {
-            input: Arc::clone(&self.0.input),
+            path: self.0.path.clone(),
+            input: self.0.input.clone(),
             size: self.0.size,
             kept: self.0.kept.clone(),
             segments,
@@ -110,7 +114,31 @@ impl Chunks {
     }
 
     pub(crate) fn path(&self) -> &str {
-        self.0.input.path()
+        &self.0.path
+    }
+
+    /// The file when nothing is read from it any more: its name, for messages.
+    pub(crate) fn closed(&self) -> Self {
+        Self(Arc::new(Shared {
+            path: self.0.path.clone(),
+            input: None,
+            size: self.0.size,
+            kept: (0, Bytes::new()),
+            segments: Vec::new(),
+            failed: Mutex::new(None),
+        }))
+    }
+
+    /// The encoded metadata at the end of the file, and where it starts.
+    pub(crate) fn footer(&self) -> Result<(u64, Bytes)> {
+        let tail = &self.0.kept.1;
+        let length = tail.len().checked_sub(8).and_then(|at| tail.get(at..)?.first_chunk::<4>());
+        let length = u64::from(length.map_or(0, |bytes| u32::from_le_bytes(*bytes)));
+        let end = self.0.size.saturating_sub(8);
+        let start = end.checked_sub(length).ok_or_else(|| {
+            Error::corrupt(self.path(), end, format!("a footer of at most {end} bytes"), format!("{length} bytes"))
+        })?;
+        Ok((start, self.0.bytes(start..end)?))
     }
 
     /// The storage error behind a failed read, once.
@@ -160,13 +188,12 @@ impl Shared {
         let bytes = part(&window, &wanted);
         drop(window);
         self.forget_before(segment.row_group);
-        bytes.ok_or_else(|| {
-            Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", self.input.path())
-        })
+        bytes.ok_or_else(|| Error::new(ErrorKind::Internal, "a read was shorter than asked").with("file", &self.path))
     }
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        self.input.read_range(range.start, range.end - range.start)
+        let nothing = || Error::new(ErrorKind::Internal, "a closed file is read").with("file", &self.path);
+        self.input.as_ref().ok_or_else(nothing)?.read_range(range.start, range.end - range.start)
     }
 
     /// Row groups are read in order: earlier ones are not needed again.

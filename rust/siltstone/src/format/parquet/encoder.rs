@@ -23,7 +23,10 @@ use parquet::{
 };
 
 use super::error::writing;
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    cancel::{self, Cancellation},
+    error::{Error, ErrorKind, Result},
+};
 
 /// Lanes of a writer with a helper.
 const LANES: usize = 6;
@@ -71,7 +74,12 @@ impl Lane {
         };
         if encoding.failed.is_none() {
             let mut pairs = encoding.columns.iter_mut().zip(&arrays);
-            encoding.failed = pairs.try_for_each(|(column, array)| column.write(array)).err();
+            encoding.failed = pairs
+                .try_for_each(|(column, array)| {
+                    cancel::check().map_err(|e| ParquetError::External(Box::new(e)))?;
+                    column.write(array)
+                })
+                .err();
             self.measure(encoding);
         }
         true
@@ -105,6 +113,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 struct Helper {
     wake: Sender<()>,
+    token: Cancellation,
     thread: JoinHandle<()>,
 }
 
@@ -220,7 +229,8 @@ impl Drop for Encoder {
         for lane in self.lanes.iter() {
             lock(&lane.queue).clear();
         }
-        if let Some(Helper { wake, thread }) = self.helper.take() {
+        if let Some(Helper { wake, token, thread }) = self.helper.take() {
+            token.cancel();
             drop(wake);
             let _ = thread.join();
             return_helper();
@@ -235,16 +245,18 @@ fn start(lanes: &Arc<Vec<Lane>>) -> Option<Helper> {
     }
     let (wake, wakened): (Sender<()>, Receiver<()>) = unbounded();
     let lanes = Arc::clone(lanes);
+    let token = cancel::current().child();
+    let own = token.clone();
     let work = move || {
         while wakened.recv().is_ok() {
-            lanes.iter().any(Lane::try_step);
+            token.run(|| lanes.iter().any(Lane::try_step));
         }
     };
     let thread = std::thread::Builder::new().name("siltstone-encode".to_owned()).spawn(work);
     if thread.is_err() {
         return_helper();
     }
-    Some(Helper { wake, thread: thread.ok()? })
+    Some(Helper { wake, token: own, thread: thread.ok()? })
 }
 
 /// Numbers of neighbouring columns per lane, of about equal weight.

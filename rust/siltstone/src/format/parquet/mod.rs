@@ -18,6 +18,7 @@ mod dictionary;
 mod encodable;
 mod encoder;
 mod error;
+mod footer;
 mod int96;
 mod options;
 mod project;

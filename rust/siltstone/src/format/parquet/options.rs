@@ -11,6 +11,8 @@ use parquet::{
 use crate::error::{Error, ErrorKind, Result};
 
 const MIB: u64 = 1024 * 1024;
+/// Row groups are not made smaller than this to save memory: many small ones are slow to read.
+const LEAST_BLOCK_SIZE: u64 = 4 * MIB;
 /// parquet-mr's row group size.
 const DEFAULT_BLOCK_SIZE: u64 = 128 * MIB;
 /// parquet-mr's page size, of data and dictionary pages.
@@ -66,6 +68,13 @@ impl ParquetWriteOptions {
             }
         }
         Ok(options)
+    }
+
+    /// With row groups of at most so many encoded bytes: they are in memory until they are written.
+    #[must_use]
+    pub fn within(self, memory: Option<usize>) -> Self {
+        let most = memory.map_or(u64::MAX, |memory| u64::try_from(memory).unwrap_or(u64::MAX).max(LEAST_BLOCK_SIZE));
+        Self { block_size: self.block_size.min(most), ..self }
     }
 
     /// Encodes a file's columns on up to this many threads.

@@ -1,5 +1,7 @@
 //! Which leaves of a file hold the wanted columns, found by name.
 
+use std::collections::HashMap;
+
 use parquet::schema::types::{Type, TypePtr};
 
 use crate::types::{DataField, DataType, TypeKind};
@@ -15,9 +17,17 @@ pub(crate) struct Projection {
 /// are null.
 pub(crate) fn project(root: &Type, wanted: &[DataField]) -> Projection {
     let mut projection = Projection::default();
+    let mut columns: HashMap<&str, (&TypePtr, usize)> = HashMap::new();
+    let mut leaf = 0;
+    for node in children(root) {
+        // of columns of one name the first counts
+        columns.entry(node.name()).or_insert((node, leaf));
+        leaf += leaf_count(node);
+    }
     for field in wanted {
-        match child(root, 0, &field.name) {
+        match columns.get(field.name.as_str()) {
             Some((node, first_leaf)) => {
+                let first_leaf = *first_leaf;
                 select(node, first_leaf, &field.data_type, &mut projection.leaves);
                 projection.present.push(true);
             }

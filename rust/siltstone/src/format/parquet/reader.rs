@@ -1,7 +1,7 @@
 //! One Parquet file being read.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -27,11 +27,13 @@ use super::{
     chunks::Chunks,
     conform::conform,
     error::{broken, reading},
+    footer,
     project::{Projection, project},
     prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
 };
 use crate::{
+    cancel,
     error::Result,
     fs::InputFile,
     types::{DataField, arrow_type, special},
@@ -92,6 +94,8 @@ impl ParquetFile {
     /// Opens a file and reads its footer; `size` saves a request when it is known.
     pub fn open(input: Arc<dyn InputFile>, size: Option<u64>) -> Result<Self> {
         let chunks = Chunks::open(input, size)?;
+        let (at, bytes) = chunks.footer()?;
+        footer::check(chunks.path(), at, &bytes)?;
         let metadata = guarded(&chunks, || {
             let metadata = ParquetMetaDataReader::new().parse_and_finish(&chunks)?;
             let schema = without_int96(metadata.file_metadata().schema_descr())
@@ -139,6 +143,7 @@ impl ParquetFile {
         // with a row test only the decoder knows which rows are left
         let numbered = request.position && request.row_test.is_some();
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
+        let left = (selection.is_none() && request.row_test.is_none()).then(|| rows_of(&metadata, &row_groups));
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
         let metadata = groups_in_order.unwrap_or(metadata);
         let reader = guarded(&chunks, || {
@@ -167,7 +172,7 @@ impl ParquetFile {
         })?;
         let shape = Shape { columns: request.columns, projection };
         let positions = request.position.then_some(positions);
-        Ok(ParquetBatches { reader: Some(reader), chunks, shape, positions, numbered, read: 0 })
+        Ok(ParquetBatches { reader: Some(reader), chunks, shape, positions, numbered, read: 0, rows: left })
     }
 
     /// Row groups and rows that the condition leaves.
@@ -285,8 +290,10 @@ struct Shape {
 impl Shape {
     fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let wanted = self.columns.iter().zip(&self.projection.present);
+        let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
+        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
         let arrays = wanted.map(|(field, present)| {
-            let stored = if *present { batch.column_by_name(&field.name) } else { None };
+            let stored = if *present { read.get(field.name.as_str()).copied() } else { None };
             match stored {
                 Some(array) => conform(array, &field.data_type).map_err(|e| e.with("column", &field.name)),
                 None => Ok(new_null_array(&arrow_type(&field.data_type)?, batch.num_rows())),
@@ -358,6 +365,13 @@ pub struct ParquetBatches {
     /// Row numbers come from the decoder.
     numbered: bool,
     read: usize,
+    /// How many there will be, where that is known.
+    rows: Option<usize>,
+}
+
+fn rows_of(metadata: &ParquetMetaData, row_groups: &[usize]) -> usize {
+    let groups = row_groups.iter().filter_map(|i| metadata.row_groups().get(*i));
+    groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
 }
 
 impl ParquetBatches {
@@ -365,12 +379,18 @@ impl ParquetBatches {
         let Some(reader) = &mut self.reader else {
             return Ok(None);
         };
+        cancel::check()?;
         let next =
             guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
         let Some(batch) = next else {
             return Ok(None);
         };
         self.read += batch.num_rows();
+        if self.rows.is_some_and(|rows| self.read >= rows) {
+            // decoders of many columns and files are not kept until somebody asks for more
+            self.reader = None;
+            self.chunks = self.chunks.closed();
+        }
         let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
         let positions = match &mut self.positions {
             None => None,

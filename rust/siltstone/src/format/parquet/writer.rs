@@ -1,6 +1,6 @@
 //! One Parquet file being written.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, RecordBatch,
@@ -82,7 +82,10 @@ impl ParquetFileWriter {
         let file =
             SerializedFileWriter::new(out, schema.root_schema_ptr(), properties).map_err(|e| writing(path, e))?;
         let roots: Vec<usize> = (0..schema.num_columns()).map(|i| schema.get_column_root_idx(i)).collect();
-        let first_leaf = (0..fields.len()).map(|c| roots.iter().position(|r| *r == c).unwrap_or(0)).collect();
+        let mut first_leaf = vec![0; fields.len()];
+        for (leaf, root) in roots.iter().enumerate().rev() {
+            first_leaf.get_mut(*root).into_iter().for_each(|first| *first = leaf);
+        }
         Ok(Self {
             path: path.to_owned(),
             fields: fields.to_vec(),
@@ -189,9 +192,11 @@ impl ParquetFileWriter {
 
     /// INT96 columns get their true type, and columns with NaN lose bounds that leave the NaN out.
     fn adjust(&self, chunks: &mut [ArrowColumnChunk]) -> std::result::Result<(), ParquetError> {
+        let ranges = self.first_leaf.iter().zip(&self.floats);
+        let with_nan: HashSet<usize> =
+            ranges.filter(|(_, r)| r.is_some_and(|r| r.max.is_nan())).map(|(first, _)| *first).collect();
         for (leaf, (chunk, descriptor)) in chunks.iter_mut().zip(&self.leaves).enumerate() {
-            let mut ranges = self.first_leaf.iter().zip(&self.floats);
-            let has_nan = ranges.any(|(first, r)| *first == leaf && r.is_some_and(|r| r.max.is_nan()));
+            let has_nan = with_nan.contains(&leaf);
             let int96 = descriptor.physical_type() == Physical::INT96;
             if !has_nan && !int96 {
                 continue;

@@ -110,6 +110,9 @@ impl WriteBuffer {
         if self.is_memory_empty() {
             return Ok(true);
         }
+        if self.spilled.len() >= spill.max_fan_in {
+            self.join_spilled(&spill)?;
+        }
         // an engine whose partial results must not be merged again keeps its records
         let merged = self.merge_memory(intermediate(&self.function))?;
         let merged = if self.options.ahead { read_ahead(merged, 2) } else { merged };
@@ -136,6 +139,23 @@ impl WriteBuffer {
             ..MergeOptions::default()
         };
         merge(runs, &self.layout, Arc::clone(&self.function), options)
+    }
+
+    /// Makes one run of all: each holds a file open.
+    fn join_spilled(&mut self, spill: &SpillOptions) -> Result<()> {
+        let runs = std::mem::take(&mut self.spilled);
+        let streams = runs.iter().map(SpilledRun::read).collect::<Result<Vec<_>>>()?;
+        let options = MergeOptions {
+            batch_rows: self.options.batch_rows,
+            unique_inputs: self.function.associative(),
+            ..MergeOptions::default()
+        };
+        let merged = merge(streams, &self.layout, intermediate(&self.function), options)?;
+        let merged = if self.options.ahead { read_ahead(merged, 2) } else { merged };
+        let run = SpilledRun::write(merged, &self.layout.arrow_schema()?, spill)?;
+        self.disk_bytes = run.bytes;
+        self.spilled = vec![run];
+        Ok(())
     }
 
     fn is_memory_empty(&self) -> bool {

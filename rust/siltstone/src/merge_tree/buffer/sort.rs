@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use rayon::slice::ParallelSliceMut;
 
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, cancel,
     io::{BatchStream, KvLayout},
     merge_tree::{
         merge::{
@@ -26,6 +26,9 @@ use crate::{
 
 /// From this many rows on, comparisons are shared among cores.
 const PARALLEL_ROWS: usize = 1 << 15;
+
+/// One of so many rows asks while it is compared whether the sort is to stop.
+const ASK_ROWS: u32 = 256;
 
 /// Where a row is, and a number that orders like its key as far as it goes.
 #[derive(Clone, Copy)]
@@ -60,7 +63,7 @@ where
     let keys = slots.iter().map(|slot| codec.encode(&slot.batch)).collect::<Result<Vec<_>>>()?;
     let mut order = places::<C>(slots, &keys)?;
     if C::EXACT && !by_user {
-        return Ok((keys, sort_by_bytes(order)));
+        return Ok((keys, sort_by_bytes(order)?));
     }
     let compare = |a: &Place, b: &Place| {
         let (i, j) = (a.batch as usize, b.batch as usize);
@@ -71,11 +74,19 @@ where
             .then_with(|| if by_user { tie_order(&slots[i], x, &slots[j], y) } else { Ordering::Equal })
             .then_with(|| (i, x).cmp(&(j, y)))
     };
-    if order.len() >= PARALLEL_ROWS {
-        in_pool(|| order.par_sort_unstable_by(compare));
-    } else {
+    if order.len() < PARALLEL_ROWS {
         order.sort_unstable_by(compare);
+        return Ok((keys, order));
     }
+    let parallel = |ask: &(dyn Fn(&Place) + Sync)| {
+        in_pool(|| {
+            order.par_sort_unstable_by(|a, b| {
+                ask(a);
+                compare(a, b)
+            });
+        });
+    };
+    cancel::stoppable(parallel, |place| place.row % ASK_ROWS == 0)?;
     Ok((keys, order))
 }
 
@@ -91,12 +102,13 @@ fn places<C: KeyCodec>(slots: &[Slot], keys: &[C::Keys]) -> Result<Vec<Place>> {
 }
 
 /// Radix sort by prefix, least byte first; equal prefixes stay in arrival order. Bytes that all rows share are skipped.
-fn sort_by_bytes(mut order: Vec<Place>) -> Vec<Place> {
+fn sort_by_bytes(mut order: Vec<Place>) -> Result<Vec<Place>> {
     let sorted = order.windows(2).all(|w| w[0].prefix <= w[1].prefix);
-    let Some(first) = order.first().copied().filter(|_| !sorted) else { return order };
+    let Some(first) = order.first().copied().filter(|_| !sorted) else { return Ok(order) };
     let differing = order.iter().fold(0, |bits, place| bits | (place.prefix ^ first.prefix));
     let mut target = vec![first; order.len()];
     for shift in (0..u64::BITS).step_by(8).filter(|shift| (differing >> shift) & 0xff != 0) {
+        cancel::check()?;
         let digit = |place: &Place| usize::from((place.prefix >> shift).to_le_bytes()[0]);
         let mut starts = [0_usize; 256];
         for place in &order {
@@ -113,7 +125,7 @@ fn sort_by_bytes(mut order: Vec<Place>) -> Vec<Place> {
         }
         std::mem::swap(&mut order, &mut target);
     }
-    order
+    Ok(order)
 }
 
 /// Only there so that the codec's type is known.

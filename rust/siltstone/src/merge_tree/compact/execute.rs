@@ -231,7 +231,7 @@ impl Task<'_> {
             }
             return Ok(Vec::new());
         }
-        let spec = FileWriteSpec::key_value(self.unit.output_level, FileSource::Compact);
+        let spec = FileWriteSpec::key_value(self.unit.output_level, FileSource::Compact).within(self.resources.memory);
         let mut writer = RollingWriter::new(self.ctx, self.partition, self.bucket, spec)?;
         let merged = if self.resources.threads > 0 { read_ahead(merged, AHEAD) } else { merged };
         for batch in merged {

@@ -41,6 +41,8 @@ pub struct CompactResources {
     pub ignore_previous: bool,
     /// Deletion vectors of the bucket.
     pub vectors: Option<BucketVectors>,
+    /// Encoded bytes that are held at most; `None`: as many as the options say.
+    pub memory: Option<usize>,
 }
 
 /// Picks what to compact in a bucket with these live files: everything worth it when `full`, else what the

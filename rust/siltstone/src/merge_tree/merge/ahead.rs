@@ -1,13 +1,22 @@
 //! Working ahead: streams that compute on other threads, a bounded number of batches before their reader.
 //!
-//! Threads belong to one merge and end with it; nothing outlives a fork, and dropping the stream stops them.
+//! Threads belong to one merge and end with it: dropping the stream stops them and waits for them, so that the files they
+//! read are closed. Nothing outlives a fork.
 
-use std::thread;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
 
 use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, unbounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, never, unbounded};
 
-use crate::{Error, ErrorKind, Result, io::BatchStream};
+use crate::{
+    Error, ErrorKind, Result,
+    cancel::{self, Cancellation},
+    io::BatchStream,
+    threads::OwnThreads,
+};
 
 /// Runs a stream on a thread of its own, at most `depth` batches ahead of the reader. Without a thread to be had
 /// the stream runs on the reader's.
@@ -16,21 +25,29 @@ pub fn read_ahead(stream: BatchStream, depth: usize) -> BatchStream {
     // the stream travels through a channel, so that it is still ours when no thread can be started
     let (hand, taken) = bounded::<BatchStream>(1);
     let spare = taken.clone();
+    let token = cancel::current().child();
+    let inside = token.clone();
     let worker = thread::Builder::new().name("siltstone-ahead".to_owned()).spawn(move || {
         let Ok(stream) = taken.recv() else { return };
-        for item in stream {
-            let stop = item.is_err();
-            if sender.send(Some(item)).is_err() || stop {
-                return;
+        inside.run(|| {
+            for item in stream {
+                let stop = item.is_err();
+                if sender.send(Some(item)).is_err() || stop {
+                    return;
+                }
             }
-        }
-        let _ = sender.send(None);
+            let _ = sender.send(None);
+        });
     });
     if hand.send(stream).is_err() {
         return Box::new(std::iter::once(Err(stopped())));
     }
     match worker {
-        Ok(_) => Box::new(Ahead { receiver, done: false }),
+        Ok(worker) => {
+            let mut threads = OwnThreads::new();
+            threads.add(worker);
+            Box::new(Ahead { receiver, done: false, token, threads })
+        }
         Err(_) => spare.try_recv().unwrap_or_else(|_| Box::new(std::iter::once(Err(stopped())))),
     }
 }
@@ -39,6 +56,17 @@ pub fn read_ahead(stream: BatchStream, depth: usize) -> BatchStream {
 struct Ahead {
     receiver: Receiver<Option<Result<RecordBatch>>>,
     done: bool,
+    token: Cancellation,
+    threads: OwnThreads,
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.token.cancel();
+        // a thread that waits for room in the queue learns that nobody reads
+        self.receiver = never();
+        self.threads.join();
+    }
 }
 
 impl Iterator for Ahead {
@@ -48,7 +76,10 @@ impl Iterator for Ahead {
         if self.done {
             return None;
         }
-        let item = self.receiver.recv().unwrap_or_else(|_| Some(Err(stopped())));
+        let item = match cancel::wait(&self.receiver) {
+            Ok(item) => item.unwrap_or_else(|| Some(Err(stopped()))),
+            Err(error) => Some(Err(error)),
+        };
         self.done = !matches!(item, Some(Ok(_)));
         item
     }
@@ -78,17 +109,31 @@ impl Job {
 /// too, so one thread here keeps two cores busy.
 pub(crate) struct Decoders {
     jobs: Option<(Sender<Job>, Receiver<Job>)>,
+    threads: Arc<DecoderThreads>,
+}
+
+/// Stopped and waited for when the last stream that they decode is dropped.
+struct DecoderThreads {
+    token: Cancellation,
+    threads: Mutex<OwnThreads>,
+}
+
+impl Drop for DecoderThreads {
+    fn drop(&mut self) {
+        self.token.cancel();
+        self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).join();
+    }
 }
 
 impl Decoders {
     /// Threads for a merge; with 0 threads streams stay as they are.
     pub(crate) fn new(threads: usize) -> Self {
-        if threads == 0 {
-            return Self { jobs: None };
-        }
+        let token = cancel::current().child();
+        let mut own = OwnThreads::new();
         let (jobs, queue) = unbounded::<Job>();
-        let started = (0..threads).filter(|_| start_decoder(queue.clone())).count();
-        Self { jobs: (started > 0).then_some((jobs, queue)) }
+        (0..threads).for_each(|_| start_decoder(queue.clone(), token.clone(), &mut own));
+        let jobs = (own.count() > 0).then_some((jobs, queue));
+        Self { jobs, threads: Arc::new(DecoderThreads { token, threads: Mutex::new(own) }) }
     }
 
     /// The stream, decoded ahead from now on.
@@ -96,16 +141,23 @@ impl Decoders {
         let Some((jobs, queue)) = &self.jobs else { return stream };
         let (reply, decoded) = bounded(1);
         match jobs.send(Job { stream, reply }) {
-            Ok(()) => Box::new(DecodedAhead { jobs: jobs.clone(), queue: queue.clone(), decoded: Some(decoded) }),
+            Ok(()) => Box::new(DecodedAhead {
+                jobs: jobs.clone(),
+                queue: queue.clone(),
+                decoded: Some(decoded),
+                _threads: Arc::clone(&self.threads),
+            }),
             Err(unsent) => unsent.into_inner().stream,
         }
     }
 }
 
 /// The thread ends when all streams are gone, with their ends for sending.
-fn start_decoder(queue: Receiver<Job>) -> bool {
-    let run = move || queue.into_iter().for_each(Job::run);
-    thread::Builder::new().name("siltstone-decode".to_owned()).spawn(run).is_ok()
+fn start_decoder(queue: Receiver<Job>, token: Cancellation, own: &mut OwnThreads) {
+    let run = move || token.run(|| queue.into_iter().for_each(Job::run));
+    if let Ok(handle) = thread::Builder::new().name("siltstone-decode".to_owned()).spawn(run) {
+        own.add(handle);
+    }
 }
 
 /// The reader's end of [`Decoders::attach`]: waits for one batch and has the next one decoded meanwhile.
@@ -113,20 +165,22 @@ struct DecodedAhead {
     jobs: Sender<Job>,
     queue: Receiver<Job>,
     decoded: Option<Receiver<Decoded>>,
+    /// dropped behind the others: threads end when nothing can be sent to them
+    _threads: Arc<DecoderThreads>,
 }
 
 impl DecodedAhead {
     /// The decoded batch; as long as it is not there, whatever waits for a decoder is decoded here.
-    fn wait(&self, decoded: &Receiver<Decoded>) -> Option<Decoded> {
+    fn wait(&self, decoded: &Receiver<Decoded>) -> Result<Option<Decoded>> {
         loop {
             match decoded.try_recv() {
-                Ok(done) => return Some(done),
-                Err(TryRecvError::Disconnected) => return None,
+                Ok(done) => return Ok(Some(done)),
+                Err(TryRecvError::Disconnected) => return Ok(None),
                 Err(TryRecvError::Empty) => {}
             }
             match self.queue.try_recv() {
                 Ok(job) => job.run(),
-                Err(_) => return decoded.recv().ok(),
+                Err(_) => return cancel::wait(decoded),
             }
         }
     }
@@ -137,8 +191,10 @@ impl Iterator for DecodedAhead {
 
     fn next(&mut self) -> Option<Self::Item> {
         let decoded = self.decoded.take()?;
-        let Some((stream, item)) = self.wait(&decoded) else {
-            return Some(Err(stopped()));
+        let (stream, item) = match self.wait(&decoded) {
+            Ok(Some(done)) => done,
+            Ok(None) => return Some(Err(stopped())),
+            Err(error) => return Some(Err(error)),
         };
         if matches!(item, Some(Ok(_))) {
             // a job that cannot be sent drops its reply, which the next call reports

@@ -23,7 +23,7 @@ use super::{
     wrapper::Wrapper,
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, cancel,
     io::{BatchStream, KvLayout},
     merge_tree::merge_function::{Choice, MergeFunction},
 };
@@ -116,6 +116,7 @@ impl<C: KeyCodec> Kernel<C> {
             if self.finished {
                 return Ok(None);
             }
+            cancel::check()?;
             self.fill()?;
             self.assembler.flush()?;
             self.collect();

@@ -8,6 +8,7 @@ use std::{
 use rayon::prelude::*;
 
 use crate::{
+    cancel,
     error::{ErrorKind, Result},
     io::TableContext,
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore, live_refs},
@@ -46,7 +47,7 @@ impl ManifestCache {
 
     /// Entries of manifests, in their order, remembered.
     pub fn entries(&self, manifests: &[ManifestFileMeta]) -> Result<Vec<Entries>> {
-        in_pool(|| manifests.par_iter().map(|manifest| self.of(manifest)).collect())
+        in_pool(|| manifests.par_iter().map(cancel::carried(|manifest| self.of(manifest))).collect())
     }
 
     /// Entries of a manifest list, not remembered; a list or manifest that is gone has none.
@@ -91,6 +92,7 @@ impl ManifestCache {
         if let Some(entries) = known().get(&manifest.file_name) {
             return Ok(Arc::clone(entries));
         }
+        cancel::check()?;
         let entries: Entries = Arc::new(self.store.read(manifest)?.into_iter().map(slim).collect());
         known().insert(manifest.file_name.clone(), Arc::clone(&entries));
         Ok(entries)

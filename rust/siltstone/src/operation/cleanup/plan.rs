@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
+    cancel,
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -244,13 +245,18 @@ const FILES_EACH: usize = 64;
 fn delete_all(fs: &FileIoRef, files: &[PlannedFile]) -> Result<()> {
     let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let each = paths.len().div_ceil(DELETERS).max(FILES_EACH);
-    let delete = |part: &[&str]| part.iter().try_for_each(|path| fs.delete(path));
+    // as after a crash: what is left of a plan is planned again
+    let delete = |part: &[&str]| part.iter().try_for_each(|path| cancel::check().and_then(|()| fs.delete(path)));
     if paths.len() <= each {
         return delete(&paths);
     }
     paths.sort_unstable();
     thread::scope(|scope| {
-        let start = |part| match thread::Builder::new().spawn_scoped(scope, move || delete(part)) {
+        let token = cancel::current();
+        let start = |part| match thread::Builder::new().spawn_scoped(scope, {
+            let token = token.clone();
+            move || token.run(|| delete(part))
+        }) {
             Ok(job) => Share::Running(job),
             // no more threads to be had
             Err(_) => Share::Done(delete(part)),
@@ -270,6 +276,10 @@ impl Share<'_> {
     fn result(self) -> Result<()> {
         match self {
             Self::Running(job) => {
+                // they know when to stop, but who asks the caller is this thread
+                while !job.is_finished() && cancel::check().is_ok() {
+                    thread::park_timeout(Duration::from_millis(1));
+                }
                 job.join().unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a thread that deletes files died")))
             }
             Self::Done(result) => result,

@@ -168,7 +168,7 @@ pub(super) fn upgraded(ctx: &TableContext, new: Vec<ManifestEntry>) -> Result<Ve
     for entry in new {
         buckets.entry((entry.partition.clone(), entry.bucket)).or_default().push(entry);
     }
-    let max_level = ctx.options.num_levels - 1;
+    let max_level = ctx.options.num_levels.saturating_sub(1);
     let mut result = Vec::new();
     for mut files in buckets.into_values() {
         if in_one_run(&mut files, &types)? {

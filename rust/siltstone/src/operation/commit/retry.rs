@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use crate::{
+    cancel,
     env::{ClockRef, new_uuid},
     error::{Error, ErrorKind},
     options::CoreOptions,
 };
+
+/// A wait is looked at so often.
+const STRETCH: Duration = Duration::from_millis(50);
 
 /// Tries, waits and the deadline of one snapshot.
 #[derive(Debug)]
@@ -44,7 +48,14 @@ impl Retry {
         if late || self.retries >= self.max_retries {
             return Err(self.exhausted(elapsed));
         }
-        self.clock.sleep(self.wait());
+        // nothing is published between two tries: the wait may be stopped
+        let mut left = self.wait();
+        while !left.is_zero() {
+            cancel::check()?;
+            let part = left.min(STRETCH);
+            self.clock.sleep(part);
+            left -= part;
+        }
         self.retries += 1;
         Ok(())
     }

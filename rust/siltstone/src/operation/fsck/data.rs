@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::{Check, RESTORE};
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     io::{FileReadSpec, KvLayout, TableContext, read_data_file},
     manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestStore},
@@ -60,6 +61,7 @@ impl Check<'_> {
         };
         // what cannot be listed is a finding already
         for (ctx, version) in versions {
+            cancel::check()?;
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
             add(ctx, &place, live_entries(ctx, version, &EntryFilter::default()).unwrap_or_default(), false);
             add(ctx, &place, listed(ctx, &version.delta_manifest_list).unwrap_or_default(), false);
@@ -79,8 +81,8 @@ impl Check<'_> {
             }
         }
         self.verdict.count("data files read", files.len());
-        let found: Vec<(String, Vec<Fault>)> =
-            in_pool(|| files.par_iter().map(|file| (file.place.clone(), file.faults())).collect());
+        let faults = cancel::carried(|file: &DataFile<'_>| (file.place.clone(), file.faults()));
+        let found: Vec<(String, Vec<Fault>)> = in_pool(|| files.par_iter().map(faults).collect());
         for (place, faults) in found {
             for fault in faults {
                 self.fault(&place, fault);

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::{Check, RESTORE};
 use crate::{
-    error::Result, fs::FileStatus, io::TableContext, manifest::ManifestEntry, operation::orphan::remove_orphan_files,
-    threads::in_pool,
+    cancel, error::Result, fs::FileStatus, io::TableContext, manifest::ManifestEntry,
+    operation::orphan::remove_orphan_files, threads::in_pool,
 };
 
 /// Nobody says how large the file is.
@@ -36,8 +36,9 @@ impl Check<'_> {
         self.verdict.count("files", self.files.len());
         let fs = &self.ctx.fs;
         let files: Vec<(&String, &(i64, String))> = self.files.iter().collect();
+        let status = |(path, _): &(&String, &(i64, String))| cancel::check().and_then(|()| fs.status(path));
         let found: Vec<Option<FileStatus>> =
-            in_pool(|| files.par_iter().map(|(path, _)| fs.status(path)).collect::<Result<_>>())?;
+            in_pool(|| files.par_iter().map(cancel::carried(status)).collect::<Result<_>>())?;
         let mut wrong = Vec::new();
         for ((path, (size, place)), found) in files.into_iter().zip(found) {
             match found {

@@ -29,6 +29,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::ManifestCache,
@@ -235,10 +236,14 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
     check.files_exist()?;
     if deep {
         check.data_files(&whole, &contexts)?;
+        // what could not be read because the check is to stop is no finding
+        cancel::check()?;
         check.index_files(&whole);
-        check.whole_versions(&whole);
+        cancel::check()?;
+        check.whole_versions(&whole)?;
     }
     check.unreferenced(now);
+    cancel::check()?;
     let mut verdict = check.verdict;
     verdict.findings.sort_by_key(|finding| finding.severity);
     Ok(verdict)

@@ -13,6 +13,7 @@ use std::{collections::BTreeSet, thread, time::Duration};
 
 use super::{Finding, Severity, Verdict};
 use crate::{
+    cancel,
     error::Result,
     io::TableContext,
     path::branch_root,
@@ -34,6 +35,7 @@ pub(super) fn steady(ctx: &TableContext, look: impl Fn() -> Result<Verdict>) -> 
     loop {
         let before = Versions::of(ctx)?;
         let found = look();
+        cancel::check()?;
         if found.as_ref().is_ok_and(|verdict| !verdict.findings.iter().any(is_problem)) {
             return found;
         }

@@ -9,6 +9,7 @@ use super::{
     data::{Fault, unread},
 };
 use crate::{
+    cancel,
     deletion_vectors::{DELETION_VECTORS, DeletionVectorsIndexFile},
     error::Result,
     io::TableContext,
@@ -40,8 +41,8 @@ impl Check<'_> {
             index_of_version(ctx, &place, version, &found, &mut known, &mut vectors);
         }
         self.verdict.count("deletion vectors read", vectors.len());
-        let faults: Vec<(String, Option<Fault>)> =
-            in_pool(|| vectors.par_iter().map(|vector| (vector.place.clone(), vector.fault(self.ctx))).collect());
+        let fault = cancel::carried(|vector: &Vector| (vector.place.clone(), vector.fault(self.ctx)));
+        let faults: Vec<(String, Option<Fault>)> = in_pool(|| vectors.par_iter().map(fault).collect());
         for (place, fault) in faults {
             if let Some(fault) = fault {
                 self.fault(&place, fault);
@@ -89,6 +90,8 @@ fn index_of(ctx: &TableContext, version: &Snapshot) -> Result<Vec<IndexManifestE
 impl Vector {
     /// Checksum, form and cardinality are checked by reading it.
     fn fault(&self, ctx: &TableContext) -> Option<Fault> {
+        // the check as a whole says that it was stopped
+        cancel::check().ok()?;
         let rows = match DeletionVectorsIndexFile::read(&ctx.fs, &self.path, &self.range) {
             Ok(rows) => rows,
             Err(e) => return unread("bad-vector", &e),

@@ -16,6 +16,7 @@ use super::{
     data::{Fault, unread},
 };
 use crate::{
+    cancel,
     error::Result,
     io::TableContext,
     operation::{
@@ -35,7 +36,7 @@ type Contents = Vec<(i32, String, Option<(String, i32)>)>;
 
 impl Check<'_> {
     /// Reads each version as a whole.
-    pub(super) fn whole_versions(&mut self, versions: &[(TableContext, Snapshot)]) {
+    pub(super) fn whole_versions(&mut self, versions: &[(TableContext, Snapshot)]) -> Result<()> {
         let mut known: HashSet<(Vec<u8>, Contents)> = HashSet::new();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         for (ctx, version) in versions {
@@ -44,6 +45,7 @@ impl Check<'_> {
             let planned = match plan(ctx, &request) {
                 Ok(planned) => planned,
                 Err(e) => {
+                    cancel::check()?;
                     if let Some(fault) = unread("unreadable-version", &e) {
                         self.fault(&place, fault);
                     }
@@ -52,6 +54,7 @@ impl Check<'_> {
             };
             self.verdict.count("versions read", 1);
             for (partition, splits) in by_partition(&planned) {
+                cancel::check()?;
                 if !known.insert((partition.clone(), contents(&splits))) {
                     continue;
                 }
@@ -64,6 +67,7 @@ impl Check<'_> {
                         self.fault(&place, Fault { code: "key-twice", message, repair: REPAIR, mild: false });
                     }
                     Err(e) => {
+                        cancel::check()?;
                         if let Some(fault) = unread("unreadable-version", &e) {
                             self.fault(&place, fault);
                         }
@@ -71,6 +75,7 @@ impl Check<'_> {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -116,7 +121,15 @@ fn twice(plan: &ScanPlan, splits: &[Split], threads: usize, held: u64) -> Result
                 hashes.push(hash);
             }
         })?;
-        hashes.sort_unstable();
+        cancel::stoppable(
+            |ask| {
+                hashes.sort_unstable_by(|a, b| {
+                    ask(a);
+                    a.cmp(b)
+                })
+            },
+            |hash| hash.is_multiple_of(1024),
+        )?;
         suspects.extend(hashes.windows(2).filter(|pair| pair.first() == pair.last()).filter_map(|pair| pair.first()));
     }
     if suspects.is_empty() {

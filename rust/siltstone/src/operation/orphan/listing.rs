@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::{
+    cancel,
     error::{ErrorKind, Result},
     fs::FileStatus,
     io::TableContext,
@@ -105,8 +106,9 @@ fn data_files(ctx: &TableContext, older_than: i64, found: &mut Candidates) -> Re
     let children = directories(ctx, &level)?;
     let buckets: Vec<FileStatus> = children.into_iter().filter(|child| name(child).starts_with("bucket-")).collect();
     old_dirs.push(old(&buckets, older_than));
+    let of_bucket = |bucket: &FileStatus| cancel::check().and_then(|()| ctx.fs.list(&bucket.path));
     let listed: Vec<Vec<FileStatus>> =
-        in_pool(|| buckets.par_iter().map(|bucket| ctx.fs.list(&bucket.path)).collect::<Result<_>>())?;
+        in_pool(|| buckets.par_iter().map(cancel::carried(of_bucket)).collect::<Result<_>>())?;
     let pending: Arc<str> = Arc::from("");
     for child in listed.into_iter().flatten() {
         if is_file(&child) && child.modified_millis < older_than {
@@ -118,8 +120,9 @@ fn data_files(ctx: &TableContext, older_than: i64, found: &mut Candidates) -> Re
 }
 
 fn directories(ctx: &TableContext, parents: &[String]) -> Result<Vec<FileStatus>> {
+    let list = |parent: &String| cancel::check().and_then(|()| ctx.fs.list(parent));
     let listed: Vec<Vec<FileStatus>> =
-        in_pool(|| parents.par_iter().map(|parent| ctx.fs.list(parent)).collect::<Result<_>>())?;
+        in_pool(|| parents.par_iter().map(cancel::carried(list)).collect::<Result<_>>())?;
     Ok(listed.into_iter().flatten().filter(|child| child.is_dir && child.is_plain).collect())
 }
 

@@ -10,7 +10,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
@@ -25,16 +25,19 @@ use super::{
     split::pieces_of,
 };
 use crate::{
+    cancel::{self, Cancellation},
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
     operation::Split,
+    threads::OwnThreads,
 };
 
 /// Batches that wait in the queue of one split.
 const QUEUE: usize = 2;
 
 /// The rows of all splits, in split order, read by `threads` threads ahead of the consumer; what is read ahead is
-/// bounded unless the request is for the whole. Dropping the stream stops the threads.
+/// bounded unless the request is for the whole. Dropping the stream stops the threads and waits for them: no file stays
+/// open.
 pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Result<BatchStream> {
     let at_once = threads.min(splits.len()).max(1);
     // threads that no split keeps busy decode beside those that read
@@ -71,7 +74,7 @@ struct Work {
     awaited: AtomicUsize,
     /// The split that no worker has begun.
     next: AtomicUsize,
-    stopped: AtomicBool,
+    token: Cancellation,
 }
 
 /// Starts its threads with the first batch asked for.
@@ -80,6 +83,7 @@ struct Parallel {
     work: Arc<Work>,
     queues: std::vec::IntoIter<Receiver<Message>>,
     current: Option<Receiver<Message>>,
+    threads: OwnThreads,
 }
 
 impl Parallel {
@@ -93,9 +97,10 @@ impl Parallel {
             queues: senders,
             awaited: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
-            stopped: AtomicBool::new(false),
+            token: cancel::current().child(),
         });
-        Self { waiting: Some((Arc::clone(&work), threads)), work, queues: receivers.into_iter(), current: None }
+        let waiting = Some((Arc::clone(&work), threads));
+        Self { waiting, work, queues: receivers.into_iter(), current: None, threads: OwnThreads::new() }
     }
 
     fn start(&mut self) -> Result<()> {
@@ -104,9 +109,13 @@ impl Parallel {
         };
         for number in 0..threads {
             let work = Arc::clone(&work);
-            let started = thread::Builder::new().name(format!("siltstone-read-{number}")).spawn(move || work.run());
-            if let (Err(e), 0) = (started, number) {
-                return Err(Error::new(ErrorKind::Internal, "a reading thread cannot be started").caused_by(e));
+            let run = move || work.token.run(|| work.run());
+            match thread::Builder::new().name(format!("siltstone-read-{number}")).spawn(run) {
+                Ok(handle) => self.threads.add(handle),
+                Err(e) if number == 0 => {
+                    return Err(Error::new(ErrorKind::Internal, "a reading thread cannot be started").caused_by(e));
+                }
+                Err(_) => {}
             }
         }
         Ok(())
@@ -115,7 +124,7 @@ impl Parallel {
 
 impl Work {
     fn run(&self) {
-        while !self.stopped.load(Ordering::Relaxed) {
+        while !self.token.is_cancelled() {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let (Some(split), Some(queue)) = (self.splits.get(at), self.queues.get(at)) else {
                 return;
@@ -138,7 +147,7 @@ impl Work {
             let piece =
                 piece.and_then(|piece| if others_wait { piece.finish().map(Piece::Complete) } else { Ok(piece) });
             let failed = piece.is_err();
-            if self.stopped.load(Ordering::Relaxed) || queue.send(Message::Rows(piece)).is_err() || failed {
+            if self.token.is_cancelled() || queue.send(Message::Rows(piece)).is_err() || failed {
                 return;
             }
         }
@@ -166,18 +175,19 @@ impl Iterator for Parallel {
                 Some(queue) => queue,
                 None => self.queues.next()?,
             };
-            match queue.recv() {
-                Ok(Message::End) => {
+            match cancel::wait(&queue) {
+                Ok(Some(Message::End)) => {
                     self.work.awaited.fetch_add(1, Ordering::Relaxed);
                 }
-                Ok(Message::Rows(piece)) => {
+                Ok(Some(Message::Rows(piece))) => {
                     self.current = Some(queue);
                     match piece.and_then(Piece::finish) {
                         Ok(batch) if batch.num_rows() == 0 => {}
                         result => return Some(result),
                     }
                 }
-                Err(_) => return Some(Err(Error::new(ErrorKind::Internal, "a reading thread ended early"))),
+                Ok(None) => return Some(Err(Error::new(ErrorKind::Internal, "a reading thread ended early"))),
+                Err(e) => return Some(Err(e)),
             }
         }
     }
@@ -185,6 +195,10 @@ impl Iterator for Parallel {
 
 impl Drop for Parallel {
     fn drop(&mut self) {
-        self.work.stopped.store(true, Ordering::Relaxed);
+        self.work.token.cancel();
+        // threads that wait for room in a queue learn that nobody reads
+        self.current = None;
+        self.queues = Vec::new().into_iter();
+        self.threads.join();
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     env::local_to_instant,
     error::{Error, Result},
     io::TableContext,
+    limits,
     manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
     predicate::{ColumnBounds, Predicate, matches_datums, may_match},
     row::{BinaryRow, Datum},
@@ -47,6 +48,7 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
     let mut manifests = store.read_list(&snapshot.base_manifest_list)?;
     manifests.extend(store.read_list(&snapshot.delta_manifest_list)?);
     manifests.retain(|m| heads.wants_manifest(m));
+    ask_for_memory(ctx, &manifests)?;
     let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
     let mut live = manifest::live_entries(entries)?;
     if let Some(level) = filter.min_level {
@@ -56,6 +58,24 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
         keep_created_since(&mut live, since)?;
     }
     Ok(live)
+}
+
+/// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.
+fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta]) -> Result<()> {
+    /// An entry with its statistics, and the split it becomes.
+    const ENTRY_BYTES: u64 = 2048;
+    /// The least that an entry takes in a manifest, compressed: what a list says is only believed so far.
+    const LEAST_BYTES: u64 = 4;
+    let number = |n: i64| u64::try_from(n).unwrap_or(0);
+    let entries = manifests.iter().map(|m| {
+        let said = number(m.num_added_files).saturating_add(number(m.num_deleted_files));
+        said.min(number(m.file_size) / LEAST_BYTES)
+    });
+    let entries = entries.fold(0, u64::saturating_add);
+    let bytes = usize::try_from(entries.saturating_mul(ENTRY_BYTES)).unwrap_or(usize::MAX);
+    limits::ask(bytes, format_args!("the plan of {entries} files")).map_err(|e| {
+        e.with("table", &ctx.name).hint("read fewer partitions or buckets at once, or compact the table's small files")
+    })
 }
 
 /// Source: `DataFileMeta.creationTimeEpochMillis`; the stored time is a local one.

@@ -270,7 +270,7 @@ impl Follow {
             created_since: self.files_since.take(),
             min_level: match options.changelog_producer {
                 ChangelogProducer::Lookup if has_key => Some(1),
-                ChangelogProducer::FullCompaction if has_key => Some(options.num_levels - 1),
+                ChangelogProducer::FullCompaction if has_key => Some(options.num_levels.saturating_sub(1)),
                 _ => None,
             },
             ..self.request.clone()

@@ -15,6 +15,7 @@ use super::{
     split::BucketFiles,
 };
 use crate::{
+    cancel,
     error::Result,
     io::TableContext,
     manifest::{BucketId, ManifestEntry},
@@ -45,6 +46,7 @@ pub(super) fn buckets_of_interest(
     }
     let by_value = merged && !condition.is_always_true();
     let pruned = buckets.into_iter().map(|(id, entries)| {
+        cancel::check()?;
         let total_buckets = entries.first().map_or(-1, |e| e.total_buckets);
         let entries = if by_value { prune_sections(ctx, &tester, entries, condition)? } else { entries };
         Ok(BucketFiles { id, total_buckets, files: entries.into_iter().map(|e| e.file).collect() })
@@ -54,11 +56,13 @@ pub(super) fn buckets_of_interest(
 }
 
 fn retain(
-    entries: Vec<ManifestEntry>,
+    mut entries: Vec<ManifestEntry>,
     keep: impl Fn(&ManifestEntry) -> Result<bool> + Sync + Send,
 ) -> Result<Vec<ManifestEntry>> {
-    let verdicts: Vec<bool> = in_pool(|| entries.par_iter().map(keep).collect::<Result<_>>())?;
-    Ok(entries.into_iter().zip(verdicts).filter_map(|(entry, kept)| kept.then_some(entry)).collect())
+    let verdicts: Vec<bool> = in_pool(|| entries.par_iter().map(cancel::carried(keep)).collect::<Result<_>>())?;
+    let mut verdicts = verdicts.into_iter();
+    entries.retain(|_| verdicts.next().unwrap_or(true));
+    Ok(entries)
 }
 
 fn prune_sections(

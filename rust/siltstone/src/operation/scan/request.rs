@@ -14,6 +14,7 @@ use super::{
     version::{files_since, travel},
 };
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     merge_tree::merge_function,
@@ -107,7 +108,8 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
         return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read, files_considered: 0 });
     };
     let level_0 = level_0(&ctx, &at)?;
-    let max_level_only = request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels - 1);
+    let max_level_only =
+        request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
     let skip_level_0 = level_0 == Level0::Skip || max_level_only;
     wanted.min_level = level_0.min_level(request);
     wanted.created_since = since;
@@ -127,6 +129,7 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     splitter.disjoint_levels = skip_level_0;
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(&ctx, entries, &residual, skip_level_0)? {
+        cancel::check()?;
         splits.extend(splitter.splits(bucket)?);
     }
     check_mergeable(&ctx, &splits)?;

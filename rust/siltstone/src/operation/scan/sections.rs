@@ -19,6 +19,10 @@ impl Section {
         self.runs.iter().flat_map(|r| r.files.iter())
     }
 
+    pub(crate) fn into_files(self) -> impl Iterator<Item = DataFileMeta> {
+        self.runs.into_iter().flat_map(|run| run.files)
+    }
+
     pub(crate) fn size(&self) -> i64 {
         self.runs.iter().map(SortedRun::total_size).sum()
     }

@@ -84,13 +84,13 @@ impl<'a> Splitter<'a> {
         self.section_splits(BucketFiles { id, total_buckets, files })
     }
 
-    fn section_splits(&self, bucket: BucketFiles) -> Result<Vec<Split>> {
-        let sections = sections_of(self.ctx, &bucket.files)?;
+    fn section_splits(&self, mut bucket: BucketFiles) -> Result<Vec<Split>> {
+        let sections = sections_of(self.ctx, &std::mem::take(&mut bucket.files))?;
         let bins = pack(sections, Section::size, self.target, self.open_cost);
         bins.into_iter()
             .map(|bin| {
                 let raw = bin.iter().all(Section::is_raw);
-                let files = bin.iter().flat_map(Section::files).cloned().collect();
+                let files = bin.into_iter().flat_map(Section::into_files).collect();
                 self.split(&bucket, files, raw)
             })
             .collect()

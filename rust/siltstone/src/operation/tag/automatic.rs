@@ -58,7 +58,9 @@ fn periodic(ctx: &TableContext, time_of: &dyn Fn(&Snapshot) -> Option<NaiveDateT
         Some((time, name)) => (period.next(time), tags.get(&name)?.id + 1),
         None => (None, earliest),
     };
-    for snapshot in snapshots.existing(from.max(earliest)..=latest)? {
+    for snapshot in
+        snapshots.existing(snapshots.ids()?.into_iter().filter(|id| (from.max(earliest)..=latest).contains(id)))?
+    {
         let Some(time) = time_of(&snapshot) else { continue };
         if next_tag.is_some_and(|next| !period.is_due(time, next)) {
             continue;

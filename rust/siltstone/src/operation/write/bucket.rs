@@ -64,6 +64,14 @@ impl BucketWriter {
         }
     }
 
+    /// Nobody wants what is being compacted.
+    pub(super) fn stop(&self) {
+        match self {
+            Self::Tree(w) => w.stop(),
+            Self::Append(_) => {}
+        }
+    }
+
     pub(super) fn abort(self) {
         match self {
             Self::Tree(w) => w.abort(),

@@ -2,7 +2,7 @@
 //!
 //! Everything that can be wrong with input is found here or in `kinds`, before a row reaches a writer.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array};
 use arrow_schema::SchemaRef;
@@ -43,12 +43,17 @@ impl Input {
     /// All columns of the table, in its order, with its types.
     pub(super) fn normalize(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.check_names(batch)?;
-        let columns = self.columns.iter().map(|c| c.take_from(batch, &self.names)).collect::<Result<Vec<_>>>()?;
+        let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
+        let given: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
+        let taken =
+            self.columns.iter().map(|c| c.take_from(given.get(c.field.name.as_str()).copied(), batch, &self.names));
+        let columns = taken.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
 
     fn check_names(&self, batch: &RecordBatch) -> Result<()> {
+        let known: HashSet<&str> = self.columns.iter().map(|c| c.field.name.as_str()).collect();
         let mut seen = HashSet::new();
         for field in batch.schema_ref().fields() {
             let name = field.name();
@@ -56,7 +61,7 @@ impl Input {
                 return Err(Error::new(ErrorKind::SchemaMismatch, format!("column '{name}' is in the input twice"))
                     .with("column", name));
             }
-            if !self.columns.iter().any(|c| &c.field.name == name) {
+            if !known.contains(name.as_str()) {
                 return Err(self.unknown_column(name, field.data_type()));
             }
         }
@@ -88,8 +93,8 @@ impl Column {
         Ok(Self { field: field.clone(), default: default.filter(|d| !d.is_null()), option })
     }
 
-    fn take_from(&self, batch: &RecordBatch, names: &KeyNames) -> Result<ArrayRef> {
-        let Some(column) = batch.column_by_name(&self.field.name) else {
+    fn take_from(&self, given: Option<&ArrayRef>, batch: &RecordBatch, names: &KeyNames) -> Result<ArrayRef> {
+        let Some(column) = given else {
             return self.absent(batch.num_rows());
         };
         let column = convert(column, &self.field.data_type, &self.field.name)?;

@@ -45,10 +45,12 @@ use super::CommitMessage;
 use crate::{
     Error, ErrorKind, Result,
     append::{AppendSettings, AppendVectors, AppendWriter, batch_bytes},
+    cancel,
     io::TableContext,
     manifest::{BucketId, DataFileMeta, EntryKind},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
+    threads::install,
 };
 
 /// Most rows that are routed at once.
@@ -68,6 +70,8 @@ pub struct TableWrite {
     router: Router,
     options: WriteOptions,
     budget: usize,
+    /// Encoded bytes that each file's writer holds at most, when there is a limit.
+    encoded: Option<usize>,
     threads: usize,
     pool: Option<rayon::ThreadPool>,
     gate: CompactionGate,
@@ -81,7 +85,10 @@ pub struct TableWrite {
 impl TableWrite {
     /// A writer with no bucket open yet.
     pub fn new(ctx: &TableContext, options: WriteOptions) -> Result<Self> {
-        let budget = options.memory_limit.unwrap_or(ctx.options.write_buffer_size);
+        // rows are sorted and encoded beside those that are buffered: a limit covers both, the option only the buffer
+        let half = options.memory_limit.map(|limit| (limit / 2).max(1));
+        let budget = half.unwrap_or(ctx.options.write_buffer_size);
+        let encoded = half.map(|half| usize::try_from(half).unwrap_or(usize::MAX));
         check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
         let spec = EngineSpec::of(&ctx.schema, &ctx.options).map_err(|e| e.with("table", &ctx.name))?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,6 +101,7 @@ impl TableWrite {
             counted: Counted::new(&spec),
             router: Router::new(&ctx.schema, &ctx.options)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
+            encoded,
             threads,
             options,
             pool: None,
@@ -119,6 +127,7 @@ impl TableWrite {
         let mut start = 0;
         while start < rows.num_rows() {
             let length = step.min(rows.num_rows() - start);
+            cancel::check().inspect_err(|_| self.failed = start > 0)?;
             let portions = self.router.split(rows.slice(start, length), kinds.slice(start, length));
             let ready = portions.and_then(|portions| self.open_writers(&portions).map(|()| portions));
             let portions = ready.inspect_err(|_| self.failed = start > 0)?;
@@ -149,8 +158,9 @@ impl TableWrite {
         };
         let prepared: Vec<Result<CommitMessage>> = if self.in_parallel(self.writers.len())? {
             let writers: Vec<_> = self.writers.iter_mut().collect();
+            let prepare = cancel::carried(prepare);
             let work = || writers.into_par_iter().map(prepare).collect();
-            self.pool.as_ref().map_or_else(Vec::new, |pool| pool.install(work))
+            self.pool.as_ref().map_or_else(Vec::new, |pool| install(pool, work))
         } else {
             self.writers.iter_mut().map(prepare).collect()
         };
@@ -217,6 +227,8 @@ impl TableWrite {
 
     fn close_writers(&mut self) {
         self.seen.clear();
+        // all of them first: one may wait at the gate for another
+        self.writers.values().for_each(BucketWriter::stop);
         std::mem::take(&mut self.writers).into_values().for_each(BucketWriter::abort);
     }
 
@@ -271,7 +283,7 @@ impl TableWrite {
         let o = &self.ctx.options;
         if self.ctx.schema.primary_keys.is_empty() {
             let compact = o.bucket > 0 && !o.write_only && !self.options.ignore_previous_files;
-            let settings = AppendSettings { compact, threads: self.threads };
+            let settings = AppendSettings { compact, threads: self.threads, memory: self.encoded };
             let restore = || AppendVectors::restore(&self.ctx, bucket, &vectors, &files);
             let vectors = compact.then(restore).transpose()?;
             let writer = AppendWriter::new(&self.ctx, bucket.clone(), files, &settings).with_vectors(vectors);
@@ -279,6 +291,7 @@ impl TableWrite {
         }
         let settings = WriterSettings {
             budget: self.budget,
+            encoded: self.encoded,
             spill_dir: o.write_buffer_spillable.then(|| self.options.spill_dir()),
             write_only: o.write_only,
             streaming: self.options.streaming,
@@ -298,8 +311,9 @@ impl TableWrite {
                 portions.into_iter().map(|p| (p.bucket.clone(), p)).collect();
             let pairs = self.writers.iter_mut().filter_map(|(b, w)| portions.remove(b).map(|p| (w, p)));
             let pairs: Vec<(&mut BucketWriter, Portion)> = pairs.collect();
-            let work = || pairs.into_par_iter().try_for_each(|(writer, p)| writer.write(&p.rows, &p.kinds));
-            return self.pool.as_ref().map_or(Ok(()), |pool| pool.install(work));
+            let write = cancel::carried(|(writer, p): (&mut BucketWriter, Portion)| writer.write(&p.rows, &p.kinds));
+            let work = || pairs.into_par_iter().try_for_each(write);
+            return self.pool.as_ref().map_or(Ok(()), |pool| install(pool, work));
         }
         for p in portions {
             if let Some(writer) = self.writers.get_mut(&p.bucket) {

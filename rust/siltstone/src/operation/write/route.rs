@@ -149,6 +149,9 @@ fn function(options: &CoreOptions) -> Result<BucketFunction> {
     options.get("bucket-function.type").map_or(Ok(BucketFunction::default()), BucketFunction::parse)
 }
 
+/// Bucket numbers below this one are looked up in an array, those above in a map: an option says how large they are.
+const FEW_BUCKETS: usize = 1 << 14;
+
 /// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each.
 fn group(
     partitions: &[Vec<u8>],
@@ -172,8 +175,10 @@ fn group(
                 number
             } else {
                 let number = groups.number(*partition, *bucket);
-                known.resize(known.len().max(at + 1), None);
-                known.get_mut(at).into_iter().for_each(|k| *k = Some(number));
+                if at < FEW_BUCKETS {
+                    known.resize(known.len().max(at + 1), None);
+                    known.get_mut(at).into_iter().for_each(|k| *k = Some(number));
+                }
                 number
             };
             if let Some(group) = groups.members.get_mut(number) {
@@ -197,7 +202,8 @@ impl Groups<'_> {
         *self.numbers.entry((partition, bucket)).or_insert_with(|| {
             let partition = self.partitions.get(partition).cloned().unwrap_or_default();
             self.buckets.push(BucketId { partition, bucket });
-            self.members.push(Vec::with_capacity(self.rows / 16));
+            // the more groups there are, the fewer rows each has
+            self.members.push(Vec::with_capacity(self.rows / (16 + self.members.len())));
             self.members.len() - 1
         })
     }

@@ -1,0 +1,81 @@
+//! Calls that end when Python wants them to: Ctrl-C, or whatever a signal handler raises.
+//!
+//! The core asks, on the thread of the call and between pieces of work, whether to stop; then Python's signal handlers
+//! run. What they raise is what the call raises.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{Mutex, MutexGuard, TryLockError},
+};
+
+use pyo3::prelude::*;
+use siltstone::{Error, ErrorKind, cancel};
+
+use crate::{
+    arrow::poisoned,
+    error::{CoreError, Result},
+};
+
+thread_local! {
+    /// Calls that this thread is in: more than one when a signal handler calls.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One call more, until it is dropped.
+struct Inside;
+
+impl Inside {
+    fn new() -> Self {
+        CALLS.set(CALLS.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        CALLS.set(CALLS.get().saturating_sub(1));
+    }
+}
+
+/// Gives the interpreter lock back for some work and takes part in Python's signals meanwhile.
+pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    py.detach(|| {
+        let raised: Rc<RefCell<Option<PyErr>>> = Rc::default();
+        let asked = Rc::clone(&raised);
+        let wants_to_stop = move || {
+            // does nothing on any thread but the interpreter's first, which alone gets signals
+            let pending = Python::attach(|py| py.check_signals());
+            pending.map_err(|e| *asked.borrow_mut() = Some(e)).is_err()
+        };
+        let _inside = Inside::new();
+        let result = cancel::interruptible(wants_to_stop, work);
+        match raised.take() {
+            Some(raised) => Err(CoreError::Raised(raised)),
+            None => result,
+        }
+    })
+}
+
+/// The state of an object, for one call at a time. A signal handler that runs in the middle of a call on it gets an error:
+/// waiting would be for ever.
+pub(crate) fn locked<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
+    if CALLS.get() <= 1 {
+        return Ok(state.lock().map_err(|_| poisoned())?);
+    }
+    state.try_lock().map_err(|e| match e {
+        TryLockError::Poisoned(_) => poisoned().into(),
+        TryLockError::WouldBlock => {
+            let text = "a signal handler uses an object that is in the middle of a call";
+            Error::new(ErrorKind::InvalidArgument, text)
+                .hint("raise an exception in the handler: it ends the call")
+                .into()
+        }
+    })
+}
+
+/// Drops what may have threads to wait for: they may want the interpreter lock, to log something.
+pub(crate) fn drop_detached<T: Send>(value: T) {
+    // the closure is dropped, and the value with it, when there is no interpreter any more
+    let _ = Python::try_attach(|py| py.detach(move || drop(value)));
+}

@@ -1,0 +1,267 @@
+//! Stopping long work: a token that every long loop asks, on whatever thread it runs.
+//!
+//! A call runs under a token ([`interruptible`]); threads that it starts run under the same token or a child of it
+//! ([`Cancellation::run`], [`carried`]). Loops over batches, files, manifests and rows call [`check`]; waiting for another
+//! thread is [`wait`]. On the thread of the call, both also ask the caller whether to stop (a pending Ctrl-C), at most
+//! every [`ASK_EVERY`]. What has to be finished once it is begun is done under a [`shield`].
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How often the caller is asked, and how long a thread waits before it looks at its token again.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
+/// Whether some work is to stop. Clones are the same token; a child stops with its parent.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<Node>);
+
+#[derive(Debug, Default)]
+struct Node {
+    stopped: AtomicBool,
+    parent: Option<Cancellation>,
+}
+
+/// The token of this thread, and whom to ask.
+#[derive(Clone, Default)]
+struct Current {
+    token: Cancellation,
+    caller: Option<Rc<Caller>>,
+}
+
+/// Who started the call: can be asked on its own thread only.
+struct Caller {
+    wants_to_stop: Box<dyn Fn() -> bool>,
+    asked: Cell<Option<Instant>>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+impl Cancellation {
+    /// A token of its own that also stops when this one does.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(Arc::new(Node { stopped: AtomicBool::new(false), parent: Some(self.clone()) }))
+    }
+
+    /// Asks everything that runs under this token, or a child of it, to stop.
+    pub fn cancel(&self) {
+        self.0.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.stopped.load(Ordering::Relaxed) || self.0.parent.as_ref().is_some_and(Self::is_cancelled)
+    }
+
+    /// Runs work of this thread under this token.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _before = Entered::new(Some(Current { token: self.clone(), caller: None }));
+        work()
+    }
+}
+
+/// What was there before is put back, also when the work panics.
+struct Entered(Option<Current>);
+
+impl Entered {
+    fn new(now: Option<Current>) -> Self {
+        Self(CURRENT.replace(now))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+/// Runs a call that stops with [`ErrorKind::Cancelled`] soon after `wants_to_stop` says so.
+pub fn interruptible<T>(wants_to_stop: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> T {
+    let caller = Caller { wants_to_stop: Box::new(wants_to_stop), asked: Cell::new(Some(Instant::now())) };
+    let _before = Entered::new(Some(Current { token: Cancellation::default(), caller: Some(Rc::new(caller)) }));
+    work()
+}
+
+/// The token of this thread; a new one where there is none.
+pub(crate) fn current() -> Cancellation {
+    CURRENT.with_borrow(|current| current.as_ref().map(|current| current.token.clone())).unwrap_or_default()
+}
+
+/// Whether this thread has to ask the caller now and then, and so must not wait for long.
+pub(crate) fn has_caller() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.caller.is_some()))
+}
+
+/// An error when the work is to stop.
+pub(crate) fn check() -> Result<()> {
+    // the caller may run anything: nothing is borrowed meanwhile
+    let Some(current) = CURRENT.with_borrow(Clone::clone) else { return Ok(()) };
+    if let Some(caller) = &current.caller
+        && caller.asked.get().is_none_or(|asked| asked.elapsed() >= ASK_EVERY)
+    {
+        let stop = (caller.wants_to_stop)();
+        caller.asked.set(Some(Instant::now()));
+        if stop {
+            current.token.cancel();
+        }
+    }
+    if current.token.is_cancelled() { Err(cancelled()) } else { Ok(()) }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the operation was stopped")
+}
+
+/// Waits for another thread's message; stops waiting when the work is to stop. `None`: the other thread is gone.
+pub(crate) fn wait<T>(receiver: &Receiver<T>) -> Result<Option<T>> {
+    loop {
+        match receiver.recv_timeout(ASK_EVERY) {
+            Ok(message) => return Ok(Some(message)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => check()?,
+        }
+    }
+}
+
+/// The function, run under the token that this thread has now: for pieces of work that other threads take.
+pub(crate) fn carried<A, R>(work: impl Fn(A) -> R + Sync) -> impl Fn(A) -> R + Sync {
+    let token = current();
+    move |item| token.run(|| work(item))
+}
+
+/// Until it is dropped nothing on this thread stops: for what must not be left half done, such as publishing, and for
+/// cleaning up after work that was stopped.
+#[must_use]
+pub(crate) fn shield() -> Shield {
+    Shield(Entered::new(None))
+}
+
+/// See [`shield`].
+pub(crate) struct Shield(#[allow(dead_code, reason = "puts the token back when it is dropped")] Entered);
+
+/// Sorts with a comparison that now and then asks the token; `sample` says of an element whether it is one of the few
+/// at which to ask. What was not sorted stays in some order.
+pub(crate) fn stoppable<T, R>(
+    sort: impl FnOnce(&(dyn Fn(&T) + Sync)) -> R,
+    sample: impl Fn(&T) -> bool + Sync,
+) -> Result<R> {
+    /// What the comparison throws: there is no other way out of a sort.
+    struct Stopped;
+    let token = current();
+    let ask = |element: &T| {
+        if sample(element) && token.is_cancelled() {
+            std::panic::resume_unwind(Box::new(Stopped));
+        }
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sort(&ask))) {
+        Ok(sorted) => Ok(sorted),
+        Err(thrown) if thrown.is::<Stopped>() => Err(cancelled()),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn stops(result: Result<()>) -> bool {
+        result.is_err_and(|e| e.kind() == ErrorKind::Cancelled)
+    }
+
+    #[test]
+    fn work_without_a_caller_never_stops() {
+        check().unwrap();
+        assert!(!current().is_cancelled());
+    }
+
+    #[test]
+    fn a_call_stops_when_its_caller_says_so_and_the_next_one_does_not() {
+        let stopped = interruptible(
+            || true,
+            || {
+                check().unwrap();
+                thread::sleep(ASK_EVERY);
+                stops(check()) && stops(check())
+            },
+        );
+        assert!(stopped);
+        check().unwrap();
+    }
+
+    #[test]
+    fn threads_of_a_call_and_children_of_its_token_stop_with_it() {
+        let token = Cancellation::default();
+        let child = token.child();
+        let grandchild = child.child();
+        token.run(|| {
+            let inside = carried(|_: i32| stops(check()));
+            thread::scope(|scope| assert!(!scope.spawn(|| inside(1)).join().unwrap()));
+            child.cancel();
+            assert!(!token.is_cancelled() && grandchild.is_cancelled());
+            token.cancel();
+            thread::scope(|scope| assert!(scope.spawn(|| inside(1)).join().unwrap()));
+        });
+    }
+
+    #[test]
+    fn waiting_ends_with_the_message_or_with_the_thread_or_with_the_wish_to_stop() {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        sender.send(7).unwrap();
+        assert_eq!(wait(&receiver).unwrap(), Some(7));
+        let token = Cancellation::default();
+        token.cancel();
+        assert_eq!(token.run(|| wait(&receiver)).unwrap_err().kind(), ErrorKind::Cancelled);
+        drop(sender);
+        assert_eq!(wait(&receiver).unwrap(), None);
+    }
+
+    #[test]
+    fn under_a_shield_nothing_stops() {
+        let token = Cancellation::default();
+        token.cancel();
+        token.run(|| {
+            assert!(stops(check()));
+            {
+                let _shield = shield();
+                check().unwrap();
+            }
+            assert!(stops(check()));
+        });
+    }
+
+    #[test]
+    fn a_sort_stops_in_the_middle() {
+        let token = Cancellation::default();
+        let mut numbers: Vec<u32> = (0..10_000).rev().collect();
+        let mut sort = || {
+            stoppable(
+                |ask| {
+                    numbers.sort_unstable_by(|a, b| {
+                        ask(a);
+                        a.cmp(b)
+                    });
+                },
+                |n| n % 16 == 0,
+            )
+        };
+        token.run(&mut sort).unwrap();
+        token.cancel();
+        assert!(stops(token.run(&mut sort)));
+        assert!(numbers.is_sorted());
+    }
+}

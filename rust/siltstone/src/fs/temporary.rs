@@ -1,0 +1,107 @@
+//! Files that only this process uses: they have no name as soon as they are open, so they go with the process however it
+//! ends. Where that is not possible (other systems than Unix, very many files) the name goes when the value is dropped.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use super::local::{read_exact_at, storage};
+use crate::error::Result;
+
+/// Nameless files have to stay open; of more than this at once the others keep their names.
+const NAMELESS: usize = 256;
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A temporary file.
+#[derive(Debug)]
+pub(crate) struct TemporaryFile {
+    path: PathBuf,
+    /// the nameless file; `None` when it has its name
+    file: Option<Arc<File>>,
+}
+
+impl TemporaryFile {
+    /// A new file in a directory, which is made when it is not there, and the file to write to.
+    pub(crate) fn create(directory: &Path) -> Result<(Self, Arc<File>)> {
+        let path = directory.join(format!("siltstone-spill-{}.arrow", uuid::Uuid::new_v4()));
+        let open = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let opened = match open() {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(directory).and_then(|()| open()),
+            other => other,
+        };
+        let file = Arc::new(opened.map_err(|e| storage("create the file", &path, e))?);
+        let nameless = cfg!(unix) && take_place() && (fs::remove_file(&path).is_ok() || give_place_back());
+        Ok((Self { path, file: nameless.then(|| Arc::clone(&file)) }, file))
+    }
+
+    /// The name that it has or had, for messages.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file to read from.
+    pub(crate) fn open(&self) -> Result<Arc<File>> {
+        match &self.file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => File::open(&self.path).map(Arc::new).map_err(|e| storage("open the file", &self.path, e)),
+        }
+    }
+
+    /// Fills `buffer` with the bytes from `start` on.
+    pub(crate) fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
+        read_exact_at(file, buffer, start)
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            give_place_back();
+        } else if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "a spill file could not be deleted");
+        }
+    }
+}
+
+fn take_place() -> bool {
+    let more = |open: usize| (open < NAMELESS).then_some(open + 1);
+    OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+}
+
+/// Always false.
+fn give_place_back() -> bool {
+    OPEN.fetch_sub(1, Ordering::Relaxed);
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_in_use_has_no_name_and_can_be_read_again_and_again() {
+        let directory = std::env::temp_dir().join(format!("siltstone-temporary-{}", uuid::Uuid::new_v4()));
+        let (temporary, file) = TemporaryFile::create(&directory).unwrap();
+        (&*file).write_all(b"sorted run").unwrap();
+        drop(file);
+        let names = || fs::read_dir(&directory).unwrap().count();
+        assert_eq!(names(), if cfg!(unix) { 0 } else { 1 });
+        for _ in 0..2 {
+            let mut found = [0; 3];
+            TemporaryFile::read_at(&temporary.open().unwrap(), &mut found, 7).unwrap();
+            assert_eq!(&found, b"run");
+        }
+        drop(temporary);
+        assert_eq!(names(), 0);
+        fs::remove_dir(&directory).unwrap();
+    }
+}
