@@ -265,8 +265,8 @@ class Table(Reads):
 
         Args:
             commit_user: Name under which it commits; a new one when None.
-            memory_limit: Memory for rows that wait (one half) and for what is made of them, sorted and encoded (the other
-                half of each open file, at least 4 MiB). The rows of one ``write()`` call and of a compaction's merge
+            memory_limit: Memory for rows that wait (one half), and for sorting and encoding them (the other half, but
+                at least 4 MiB of each open file). The rows of one ``write()`` call and what a compaction merges
                 come on top. Without it the option ``write-buffer-size`` bounds the rows that wait.
             spill_dir: Directory for spilled runs; default the system's temporary directory.
             overwrite: The messages of :meth:`siltstone.write.TableWrite.prepare_commit` will be committed by

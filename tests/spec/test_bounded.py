@@ -64,7 +64,7 @@ def descriptors():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make):
-    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, write_only="true")
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, write_only="true", siltstone__sync="false")
     for n in range(24):
         # above a mebibyte each: smaller files are read at once and closed
         t.upsert([{"id": 1, "v": os.urandom(1_500_000).hex()}, {"id": n, "v": ""}])
@@ -117,7 +117,7 @@ def big(tmp_path_factory):
         "db.t",
         {"id": "BIGINT", "a": "BIGINT", "v": "STRING"},
         primary_key=["id"],
-        options={"bucket": "2", "write-only": "true"},
+        options={"bucket": "2", "write-only": "true", "siltstone.sync": "false"},
     )
     for n in range(4):
         t.upsert(batch(n))
@@ -142,7 +142,6 @@ def test_a_signal_ends_a_long_operation_soon_and_leaves_the_table_whole(big, ope
     answers = []
     for n in range(3):
         versions, rows = big.snapshot().id, big.snapshot().total_rows
-        sent = None
         with contextlib.suppress(Stop), signal_after(0.03 + 0.07 * n) as sent:
             for _ in range(100):
                 LONG[operation](big)
