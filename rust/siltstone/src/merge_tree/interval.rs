@@ -48,6 +48,9 @@ struct KeyRange {
     max: usize,
 }
 
+/// A key, and which bound of which file it is.
+type Bound = (Vec<Datum>, usize);
+
 /// The key range of each file. Keys are decoded once and then compared as numbers.
 fn key_ranges(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<KeyRange>> {
     let decode = |key: &[u8], file: &DataFileMeta| -> Result<Vec<Datum>> {
@@ -55,12 +58,12 @@ fn key_ranges(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<KeyR
         datums.map_err(|e| e.with("file", &file.file_name))
     };
     // bound 2i is the least key of file i, bound 2i + 1 its greatest
-    let mut bounds: Vec<(Vec<Datum>, usize)> = Vec::with_capacity(2 * files.len());
+    let mut bounds: Vec<Bound> = Vec::with_capacity(2 * files.len());
     for (at, file) in files.iter().enumerate() {
         bounds.push((decode(&file.min_key, file)?, 2 * at));
         bounds.push((decode(&file.max_key, file)?, 2 * at + 1));
     }
-    let sort = |ask: &(dyn Fn(&(Vec<Datum>, usize)) + Sync)| {
+    let sort = |ask: &(dyn Fn(&Bound) + Sync)| {
         bounds.sort_by(|a, b| {
             ask(a);
             compare_rows(&a.0, &b.0)

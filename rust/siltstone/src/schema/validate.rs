@@ -2,6 +2,8 @@
 //! Rules about combinations of options are in `validate_options`.
 
 use super::{TableSchema, validate_options};
+use std::collections::HashSet;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{BucketFunctionType, CoreOptions};
 use crate::types::{DataField, TypeKind, special};
@@ -41,11 +43,12 @@ fn check_columns(schema: &TableSchema) -> Result<()> {
 
 /// Names are there and differ, also inside rows.
 fn check_names(fields: &[DataField]) -> Result<()> {
+    let mut earlier = HashSet::new();
     for (at, field) in fields.iter().enumerate() {
         if field.name.trim().is_empty() {
             return Err(illegal(format!("column {} has no name", at + 1)));
         }
-        if fields.iter().take(at).any(|earlier| earlier.name == field.name) {
+        if !earlier.insert(field.name.as_str()) {
             return Err(illegal(format!("the column '{}' occurs twice", field.name)).with("column", &field.name));
         }
         check_nested_names(&field.data_type.kind).map_err(|e| e.with("column", &field.name))?;

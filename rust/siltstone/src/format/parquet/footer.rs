@@ -75,15 +75,16 @@ impl Compact<'_> {
     fn structure(&mut self, depth: usize) -> Result<()> {
         loop {
             let head = self.byte()?;
-            if head & 0x0f == 0 {
+            let kind = head & 0x0f;
+            if kind == 0 {
                 return Ok(());
             }
             if head >> 4 == 0 {
                 self.varint()?;
             }
             // the value of a boolean field is its type
-            if !matches!(head & 0x0f, 1 | 2) {
-                self.value(head & 0x0f, depth)?;
+            if !matches!(kind, 1 | 2) {
+                self.value(kind, depth)?;
             }
         }
     }
@@ -166,6 +167,6 @@ mod tests {
 
     #[test]
     fn deep_structures_do_not_use_up_the_stack() {
-        assert!(check("f", 0, &[0x1c; 100_000]).is_err());
+        assert!(check("f", 0, &vec![0x1c; 100_000]).is_err());
     }
 }

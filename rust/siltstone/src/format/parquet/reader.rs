@@ -134,7 +134,9 @@ impl ParquetFile {
         let projection = project(root, &request.columns);
         let tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
         let wanted = |leaf: usize| {
-            projection.leaves.contains(&leaf) || tested.as_ref().is_some_and(|t| t.leaves.contains(&leaf))
+            // sorted
+            let is_of = |projection: &Projection| projection.leaves.binary_search(&leaf).is_ok();
+            is_of(&projection) || tested.as_ref().is_some_and(is_of)
         };
         // chosen rows: where each page lies is known, and reading ahead of one would be in vain
         let ahead =

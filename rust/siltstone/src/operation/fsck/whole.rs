@@ -126,7 +126,7 @@ fn twice(plan: &ScanPlan, splits: &[Split], threads: usize, held: u64) -> Result
                 hashes.sort_unstable_by(|a, b| {
                     ask(a);
                     a.cmp(b)
-                })
+                });
             },
             |hash| hash.is_multiple_of(1024),
         )?;
