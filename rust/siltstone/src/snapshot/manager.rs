@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::{RemovalKind, RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock};
+use super::{ChangelogManager, RemovalKind, RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -226,8 +226,8 @@ impl SnapshotManager {
     }
 
     /// Brings records and files together before something is removed, or where the next snapshot cannot be published: a void
-    /// fence is taken back, and snapshot files after the latest version are deleted, which a rollback that died has left, or a
-    /// writer that came too late.
+    /// fence is taken back, and what a rollback that died has left is deleted (snapshot files after the latest version,
+    /// long-lived changelogs and tags that it cuts off), or a writer that came too late.
     ///
     /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
     pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
@@ -239,11 +239,28 @@ impl SnapshotManager {
                 None => {}
             }
         }
+        self.settle_others(&removals)?;
         let latest = self.latest_by(&removals)?;
         if Self::fence_is_void(&removals, latest.as_ref())
             && let Some(first) = self.line(&removals)?.first()
         {
             self.removals.append(lock, RemovalKind::Keep, *first, &[])?;
+        }
+        Ok(())
+    }
+
+    fn settle_others(&self, removals: &Removals) -> Result<()> {
+        if removals.rollbacks.is_empty() {
+            return Ok(());
+        }
+        let root = self.directory.trim_end_matches("/snapshot");
+        let changelogs = ChangelogManager::new(self.fs.clone(), root);
+        for changelog in changelogs.list()?.iter().rev().take_while(|changelog| removals.is_rolled_back(changelog)) {
+            self.fs.delete(&changelogs.path(changelog.id))?;
+        }
+        let tags = self.tags();
+        for (name, _) in tags.list()?.iter().filter(|(_, tagged)| removals.is_rolled_back(tagged)) {
+            tags.delete_file(name)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::{
         tag::{CreateTag, create_tag, delete_tag_locked},
     },
     schema::{READ_BRANCHES, SchemaManager},
-    snapshot::{BranchManager, SnapshotManager, Tag, TagManager, check_name, is_main},
+    snapshot::{BranchManager, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, is_main},
 };
 
 /// What a new branch starts with.
@@ -66,6 +66,8 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         return Err(exists_already(ctx, name));
     }
     let main = main_context(ctx);
+    // while nothing expires, no expiry begins before the branch is there
+    let lock = UpkeepLock::try_take(&ctx.fs, &ctx.location)?;
     // whole or not at all: readers do not look at names that start with a dot
     let hidden = format!("{}/.{name}.{}", branches.directory(), new_uuid());
     match source {
@@ -86,17 +88,27 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         other => other?,
     }
     sync(ctx, &branches, name)?;
+    without_lost_changelog(ctx, &branches, name)?;
     // whoever deletes a tag removes it first and looks at the branches then: one of the two sees the other
     if let BranchSource::Tag(tag) = source
         && !TagManager::new(ctx.fs.clone(), &ctx.location).exists(tag)?
     {
-        let _lock = upkeep_lock(ctx)?;
+        let _lock = lock.map_or_else(|| upkeep_lock(ctx), Ok)?;
         ctx.fs.delete_dir(&branches.root(name))?;
         return Err(Error::new(ErrorKind::TagNotFound, format!("tag '{tag}' was deleted while the branch was made"))
             .with("table", &ctx.name)
             .with("tag", tag));
     }
     Ok(())
+}
+
+/// An expiry that was at work already has not seen the branch: it may have taken the changelog of the branch's first version,
+/// which no tag keeps.
+fn without_lost_changelog(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
+    let Some(first) = snapshots.existing(snapshots.listed_ids()?)?.into_iter().next() else { return Ok(()) };
+    let kept = restored(&main_context(ctx), &first)?;
+    if kept == first { Ok(()) } else { ctx.fs.overwrite(&snapshots.path(first.id), kept.to_json()?.as_bytes()) }
 }
 
 /// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same.

@@ -48,12 +48,16 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         ours.settle(lock)?;
     }
     let theirs = theirs.existing(theirs.ids()?)?;
+    let own = |ours: &SnapshotManager| -> Result<Ours> {
+        let ids = ours.listed_ids()?.into_iter().filter(|id| *id >= first);
+        Ok(Ours { snapshots: ours.existing(ids)?, manager: ours.clone() })
+    };
+    if lock.is_some() && !plan(&main, &branches.root(name), &own(&ours)?, &theirs)?.has_common {
+        theirs.first().map_or(Ok(()), |first| place_first(ctx, &ours, first))?;
+    }
     let mut report = Report { dry_run, ..Report::default() };
     for round in 1.. {
-        let main_from = |id: &i64| *id >= first;
-        let own =
-            Ours { snapshots: ours.existing(ours.listed_ids()?.into_iter().filter(main_from))?, manager: ours.clone() };
-        let plan = plan(&main, &branches.root(name), &own, &theirs)?;
+        let plan = plan(&main, &branches.root(name), &own(&ours)?, &theirs)?;
         if let Some(lock) = &lock {
             ours.removals().append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
         }
@@ -75,21 +79,43 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         .with("current_snapshot", theirs.last().map_or(Value::Null, |last| json!(last.id))))
 }
 
+/// Where main and the branch have no version in common (main's have expired, or the branch began empty), main gets the branch's
+/// first one before anything goes: from the record on it is the one version that is left, and there is one at every moment.
+fn place_first(ctx: &TableContext, ours: &SnapshotManager, first: &Snapshot) -> Result<()> {
+    let content = first.clone().knowing(ours.removals().read()?.count + 1).to_json()?;
+    let path = ours.path(first.id);
+    if ours.exists(first.id)? {
+        ctx.fs.overwrite(&path, content.as_bytes())?;
+        return ctx.fs.sync_dir(ours.directory());
+    }
+    ctx.fs.publish(&path, content.as_bytes(), true)?;
+    ours.write_earliest_hint(first.id)
+}
+
 /// How often writers that commit meanwhile are made to give way.
 const ROUNDS: usize = 10;
 
 /// What becomes of main.
 struct Forward {
-    /// The last version that main and the branch have in common.
+    /// The last version that main and the branch have in common; when there is none, the one before the branch's first.
     stands: i64,
+    has_common: bool,
     /// What main has after it.
     gone: Vec<Snapshot>,
+    /// Tags of the branch that main does not have, by their paths there.
+    tags_come: Vec<(String, Tag)>,
+    /// Where names change.
+    directories: [String; 3],
     plan: Plan,
 }
 
 impl Forward {
     /// With the branch's later versions, as those of a writer who knows this many removal records.
     fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot], known: u64) -> Result<Plan> {
+        for (path, Tag { snapshot, create_time, time_retained }) in self.tags_come {
+            let tag = Tag { snapshot: snapshot.knowing(known), create_time, time_retained };
+            self.plan.steps.push(Step::Change(Change::Publish { path, content: tag.to_json()? }));
+        }
         for snapshot in theirs.iter().filter(|s| s.id > self.stands) {
             let content = snapshot.clone().knowing(known).to_json()?;
             self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
@@ -97,7 +123,10 @@ impl Forward {
         if let Some(last) = theirs.last() {
             self.plan.overwrite(manager.hint_path("LATEST"), last.id.to_string());
         }
-        self.plan.steps.push(Step::Change(Change::Sync { directory: manager.directory().to_owned() }));
+        // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
+        for directory in self.directories {
+            self.plan.steps.push(Step::Change(Change::Sync { directory }));
+        }
         Ok(self.plan)
     }
 }
@@ -138,19 +167,25 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
     plan.delete_in_order(schemas.gone.into_iter().map(|path| file(path, FileKind::Schema)).collect());
     plan.steps.extend(schemas.written);
-    for (name, tag) in copies.tags()? {
-        if !tags.exists(&name)? || tags_gone.iter().any(|(other, _)| *other == name) {
-            plan.steps.push(Step::Change(Change::Publish { path: tags.path(&name), content: tag.to_json()? }));
+    let mut tags_come = copies.tags()?;
+    for (at, (name, _)) in tags_come.clone().iter().enumerate().rev() {
+        if tags.exists(name)? && !tags_gone.iter().any(|(other, _)| other == name) {
+            tags_come.remove(at);
         }
-    }
-    // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
-    for part in ["snapshot", "tag", "schema"] {
-        plan.steps.push(Step::Change(Change::Sync { directory: format!("{}/{part}", main.location) }));
     }
     if !gone.is_empty() {
         plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
     }
-    Ok(Forward { stands, gone: gone.into_iter().cloned().collect(), plan })
+    let directories = ["snapshot", "tag", "schema"].map(|part| format!("{}/{part}", main.location));
+    let tags_come = tags_come.into_iter().map(|(name, tag)| (tags.path(&name), tag)).collect();
+    Ok(Forward {
+        stands,
+        has_common: shared > 0,
+        tags_come,
+        directories,
+        gone: gone.into_iter().cloned().collect(),
+        plan,
+    })
 }
 
 fn is_copy(one: &Tag, other: &Tag) -> bool {
