@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{Check, RESTORE};
+use super::Check;
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
-    snapshot::{Snapshot, SnapshotManager},
+    snapshot::{Removals, Snapshot, SnapshotManager},
 };
 
 const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
@@ -69,12 +69,27 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Snapshot files that are not part of the line any more, or never were: nobody reads them.
+    pub(super) fn left_over(&mut self, snapshots: &SnapshotManager, line: &[i64]) -> Result<()> {
+        for id in snapshots.listed_ids()?.into_iter().filter(|id| !line.contains(id)) {
+            let message = "an expiry or rollback that was cut short has left it, or a commit that came too late";
+            let repair = "expire snapshots: whoever removes versions next removes it, too";
+            self.verdict.warning("left-over-snapshot", &snapshots.path(id), message, repair);
+        }
+        Ok(())
+    }
+
     /// A tag or changelog of an id that another snapshot has now.
-    pub(super) fn same_id(&mut self, place: &str, version: &Snapshot, snapshots: &[Snapshot]) {
+    pub(super) fn same_id(&mut self, place: &str, version: &Snapshot, snapshots: &[Snapshot], removals: &Removals) {
         let other = snapshots.iter().find(|other| other.id == version.id);
-        if other.is_some_and(|other| other.delta_manifest_list != version.delta_manifest_list) {
-            let message =
-                format!("it is of another snapshot {0} than the one that is there: the id was given twice", version.id);
+        if other.is_none_or(|other| other.delta_manifest_list == version.delta_manifest_list) {
+            return;
+        }
+        if removals.is_rolled_back(version) {
+            let message = format!("a rollback that was cut short has taken back snapshot {} and left this", version.id);
+            self.verdict.warning("cut-off-version", place, message, "delete it, unless its rows are still wanted");
+        } else {
+            let message = format!("the snapshot {} that is there is another one: the id was given twice", version.id);
             self.verdict.problem("id-twice", place, message, CHOOSE);
         }
     }
@@ -92,7 +107,7 @@ impl Check<'_> {
                 continue;
             }
             if let (Some(found), Some(newest), "LATEST") = (found, right, hint)
-                && self.astray(ctx, snapshots, found, *newest)?
+                && self.astray(snapshots, found, *newest)?
             {
                 continue;
             }
@@ -103,18 +118,12 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Whether readers that follow `LATEST` get an older version than the newest, or versions are missing that it promises.
-    fn astray(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, hint: i64, newest: i64) -> Result<bool> {
+    /// Whether readers that follow `LATEST` get an older version than the newest.
+    fn astray(&mut self, snapshots: &SnapshotManager, hint: i64, newest: i64) -> Result<bool> {
         if hint < newest && snapshots.exists(hint)? && !snapshots.exists(hint + 1)? {
             let message = format!("readers that follow it take snapshot {hint} for the newest, which is {newest}");
             let path = snapshots.hint_path("LATEST");
             self.verdict.problem("latest-went-back", &path, message, "delete the hint; readers list the directory");
-            return Ok(true);
-        }
-        // somebody may have committed since the directory was listed
-        if hint > newest && !snapshots.exists(hint)? && snapshots.hint("LATEST")? == Some(hint) {
-            let message = format!("the newest snapshot is {newest}, the hint LATEST says that there was {hint}");
-            self.verdict.problem("missing-snapshot", &ctx.branch, message, RESTORE);
             return Ok(true);
         }
         Ok(false)

@@ -37,6 +37,7 @@ impl Check<'_> {
         let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
         let ids = snapshots.ids()?;
         self.hints(ctx, &snapshots, &ids)?;
+        self.left_over(&snapshots, &ids)?;
         if ids.is_empty() {
             self.lost_snapshots(ctx, &snapshots)?;
         }
@@ -59,12 +60,13 @@ impl Check<'_> {
             previous = Some(snapshot);
         }
         let line = versions.clone();
+        let removals = snapshots.removals().read()?;
         self.tags(ctx, &root, &mut versions)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
         for id in changelogs.ids()? {
             let place = format!("{}/changelog-{id}", ctx.branch);
             if let Some(changelog) = self.told("bad-changelog", &place, changelogs.get(id), RESTORE)? {
-                self.same_id(&place, &changelog, &line);
+                self.same_id(&place, &changelog, &line, &removals);
                 let seen = self.changelog(ctx, &place, &changelog);
                 self.told("bad-version", &place, seen, RESTORE)?;
             }
@@ -75,11 +77,12 @@ impl Check<'_> {
     /// The tags of a branch whose snapshots are not among `versions`; they are added.
     fn tags(&mut self, ctx: &TableContext, root: &str, versions: &mut Vec<Snapshot>) -> Result<()> {
         let tags = TagManager::new(ctx.fs.clone(), root);
+        let removals = SnapshotManager::new(ctx.fs.clone(), root).removals().read()?;
         for name in tags.names()? {
             let place = format!("{}/tag-{name}", ctx.branch);
             let tagged = self.told("bad-tag", &place, tags.get(&name), "delete the tag's file")?;
             let Some(tagged) = tagged.filter(|tagged| !versions.contains(tagged)) else { continue };
-            self.same_id(&place, &tagged, versions);
+            self.same_id(&place, &tagged, versions, &removals);
             let seen = self.version(ctx, &place, VersionKind::Tag, &tagged, None, &mut LiveFiles::default());
             self.told("bad-version", &place, seen, RESTORE)?;
             versions.push(tagged);

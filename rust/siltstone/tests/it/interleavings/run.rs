@@ -61,6 +61,15 @@ fn caught(work: impl FnOnce() -> Result<Done>) -> Result<Done> {
 }
 
 impl Case {
+    /// How many storage calls an operation makes when nobody disturbs it.
+    pub(super) fn calls(actor: Actor, world: &World, pools: &Pools) -> u64 {
+        let io = world.io.fork();
+        let start = io.clock_millis() + 1;
+        let fs: FileIoRef = Arc::new(io.clone());
+        pools.0.install(|| actor.run(1, &fs, start)).unwrap();
+        io.calls()
+    }
+
     /// `None`: the first actor has no such call.
     pub(super) fn run(self, world: &World, pools: &Pools) -> Option<Run> {
         let io = world.io.fork();

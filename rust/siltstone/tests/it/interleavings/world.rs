@@ -14,7 +14,6 @@ use siltstone::{
         scan::VersionSelector,
         tag::{CreateTag, create_tag},
     },
-    options::catalogue::find,
     schema::{NewTable, SchemaManager},
     snapshot::{ConsumerManager, SnapshotManager},
     table::{CommitReport, Table},
@@ -29,6 +28,8 @@ pub(super) const ROOT: &str = "/lake/db.db/t";
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) name: &'static str,
+    /// Which half of the pairs `cargo test` takes of this table; the other takes the other half.
+    pub(super) parity: usize,
     pub(super) io: FaultFileIo,
     /// What is in it now.
     pub(super) now: State,
@@ -83,7 +84,14 @@ impl World {
         let io = FaultFileIo::new();
         let fs: FileIoRef = Arc::new(io.clone());
         create(&fs, key, options);
-        let mut world = Self { name, io, now: State::default(), versions: BTreeMap::new(), fix: Vec::new() };
+        let mut world = Self {
+            name,
+            parity: usize::from(consumer),
+            io,
+            now: State::default(),
+            versions: BTreeMap::new(),
+            fix: Vec::new(),
+        };
         let main = open(&fs, "main", &[]).unwrap();
         for round in 0..4_i32 {
             let first = if round == 0 { 1 } else { 3 + round };
@@ -136,14 +144,12 @@ fn create(fs: &FileIoRef, key: &[&str], options: &[(&str, &str)]) {
         ("commit.min-retry-wait", "1 ms"),
         ("commit.max-retry-wait", "1 ms"),
         ("commit.max-retries", "5"),
-        ("siltstone.upkeep-lock-timeout", "2 ms"),
+        ("siltstone.upkeep-lock-timeout", "0 ms"),
         ("file.compression", "none"),
         ("manifest.compression", "none"),
         ("manifest.merge-min-count", "5"),
     ] {
-        if find(option).is_some() {
-            all.insert(option.to_owned(), value.to_owned());
-        }
+        all.insert(option.to_owned(), value.to_owned());
     }
     let schema = NewTable {
         fields: vec![
