@@ -256,9 +256,9 @@ class Maintenance(Handle):
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
 
-        Whatever is wrong with the table's files is a finding; only a storage that fails raises. The line of versions is
-        looked at, too: ids without gaps (``missing-snapshot``) that nothing else bears (``id-twice``), each version made
-        from the one before it (``not-in-line``), and a hint LATEST that does not hide newer ones (``latest-went-back``).
+        Whatever is wrong with the table's files is a finding; only a storage that fails raises. Of the line of versions
+        it checks that ids have no gaps (``missing-snapshot``) and were given once (``id-twice``), that each version was
+        made from the one before it (``not-in-line``), and that the hint LATEST hides none (``latest-went-back``).
 
         Args:
             deep: Also read every data, changelog and index file once, and every version as a whole. Checked of files:
