@@ -249,14 +249,16 @@ impl FileIo for LocalFileIo {
 
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
         let target = Path::new(path);
-        let opened = match open_lock(target) {
+        let open = || lock_options().open(target);
+        let opened = match open() {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 self.ensure_parent(target)?;
-                open_lock(target)
+                open()
             }
             other => other,
         };
         let file = opened.map_err(|e| storage("open the lock", target, e))?;
+        regular(path, file.metadata().map_err(|e| storage("open the lock", target, e))?)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(LocalLock(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -279,15 +281,6 @@ impl FileIo for LocalFileIo {
         }
         Ok(())
     }
-}
-
-/// Never what a link points to, and waiting for nobody at a pipe.
-fn open_lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    options.open(path)
 }
 
 /// The operating system frees the lock when the file is closed.
@@ -402,6 +395,15 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
 #[cfg(not(unix))]
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     File::open(path)
+}
+
+/// For a lock, which is made when absent, and never where a link leads.
+fn lock_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    options
 }
 
 /// What a listing says: `own` of the name itself, `target` of what it leads to when it is a link.

@@ -179,7 +179,7 @@ impl Removals {
 
 /// How many removal records a snapshot's writer knew; `None`: it was another program's.
 fn known(snapshot: &Snapshot) -> Option<u64> {
-    snapshot.properties.as_ref()?.get(KNOWN_REMOVALS)?.parse().ok()
+    snapshot.properties.as_ref()?.get(KNOWN_REMOVALS)?.parse().ok().filter(|known| i64::try_from(*known).is_ok())
 }
 
 impl Snapshot {
