@@ -148,8 +148,9 @@ def commit_messages(
             table without partitions everything. ``{"dynamic": False}``: the whole table.
 
     Raises:
-        InvalidArgument: A message of another table or branch; ``overwrite`` with other keys, or one that does not say
-            what is replaced.
+        InvalidArgument: A message of another table or branch, or in Java's bytes, which have neither checksum nor
+            table; one of ``writer(overwrite=True)`` without ``overwrite``; ``overwrite`` with other keys, or one that
+            does not say what is replaced.
         CorruptFile: A message was damaged on its way.
         CommitConflict: Another commit changed what this one relies on; nothing was committed.
     """
