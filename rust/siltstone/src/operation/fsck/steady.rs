@@ -84,7 +84,8 @@ impl Versions {
         for branch in &branches {
             let root = branch_root(&ctx.location, branch);
             let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-            let ids = snapshots.ids()?;
+            // what is wrong with snapshots or records is for the look to tell
+            let ids = snapshots.ids().or_else(|_| snapshots.listed_ids())?;
             let oldest = ids.first().copied();
             let hint = snapshots.earliest_hint().ok().flatten();
             found.going |= oldest.zip(hint).is_some_and(|(oldest, hint)| hint > oldest);

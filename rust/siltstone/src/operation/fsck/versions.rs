@@ -10,7 +10,7 @@ use crate::{
     operation::commit::invariants::levels_are_sorted_runs,
     options::ChangelogProducer,
     path::branch_root,
-    snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, Removals, Snapshot, SnapshotManager, TagManager},
     types::DataType,
 };
 
@@ -35,7 +35,10 @@ impl Check<'_> {
     pub(super) fn branch(&mut self, ctx: &TableContext) -> Result<Vec<Snapshot>> {
         let root = branch_root(&ctx.location, &ctx.branch);
         let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-        let ids = snapshots.ids()?;
+        let removals = self.told("bad-removal", &ctx.branch, snapshots.removals().read(), RESTORE)?;
+        let Some(removals) = removals else { return Ok(Vec::new()) };
+        // a snapshot that cannot be read is told below
+        let ids = snapshots.ids().or_else(|_| snapshots.listed_ids())?;
         self.hints(ctx, &snapshots, &ids)?;
         self.left_over(&snapshots, &ids)?;
         if ids.is_empty() {
@@ -60,8 +63,7 @@ impl Check<'_> {
             previous = Some(snapshot);
         }
         let line = versions.clone();
-        let removals = snapshots.removals().read()?;
-        self.tags(ctx, &root, &mut versions)?;
+        self.tags(ctx, &root, &mut versions, &removals)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
         for id in changelogs.ids()? {
             let place = format!("{}/changelog-{id}", ctx.branch);
@@ -75,14 +77,19 @@ impl Check<'_> {
     }
 
     /// The tags of a branch whose snapshots are not among `versions`; they are added.
-    fn tags(&mut self, ctx: &TableContext, root: &str, versions: &mut Vec<Snapshot>) -> Result<()> {
+    fn tags(
+        &mut self,
+        ctx: &TableContext,
+        root: &str,
+        versions: &mut Vec<Snapshot>,
+        removals: &Removals,
+    ) -> Result<()> {
         let tags = TagManager::new(ctx.fs.clone(), root);
-        let removals = SnapshotManager::new(ctx.fs.clone(), root).removals().read()?;
         for name in tags.names()? {
             let place = format!("{}/tag-{name}", ctx.branch);
             let tagged = self.told("bad-tag", &place, tags.get(&name), "delete the tag's file")?;
             let Some(tagged) = tagged.filter(|tagged| !versions.contains(tagged)) else { continue };
-            self.same_id(&place, &tagged, versions, &removals);
+            self.same_id(&place, &tagged, versions, removals);
             let seen = self.version(ctx, &place, VersionKind::Tag, &tagged, None, &mut LiveFiles::default());
             self.told("bad-version", &place, seen, RESTORE)?;
             versions.push(tagged);

@@ -151,10 +151,23 @@ fn a_snapshot_file_that_an_expiry_left_when_it_died_is_a_warning() {
     let keep = Retention { max: 2, min: 2, older_than: None, limit: i64::MAX };
     expire_snapshots(&open(&fs, ROOT), &keep, false).unwrap();
     io.put(&snapshot(2), &before.read(&snapshot(2)).unwrap());
-    assert_eq!(found(&io, true), (vec![], vec!["left-over-snapshot"]));
+    let (problems, warnings) = found(&io, true);
+    assert!(problems.is_empty() && warnings.contains(&"left-over-snapshot"), "{problems:?} {warnings:?}");
     append(&open(&fs, ROOT), 5, &[(5, 0)]).unwrap();
     expire_snapshots(&open(&fs, ROOT), &keep, false).unwrap();
     assert_eq!(found(&io, true), (vec![], vec![]));
+}
+
+#[test]
+fn a_removal_record_that_is_garbage_is_a_problem() {
+    let io = table(3);
+    let fs: FileIoRef = Arc::new(io.clone());
+    let ctx = open(&fs, ROOT);
+    let keep = Retention { max: 2, min: 2, older_than: None, limit: i64::MAX };
+    expire_snapshots(&ctx, &keep, false).unwrap();
+    io.put(&format!("{ROOT}/siltstone/removal-1"), b"{ nonsense");
+    let verdict = fsck(&ctx, true, NOW).unwrap();
+    assert!(verdict.findings.iter().any(|f| f.code == "bad-removal"), "{:?}", verdict.findings);
 }
 
 #[test]

@@ -215,8 +215,12 @@ impl Run {
                     let likes: Vec<String> = expected.iter().map(|other| other.shown(&state)).collect();
                     let wrong = format!(
                         "{when}there is {}\n  expected {}",
-                        state.shown(&expected[0]),
-                        likes.join("\n        or ")
+                        state.shown(expected.first().unwrap_or(&State::default())),
+                        if likes.is_empty() {
+                            "another acknowledgement: no order allows both".to_owned()
+                        } else {
+                            likes.join("\n        or ")
+                        }
                     );
                     self.problems.push(wrong);
                 }
