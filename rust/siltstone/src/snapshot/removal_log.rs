@@ -169,7 +169,7 @@ impl RemovalLog {
 
     /// Deletes records that no writer asks for any more, oldest first.
     fn prune(&self, newest: u64, now: i64) -> Result<()> {
-        if newest % PRUNED_EVERY != 0 {
+        if !newest.is_multiple_of(PRUNED_EVERY) {
             return Ok(());
         }
         for number in self.listed()?.into_iter().filter(|number| number + KEPT <= newest) {

@@ -343,9 +343,9 @@ impl Report {
     /// Carries the plan out unless it is only to be shown.
     pub fn of(fs: &FileIoRef, plan: Plan, dry_run: bool) -> Result<Self> {
         if dry_run {
-            plan.check(fs)?
+            plan.check(fs)?;
         } else {
-            plan.execute(fs)?
+            plan.execute(fs)?;
         }
         Ok(Self { plan, dry_run, details: BTreeMap::new() })
     }
