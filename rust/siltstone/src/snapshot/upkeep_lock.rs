@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::{
+    cancel,
     env::{ClockRef, system_clock},
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, HeldLock},
@@ -50,6 +51,7 @@ impl UpkeepLock {
                     .with("waited_millis", waited)
                     .hint("try again when it has ended; `siltstone.upkeep-lock-timeout` says how long to wait"));
             }
+            cancel::check()?;
             clock.sleep(PAUSE);
         }
     }

@@ -25,6 +25,7 @@ use super::{
     write::{DeltaManifests, SnapshotWriter, Written},
 };
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     manifest::ManifestStore,
     operation::cleanup::upkeep_lock,
@@ -192,6 +193,8 @@ impl TableCommit {
     }
 
     fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Step {
+        // once a snapshot may be there, its outcome is found out
+        let _shield = cancel::shield();
         let standing = match self.snapshots.publish(&attempt.snapshot, self.ctx.options.sync) {
             Ok(true) => attempt.standing(&self.snapshots),
             Ok(false) => {
