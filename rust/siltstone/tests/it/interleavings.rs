@@ -234,13 +234,11 @@ fn some(world: &World) {
 }
 
 #[test]
-#[ignore = "commits and upkeep do not yet keep out of each other's way"]
 fn operations_on_a_keyed_table_interleave_at_some_calls() {
     some(&World::keyed());
 }
 
 #[test]
-#[ignore = "commits and upkeep do not yet keep out of each other's way"]
 fn operations_on_an_append_table_interleave_at_some_calls() {
     some(&World::appended());
 }

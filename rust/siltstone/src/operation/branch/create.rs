@@ -90,8 +90,13 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     sync(ctx, &branches, name)?;
     without_lost_changelog(ctx, &branches, name)?;
     // whoever deletes a tag removes it first and looks at the branches then: one of the two sees the other
-    if let BranchSource::Tag(tag) = source
-        && !TagManager::new(ctx.fs.clone(), &ctx.location).exists(tag)?
+    let keeper = match source {
+        BranchSource::Empty => None,
+        BranchSource::Tag(tag) => Some(tag.clone()),
+        BranchSource::Snapshot(_) => Some(fork_tag(name)),
+    };
+    if let Some(tag) = keeper
+        && !is_kept(ctx, &branches.root(name), &tag)?
     {
         let _lock = lock.map_or_else(|| upkeep_lock(ctx), Ok)?;
         ctx.fs.delete_dir(&branches.root(name))?;
@@ -100,6 +105,12 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
             .with("tag", tag));
     }
     Ok(())
+}
+
+/// Whether main still has the tag that the branch was made from.
+fn is_kept(ctx: &TableContext, root: &str, tag: &str) -> Result<bool> {
+    let (tags, copies) = (TagManager::new(ctx.fs.clone(), &ctx.location), TagManager::new(ctx.fs.clone(), root));
+    Ok(tags.exists(tag)? && tags.get(tag)?.is_same_version(&copies.get(tag)?))
 }
 
 /// An expiry that was at work already has not seen the branch: it may have taken the changelog of the branch's first version,

@@ -22,6 +22,8 @@ use crate::{
 pub struct Roots {
     /// Ascending by id.
     pub snapshots: Vec<Snapshot>,
+    /// Snapshot files that are no versions: they are going, or came too late. Their writers may use the files again.
+    pub aside: Vec<Snapshot>,
     /// By id, then name.
     pub tags: Vec<(String, Snapshot)>,
     /// Long-lived changelogs, ascending.
@@ -36,18 +38,12 @@ impl Roots {
     pub fn of(ctx: &TableContext, branch: &str) -> Result<Self> {
         let root = branch_root(&ctx.location, branch);
         let manager = SnapshotManager::new(ctx.fs.clone(), &root);
-        let mut snapshots = Vec::new();
-        // also those that are going, or came too late: their writers may use the files again
-        for id in manager.listed_ids()? {
-            match manager.get(id) {
-                Ok(snapshot) => snapshots.push(snapshot),
-                Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {}
-                Err(e) => return Err(unreadable(e)),
-            }
-        }
+        let line = manager.ids().map_err(unreadable)?;
+        let listed = manager.existing(manager.listed_ids()?).map_err(unreadable)?;
+        let (snapshots, aside) = listed.into_iter().partition(|snapshot| line.contains(&snapshot.id));
         let tags = TagManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
-        Ok(Self { snapshots, tags, changelogs })
+        Ok(Self { snapshots, aside, tags, changelogs })
     }
 }
 
@@ -82,6 +78,14 @@ impl References {
                     return Err(e);
                 }
                 previous = None;
+            }
+        }
+        for snapshot in &roots.aside {
+            let added = self.add_live(cache, snapshot).and_then(|()| self.add_changelog(cache, snapshot));
+            match added.and_then(|()| self.add_meta(ctx, cache, snapshot, MetaParts::ALL)) {
+                // an expiry that died has taken part of it
+                Err(e) if e.kind() == ErrorKind::FileNotFound => {}
+                other => other?,
             }
         }
         let alive: HashSet<&str> = roots.snapshots.iter().map(|s| s.base_manifest_list.as_str()).collect();
