@@ -146,6 +146,12 @@ impl Error {
         self
     }
 
+    /// Whether a file is gone, and none with one of these names.
+    pub(crate) fn misses_file_but<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
+        let path = self.context_value("file").unwrap_or_default();
+        self.kind() == ErrorKind::FileNotFound && !names.any(|name| path.rsplit('/').next() == Some(name))
+    }
+
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

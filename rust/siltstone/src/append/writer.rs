@@ -40,6 +40,8 @@ pub struct AppendWriter {
     threads: usize,
     memory: Option<usize>,
     vectors: Option<AppendVectors>,
+    /// Why compactions were given up.
+    given_up: Option<Error>,
 }
 
 impl AppendWriter {
@@ -59,6 +61,7 @@ impl AppendWriter {
             threads: settings.threads,
             memory: settings.memory,
             vectors: None,
+            given_up: None,
         }
     }
 
@@ -132,9 +135,21 @@ impl AppendWriter {
     /// Closes the open file, compacts what is due, and hands over what changed since the last call.
     pub fn prepare_commit(&mut self) -> Result<(DataIncrement, CompactIncrement)> {
         self.flush()?;
-        let compact = self.run_compaction()?;
+        let compact = match self.run_compaction() {
+            Err(error) if error.misses_file_but(self.new_files.iter().map(|file| file.file_name.as_str())) => {
+                // the restored files are not those of the table any more
+                (self.queue, self.vectors, self.given_up) = (None, None, Some(error));
+                CompactIncrement::default()
+            }
+            done => done?,
+        };
         let new_files = std::mem::take(&mut self.new_files);
         Ok((DataIncrement { new_files, ..DataIncrement::default() }, compact))
+    }
+
+    /// Why compactions were given up since the last call. It is up to the caller to find out whether the file is missed.
+    pub fn take_given_up(&mut self) -> Option<Error> {
+        self.given_up.take()
     }
 
     fn run_compaction(&mut self) -> Result<CompactIncrement> {

@@ -88,6 +88,10 @@ pub struct MergeTreeWriter {
     vectors: Option<BucketVectors>,
     /// times that level 0 could have been compacted and was not (`lookup-compact=gentle`)
     passed_over: usize,
+    /// A file was gone that a compaction wanted to read: the restored files are not those of the table any more, and
+    /// nothing is compacted on top of them.
+    stale: bool,
+    given_up: Option<Error>,
 }
 
 impl MergeTreeWriter {
@@ -135,6 +139,8 @@ impl MergeTreeWriter {
             commits: 0,
             vectors: None,
             passed_over: 0,
+            stale: false,
+            given_up: None,
         })
     }
 
@@ -324,7 +330,7 @@ impl MergeTreeWriter {
 
     /// Starts a compaction beside the writing when one is due and none is running.
     fn start_compaction(&mut self, full: bool) -> Result<()> {
-        if self.settings.write_only || self.running.is_some() {
+        if self.settings.write_only || self.stale || self.running.is_some() {
             return Ok(());
         }
         let Some(unit) = self.pick(full) else { return Ok(()) };
@@ -423,7 +429,13 @@ impl MergeTreeWriter {
             }
         };
         self.running = None;
-        let result = result?;
+        let result = match result {
+            Err(error) if self.misses_restored_file(&error) => {
+                self.give_compactions_up(error);
+                return Ok(());
+            }
+            result => result?,
+        };
         let kept = |file: &&DataFileMeta| result.compact_after.iter().any(|f| f.file_name == file.file_name);
         self.settings.cache.forget(result.compact_before.iter().filter(|file| !kept(file)));
         self.levels.update(&result.compact_before, &result.compact_after)?;
@@ -461,6 +473,24 @@ impl MergeTreeWriter {
     /// Asks a running compaction to stop: nobody wants its result.
     pub fn stop(&self) {
         self.token.cancel();
+    }
+
+    /// Whether a file is gone that this writer did not make itself.
+    fn misses_restored_file(&self, error: &Error) -> bool {
+        let own = self.new_files.iter().chain(&self.compacted.compact_after);
+        error.misses_file_but(own.map(|file| file.file_name.as_str()))
+    }
+
+    /// Rows stay where the flushes have put them; what compactions made of them since the last commit is deleted.
+    fn give_compactions_up(&mut self, error: Error) {
+        delete_rewritten(&self.ctx, &self.partition, self.bucket, &std::mem::take(&mut self.compacted));
+        self.stale = true;
+        self.given_up = Some(error);
+    }
+
+    /// Why compactions were given up since the last call. It is up to the caller to find out whether the file is missed.
+    pub fn take_given_up(&mut self) -> Option<Error> {
+        self.given_up.take()
     }
 
     /// Deletes every file written since the last [`MergeTreeWriter::prepare_commit`].

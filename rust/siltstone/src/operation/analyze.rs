@@ -15,6 +15,7 @@ use crate::{
     io::TableContext,
     operation::{
         commit::TableCommit,
+        overtaken::again_when_overtaken,
         read::read_splits,
         scan::{ScanRequest, plan},
     },
@@ -29,6 +30,20 @@ use crate::{
 /// # Errors
 /// Those of reading the table and of committing. Columns of nested types have no statistics.
 pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
+    let Some(content) = again_when_overtaken(ctx, || statistics(ctx, threads))? else { return Ok(None) };
+    let text = serde_json::to_string_pretty(&content)
+        .map_err(|e| Error::new(ErrorKind::Internal, "statistics as JSON").caused_by(e))?;
+    let name = MetaNames::new().statistics();
+    let path = ctx.paths.statistics(&name)?;
+    ctx.fs.write_new(&path, text.as_bytes(), ctx.options.sync)?;
+    if let (true, Some((directory, _))) = (ctx.options.sync, path.rsplit_once('/')) {
+        ctx.fs.sync_dir(directory)?;
+    }
+    TableCommit::with_new_user(ctx).commit_statistics(&name)
+}
+
+/// The content of the statistics file.
+fn statistics(ctx: &TableContext, threads: usize) -> Result<Option<Value>> {
     let plan = plan(ctx, &ScanRequest::default())?;
     let Some(snapshot) = &plan.snapshot else { return Ok(None) };
     let fields: Vec<&DataField> = plan.ctx.schema.fields.iter().collect();
@@ -53,22 +68,13 @@ pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
         .filter_map(|(field, column)| Some((field.name.clone(), column?.to_json(field.id))))
         .collect();
     let size = share(bytes, rows, stored);
-    let content = json!({
+    Ok(Some(json!({
         "snapshotId": snapshot.id,
         "schemaId": snapshot.schema_id,
         "mergedRecordCount": rows,
         "mergedRecordSize": size,
         "colStats": stats,
-    });
-    let text = serde_json::to_string_pretty(&content)
-        .map_err(|e| Error::new(ErrorKind::Internal, "statistics as JSON").caused_by(e))?;
-    let name = MetaNames::new().statistics();
-    let path = ctx.paths.statistics(&name)?;
-    ctx.fs.write_new(&path, text.as_bytes(), ctx.options.sync)?;
-    if let (true, Some((directory, _))) = (ctx.options.sync, path.rsplit_once('/')) {
-        ctx.fs.sync_dir(directory)?;
-    }
-    TableCommit::with_new_user(ctx).commit_statistics(&name)
+    })))
 }
 
 /// The bytes of the rows that are left after merging.

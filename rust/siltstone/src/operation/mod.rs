@@ -12,6 +12,7 @@ mod identity;
 mod model;
 pub mod modify;
 pub mod orphan;
+pub mod overtaken;
 pub(crate) mod partition_spec;
 pub mod read;
 pub mod rollback;

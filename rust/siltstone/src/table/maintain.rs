@@ -10,6 +10,7 @@ use crate::{
         CommitMessage,
         commit::PartitionSpec,
         compact::{CompactRequest, CompactionTask, TaskResources, plan_compaction, run_task},
+        overtaken::at_newest,
         partition_spec,
         scan::bucket_vectors,
     },
@@ -110,8 +111,8 @@ impl Table {
         if !ctx.options.deletion_vectors_enabled || !changes.iter().any(switches_off) {
             return Ok(());
         }
-        let Some(latest) = self.snapshots().latest()? else { return Ok(()) };
-        if bucket_vectors(ctx, &latest)?.values().flatten().all(|index| index.row_count == 0) {
+        let vectors = at_newest(ctx, |newest| newest.map(|newest| bucket_vectors(ctx, newest)).transpose())?;
+        if vectors.unwrap_or_default().values().flatten().all(|index| index.row_count == 0) {
             return Ok(());
         }
         let message = "rows are deleted by deletion vectors: without them these rows would be there again";

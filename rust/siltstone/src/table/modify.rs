@@ -9,7 +9,8 @@ use crate::{
     Error, ErrorKind, Result,
     operation::{
         commit::{Committable, PartitionSpec},
-        modify::{Assignment, Modification, check_deletes, check_updates, delete_keys, modify_files, write_matching},
+        modify::{Assignment, KeysToDelete, Modification, check_deletes, check_updates, modify_files, write_matching},
+        overtaken::again_when_overtaken,
         read::count,
         scan::{ScanRequest, plan},
         write::WriteOptions,
@@ -62,7 +63,7 @@ impl Table {
         } else {
             check_updates(ctx, &change.set)?;
         }
-        self.write_all(|writer| write_matching(ctx, &change, &mut |rows, kind| writer.write(rows, Some(kind))))
+        self.write_all(true, |writer| write_matching(ctx, &change, &mut |rows, kind| writer.write(rows, Some(kind))))
     }
 
     /// Deletes the rows that have these keys (a primary-key table), as one commit.
@@ -76,7 +77,10 @@ impl Table {
                 .hint("name the rows by a condition: t.delete(where=...)"));
         }
         check_deletes(ctx)?;
-        self.write_all(|writer| delete_keys(ctx, keys, threads(None), &mut |rows, kind| writer.write(rows, Some(kind))))
+        let mut keys = KeysToDelete::new(ctx, keys)?;
+        self.write_all(keys.repeats(), |writer| {
+            keys.write(threads(None), &mut |rows, kind| writer.write(rows, Some(kind)))
+        })
     }
 
     fn modify_append(&self, change: &Modification) -> Result<CommitReport> {
@@ -85,7 +89,7 @@ impl Table {
         let mut tries = 0;
         loop {
             tries += 1;
-            let modified = modify_files(ctx, change)?;
+            let modified = again_when_overtaken(ctx, || modify_files(ctx, change))?;
             let committable = Committable { messages: modified.messages.clone(), ..Committable::default() };
             let outcome = super::write::give_up_on_conflict(&commit, &modified.messages, commit.commit(committable));
             match outcome {
@@ -101,12 +105,24 @@ impl Table {
         }
     }
 
-    fn write_all(&self, write: impl FnOnce(&mut TableWriter) -> Result<u64>) -> Result<CommitReport> {
-        let mut writer = self.writer(None, WriteOptions::default())?;
-        let written =
-            write(&mut writer).and_then(|rows| writer.commit(Committable::default()).map(|report| (rows, report)));
+    /// Commits what `write` reads and writes again. If it `repeats`, it runs again with a new writer when what it reads is
+    /// overtaken.
+    fn write_all(&self, repeats: bool, mut write: impl FnMut(&mut TableWriter) -> Result<u64>) -> Result<CommitReport> {
+        let mut run = || {
+            let mut writer = self.writer(None, WriteOptions::default())?;
+            match write(&mut writer) {
+                Ok(rows) => Ok((writer, rows)),
+                Err(error) => {
+                    writer.close();
+                    Err(error)
+                }
+            }
+        };
+        let written = if repeats { again_when_overtaken(self.context(), run) } else { run() };
+        let (mut writer, rows) = written?;
+        let committed = writer.commit(Committable::default());
         writer.close();
-        let (rows, mut report) = written?;
+        let mut report = committed?;
         report.affected_rows = rows;
         Ok(report)
     }
@@ -125,8 +141,12 @@ impl Table {
     /// As Spark does for such a DELETE.
     fn drop_partitions(&self, condition: &Predicate) -> Result<CommitReport> {
         let ctx = self.context();
-        let plan = plan(ctx, &ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() })?;
-        let rows = count(&plan, threads(None))?;
+        let request = ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() };
+        let (plan, rows) = again_when_overtaken(ctx, || {
+            let plan = plan(ctx, &request)?;
+            let rows = count(&plan, threads(None))?;
+            Ok((plan, rows))
+        })?;
         let partitions: std::collections::BTreeSet<&[u8]> =
             plan.splits.iter().map(|split| split.bucket.partition.as_slice()).collect();
         if partitions.is_empty() {

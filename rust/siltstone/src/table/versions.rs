@@ -6,7 +6,10 @@ use super::Table;
 use crate::{
     Result,
     manifest::ManifestEntry,
-    operation::scan::{EntryFilter, VersionSelector, live_entries, travel},
+    operation::{
+        overtaken::{again_when_overtaken, expired_meanwhile},
+        scan::{EntryFilter, VersionSelector, live_entries, travel},
+    },
     row::{BinaryRow, datum_to_text},
     snapshot::{Snapshot, SnapshotManager, TagManager},
     types::DataType,
@@ -50,9 +53,11 @@ impl Table {
     /// The live data files of a snapshot as JSON objects.
     pub fn files(&self, id: Option<i64>) -> Result<Vec<Value>> {
         let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
-        let (ctx, snapshot) = travel(self.context(), &version)?;
-        let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
-        let entries = live_entries(&ctx, &snapshot, &EntryFilter::default())?;
+        let entries = again_when_overtaken(self.context(), || {
+            let (ctx, snapshot) = travel(self.context(), &version)?;
+            let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
+            live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, snapshot.id, e))
+        })?;
         entries.iter().map(|e| self.file_json(e)).collect()
     }
 

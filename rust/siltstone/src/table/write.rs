@@ -15,13 +15,14 @@ use crate::{
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invisible_rows,
         },
+        overtaken::at_newest,
         partition_spec, plan_compaction, run_task,
         scan::bucket_vectors,
         write::{RowKinds, TableWrite, WriteOptions},
     },
     path::branch_root,
     schema::SchemaManager,
-    snapshot::{Snapshot, SnapshotManager},
+    snapshot::Snapshot,
 };
 
 /// How often the compaction of a write is tried again when other commits get in its way.
@@ -325,8 +326,15 @@ impl TableWriter {
         let messages = self.write.prepare_commit()?;
         committable.messages.clone_from(&messages);
         let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
+        let given_up = self.write.take_given_up();
         self.write.reset()?;
-        let outcome = self.compacted_again(&messages, outcome?);
+        let mut outcome = outcome?;
+        if let (Some(overtaken), CompactionOutcome::None | CompactionOutcome::Committed, false) =
+            (given_up, &outcome.compaction, outcome.already_committed)
+        {
+            outcome.compaction = CompactionOutcome::Dropped(overtaken);
+        }
+        let outcome = self.compacted_again(&messages, outcome);
         Ok(CommitReport::new(&self.ctx, &messages, outcome))
     }
 
@@ -337,8 +345,16 @@ impl TableWriter {
         let CompactionOutcome::Dropped(conflict) = &outcome.compaction else {
             return outcome;
         };
+        if !waits {
+            return outcome;
+        }
         for _ in 0..COMPACTION_TRIES {
-            let Some(Ok(again)) = waits.then(|| self.compact_now(messages)) else { break };
+            let again = match self.compact_now(messages) {
+                Ok(again) => again,
+                // overtaken again
+                Err(error) if error.kind() == ErrorKind::CommitConflict => continue,
+                Err(_) => break,
+            };
             if matches!(again.compaction, CompactionOutcome::Committed | CompactionOutcome::None) {
                 let note = format!("another commit got in the way of the compaction, which was done again: {conflict}");
                 let snapshots = outcome.snapshots.into_iter().chain(again.snapshots).collect();
@@ -354,10 +370,18 @@ impl TableWriter {
         let partitions: BTreeSet<&[u8]> = messages.iter().map(|m| m.bucket.partition.as_slice()).collect();
         let partitions = Some(partitions.into_iter().map(<[u8]>::to_vec).collect());
         let plan = plan_compaction(&self.ctx, &CompactRequest { partitions, ..CompactRequest::default() })?;
-        let run = |task| run_task(&self.ctx, task, &TaskResources::default());
-        let messages = plan.tasks.iter().map(run).collect::<Result<Vec<_>>>()?;
         // another user: the next identifier of this one belongs to the caller
         let commit = TableCommit::with_new_user(&self.ctx);
+        let mut messages = Vec::with_capacity(plan.tasks.len());
+        for task in &plan.tasks {
+            match run_task(&self.ctx, task, &TaskResources::default()) {
+                Ok(message) => messages.push(message),
+                Err(error) => {
+                    commit.abort(&messages)?;
+                    return Err(error);
+                }
+            }
+        }
         let outcome = commit.commit(Committable { messages: messages.clone(), ..Committable::default() });
         give_up_on_conflict(&commit, &messages, outcome)
     }
@@ -398,10 +422,7 @@ fn wrong_number_of_kinds(kinds: usize, rows: usize) -> Error {
 
 /// An error when the latest snapshot has index files of a kind that is not known.
 fn check_latest_index(ctx: &TableContext) -> Result<()> {
-    match SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch)).latest()? {
-        Some(latest) => bucket_vectors(ctx, &latest).map(drop),
-        None => Ok(()),
-    }
+    at_newest(ctx, |newest| newest.map_or(Ok(()), |newest| bucket_vectors(ctx, newest).map(drop)))
 }
 
 /// The schema that `ctx` works with must still be the table's schema of that number.
@@ -432,8 +453,9 @@ pub(super) fn give_up_on_conflict(
 ) -> Result<CommitOutcome> {
     if let Err(e) = &outcome
         && e.kind() == ErrorKind::CommitConflict
+        && let Err(error) = commit.abort(messages)
     {
-        commit.abort(messages)?;
+        tracing::warn!(%error, "the files of a commit that was given up were not deleted");
     }
     outcome
 }

@@ -41,7 +41,7 @@ pub(crate) const ROOT: &str = "/lake/db.db/t";
 const JOB: &str = "job";
 
 /// Creates `k INT, v BIGINT`.
-fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
+pub(crate) fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
     let text = |v: &&str| (*v).to_owned();
     let schema = NewTable {
         fields: vec![
@@ -61,7 +61,7 @@ pub(crate) fn open(fs: &FileIoRef, root: &str) -> TableContext {
     Table::open_with(Arc::clone(fs), root, "main", None, BTreeMap::new()).unwrap().context().clone()
 }
 
-fn batch(rows: &[(i32, i64)]) -> RecordBatch {
+pub(crate) fn batch(rows: &[(i32, i64)]) -> RecordBatch {
     let columns: [(&str, ArrayRef); 2] = [
         ("k", Arc::new(rows.iter().map(|r| Some(r.0)).collect::<Int32Array>())),
         ("v", Arc::new(rows.iter().map(|r| Some(r.1)).collect::<Int64Array>())),

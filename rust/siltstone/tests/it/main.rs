@@ -18,6 +18,7 @@ mod interleavings;
 mod layers;
 mod metadata;
 mod mutated_bytes;
+mod overtaken;
 mod reads;
 mod rows;
 mod schemas;

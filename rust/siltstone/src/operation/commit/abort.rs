@@ -11,6 +11,7 @@ use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
     operation::{
         CommitMessage,
+        overtaken::at_newest,
         scan::{EntryFilter, live_entries},
     },
     snapshot::{Snapshot, SnapshotManager},
@@ -30,12 +31,14 @@ pub(super) struct Unused<'a> {
 impl<'a> Unused<'a> {
     /// Looks which of the messages' files are in use.
     pub(super) fn find(ctx: &'a TableContext, snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<Self> {
-        let mut search = Search::new(ctx, messages)?;
-        if let (false, Some(latest)) = (search.names.is_empty(), snapshots.latest()?) {
-            search.live(&latest)?;
-            search.history(snapshots)?;
-        }
-        Ok(Self { ctx, used: search.used })
+        at_newest(ctx, |newest| {
+            let mut search = Search::new(ctx, messages)?;
+            if let (false, Some(newest)) = (search.names.is_empty(), newest) {
+                search.live(newest)?;
+                search.history(snapshots)?;
+            }
+            Ok(Self { ctx, used: search.used })
+        })
     }
 
     /// All files that the messages' writers made.
@@ -137,14 +140,24 @@ impl<'a> Search<'a> {
             if self.since.is_some_and(|since| snapshot.time_millis < since) {
                 break;
             }
-            self.list(&snapshot.delta_manifest_list)?;
-            if let Some(changelog) = &snapshot.changelog_manifest_list {
-                self.list(changelog)?;
+            match self.changes(&snapshot, &mut index) {
+                // it is going, and so are those before it
+                Err(e) if e.kind() == ErrorKind::FileNotFound && !snapshots.is_version(&snapshot)? => break,
+                read => read?,
             }
-            if snapshot.index_manifest != index {
-                self.index(snapshot.index_manifest.as_deref())?;
-                index = snapshot.index_manifest;
-            }
+        }
+        Ok(())
+    }
+
+    /// What a snapshot added or deleted. `index`: the index manifest that was read last.
+    fn changes(&mut self, snapshot: &Snapshot, index: &mut Option<String>) -> Result<()> {
+        self.list(&snapshot.delta_manifest_list)?;
+        if let Some(changelog) = &snapshot.changelog_manifest_list {
+            self.list(changelog)?;
+        }
+        if snapshot.index_manifest != *index {
+            self.index(snapshot.index_manifest.as_deref())?;
+            index.clone_from(&snapshot.index_manifest);
         }
         Ok(())
     }

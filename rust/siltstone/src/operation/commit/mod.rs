@@ -52,6 +52,7 @@ use crate::{
     operation::{
         CommitMessage,
         expire::{Committed, after_commit},
+        overtaken::at_newest,
     },
     path::branch_root,
     snapshot::{CommitKind, Snapshot, SnapshotManager},
@@ -215,10 +216,9 @@ impl TableCommit {
     /// The files that [`TableCommit::truncate`] would take out of the table.
     pub fn plan_truncate(&self, partitions: Option<&[PartitionSpec]>) -> Result<Vec<ManifestEntry>> {
         let partitions = self.partitions(partitions)?;
-        match self.snapshots.latest()? {
-            Some(latest) => partitions.replaced(&self.ctx, &latest),
-            None => Ok(Vec::new()),
-        }
+        at_newest(&self.ctx, |newest| {
+            newest.map_or_else(|| Ok(Vec::new()), |newest| partitions.replaced(&self.ctx, newest))
+        })
     }
 
     /// Rewrites the manifests so that none holds a deleted entry; `None` when there is nothing to do.

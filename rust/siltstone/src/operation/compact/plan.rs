@@ -12,11 +12,12 @@ use crate::{
     merge_tree::compact::pick_with_vectors,
     operation::{
         TableIdentity,
+        overtaken::at_newest,
         scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries},
     },
     predicate::Predicate,
     schema::check_writable,
-    snapshot::SnapshotManager,
+    snapshot::Snapshot,
 };
 
 /// What to compact.
@@ -57,20 +58,22 @@ struct LiveBucket {
 pub fn plan_compaction(ctx: &TableContext, request: &CompactRequest) -> Result<CompactionPlan> {
     check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
     check_filter(ctx, request)?;
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
-    let Some(snapshot) = snapshots.latest()? else {
-        return Ok(CompactionPlan::default());
-    };
+    at_newest(ctx, |newest| {
+        newest.map_or_else(|| Ok(CompactionPlan::default()), |newest| plan_of(ctx, newest, request))
+    })
+}
+
+fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) -> Result<CompactionPlan> {
     let filter = EntryFilter {
         partitions: request.partitions.as_ref().map(|p| p.iter().cloned().collect()),
         partition_predicate: request.filter.clone(),
         ..EntryFilter::default()
     };
-    let mut entries = live_entries(ctx, &snapshot, &filter)?;
+    let mut entries = live_entries(ctx, snapshot, &filter)?;
     if let Some(idle) = request.idle_millis {
         keep_idle(&mut entries, env::local_millis().saturating_sub(idle));
     }
-    let mut vectors = bucket_vectors(ctx, &snapshot)?;
+    let mut vectors = bucket_vectors(ctx, snapshot)?;
     let buckets = by_bucket(entries);
     let looked_at = buckets.len();
     let mut tasks = Vec::new();

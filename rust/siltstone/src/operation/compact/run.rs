@@ -12,7 +12,10 @@ use crate::{
         BucketVectors,
         compact::{CompactResources, CompactUnit, run_compaction},
     },
-    operation::CommitMessage,
+    operation::{
+        CommitMessage,
+        overtaken::{overtaken, replaced},
+    },
 };
 
 /// What a task may use.
@@ -26,8 +29,18 @@ pub struct TaskResources {
 
 /// Runs one task: reads and writes files, commits nothing. `ctx` must be of the task's location, branch and
 /// schema. An error leaves no new file behind.
+///
+/// # Errors
+/// `CommitConflict` when files of the task are gone because others have compacted them and they have expired.
 pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResources) -> Result<CommitMessage> {
     check_table(ctx, task)?;
+    compacted(ctx, task, resources).map_err(|error| match overtaken(ctx, Some(&task.bucket), &error) {
+        Ok(true) => replaced(ctx, error).with("snapshot", task.snapshot_id),
+        _ => error,
+    })
+}
+
+fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResources) -> Result<CommitMessage> {
     let threads = resources.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let compact = match &task.unit {
         TaskUnit::Append => rewrite_append(ctx, task, threads)?,

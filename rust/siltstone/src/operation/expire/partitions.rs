@@ -16,12 +16,11 @@ use crate::{
     operation::{
         cleanup::{FileKind, Plan, Report, Unneeded, data_files},
         commit::TableCommit,
+        overtaken::at_newest,
         scan::{EntryFilter, live_entries},
     },
     options::PartitionExpireStrategy,
-    path::branch_root,
     row::{BinaryRow, datum_to_legacy_text},
-    snapshot::SnapshotManager,
 };
 
 /// Which partitions are old.
@@ -73,16 +72,16 @@ struct Partition {
 
 /// Drops the partitions that are old at `now` (epoch milliseconds).
 pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, dry_run: bool) -> Result<Report> {
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let live = at_newest(ctx, |newest| {
+        newest.map_or_else(|| Ok(Vec::new()), |newest| live_entries(ctx, newest, &EntryFilter::default()))
+    })?;
     let mut partitions: BTreeMap<Vec<u8>, Partition> = BTreeMap::new();
-    if let Some(latest) = snapshots.latest()? {
-        for entry in live_entries(ctx, &latest, &EntryFilter::default())? {
-            if let Some(known) = partitions.get_mut(&entry.partition) {
-                known.entries.push(entry);
-            } else {
-                let values = values(ctx, &entry.partition)?;
-                partitions.insert(entry.partition.clone(), Partition { entries: vec![entry], values });
-            }
+    for entry in live {
+        if let Some(known) = partitions.get_mut(&entry.partition) {
+            known.entries.push(entry);
+        } else {
+            let values = values(ctx, &entry.partition)?;
+            partitions.insert(entry.partition.clone(), Partition { entries: vec![entry], values });
         }
     }
     let mut plan = Plan::default();

@@ -98,35 +98,43 @@ pub fn write_matching(ctx: &TableContext, change: &Modification, sink: Sink<'_>)
     Ok(rows)
 }
 
-/// Writes -D for the rows that have these keys; other columns of `keys` are ignored. Returns how many.
-///
-/// Where the merge engine and the changelog need nothing but the key of a deleted row, the keys are written as they are,
-/// also those that the table does not have.
-pub fn delete_keys(
-    ctx: &TableContext,
-    keys: impl Iterator<Item = Result<RecordBatch>>,
-    threads: usize,
-    sink: Sink<'_>,
-) -> Result<u64> {
-    let kind = RowKinds::All(RowKind::Delete);
-    let mut rows = 0_u64;
-    let mut count = |batch: &RecordBatch| rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
-    if key_is_enough(ctx) {
-        for batch in keys {
-            let batch = key_columns(ctx, &batch?)?;
-            count(&batch);
-            sink(&batch, &kind)?;
-        }
-        return Ok(rows);
+/// Keys whose rows are deleted; columns that are not part of the primary key are ignored.
+pub struct KeysToDelete<'a, I>(Given<'a, I>);
+
+enum Given<'a, I> {
+    /// Where the merge engine and the changelog need nothing but the key of a deleted row, the keys are written as they
+    /// are, also those that the table does not have.
+    Keys(&'a TableContext, I),
+    /// The rows are looked for.
+    Rows(Wanted<'a>),
+}
+
+impl<'a, I: Iterator<Item = Result<RecordBatch>>> KeysToDelete<'a, I> {
+    /// Takes the keys; they are read now when the rows have to be looked for.
+    pub fn new(ctx: &'a TableContext, keys: I) -> Result<Self> {
+        Ok(Self(if key_is_enough(ctx) { Given::Keys(ctx, keys) } else { Given::Rows(Wanted::new(ctx, keys)?) }))
     }
-    let wanted = Wanted::new(ctx, keys)?;
-    let plan = plan(ctx, &ScanRequest { filter: Some(wanted.condition()?), ..ScanRequest::default() })?;
-    for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, threads)? {
-        let batch = wanted.rows_of(&batch?)?;
-        if batch.num_rows() > 0 {
-            count(&batch);
-            sink(&with_kind(ctx, batch, RowKind::Delete)?, &kind)?;
+
+    /// Whether [`KeysToDelete::write`] can be called again after an error; else the keys are gone by then.
+    pub fn repeats(&self) -> bool {
+        matches!(self.0, Given::Rows(_))
+    }
+
+    /// Writes -D for the rows, and returns how many.
+    pub fn write(&mut self, threads: usize, sink: Sink<'_>) -> Result<u64> {
+        match &mut self.0 {
+            Given::Keys(ctx, keys) => write_keys(ctx, keys, sink),
+            Given::Rows(wanted) => wanted.write(threads, sink),
         }
+    }
+}
+
+fn write_keys(ctx: &TableContext, keys: &mut impl Iterator<Item = Result<RecordBatch>>, sink: Sink<'_>) -> Result<u64> {
+    let mut rows = 0_u64;
+    for batch in keys {
+        let batch = key_columns(ctx, &batch?)?;
+        rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
+        sink(&batch, &RowKinds::All(RowKind::Delete))?;
     }
     Ok(rows)
 }
@@ -204,6 +212,20 @@ impl<'a> Wanted<'a> {
             parts.push(Predicate::In { column: key.clone(), values, negated: false });
         }
         Ok(Predicate::all(parts))
+    }
+
+    fn write(&self, threads: usize, sink: Sink<'_>) -> Result<u64> {
+        let ctx = self.ctx;
+        let plan = plan(ctx, &ScanRequest { filter: Some(self.condition()?), ..ScanRequest::default() })?;
+        let mut rows = 0_u64;
+        for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, threads)? {
+            let batch = self.rows_of(&batch?)?;
+            if batch.num_rows() > 0 {
+                rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
+                sink(&with_kind(ctx, batch, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
+            }
+        }
+        Ok(rows)
     }
 
     fn rows_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {

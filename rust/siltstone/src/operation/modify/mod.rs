@@ -19,7 +19,7 @@ mod keyed;
 
 pub use append::modify_files;
 pub use expression::Assignment;
-pub use keyed::{Sink, check_deletes, check_updates, delete_keys, write_matching};
+pub use keyed::{KeysToDelete, Sink, check_deletes, check_updates, write_matching};
 
 use crate::{operation::CommitMessage, predicate::Predicate};
 

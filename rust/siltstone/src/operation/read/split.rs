@@ -20,6 +20,7 @@ use crate::{
     merge_tree::{MergeReadOptions, read_merged},
     operation::{
         Split,
+        overtaken::expired_meanwhile,
         scan::sections::{Section, sections_of},
     },
     predicate::{Predicate, evaluate},
@@ -78,8 +79,16 @@ pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> R
     Ok(limited(Box::new(rows), request.limit))
 }
 
-/// [`read_split`], without its limit, in pieces that another thread may finish.
+/// [`read_split`], without its limit, in pieces that another thread may finish. `SnapshotExpired` when files are gone with
+/// their version.
 pub(super) fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
+    let (at, version) = (ctx.clone(), split.snapshot_id);
+    let expired = move |error| expired_meanwhile(&at, version, error);
+    let pieces = opened(ctx, split, request).map_err(&expired)?;
+    Ok(Box::new(pieces.map(move |piece| piece.map_err(&expired))))
+}
+
+fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
     let has_key = !ctx.schema.primary_keys.is_empty();
     if request.sequence_number && !has_key {
         return Err(Error::unsupported("sequence numbers of a table without a primary key")

@@ -18,7 +18,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     merge_tree::merge_function,
-    operation::{Split, read::ReadRequest},
+    operation::{
+        Split,
+        overtaken::{again_when_overtaken, expired_meanwhile},
+        read::ReadRequest,
+    },
     options::MergeEngine,
     predicate::{Predicate, resolve_column},
     snapshot::Snapshot,
@@ -92,8 +96,12 @@ impl ScanPlan {
     }
 }
 
-/// Chooses snapshot, files and splits.
+/// Chooses snapshot, files and splits; again when the version expires while it is planned.
 pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
+    again_when_overtaken(ctx, || plan_once(ctx, request))
+}
+
+fn plan_once(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     if let Some(asked) = incremental_of(ctx, request)? {
         check_options(ctx)?;
         return incremental::plan(ctx, Prepared::new(ctx, request)?, &asked);
@@ -102,46 +110,63 @@ pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     let (ctx, snapshot) = travel(ctx, &request.version)?;
     check_options(&ctx)?;
     let prepared = Prepared::new(&ctx, request)?;
-    let mut wanted = prepared.entry_filter(&ctx);
-    let Prepared { residual, read, nothing, .. } = prepared;
-    let Some(at) = snapshot.clone().filter(|_| !nothing) else {
-        return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read, files_considered: 0 });
+    let Some(at) = snapshot.clone().filter(|_| !prepared.nothing) else {
+        return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read: prepared.read, files_considered: 0 });
     };
-    let level_0 = level_0(&ctx, &at)?;
-    let max_level_only =
-        request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
-    let skip_level_0 = level_0 == Level0::Skip || max_level_only;
-    wanted.min_level = level_0.min_level(request);
-    wanted.created_since = since;
-    let mut entries = live_entries(&ctx, &at, &wanted)?;
-    drop_postponed(&ctx, &mut entries);
-    let has_level_0 = entries.iter().any(|e| e.file.level == 0);
-    if level_0 == Level0::SwitchedOn && has_level_0 {
-        return Err(switched_later(&ctx, &at, true));
-    }
-    let files_considered = entries.len();
-    check_files(&ctx, &entries)?;
-    let mut splitter = Splitter::new(&ctx, at.id);
-    splitter.deletions = DeletionFiles::of(&ctx, &at, &entries)?;
-    if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
-        return Err(switched_later(&ctx, &at, false));
-    }
-    splitter.disjoint_levels = skip_level_0;
-    let mut splits = Vec::new();
-    for bucket in buckets_of_interest(&ctx, entries, &residual, skip_level_0)? {
-        cancel::check()?;
-        splits.extend(splitter.splits(bucket)?);
-    }
-    check_mergeable(&ctx, &splits)?;
+    let planned = splits_of(&ctx, &at, request, &prepared, since).map_err(|e| expired_meanwhile(&ctx, at.id, e));
+    let (mut splits, files_considered) = planned?;
+    let read = prepared.read;
     if let (Some(limit), None, false) = (request.limit, &read.filter, read.keep_deletes) {
         splits = limited(splits, limit);
     }
     Ok(ScanPlan { ctx, snapshot, splits, read, files_considered })
 }
 
+/// The splits of a version, and of how many files they were chosen.
+fn splits_of(
+    ctx: &TableContext,
+    at: &Snapshot,
+    request: &ScanRequest,
+    prepared: &Prepared,
+    since: Option<i64>,
+) -> Result<(Vec<Split>, usize)> {
+    let mut wanted = prepared.entry_filter(ctx);
+    let level_0 = level_0(ctx, at)?;
+    let max_level_only =
+        request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
+    let skip_level_0 = level_0 == Level0::Skip || max_level_only;
+    wanted.min_level = level_0.min_level(request);
+    wanted.created_since = since;
+    let mut entries = live_entries(ctx, at, &wanted)?;
+    drop_postponed(ctx, &mut entries);
+    let has_level_0 = entries.iter().any(|e| e.file.level == 0);
+    if level_0 == Level0::SwitchedOn && has_level_0 {
+        return Err(switched_later(ctx, at, true));
+    }
+    let files_considered = entries.len();
+    check_files(ctx, &entries)?;
+    let mut splitter = Splitter::new(ctx, at.id);
+    splitter.deletions = DeletionFiles::of(ctx, at, &entries)?;
+    if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
+        return Err(switched_later(ctx, at, false));
+    }
+    splitter.disjoint_levels = skip_level_0;
+    let mut splits = Vec::new();
+    for bucket in buckets_of_interest(ctx, entries, &prepared.residual, skip_level_0)? {
+        cancel::check()?;
+        splits.extend(splitter.splits(bucket)?);
+    }
+    check_mergeable(ctx, &splits)?;
+    Ok((splits, files_considered))
+}
+
 /// The partitions (serialized rows) that the version has, or of an incremental request those that changed; only the parts
 /// of the condition over partition columns count.
 pub fn partitions(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<Vec<u8>>> {
+    again_when_overtaken(ctx, || partitions_once(ctx, request))
+}
+
+fn partitions_once(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<Vec<u8>>> {
     let keys = &ctx.schema.partition_keys;
     let filter = request.filter.as_ref().map(|f| f.clone().without_not().relaxed(&|c| keys.iter().any(|k| k == c)));
     let request = ScanRequest { filter, limit: None, columns: None, ..request.clone() };
@@ -154,7 +179,7 @@ pub fn partitions(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<V
     let mut wanted = Prepared::new(&ctx, &request)?.entry_filter(&ctx);
     wanted.min_level = level_0(&ctx, &at)?.min_level(&request);
     wanted.created_since = since;
-    let mut entries = live_entries(&ctx, &at, &wanted)?;
+    let mut entries = live_entries(&ctx, &at, &wanted).map_err(|e| expired_meanwhile(&ctx, at.id, e))?;
     entries.retain(|entry| entry.bucket >= 0);
     Ok(entries.into_iter().map(|entry| entry.partition).collect())
 }

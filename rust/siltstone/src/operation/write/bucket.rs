@@ -3,7 +3,7 @@
 use arrow_array::{Int8Array, RecordBatch};
 
 use crate::{
-    Result,
+    Error, Result,
     append::AppendWriter,
     manifest::{CompactIncrement, DataIncrement},
     merge_tree::MergeTreeWriter,
@@ -53,6 +53,14 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.prepare_commit(true),
             Self::Append(w) => w.prepare_commit(),
+        }
+    }
+
+    /// Why compactions were given up since the last call: a restored file was gone.
+    pub(super) fn take_given_up(&mut self) -> Option<Error> {
+        match self {
+            Self::Tree(w) => w.take_given_up(),
+            Self::Append(w) => w.take_given_up(),
         }
     }
 

@@ -41,7 +41,10 @@ use self::{
     route::{Portion, Router},
     sketches::SketchRules,
 };
-use super::CommitMessage;
+use super::{
+    CommitMessage,
+    overtaken::{again_when_overtaken, overtaken, replaced},
+};
 use crate::{
     Error, ErrorKind, Result,
     append::{AppendSettings, AppendVectors, AppendWriter, batch_bytes},
@@ -79,6 +82,8 @@ pub struct TableWrite {
     writers: BTreeMap<BucketId, BucketWriter>,
     /// The snapshot that each of them began with.
     seen: BTreeMap<BucketId, i64>,
+    /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired.
+    given_up: Option<Error>,
     failed: bool,
 }
 
@@ -110,6 +115,7 @@ impl TableWrite {
             cache: LookupCache::new(ctx.options.lookup_cache_max_memory_size),
             writers: BTreeMap::new(),
             seen: BTreeMap::new(),
+            given_up: None,
             failed: false,
         })
     }
@@ -151,12 +157,20 @@ impl TableWrite {
         self.usable()?;
         let total_buckets = self.ctx.options.bucket;
         let all_seen = std::mem::take(&mut self.seen);
+        let ctx = self.ctx.clone();
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
             let seen = all_seen.get(bucket).copied();
-            Ok(CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen })
+            let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen };
+            match writer.take_given_up() {
+                Some(error) if !is_overtaken(&ctx, bucket, &error) => {
+                    discard(&ctx, &message);
+                    Err(error)
+                }
+                given_up => Ok((message, given_up.map(|error| replaced(&ctx, error)))),
+            }
         };
-        let prepared: Vec<Result<CommitMessage>> = if self.in_parallel(self.writers.len())? {
+        let prepared: Vec<Result<(CommitMessage, Option<Error>)>> = if self.in_parallel(self.writers.len())? {
             let writers: Vec<_> = self.writers.iter_mut().collect();
             let prepare = cancel::carried(prepare);
             let work = || writers.into_par_iter().map(prepare).collect();
@@ -169,7 +183,10 @@ impl TableWrite {
         let mut failure = None;
         for message in prepared {
             match message {
-                Ok(message) => messages.push(message),
+                Ok((message, given_up)) => {
+                    messages.push(message);
+                    self.given_up = given_up.or(self.given_up.take());
+                }
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
@@ -212,6 +229,12 @@ impl TableWrite {
         }
     }
 
+    /// Why a compaction was given up since the last call, if one was: others had compacted the same files, and these have
+    /// expired. The rows are in the messages; they wait for a compaction of the table as it is now.
+    pub fn take_given_up(&mut self) -> Option<Error> {
+        self.given_up.take()
+    }
+
     /// Closes the bucket writers: the next write looks at the live files of the then latest snapshot.
     /// Call it after a commit (never between `prepare_commit` and its commit).
     pub fn reset(&mut self) -> Result<()> {
@@ -247,8 +270,15 @@ impl TableWrite {
         (self.budget / CHUNK_SHARE / per_row).clamp(1024, CHUNK_ROWS)
     }
 
-    /// Opens the writers that these rows need and that are not open yet, with one look at the snapshot.
+    /// Opens the writers that these rows need and that are not open yet. When the snapshot that was looked at expires
+    /// meanwhile, the then latest is looked at.
     fn open_writers(&mut self, portions: &[Portion]) -> Result<()> {
+        let ctx = self.ctx.clone();
+        again_when_overtaken(&ctx, || self.open_missing(portions))
+    }
+
+    /// Opens what is not open yet, with one look at the snapshot.
+    fn open_missing(&mut self, portions: &[Portion]) -> Result<()> {
         let missing = portions.iter().map(|p| &p.bucket).filter(|b| !self.writers.contains_key(b));
         let missing: Vec<&BucketId> = missing.collect();
         if missing.is_empty() {
@@ -359,6 +389,14 @@ impl Drop for TableWrite {
     fn drop(&mut self) {
         self.close_writers();
     }
+}
+
+/// Whether a restored file is gone because others were quicker. When that cannot be found out, it is damage.
+fn is_overtaken(ctx: &TableContext, bucket: &BucketId, error: &Error) -> bool {
+    overtaken(ctx, Some(bucket), error).unwrap_or_else(|e| {
+        tracing::warn!(table = ctx.name, error = %e, "it was not found out whether a missing file is missed");
+        false
+    })
 }
 
 /// Deletes the new files of a message that will not be committed.

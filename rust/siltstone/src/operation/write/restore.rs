@@ -8,9 +8,10 @@ use crate::{
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     operation::{
         CommitMessage,
+        overtaken::at_newest,
         scan::{EntryFilter, bucket_vectors, live_entries},
     },
-    snapshot::SnapshotManager,
+    snapshot::{Snapshot, SnapshotManager},
 };
 
 /// What a snapshot has of a bucket.
@@ -32,22 +33,22 @@ pub(super) struct Found {
 /// The live files of each of these buckets, in one look at the manifests. A partition that was written
 /// with another number of buckets cannot be written to.
 pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<Found> {
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
-    let Some(snapshot) = snapshots.latest()? else {
-        return Ok(Found::default());
-    };
+    at_newest(ctx, |newest| newest.map_or_else(|| Ok(Found::default()), |newest| live_files_of(ctx, newest, buckets)))
+}
+
+fn live_files_of(ctx: &TableContext, snapshot: &Snapshot, buckets: &[&BucketId]) -> Result<Found> {
     let partitions: HashSet<Vec<u8>> = buckets.iter().map(|b| b.partition.clone()).collect();
     let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
     let wanted: HashSet<&BucketId> = buckets.iter().copied().collect();
     let mut restored: HashMap<BucketId, Restored> = HashMap::new();
-    for entry in live_entries(ctx, &snapshot, &filter)? {
+    for entry in live_entries(ctx, snapshot, &filter)? {
         check_bucket_count(ctx, &entry)?;
         let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
         if wanted.contains(&bucket) {
             restored.entry(bucket).or_default().files.push(entry.file);
         }
     }
-    for (bucket, vectors) in bucket_vectors(ctx, &snapshot)? {
+    for (bucket, vectors) in bucket_vectors(ctx, snapshot)? {
         if wanted.contains(&bucket) {
             restored.entry(bucket).or_default().vectors = vectors;
         }

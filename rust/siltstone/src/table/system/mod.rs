@@ -34,6 +34,7 @@ use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
     operation::{
+        overtaken::again_when_overtaken,
         scan::{VersionSelector, travel},
         view::View,
     },
@@ -127,8 +128,8 @@ impl Table {
     /// The rows of a system table; names are not case-sensitive.
     pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<RecordBatch> {
         let table = self.system_table(name)?;
-        let rows =
-            (table.rows)(self).map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)))?;
+        let rows = again_when_overtaken(self.context(), || (table.rows)(self))
+            .map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)))?;
         finish(&(table.columns)(), &rows, args)
     }
 

@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     Result,
-    operation::scan::{EntryFilter, VersionSelector, live_entries, travel},
+    operation::{
+        overtaken::{again_when_overtaken, expired_meanwhile},
+        scan::{EntryFilter, VersionSelector, live_entries, travel},
+    },
     row::Datum,
     types::DataField,
 };
@@ -116,10 +119,13 @@ pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, 
 }
 
 fn sums_of(table: &Table, version: &VersionSelector, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
-    let (ctx, snapshot) = travel(table.context(), version)?;
+    let entries = again_when_overtaken(table.context(), || {
+        let (ctx, snapshot) = travel(table.context(), version)?;
+        let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
+        live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, snapshot.id, e))
+    })?;
     let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
-    let Some(snapshot) = snapshot else { return Ok(found) };
-    for entry in live_entries(&ctx, &snapshot, &EntryFilter::default())? {
+    for entry in entries {
         let bucket = if by_bucket { entry.bucket } else { 0 };
         let sum = found.entry((entry.partition, bucket)).or_default();
         let (rows, bytes) = (entry.file.row_count, entry.file.file_size);
