@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from siltstone import _core
@@ -21,6 +21,7 @@ from siltstone._args import (
     text,
 )
 from siltstone._handle import Handle
+from siltstone.errors import CommitConflict
 from siltstone.predicate import Expression, split_filter
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
@@ -28,6 +29,8 @@ from siltstone.write import commit_messages
 Token = bytes
 GIVEN_UP = "the compaction was given up"
 """How the note of a commit begins whose compaction another commit got in the way of."""
+TRIES = 3
+"""How often buckets are planned and compacted when other commits get in the way."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class CompactionTask:
         """Rewrite the files and return a serialized commit message; nothing is committed.
 
         Raises:
+            CommitConflict: Others have compacted the files since the plan, and these have expired; plan again.
             CorruptFile: An input file is not what the metadata says.
         """
         return run_task(self.token)
@@ -132,7 +136,7 @@ class Maintenance(Handle):
         """Compact and commit; also runs on write-only tables.
 
         Args:
-            plan: What to do; planned now when None.
+            plan: What to do; planned now when None, and again when other commits get in the way.
             full: See :meth:`plan_compaction`.
             where: See :meth:`plan_compaction`.
             partitions: See :meth:`plan_compaction`.
@@ -141,25 +145,59 @@ class Maintenance(Handle):
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
 
         Returns:
-            What was done. When another commit changed the same files meanwhile the work is dropped, the rows are safe,
-            and ``notes`` says so.
+            What was done. When another commit changed the same files meanwhile the work is dropped, and these buckets
+            are planned and compacted again, three times at most and not when ``plan`` was given; the rows are safe in
+            any case, and ``notes`` says what happened.
 
         Raises:
             InvalidArgument: A plan of another table or branch.
         """
-        if plan is None:
-            plan = self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle)
+
+        def plan_again() -> list[CompactionTask]:
+            return self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle).tasks
+
+        again = plan_again if plan is None else None
+        plan = CompactionPlan(plan_again()) if plan is None else plan
         self._table.check_tasks([task.token for task in plan.tasks])
         done = CompactionReport()
-        waves = _waves(plan.tasks, count("commit_every", commit_every, 1))
         with _progress(plan, enabled=progress) as advance:
-            for wave in waves:
-                messages = []
-                for task in wave:
-                    messages.append(task.run())
-                    advance(task)
-                done = self.commit_compaction(messages, done)
+            for wave in _waves(plan.tasks, count("commit_every", commit_every, 1)):
+                done = self.compact_wave(wave, lambda tasks: _run_here(tasks, advance), again, done)
         return done
+
+    def compact_wave(
+        self,
+        tasks: Sequence[CompactionTask],
+        run: Callable[[Sequence[CompactionTask]], Ran],
+        plan: Callable[[], list[CompactionTask]] | None,
+        done: CompactionReport,
+    ) -> CompactionReport:
+        """Run tasks and commit what they did; again, as the table is then, when other commits got in the way.
+
+        Args:
+            tasks: Buckets to compact, to be committed together.
+            run: Runs tasks, here or elsewhere.
+            plan: Plans anew what is left to do; None: what others got in the way of is given up.
+            done: What earlier waves did.
+        """
+        buckets = {(task.partition, task.bucket) for task in tasks}
+        conflict = ""
+        for left in reversed(range(TRIES if plan else 1)):
+            ran = run(tasks)
+            report = self.commit_compaction(ran.messages, done)
+            given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
+            if not given_up and not ran.overtaken:
+                again = f"another commit got in the way of the compaction, which was done again: {conflict}"
+                return replace(report, notes=[*report.notes, again]) if conflict else report
+            if not left or plan is None:
+                break
+            done = done if given_up else report
+            conflict = [*given_up, *ran.overtaken][0]
+            tasks = [task for task in plan() if (task.partition, task.bucket) in buckets]
+            if not tasks:
+                nothing = f"another commit left nothing to compact: {conflict}"
+                return replace(done, notes=[*done.notes, nothing])
+        return replace(report, notes=[*report.notes, *ran.overtaken])
 
     def commit_compaction(self, messages: Iterable[bytes], done: CompactionReport | None = None) -> CompactionReport:
         """Commit what compaction tasks returned, and add it to a report.
@@ -338,6 +376,35 @@ def run_task(token: bytes, threads: int | None = None) -> bytes:
         InvalidArgument: The table was dropped and created anew since the task was planned.
     """
     return _core.run_compaction(token, threads)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What running tasks came to.
+
+    Attributes:
+        messages: Serialized commit messages of those that were done.
+        overtaken: A note for each task whose files others had compacted, and which had expired.
+    """
+
+    messages: list[bytes] = field(default_factory=list)
+    overtaken: list[str] = field(default_factory=list)
+
+
+def overtaken_note(conflict: CommitConflict) -> str:
+    """Say in a report why a task was given up."""
+    return f"{GIVEN_UP}, rows are safe: {conflict.message}"
+
+
+def _run_here(tasks: Sequence[CompactionTask], advance: Callable[[CompactionTask], None]) -> Ran:
+    ran = Ran()
+    for task in tasks:
+        try:
+            ran.messages.append(task.run())
+        except CommitConflict as conflict:
+            ran.overtaken.append(overtaken_note(conflict))
+        advance(task)
+    return ran
 
 
 def _waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:

@@ -108,8 +108,9 @@ class Split:
 
         Raises:
             CorruptFile: A file is not what the metadata says.
-            FileMissing: A file is gone, for example because its snapshot expired meanwhile.
             InvalidArgument: The table was dropped and created anew since the split was planned.
+            FileMissing: A file is gone although its snapshot is there.
+            SnapshotExpired: The snapshot has expired meanwhile, and its files are gone.
         """
         yield from _batches(self._core.read())
 

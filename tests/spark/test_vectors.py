@@ -137,11 +137,11 @@ def overtaken(monkeypatch, t, times, meanwhile):
     run, tries = compaction._run, []
 
     def between(*args):
-        messages = run(*args)
-        tries.append(len(messages))
+        ran = run(*args)
+        tries.append(len(ran.messages))
         if len(tries) <= times:
             meanwhile(t, len(tries))
-        return messages
+        return ran
 
     monkeypatch.setattr(compaction, "_run", between)
     return tries
@@ -159,6 +159,28 @@ def with_waiting_rows(spark, lake, engine):
     ss.compact(spark, t, full=True)
     t.upsert(data(range(10), 1))
     return t
+
+
+@pytest.mark.parametrize("engine", ["vectors", "lookup"])
+def test_files_that_others_compacted_and_expired_before_executors_came_do_not_fail_the_job(
+    spark, lake, engine, monkeypatch
+):
+    t = with_waiting_rows(spark, lake, engine)
+    run, ends = compaction._run, []
+
+    def late(*args):
+        if not ends:
+            compacting_writer(t, 1)
+            t.upsert(data(range(10), 3))
+            t.maintenance.expire_snapshots(retain_max=1)
+        ends.append(run(*args))
+        return ends[-1]
+
+    monkeypatch.setattr(compaction, "_run", late)
+    report = ss.compact(spark, t, full=True)
+    assert [(len(ran.messages), len(ran.overtaken)) for ran in ends] == [(0, 1), (1, 0)]
+    assert len(report.snapshots) == 1 and "which was done again" in " ".join(report.notes)
+    assert len(ours(t)) == 60 and t.maintenance.fsck().ok
 
 
 @pytest.mark.parametrize("engine", ["vectors", "vectors-64", "first-row", "lookup"])

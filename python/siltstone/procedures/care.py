@@ -52,11 +52,12 @@ def compact(
         chosen["partitions"] = partition_specs(partitions)
     if partition_idle_time is not None:
         chosen["idle"] = partition_idle_time
+    if buckets is None:
+        table.maintenance.compact(**chosen)
+        return DONE
+    wanted = _bucket_numbers(buckets)
     plan = table.maintenance.plan_compaction(**chosen)
-    if buckets is not None:
-        wanted = _bucket_numbers(buckets)
-        plan = replace(plan, tasks=[task for task in plan.tasks if task.bucket in wanted])
-    table.maintenance.compact(plan)
+    table.maintenance.compact(replace(plan, tasks=[task for task in plan.tasks if task.bucket in wanted]))
     return DONE
 
 

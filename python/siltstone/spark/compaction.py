@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from siltstone.maintenance import GIVEN_UP, CompactionTask, run_task
+from siltstone.errors import CommitConflict
+from siltstone.maintenance import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.report import CompactionReport
 from siltstone.spark.session import table_of
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from siltstone import Expression, Table
-
-# How often tasks are run when other commits get in their way.
-_TRIES = 3
 
 
 def compact(
@@ -56,43 +53,20 @@ def compact(
     done = CompactionReport()
     step = commit_every or max(1, len(tasks))
     for at in range(0, len(tasks), step):
-        done = _wave(t, tasks[at : at + step], lambda some: _run(spark, some, parallelism), plan, done)
+        done = t.maintenance.compact_wave(
+            tasks[at : at + step], lambda some: _run(spark, some, parallelism), plan, done
+        )
     return done
 
 
-def _wave(
-    t: Table,
-    tasks: Sequence[CompactionTask],
-    run: Callable[[Sequence[CompactionTask]], list[bytes]],
-    plan: Callable[[], list[CompactionTask]],
-    done: CompactionReport,
-) -> CompactionReport:
-    """Run tasks and commit what they did; again, as the table is then, when other commits got in the way."""
-    buckets = {(task.partition, task.bucket) for task in tasks}
-    conflict = ""
-    for left in reversed(range(_TRIES)):
-        report = t.maintenance.commit_compaction(run(tasks), done)
-        given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
-        if not given_up:
-            again = f"another commit got in the way of the compaction, which was done again: {conflict}"
-            return replace(report, notes=[*report.notes, again]) if conflict else report
-        if not left:
-            break
-        conflict = given_up[0]
-        tasks = [task for task in plan() if (task.partition, task.bucket) in buckets]
-        if not tasks:
-            nothing = f"another commit left nothing to compact: {conflict}"
-            return replace(done, notes=[*done.notes, nothing])
-    return report
-
-
-def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int | None) -> list[bytes]:
+def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int | None) -> Ran:
     """Run tasks on executors, the largest first and spread evenly."""
     n = max(1, min(parallelism or len(tasks), len(tasks)))
     slots = _spread([t.bytes for t in tasks], n)
     rows = [(slot, bytearray(task.token)) for slot, task in zip(slots, tasks, strict=True)]
     frame = spark.createDataFrame(rows, "slot int, token binary").repartitionById(n, "slot")
-    return [bytes(row.message) for row in frame.mapInArrow(_run_tasks, "message binary").collect()]
+    ends = frame.mapInArrow(_run_tasks, "message binary, overtaken string").collect()
+    return Ran([bytes(end.message) for end in ends if end.message], [end.overtaken for end in ends if end.overtaken])
 
 
 def _spread(sizes: Sequence[int], n: int) -> list[int]:
@@ -107,9 +81,16 @@ def _spread(sizes: Sequence[int], n: int) -> list[int]:
 
 
 def _run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run tasks; one that was overtaken is reported and does not fail the job."""
     import pyarrow as pa
 
     for batch in batches:
         for token in batch.column("token"):
-            message = run_task(token.as_py(), threads=1)
-            yield pa.record_batch([pa.array([message], pa.binary())], names=["message"])
+            message, overtaken = None, None
+            try:
+                message = run_task(token.as_py(), threads=1)
+            except CommitConflict as conflict:
+                overtaken = overtaken_note(conflict)
+            yield pa.record_batch(
+                [pa.array([message], pa.binary()), pa.array([overtaken], pa.string())], names=["message", "overtaken"]
+            )

@@ -32,12 +32,14 @@ def compact(
 
     t = app.table(table)
     before = t.snapshot()
-    plan = t.maintenance.plan_compaction(full=full, where=where, idle=idle)
     if dry_run:
+        plan = t.maintenance.plan_compaction(full=full, where=where, idle=idle)
         fields = ("partition", "bucket", "files", "rows", "bytes")
         output.rows(app, [{f: getattr(task, f) for f in fields} for task in plan.tasks], list(fields))
         return
-    report = t.maintenance.compact(plan, progress=sys.stderr.isatty(), commit_every=commit_every)
+    report = t.maintenance.compact(
+        full=full, where=where, idle=idle, progress=sys.stderr.isatty(), commit_every=commit_every
+    )
     after = t.snapshot()
     summary = as_dict(report)
     summary["snapshots"] = [s.id for s in report.snapshots]

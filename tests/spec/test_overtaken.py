@@ -1,0 +1,119 @@
+"""Others compact a table and let its old versions expire while a compaction or a reader is at work: nothing is lost."""
+
+import pytest
+import siltstone as st
+from siltstone import errors as e
+from siltstone import maintenance
+
+
+@pytest.fixture
+def t(make):
+    """Five files in level 0 that nobody has compacted yet."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, write_only="true")
+    for n in range(5):
+        t.upsert([{"id": n, "v": n}])
+    return t
+
+
+def replace_all_files(t):
+    """What others do: compact everything, keep one version."""
+    other = st.open_table(t.location)
+    other.upsert([{"id": 100, "v": 100}])
+    other.maintenance.compact(other.maintenance.plan_compaction(full=True))
+    other.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+
+
+@pytest.fixture
+def others_come_first(monkeypatch):
+    """Let others replace all files just before a task runs, so often; returns how many tasks have run."""
+
+    def arrange(t, times):
+        run = maintenance.run_task
+        calls = []
+
+        def late(token, **options):
+            calls.append(token)
+            if len(calls) <= times:
+                with monkeypatch.context() as undisturbed:
+                    undisturbed.setattr(maintenance, "run_task", run)
+                    replace_all_files(t)
+                    for n in range(5):
+                        st.open_table(t.location).upsert([{"id": n, "v": n}])
+            return run(token, **options)
+
+        monkeypatch.setattr(maintenance, "run_task", late)
+        return calls
+
+    return arrange
+
+
+def whole(t):
+    assert t.maintenance.fsck(deep=True).ok
+    return sorted(t.scan().to_arrow()["id"].to_pylist())
+
+
+ROWS = [0, 1, 2, 3, 4, 100]
+
+
+def test_a_task_whose_files_others_have_compacted_and_expired_is_a_conflict(t):
+    plan = t.maintenance.plan_compaction(full=True)
+    replace_all_files(t)
+    with pytest.raises(e.CommitConflict, match="replaced files of this compaction") as caught:
+        plan.tasks[0].run()
+    assert "plan the compaction again" in caught.value.hint
+    assert whole(t) == ROWS
+
+
+def test_compact_plans_again_what_others_were_quicker_with(t, others_come_first):
+    calls = others_come_first(t, 1)
+    report = t.compact(full=True)
+    assert len(calls) == 2 and len(report.snapshots) == 1
+    assert [note for note in report.notes if "which was done again" in note]
+    assert whole(t) == ROWS
+    assert len(t.files()) == 1
+
+
+def test_compact_tries_three_times_and_says_that_it_gave_up(t, others_come_first):
+    calls = others_come_first(t, 99)
+    report = t.compact(full=True)
+    assert len(calls) == 3 and report.snapshots == []
+    assert [note.startswith(maintenance.GIVEN_UP) for note in report.notes] == [True]
+    assert whole(t) == ROWS
+
+
+def test_a_given_plan_is_not_made_again_and_its_report_says_what_was_given_up(t):
+    plan = t.maintenance.plan_compaction(full=True)
+    replace_all_files(t)
+    report = t.compact(plan)
+    assert (report.snapshots, report.tasks) == ([], 0)
+    assert [note.startswith(maintenance.GIVEN_UP) for note in report.notes] == [True]
+    assert whole(t) == ROWS
+
+
+def test_what_is_left_to_compact_may_be_nothing(t, monkeypatch):
+    run = maintenance.run_task
+
+    def late(token, **options):
+        monkeypatch.setattr(maintenance, "run_task", run)
+        replace_all_files(t)
+        return run(token, **options)
+
+    monkeypatch.setattr(maintenance, "run_task", late)
+    report = t.compact(full=True)
+    assert report.snapshots == [] and "left nothing to compact" in report.notes[0]
+    assert whole(t) == ROWS
+
+
+def test_reading_a_plan_whose_version_has_expired_says_so(t):
+    split = t.scan().splits()[0]
+    replace_all_files(t)
+    with pytest.raises(e.SnapshotExpired, match="has expired while it was read") as caught:
+        list(split.read())
+    assert "newest version" in caught.value.hint
+
+
+def test_a_version_that_a_tag_keeps_is_read_after_it_expired(t):
+    t.tags.create("kept")
+    split = t.scan(tag="kept").splits()[0]
+    replace_all_files(t)
+    assert sorted(key for batch in split.read() for key in batch["id"].to_pylist()) == [0, 1, 2, 3, 4]
