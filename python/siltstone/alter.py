@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any, Self
 
 from siltstone import _core
@@ -14,6 +15,8 @@ Column = str | list[str]
 
 class Alter(Unpicklable):
     """A chain of changes: ``t.alter().set_option("k", "v").commit()``.
+
+    Nothing changes before :meth:`commit`; a chain that is dropped without one gives a ``UserWarning``.
 
     Example:
         >>> t = example_table()
@@ -28,12 +31,21 @@ class Alter(Unpicklable):
         """Use :meth:`siltstone.Table.alter`."""
         self._table = table
         self._changes: list[dict[str, Any]] = []
+        self._tried = False
 
     def _add(self, kind: str, **values: Any) -> Self:
         for name in ("type", "new_name", "after", "comment", "default", "key"):
             optional_text(name, values.get(name))
         self._changes.append({"kind": kind, **values})
+        self._tried = False
         return self
+
+    def __del__(self) -> None:
+        """Warn of changes that nobody tried to commit."""
+        if not getattr(self, "_tried", True) and self._changes:
+            kinds = ", ".join(dict.fromkeys(change["kind"] for change in self._changes))
+            text = f"changes of {self._table.name} were dropped without commit(): {kinds}"
+            warnings.warn(text, UserWarning, stacklevel=2, source=self)
 
     def add_column(
         self,
@@ -64,7 +76,15 @@ class Alter(Unpicklable):
         return self._add("drop_column", column=name)
 
     def set_type(self, name: Column, type: str) -> Self:  # noqa: A002  # the API's name
-        """Change a column's type; older values are cast while reading."""
+        """Change a column's type; older values are cast while reading, as Java casts them.
+
+        The changes that Java Paimon takes, and no others, are taken. A column that is NOT NULL stays so; ``"BIGINT NOT
+        NULL"`` of a column that is not forbids nulls, too, as :meth:`set_nullable` does.
+
+        Args:
+            name: Its name; a nested one as a list, ``["r", "x"]``, ``["list", "element"]``.
+            type: Paimon SQL type. A value that is none of it, such as the text ``'9'`` as BOOLEAN, fails its read.
+        """
         return self._add("set_type", column=name, type=type)
 
     def set_nullable(self, name: Column, nullable: bool) -> Self:  # noqa: FBT001  # reads well: set_nullable("d", True)
@@ -108,5 +128,6 @@ class Alter(Unpicklable):
             InvalidOption: A value that cannot be used, or an option that cannot change any more.
             IllegalSchemaChange: A change that the format forbids.
         """
+        self._tried = True
         self._table.alter(json.dumps(self._changes))
         self._changes.clear()

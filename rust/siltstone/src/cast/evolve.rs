@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, cast::AsArray, new_null_array};
 use arrow_schema::{DataType as Arrow, Field};
 
-use super::{cast_array, unsupported};
+use super::{cast_array, nested_text, unsupported};
 use crate::{
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, TypeKind, arrow_type},
@@ -62,6 +62,9 @@ pub fn evolve(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayR
         }
         (TypeKind::Multiset(a), TypeKind::Multiset(b)) if same_values(a, b) => Ok(Arc::clone(array)),
         (a, b) if a == b => Ok(Arc::clone(array)),
+        (_, TypeKind::Char(_) | TypeKind::VarChar(_)) if from.is_nested() && nested_text::has_text(&from.kind) => {
+            nested_text::texts(array, from)
+        }
         _ if from.is_nested() || to.is_nested() => Err(unsupported(&from.kind, &to.kind)),
         _ => cast_array(array, from, to),
     }

@@ -3,7 +3,9 @@
 //! Source: format chapter 11.4; `DataTypeCasts`, `CastExecutors`. Casts that Java allows in a schema change but cannot
 //! carry out on values, or that we do not carry out exactly, are `UnsupportedFeature`: never a guessed value.
 
+mod clock_text;
 mod evolve;
+mod nested_text;
 mod number;
 mod rule;
 mod text;

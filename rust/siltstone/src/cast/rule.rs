@@ -1,6 +1,7 @@
 //! Which casts a schema change may ask for (format chapter 11.4).
 
-use crate::types::{DataType, TypeKind};
+use super::{nested_text::has_text, value::value_cast};
+use crate::types::TypeKind;
 
 /// How freely a cast may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,16 +12,31 @@ pub enum CastRule {
     Explicit,
 }
 
-/// The rule for a change of type, nullability left aside; `None` when it is forbidden.
-pub fn cast_rule(from: &DataType, to: &DataType) -> Option<CastRule> {
-    if from.kind == to.kind || family(&from.kind) == family(&to.kind) && same_root(&from.kind, &to.kind) {
+/// The rule for a change of type, nullability left aside; `None` when it is forbidden. As in Java, the matrix has to
+/// allow the cast, and values must have one.
+pub fn cast_rule(from: &TypeKind, to: &TypeKind) -> Option<CastRule> {
+    if from == to {
         return Some(CastRule::Implicit);
     }
-    let (from, to) = (family(&from.kind), family(&to.kind));
-    if implicit(from, to) {
+    if !values_have_one(from, to) {
+        return None;
+    }
+    let (from, to) = (family(from), family(to));
+    if from == to || implicit(from, to) {
         return Some(CastRule::Implicit);
     }
     explicit(from, to).then_some(CastRule::Explicit)
+}
+
+/// Whether Java casts values of one type to the other. Nested types change field by field, or become text as a whole;
+/// Java casts no TIME to another precision.
+fn values_have_one(from: &TypeKind, to: &TypeKind) -> bool {
+    match (family(from), family(to)) {
+        (F::Constructed, F::Char | F::VarChar) => has_text(from),
+        (F::Constructed | F::Other, _) | (_, F::Constructed | F::Other) | (F::Time, F::Time) => false,
+        (from, to) if from <= F::Double && to <= F::Double => true,
+        _ => value_cast(from, to).is_some(),
+    }
 }
 
 /// Types that the matrix has as one row or column.
@@ -71,11 +87,6 @@ fn family(kind: &TypeKind) -> Family {
     }
 }
 
-/// Lengths, precisions and scales may change freely; nested types are compared by who changes them.
-fn same_root(from: &TypeKind, to: &TypeKind) -> bool {
-    !matches!(family(from), F::Constructed | F::Other) || std::mem::discriminant(from) == std::mem::discriminant(to)
-}
-
 fn implicit(from: Family, to: Family) -> bool {
     match to {
         F::VarChar => from == F::Char,
@@ -113,7 +124,7 @@ mod tests {
     use super::*;
 
     fn rule(from: TypeKind, to: TypeKind) -> Option<CastRule> {
-        cast_rule(&DataType::new(from), &DataType::new(to))
+        cast_rule(&from, &to)
     }
 
     #[test]
@@ -130,7 +141,17 @@ mod tests {
         assert_eq!(rule(TypeKind::Date, TypeKind::Int), None);
         assert_eq!(rule(TypeKind::Boolean, TypeKind::Date), None);
         assert_eq!(rule(TypeKind::Double, TypeKind::Boolean), None);
-        assert_eq!(rule(TypeKind::Int, TypeKind::Array(Box::new(DataType::new(TypeKind::Int)))), None);
+        assert_eq!(rule(TypeKind::Int, TypeKind::Array(Box::new(crate::types::DataType::new(TypeKind::Int)))), None);
         assert_eq!(rule(TypeKind::Date, TypeKind::Time(3)), None);
+        assert_eq!(rule(TypeKind::Time(0), TypeKind::Time(3)), None);
+    }
+
+    #[test]
+    fn what_the_matrix_has_and_no_value_can_do_is_forbidden() {
+        let (decimal, text) = (TypeKind::Decimal { precision: 5, scale: 2 }, TypeKind::VarChar(10));
+        assert_eq!(rule(TypeKind::Timestamp(3), decimal.clone()), None);
+        assert_eq!(rule(decimal, TypeKind::Timestamp(9)), None);
+        assert_eq!(rule(TypeKind::Double, TypeKind::Timestamp(3)), None);
+        assert_eq!(rule(TypeKind::Date, text), None, "only the unbounded STRING takes dates");
     }
 }

@@ -15,6 +15,30 @@ fn text(s: &str) -> Datum {
     Datum::String(s.to_owned())
 }
 
+/// `{[1, null], {k: 2}}`, `{null, {}}` and null.
+fn datums_from_json_rows(row: &DataType) -> ArrayRef {
+    use arrow_array::builder::{Int32Builder, ListBuilder, MapBuilder, StringBuilder};
+    let arrow_schema::DataType::Struct(fields) = crate::types::arrow_type(row).unwrap() else { panic!("a row") };
+    let mut lists = ListBuilder::new(Int32Builder::new()).with_field(match fields[0].data_type() {
+        arrow_schema::DataType::List(f) => f.clone(),
+        _ => panic!("a list"),
+    });
+    lists.append_value([Some(1), None]);
+    lists.append_null();
+    lists.append_null();
+    let names =
+        arrow_array::builder::MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
+    let mut maps = MapBuilder::new(Some(names), StringBuilder::new(), Int32Builder::new());
+    maps.keys().append_value("k");
+    maps.values().append_value(2);
+    for _ in 0..3 {
+        maps.append(true).unwrap();
+    }
+    let columns: Vec<ArrayRef> = vec![std::sync::Arc::new(lists.finish()), std::sync::Arc::new(maps.finish())];
+    let nulls = arrow_buffer::NullBuffer::from(vec![true, true, false]);
+    std::sync::Arc::new(arrow_array::StructArray::new(fields, columns, Some(nulls)))
+}
+
 const STRING: TypeKind = TypeKind::VarChar(MAX_LENGTH);
 
 #[test]
@@ -73,10 +97,53 @@ fn numbers_and_timestamps_meet_in_seconds() {
     let at = |millis, nanos_of_milli| Datum::Timestamp { millis, nanos_of_milli };
     assert_eq!(cast(Datum::BigInt(5), TypeKind::BigInt, TypeKind::Timestamp(3)).unwrap(), at(5000, 0));
     assert_eq!(cast(at(5999, 0), TypeKind::Timestamp(3), TypeKind::BigInt).unwrap(), Datum::BigInt(5));
-    assert_eq!(cast(at(-1, 0), TypeKind::Timestamp(3), TypeKind::Date).unwrap(), Datum::Date(-1));
+    assert_eq!(cast(at(-1, 0), TypeKind::LocalZonedTimestamp(3), TypeKind::Date).unwrap(), Datum::Date(-1));
     assert_eq!(cast(at(5999, 123_456), TypeKind::Timestamp(9), TypeKind::Timestamp(0)).unwrap(), at(5000, 0));
     assert_eq!(cast(at(5999, 123_456), TypeKind::Timestamp(9), TypeKind::Timestamp(6)).unwrap(), at(5999, 123_000));
     assert_eq!(cast(Datum::Date(1), TypeKind::Date, TypeKind::Timestamp(3)).unwrap(), at(86_400_000, 0));
+}
+
+#[test]
+fn before_1970_java_cuts_timestamps_towards_1970() {
+    let at = |millis| Datum::Timestamp { millis, nanos_of_milli: 0 };
+    assert_eq!(cast(at(-1), TypeKind::Timestamp(3), TypeKind::Date).unwrap(), Datum::Date(0));
+    assert_eq!(cast(at(-211), TypeKind::Timestamp(3), TypeKind::Timestamp(0)).unwrap(), at(0));
+    assert_eq!(cast(at(-211), TypeKind::Timestamp(3), TypeKind::Timestamp(2)).unwrap(), at(-210));
+}
+
+#[test]
+fn texts_become_dates_and_times_in_the_forms_that_java_reads() {
+    let date = |s: &str| cast(text(s), STRING, TypeKind::Date).ok();
+    assert_eq!((date("9"), date("-1")), (Some(Datum::Date(9)), Some(Datum::Date(-1))));
+    assert_eq!(date("2024-5"), date("2024-05-01 12:34"));
+    assert_eq!((date("2024-05-02T12:34:56"), date("2024-02-30"), date("10000-01-01")), (None, None, None));
+    let time = |s: &str| cast(text(s), STRING, TypeKind::Time(3)).ok();
+    assert_eq!((time(" 8 : 1 "), time("12:61:00")), (Some(Datum::Time(28_860_000)), time("13:01")));
+    assert_eq!((time("8 "), time("8")), (time("08:00:00"), Some(Datum::Time(8))));
+    assert_eq!((time("86400000"), time("-3"), time("24:00:00"), time("12:34:")), (None, None, None, None));
+    let stamp = |s: &str, p| match cast(text(s), STRING, TypeKind::Timestamp(p)) {
+        Ok(Datum::Timestamp { millis, nanos_of_milli }) => Some((millis, nanos_of_milli)),
+        _ => None,
+    };
+    assert_eq!((stamp("9", 0), stamp("9", 6), stamp("9", 2)), (Some((9000, 0)), Some((0, 9000)), None));
+    assert_eq!(stamp("2023-02-29", 3), stamp("2023-02-27 24:00:00", 3));
+    assert_eq!(stamp("2024-5-2 1:2:3.5", 3), stamp("2024-05-02 01:02:03.500", 3));
+    assert_eq!((stamp("24-05-02", 3), stamp("2024-05-02 1:2", 3), stamp("2024-05-02-1", 3)), (None, None, None));
+    assert_eq!((stamp("2024-05-02T00:00:00", 3), stamp(" 2024-05-02", 3), stamp("0000-01-01", 3)), (None, None, None));
+    assert!(cast(text("9"), STRING, TypeKind::LocalZonedTimestamp(3)).is_err(), "an instant is no number");
+}
+
+#[test]
+fn nested_values_become_text_as_java_writes_them() {
+    let int = || DataType::new(TypeKind::Int);
+    let row = DataType::new(TypeKind::Row(vec![
+        DataField::new(1, "a", DataType::new(TypeKind::Array(Box::new(int())))),
+        DataField::new(2, "m", DataType::new(TypeKind::Map(Box::new(DataType::new(STRING)), Box::new(int())))),
+    ]));
+    let rows = datums_from_json_rows(&row);
+    let texts = evolve(&rows, &row, &DataType::new(TypeKind::VarChar(2))).unwrap();
+    let texts: Vec<_> = arrow_array::cast::AsArray::as_string::<i32>(&texts).iter().collect();
+    assert_eq!(texts, [Some("{[1, null], {k -> 2}}"), Some("{null, {}}"), None]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Values to and from text, by the rules of Java's casts (which are stricter than those of literals).
 
-use super::{time, value::fit_decimal};
+use super::{clock_text, time, value::fit_decimal};
 use crate::{
     error::{Error, ErrorKind, Result},
-    row::{Datum, datum_from_text, datum_to_text, parse_decimal, truncate_timestamp},
+    row::{Datum, datum_from_text, datum_to_text, parse_decimal},
     types::{DataType, TypeKind},
 };
 
@@ -27,13 +27,12 @@ pub(super) fn of(value: &Datum, from: &TypeKind) -> String {
     datum_to_text(value, &DataType::new(from.clone()))
 }
 
+/// Java takes the bytes as they are; what is not UTF-8 shows as U+FFFD.
 pub(super) fn from_bytes(value: Datum) -> Result<Datum> {
-    let Datum::Bytes(bytes) = value else {
-        return Err(super::value::wrong_value(&value));
-    };
-    String::from_utf8(bytes).map(Datum::String).map_err(|e| {
-        Error::new(ErrorKind::SchemaMismatch, "a binary value that became a text is not UTF-8").caused_by(e)
-    })
+    match value {
+        Datum::Bytes(bytes) => Ok(Datum::String(String::from_utf8_lossy(&bytes).into_owned())),
+        other => Err(super::value::wrong_value(&other)),
+    }
 }
 
 /// A text that is no value of the type fails the read, as in Java.
@@ -66,13 +65,10 @@ fn parse_value(text: &str, to: &TypeKind) -> Option<Datum> {
             "f" | "false" | "n" | "no" | "0" => Datum::Boolean(false),
             _ => return None,
         },
-        TypeKind::Date if digits(text) => Datum::Date(i32::try_from(whole(text)?).ok()?),
-        TypeKind::Time(_) if digits(text) => Datum::Time(i32::try_from(whole(text)?).ok()?),
-        TypeKind::Timestamp(p) if digits(text) => epoch(whole(text)?, *p)?,
-        TypeKind::LocalZonedTimestamp(p) => {
-            let local = datum_from_text(text, &DataType::new(TypeKind::Timestamp(*p))).ok()?;
-            time::local_to_instant(&local)?
-        }
+        TypeKind::Date => return clock_text::date(text),
+        TypeKind::Time(_) => return clock_text::time(text),
+        TypeKind::Timestamp(p) => return clock_text::timestamp(text, *p),
+        TypeKind::LocalZonedTimestamp(p) => time::local_to_instant(&clock_text::local_timestamp(text, *p)?)?,
         _ => datum_from_text(text, &DataType::new(to.clone())).ok()?,
     })
 }
@@ -102,20 +98,4 @@ fn real(text: &str) -> Option<String> {
     let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
     let known = number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
     known.then(|| number.to_owned())
-}
-
-fn digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// A number as a timestamp in the unit of its precision; Java knows four of them.
-fn epoch(v: i64, precision: u8) -> Option<Datum> {
-    let (millis, nanos) = match precision {
-        0 => (v.checked_mul(1000)?, 0),
-        3 => (v, 0),
-        6 => (v.div_euclid(1000), v.rem_euclid(1000) * 1000),
-        9 => (v.div_euclid(1_000_000), v.rem_euclid(1_000_000)),
-        _ => return None,
-    };
-    Some(truncate_timestamp(millis, i32::try_from(nanos).ok()?, precision))
 }

@@ -22,10 +22,9 @@ pub(super) fn value_cast(from: &TypeKind, to: &TypeKind) -> Option<ValueCast> {
         (K::Timestamp(_) | K::LocalZonedTimestamp(_), K::Timestamp(_) | K::LocalZonedTimestamp(_)) => {
             timestamp_to_timestamp
         }
-        (K::Timestamp(_) | K::LocalZonedTimestamp(_), K::Date) => |v, from, _| {
-            let days = local_millis(&v, from)?.div_euclid(DAY);
-            i32::try_from(days).map(Datum::Date).map_err(|_| out_of_range())
-        },
+        // before 1970 Java rounds towards 1970 here: the last second of 1969 is on 1970-01-01
+        (K::Timestamp(_), K::Date) => |v, _, _| date(millis(&v)? / DAY),
+        (K::LocalZonedTimestamp(_), K::Date) => |v, from, _| date(local_millis(&v, from)?.div_euclid(DAY)),
         (K::Timestamp(_) | K::LocalZonedTimestamp(_), K::Time(_)) => |v, from, _| {
             let of_day = local_millis(&v, from)?.rem_euclid(DAY);
             i32::try_from(of_day).map(Datum::Time).map_err(|_| out_of_range())
@@ -49,6 +48,10 @@ pub(super) fn value_cast(from: &TypeKind, to: &TypeKind) -> Option<ValueCast> {
         (K::Time(_), K::Time(_)) => |v, _, _| Ok(v),
         _ => return None,
     })
+}
+
+fn date(days: i64) -> Result<Datum> {
+    i32::try_from(days).map(Datum::Date).map_err(|_| out_of_range())
 }
 
 fn at(millis: i64) -> Datum {
@@ -105,6 +108,17 @@ pub(super) fn local_to_instant(value: &Datum) -> Option<Datum> {
     Some(Datum::Timestamp { millis: env::local_to_instant(clock), nanos_of_milli: *nanos_of_milli })
 }
 
+/// Digits beyond the precision are cut; where that is coarser than milliseconds, Java cuts towards 1970.
+fn truncate(millis: i64, nanos_of_milli: i32, precision: u8) -> Datum {
+    match 3_u8.checked_sub(precision) {
+        Some(digits @ 1..) => {
+            let unit = 10_i64.pow(u32::from(digits));
+            at(millis / unit * unit)
+        }
+        _ => truncate_timestamp(millis, nanos_of_milli, precision),
+    }
+}
+
 /// Digits beyond the target's precision are cut.
 fn timestamp_to_timestamp(value: Datum, from: &TypeKind, to: &TypeKind) -> Result<Datum> {
     let (local, zoned) =
@@ -118,7 +132,7 @@ fn timestamp_to_timestamp(value: Datum, from: &TypeKind, to: &TypeKind) -> Resul
     };
     match (value, to) {
         (Datum::Timestamp { millis, nanos_of_milli }, TypeKind::Timestamp(p) | TypeKind::LocalZonedTimestamp(p)) => {
-            Ok(truncate_timestamp(millis, nanos_of_milli, *p))
+            Ok(truncate(millis, nanos_of_milli, *p))
         }
         (other, _) => Err(wrong_value(&other)),
     }

@@ -1,9 +1,10 @@
 //! Changes of columns (format chapter 11.3). Data files are never touched: they are read by field id.
 
 use super::change::forbidden;
-use super::new_table::{number_column, number_nested};
+use super::new_table::number_column;
 use super::validate::no_such_column;
 use super::{ColumnPosition, SchemaChange, TableSchema};
+use crate::cast::{CastRule, cast_rule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{parse_bool, parse_list, sequence_groups};
 use crate::types::{DataField, DataType, TypeKind};
@@ -170,63 +171,14 @@ fn set_type(old: &TableSchema, new: &mut TableSchema, path: &[String], data_type
     refuse_keys(path, &new.partition_keys, "the type of a partition column cannot change")?;
     refuse_keys(path, &new.primary_keys, "the type of a primary-key column cannot change")?;
     let explicit = !flag(old, "disable-explicit-type-casting");
-    let mut highest = new.highest_field_id;
     let target = type_at(new, path)?;
-    if !is_castable(&target.kind, &data_type.kind, explicit) {
+    let allowed = cast_rule(&target.kind, &data_type.kind).is_some_and(|rule| explicit || rule == CastRule::Implicit);
+    if !allowed {
         let message = format!("{} cannot become {}", target.kind, data_type.kind);
         return Err(forbidden(message).with("column", path.join(".")).hint("add a column of the new type instead"));
     }
-    if target.kind != data_type.kind {
-        target.kind = number_nested(data_type.clone(), &mut highest).kind;
-    }
-    new.highest_field_id = highest;
-    Ok(())
-}
-
-/// Which stored types can be read as which (format chapter 11.4). Nested types change field by field.
-fn is_castable(from: &TypeKind, to: &TypeKind, explicit: bool) -> bool {
-    use TypeKind as T;
-    let text = |t: &T| matches!(t, T::Char(_) | T::VarChar(_));
-    let binary = |t: &T| matches!(t, T::Binary(_) | T::VarBinary(_));
-    let rank = |t: &T| match t {
-        T::TinyInt => 1,
-        T::SmallInt => 2,
-        T::Int => 3,
-        T::BigInt => 4,
-        _ => 0,
-    };
-    let integer = |t: &T| rank(t) > 0;
-    let number = |t: &T| integer(t) || matches!(t, T::Float | T::Double | T::Decimal { .. });
-    let timestamp = |t: &T| matches!(t, T::Timestamp(_) | T::LocalZonedTimestamp(_));
-    let nested = |t: &T| matches!(t, T::Array(_) | T::Map(..) | T::Row(_) | T::Multiset(_));
-    if from == to {
-        return true;
-    }
-    match to {
-        T::Char(_) => matches!(from, T::Char(_)) || (explicit && !matches!(from, T::Multiset(_))),
-        T::VarChar(_) => text(from) || (explicit && !matches!(from, T::Multiset(_))),
-        _ if nested(from) => false,
-        T::Boolean => explicit && (text(from) || integer(from)),
-        T::Binary(_) | T::VarBinary(_) => binary(from) || (explicit && text(from)),
-        T::TinyInt | T::SmallInt | T::Int | T::BigInt => {
-            (integer(from) && rank(from) <= rank(to))
-                || (explicit && (number(from) || text(from) || timestamp(from) || matches!(from, T::Boolean)))
-        }
-        T::Float => {
-            integer(from)
-                || matches!(from, T::Decimal { .. })
-                || (explicit && (number(from) || text(from) || timestamp(from) || matches!(from, T::Boolean)))
-        }
-        T::Double | T::Decimal { .. } => {
-            number(from) || (explicit && (text(from) || timestamp(from) || matches!(from, T::Boolean)))
-        }
-        T::Date => matches!(from, T::Timestamp(_)) || (explicit && (timestamp(from) || text(from))),
-        T::Time(_) => matches!(from, T::Time(_) | T::Timestamp(_)) || (explicit && (timestamp(from) || text(from))),
-        T::Timestamp(_) | T::LocalZonedTimestamp(_) => {
-            timestamp(from) || (explicit && (matches!(from, T::Date | T::Time(_)) || text(from) || number(from)))
-        }
-        _ => false,
-    }
+    target.kind = data_type.kind.clone();
+    if data_type.nullable { Ok(()) } else { set_nullable(old, new, path, false) }
 }
 
 fn set_nullable(old: &TableSchema, new: &mut TableSchema, path: &[String], nullable: bool) -> Result<()> {
@@ -410,14 +362,37 @@ mod tests {
 
     #[test]
     fn types_change_along_the_casts_and_keep_their_nullability() {
-        let new =
-            apply(&schema(), &[set_type(&["v"], "BIGINT NOT NULL"), set_type(&["r", "x"], "STRING")], true).unwrap();
+        let new = apply(&schema(), &[set_type(&["v"], "BIGINT"), set_type(&["r", "x"], "STRING")], true).unwrap();
         assert_eq!(new.field("v").unwrap().data_type.to_string(), "BIGINT");
         assert_eq!(new.field("r").unwrap().data_type.to_string(), "ROW<`x` STRING, `y` STRING>");
         let mut strict = schema();
         strict.options.insert("disable-explicit-type-casting".into(), "true".into());
         assert!(apply(&strict, &[set_type(&["v"], "SMALLINT")], true).is_err());
         apply(&strict, &[set_type(&["v"], "DOUBLE")], true).unwrap();
+    }
+
+    #[test]
+    fn a_type_with_not_null_forbids_nulls_or_is_refused() {
+        refused(set_type(&["v"], "BIGINT NOT NULL"));
+        let mut allowed = schema();
+        allowed.options.insert("alter-column-null-to-not-null.disabled".into(), "false".into());
+        let strict = apply(&allowed, &[set_type(&["v"], "BIGINT NOT NULL")], true).unwrap();
+        assert_eq!(strict.field("v").unwrap().data_type.to_string(), "BIGINT NOT NULL");
+        let wider = apply(&strict, &[set_type(&["v"], "DOUBLE")], true).unwrap();
+        assert_eq!(wider.field("v").unwrap().data_type.to_string(), "DOUBLE NOT NULL");
+    }
+
+    #[test]
+    fn a_type_that_no_reader_could_cast_is_refused() {
+        let old = apply(&schema(), &[add(&["ts"], "TIMESTAMP(3)", None), add(&["d"], "DOUBLE", None)], true).unwrap();
+        for (column, wanted) in
+            [("ts", "DECIMAL(5, 2)"), ("ts", "VARCHAR(9)"), ("d", "TIMESTAMP(9)"), ("r", "ROW<x INT>")]
+        {
+            let error = apply(&old, &[set_type(&[column], wanted)], true).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::IllegalSchemaChange, "{column} to {wanted}");
+        }
+        let text = apply(&old, &[set_type(&["r"], "STRING")], true).unwrap();
+        assert_eq!(text.field("r").unwrap().data_type.to_string(), "STRING");
     }
 
     #[test]
