@@ -1018,3 +1018,35 @@ def test_what_engines_were_told_at_first_stays(cat):
     assert options["fields.version.sequence-group"] == "value"
     add(t, [("+I", 1, 5, 0)])
     assert content(t) == [(1, 1, 1)]
+
+
+@pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
+@pytest.mark.parametrize("options", [{}, {"ignore_delete": "true"}, {"fields__g__sequence_group": "a"}], ids=str)
+def test_a_delete_on_partitions_alone_drops_them_whatever_the_merge_engine(make, producer, options):
+    schema = {"dt": "STRING", "id": "INT", "a": "INT", "g": "INT"}
+    base = {"bucket": 1, "merge_engine": "partial-update", "changelog_producer": producer}
+    t = make(schema, ["dt", "id"], ["dt"], **base, **options)
+    t.append([{"dt": d, "id": 1, "a": 1, "g": 1} for d in "xy"])
+    report = t.delete("dt = 'y'")
+    assert report.affected_rows == 1
+    assert [r["dt"] for r in t.scan().to_arrow().to_pylist()] == ["x"]
+    assert any("changelog does not have their rows" in note for note in report.notes) == (producer != "none")
+    with pytest.raises(e.DeleteNotAllowed):
+        t.delete("dt = 'x' AND id = 1")
+    t = make(schema, ["dt", "id"], ["dt"], **base, **options, delete__force_produce_changelog="true")
+    t.append([{"dt": "x", "id": 1, "a": 1, "g": 1}])
+    with pytest.raises(e.DeleteNotAllowed):
+        t.delete("dt = 'x'")
+
+
+def test_a_delete_that_no_sequence_group_would_see_is_refused(make):
+    schema = {"id": "INT", "a": "INT", "g": "INT", "b": "INT", "h": "INT"}
+    groups = {"fields__g__sequence_group": "a", "fields__h__sequence_group": "b"}
+    t = make(schema, ["id"], bucket=1, merge_engine="partial-update", **groups)
+    t.append([{"id": 1, "a": 1, "g": 1, "b": 1, "h": 1}])
+    with pytest.raises(e.DeleteNotAllowed, match=r"null in all sequence fields \(g, h\) deletes nothing"):
+        t.append([{"id": 1}], row_kind="-D")
+    t.append([{"id": 1, "g": 2}], row_kind="-D")
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "a": None, "g": 2, "b": 1, "h": 1}]
+    t.append([{"id": 1}], row_kind="-U")
+    t.append([{"id": 1}], row_kind=["-D"])  # a row of a changelog, which other groups may have sent

@@ -52,7 +52,7 @@ impl Table {
             args.set.iter().map(|(column, text)| Assignment::parse(fields, column, text)).collect::<Result<_>>()?;
         let change = Modification { filter: condition.without_not(), set, threads: threads(args.threads) };
         let has_key = !ctx.schema.primary_keys.is_empty();
-        if change.set.is_empty() && self.is_on_partitions(&change.filter) {
+        if change.set.is_empty() && self.is_on_partitions(&change.filter) && self.drops_partitions() {
             return self.drop_partitions(&change.filter);
         }
         if !has_key {
@@ -132,10 +132,20 @@ impl Table {
         let ctx = self.context();
         let keys = &ctx.schema.partition_keys;
         let columns = condition.columns();
-        let changelog =
-            !ctx.schema.primary_keys.is_empty() && ctx.options.changelog_producer != ChangelogProducer::None;
+        !columns.is_empty() && columns.iter().all(|c| keys.iter().any(|key| key == c))
+    }
+
+    /// Whether whole partitions go without a word in the changelog: where there is none, and where the merge engine takes
+    /// no deletes that it could have; `delete.force-produce-changelog` forbids it.
+    fn drops_partitions(&self) -> bool {
+        let ctx = self.context();
         let forced = ctx.options.get("delete.force-produce-changelog").is_some_and(|v| v.eq_ignore_ascii_case("true"));
-        !columns.is_empty() && columns.iter().all(|c| keys.iter().any(|key| key == c)) && !changelog && !forced
+        !forced && (!self.has_changelog() || check_deletes(ctx).is_err())
+    }
+
+    fn has_changelog(&self) -> bool {
+        let ctx = self.context();
+        !ctx.schema.primary_keys.is_empty() && ctx.options.changelog_producer != ChangelogProducer::None
     }
 
     /// As Spark does for such a DELETE.
@@ -158,7 +168,10 @@ impl Table {
         });
         let specs: Vec<PartitionSpec> = specs.collect::<Result<_>>()?;
         let snapshots = self.committer(None).truncate(Some(&specs))?.snapshots;
-        Ok(CommitReport { snapshots, affected_rows: rows, ..CommitReport::default() })
+        let unseen = "the partitions were dropped: the changelog does not have their rows, because the merge engine takes \
+                      no deletes";
+        let notes = if self.has_changelog() { vec![unseen.to_owned()] } else { Vec::new() };
+        Ok(CommitReport { snapshots, affected_rows: rows, notes, ..CommitReport::default() })
     }
 
     /// Statements change the latest snapshot: a handle that reads another one is refused.

@@ -52,7 +52,8 @@ impl KindRules {
             only_additions(&kinds)?;
         }
         if let Some(refusal) = &self.refusal {
-            refusal.check(&rows, &kinds)?;
+            let asked = self.field.is_none() && matches!(given, Some(RowKinds::All(RowKind::Delete)));
+            refusal.check(&rows, &kinds, asked)?;
         }
         Ok((rows, kinds))
     }

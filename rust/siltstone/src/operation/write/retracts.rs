@@ -47,7 +47,7 @@ impl Refusal {
         let refused = match spec.engine {
             MergeEngine::Deduplicate => None,
             MergeEngine::PartialUpdate if spec.remove_on_delete => None,
-            MergeEngine::PartialUpdate if !spec.groups.is_empty() => Groups::of(schema, spec).map(Refused::Groups),
+            MergeEngine::PartialUpdate if !spec.groups.is_empty() => Some(Refused::Groups(Groups::of(schema, spec))),
             MergeEngine::PartialUpdate => Some(Refused::Kinds {
                 delete: true,
                 reason: Reason::of_engine(
@@ -73,15 +73,15 @@ impl Refusal {
         refused.map(|refused| Self { refused, names: KeyNames::of(schema) })
     }
 
-    /// The first row that is refused is an error.
-    pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+    /// The first row that is refused is an error; `asked`: the caller wants all of these rows deleted.
+    pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array, asked: bool) -> Result<()> {
         let (before, delete) = (RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte());
         for (row, &kind) in kinds.values().iter().enumerate().filter(|(_, kind)| **kind == before || **kind == delete) {
             let reason = match &self.refused {
                 Refused::Kinds { delete: false, .. } if kind == delete => None,
                 Refused::Kinds { reason, .. } if reason.only_delete && kind != delete => None,
                 Refused::Kinds { reason, .. } => Some(reason),
-                Refused::Groups(groups) => groups.refuse(rows, row, kind == delete),
+                Refused::Groups(groups) => groups.refuse(rows, row, kind == delete, asked),
             };
             if let Some(reason) = reason {
                 let text = format!("row {row} is {}, and {}", RowKind::from_byte(kind)?.as_str(), reason.message);
@@ -107,6 +107,21 @@ impl Reason {
             message: format!("'merge-engine' = '{}' takes no deletes", spec.engine.as_str()),
             hint: hint.to_owned(),
             only_delete: false,
+        }
+    }
+
+    /// Sequence groups that see nothing of a delete, because all their sequence fields are null in it.
+    fn of_nulls(spec: &EngineSpec) -> Self {
+        let fields = spec.groups.iter().flat_map(|group| group.fields.iter().cloned()).collect::<Vec<_>>().join(", ");
+        Self {
+            option: "merge-engine".to_owned(),
+            column: None,
+            message: format!("a delete with null in all sequence fields ({fields}) deletes nothing"),
+            hint: format!(
+                "give values for {fields}, those of the groups to take back, or set \
+                 'partial-update.remove-record-on-delete' = 'true' to remove whole rows"
+            ),
+            only_delete: true,
         }
     }
 
@@ -158,6 +173,8 @@ impl Reason {
 /// (`PartialUpdateMergeFunction.retractWithSequenceGroup`).
 struct Groups {
     visits: Vec<Visit>,
+    /// what to say of a delete that no group would see: Java takes it, as we take it from a changelog, and deletes nothing
+    nothing: Reason,
     /// positions of the sequence fields of each group
     fields: Vec<Vec<usize>>,
 }
@@ -169,8 +186,7 @@ struct Visit {
 }
 
 impl Groups {
-    /// `None`: every function in a group takes values back, and no column needs one.
-    fn of(schema: &TableSchema, spec: &EngineSpec) -> Option<Self> {
+    fn of(schema: &TableSchema, spec: &EngineSpec) -> Self {
         let visit = |rule: &ColumnRule| match rule.role {
             ColumnRole::Sequence(group) if spec.groups.get(group)?.removes => Some(Visit { group, reason: None }),
             ColumnRole::Aggregated(group) | ColumnRole::Protected(group) => {
@@ -185,12 +201,15 @@ impl Groups {
         let visits: Vec<Visit> = spec.columns.iter().filter_map(visit).collect();
         let position = |name: &String| schema.fields.iter().position(|f| f.name == *name);
         let fields = spec.groups.iter().map(|group| group.fields.iter().filter_map(position).collect()).collect();
-        visits.iter().any(|visit| visit.reason.is_some()).then_some(Self { visits, fields })
+        Self { visits, nothing: Reason::of_nulls(spec), fields }
     }
 
     /// The first function that would have to take a value back. Whether a -D is new enough to remove the row shows only
     /// at the merge: here it is.
-    fn refuse(&self, rows: &RecordBatch, row: usize, delete: bool) -> Option<&Reason> {
+    fn refuse(&self, rows: &RecordBatch, row: usize, delete: bool, asked: bool) -> Option<&Reason> {
+        if delete && asked && !(0..self.fields.len()).any(|group| self.takes_part(group, rows, row)) {
+            return Some(&self.nothing);
+        }
         let mut met = self.visits.iter().filter(|visit| self.takes_part(visit.group, rows, row));
         let stops = |visit: &&Visit| visit.reason.as_ref().map_or(delete, |reason| delete || !reason.only_delete);
         met.find(stops).and_then(|visit| visit.reason.as_ref())
