@@ -1,26 +1,20 @@
-"""Forms in which arguments are accepted: times, durations, sizes, tables of rows, partitions."""
+"""Forms in which arguments are accepted: times, durations, sizes, texts, partitions."""
 
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from siltstone.errors import InvalidArgument, LengthExceeded, SchemaError, SchemaMismatch
-
-if TYPE_CHECKING:
-    from siltstone._core import Table as CoreTable
+from siltstone.errors import InvalidArgument
 
 Time = dt.datetime | str | int
 Duration = dt.timedelta | str
 Size = int | str
 
 _SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-#: Longest text of a value in a message.
-_SHOWN = 60
 #: Milliseconds that 64 bits can hold, and the digits of such a number.
 _LONGEST = 2**63
 _DIGITS = 19
@@ -83,119 +77,6 @@ def size_bytes(size: Size | None) -> int | None:
     if not match:
         raise InvalidArgument(f"{size!r} is not a size such as 128mb")
     return int(match[1]) * _SIZES[match[2]]
-
-
-def arrow_stream(data: Any, table: CoreTable) -> Any:
-    """Anything with rows as an object with ``__arrow_c_stream__``.
-
-    Args:
-        data: An Arrow PyCapsule producer (pyarrow, polars, duckdb, pandas 3), a pandas frame, or a list of dicts.
-        table: The table whose schema types a list of dicts.
-
-    Raises:
-        InvalidArgument: For anything else.
-    """
-    if hasattr(data, "__arrow_c_stream__"):
-        return _without_views(data) if type(data).__module__.partition(".")[0] == "pyarrow" else data
-    import pyarrow as pa
-
-    if hasattr(data, "__arrow_c_array__"):
-        try:
-            return pa.Table.from_batches([pa.record_batch(data)])
-        except (pa.ArrowInvalid, TypeError) as e:
-            raise InvalidArgument(f"{type(data).__name__} holds no rows: {e}") from e
-    if isinstance(data, Mapping):
-        raise InvalidArgument("a single dict is not a table of rows: give a list of dicts")
-    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _rows_to_arrow(data, table)
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False)
-    kind = type(data).__name__
-    raise InvalidArgument(f"{kind} holds no rows: give an Arrow object, a pandas frame or a list of dicts")
-
-
-def _without_views(data: Any) -> Any:
-    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash."""
-    import pyarrow as pa
-
-    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    schema = data.schema
-    if not any(f.type in views for f in schema):
-        return data
-    return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
-
-
-def _rows_to_arrow(rows: Sequence[Any], table: CoreTable) -> Any:
-    """A pyarrow table of dicts, with the table's types for the columns that occur."""
-    import pyarrow as pa
-
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")
-        for name in row:
-            text("a column's name", name)
-    schema = pa.schema(table.arrow_schema())
-    names = dict.fromkeys(name for row in rows for name in row)
-    known = {f.name: f.type for f in schema}
-    if not rows:
-        return schema.empty_table()
-    if not names:  # rows of nothing but nulls
-        names = dict.fromkeys(schema.names[:1])
-    try:
-        columns = [_column(name, [row.get(name) for row in rows], known.get(name)) for name in names]
-    except SchemaError as e:
-        raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
-    return pa.table(columns, names=list(names))
-
-
-def _column(name: str, values: list[Any], kind: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        if kind is not None:
-            for value in values:
-                _check_exact(value, kind, name)
-        return pa.array(values, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
-        raise _misfit(name, values, kind, e) from e
-
-
-def _misfit(name: str, values: list[Any], kind: Any, cause: Exception) -> SchemaError:
-    """The error that names the first value which pyarrow does not take for this type."""
-    import pyarrow as pa
-
-    for row, value in enumerate(values):
-        try:
-            pa.array([value], kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as e:
-            number = isinstance(value, (int, decimal.Decimal)) and kind is not None and pa.types.is_decimal(kind)
-            error = LengthExceeded if number else SchemaMismatch
-            message = f"the value {_short(value)} of row {row} does not fit column '{name}': {e}"
-            return error(message, context={"column": name})
-    return SchemaMismatch(f"the values do not fit column '{name}': {cause}", context={"column": name})
-
-
-def _short(value: Any) -> str:
-    shown = str(value) if isinstance(value, decimal.Decimal) else repr(value)
-    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
-
-
-def _check_exact(value: Any, kind: Any, place: str) -> None:
-    """Refuse what pyarrow would drop without a word: fractions of integers, unknown fields of structs."""
-    import pyarrow as pa
-
-    if pa.types.is_integer(kind):
-        if isinstance(value, float) and not value.is_integer():
-            raise SchemaMismatch(f"{value!r} is not an integer", context={"column": place})
-    elif pa.types.is_struct(kind) and isinstance(value, Mapping):
-        for name, item in value.items():
-            at = kind.get_field_index(name)
-            if at < 0:
-                raise SchemaMismatch(f"'{name}' is not a field", context={"column": place})
-            _check_exact(item, kind.field(at).type, f"{place}.{name}")
-    elif pa.types.is_list(kind) and isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        for item in value:
-            _check_exact(item, kind.value_type, f"{place}.element")
 
 
 def text(name: str, value: Any) -> str:

@@ -195,6 +195,12 @@ class UpkeepRunning(CommitError):
     code = "upkeep-running"
 
 
+class WriteFailed(CommitError):
+    """A write of this writer failed; ``discard()`` or ``keep()`` what it took before, then go on."""
+
+    code = "write-failed"
+
+
 class MergeError(SiltstoneError):
     """A record that the merge engine cannot take."""
 

@@ -9,7 +9,6 @@ from siltstone import _core
 from siltstone._args import (
     Size,
     Time,
-    arrow_stream,
     count,
     flag,
     millis,
@@ -18,6 +17,7 @@ from siltstone._args import (
     partition_spec,
     version_text,
 )
+from siltstone._data import arrow_stream
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.errors import InvalidArgument
@@ -162,7 +162,9 @@ class Table(Reads):
         """Delete rows, as one commit; give a condition or keys.
 
         Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them.
-        Primary-key tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions.
+        Primary-key tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions,
+        whatever the merge engine; only where the table has a changelog and its engine takes deletes, the rows are
+        written as ``-D``, so that the changelog has them. ``delete.force-produce-changelog`` asks for the latter.
 
         Args:
             where: Condition that the rows satisfy, as for :meth:`scan`.

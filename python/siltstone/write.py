@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, arrow_stream, count, directory, flag, optional_text, partition_spec, size_bytes
+from siltstone._args import Size, count, directory, flag, optional_text, partition_spec, size_bytes
+from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
@@ -17,6 +18,9 @@ RowKinds = str | Sequence[str] | Any
 
 class TableWrite(Unpicklable):
     """A writer. Use it as a context manager; what was not committed when it closes is deleted.
+
+    A write that raises may have taken a part of its rows. From then on the writer neither writes nor commits
+    (:class:`siltstone.errors.WriteFailed`) until :meth:`discard` or :meth:`keep` says what becomes of them.
 
     Example:
         >>> t = example_table()
@@ -48,8 +52,13 @@ class TableWrite(Unpicklable):
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.
 
+        Whatever they come in, values are stored as they are or refused: nothing is cut, parsed or shifted. Numbers fit
+        columns that hold the same number; FLOAT takes the nearest one that it has. A datetime or Arrow timestamp
+        without zone is UTC for a TIMESTAMP_LTZ column, and one with a zone does not fit a TIMESTAMP column. In pandas
+        frames None, NaN, NaT and NA are null, and the index is left out.
+
         Args:
-            data: An Arrow object, a pandas frame or a list of dicts; columns in any order.
+            data: An Arrow object, a pandas or polars frame, or a list of dicts; columns in any order.
             row_kind: ``"+I" "-U" "+U" "-D"`` for all rows, or one per row. Where the table has ``rowkind.field``,
                 the field wins. Append tables take ``"+I"`` only.
 
@@ -58,8 +67,42 @@ class TableWrite(Unpicklable):
             NullInKey: A null in a key column or a NOT NULL column.
             LengthExceeded: A text or number that does not fit its column.
             InvalidRowKind: A row kind that does not exist.
+            InvalidArgument: Not rows, or Arrow data that is broken.
+            WriteFailed: An earlier write failed.
         """
-        self._core.write(arrow_stream(data, self._table), _kinds(row_kind, self._table))
+        try:
+            self._core.write(arrow_stream(data, self._table), _kinds(row_kind, self._table))
+        except BaseException:
+            self._core.fail()
+            raise
+
+    def discard(self) -> None:
+        """Delete the rows that were not committed, and go on with a writer that holds none.
+
+        Example:
+            >>> t = example_table()
+            >>> with t.writer() as w:
+            ...     try:
+            ...         w.write([{"id": "no number"}])
+            ...     except siltstone.errors.SchemaMismatch:
+            ...         w.discard()
+            ...     w.write([{"id": 9, "item": "cap"}])
+            ...     report = w.commit()
+            >>> report.rows
+            1
+        """
+        self._core.discard()
+
+    def keep(self) -> None:
+        """After a write that failed: keep the rows that were taken before the error, so that a commit publishes them.
+
+        Which rows of a stream these are is for the caller to know: whole batches, in their order. The error of a
+        commit before this call says how many.
+
+        Raises:
+            InvalidArgument: The writer itself failed, for example because its disk is full; only :meth:`discard` helps.
+        """
+        self._core.keep()
 
     def compact(self, *, full: bool = False) -> None:
         """Compact the buckets written to, as part of the next commit."""
@@ -87,6 +130,7 @@ class TableWrite(Unpicklable):
             allow_empty: Make a snapshot although nothing was written.
 
         Raises:
+            WriteFailed: An earlier write failed; say first what becomes of its rows.
             CommitConflict: Another commit changed what this one relies on; nothing was committed.
             CommitRetriesExhausted: Other writers won every race.
         """

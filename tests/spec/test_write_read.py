@@ -233,6 +233,7 @@ def test_a_bad_batch_leaves_the_writer_usable(make):
         w.write([{"id": 1, "item": "a"}])
         with pytest.raises(e.SchemaError):
             w.write([{"id": None}])
+        w.keep()
         w.write([{"id": 2, "item": "b"}])
         assert w.commit().rows == 2
     with pytest.raises(e.InvalidRowKind):
@@ -282,3 +283,15 @@ def test_a_forked_child_reads_and_writes_after_its_parent_did(make):
 def test_numbers_that_make_no_sense_are_refused(make, bad):
     with pytest.raises(e.InvalidArgument):
         make({"id": "INT"}).scan(**bad)
+
+
+def test_a_split_by_itself_keeps_the_memory_limit_of_its_scan(make):
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1)
+    t.append(pa.table({"id": pa.array(range(20_000), pa.int32()), "v": ["x"] * 20_000}))
+    limited = t.scan(memory_limit="1mb")
+    largest = max(b.num_rows for b in limited.to_batches())
+    assert largest < max(b.num_rows for b in t.scan().to_batches())
+    (split,) = limited.splits()
+    for s in (split, pickle.loads(pickle.dumps(split))):
+        assert max(b.num_rows for b in s.read()) <= largest
+        assert max(b.num_rows for b in pa.RecordBatchReader.from_stream(s)) <= largest

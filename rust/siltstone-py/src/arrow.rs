@@ -1,12 +1,15 @@
 //! Batches across the border, by the Arrow PyCapsule interface.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex},
+};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyCapsule};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
-use siltstone::{Error, ErrorKind, io::BatchStream};
+use siltstone::{Error, ErrorKind, io::BatchStream, operation::write::check_arrays};
 
 use crate::{
     error::{CoreError, Result},
@@ -128,8 +131,16 @@ fn interrupt_again() {
 }
 
 /// The batches of a Python object, to be consumed without the interpreter lock.
-pub(crate) fn input(reader: PyRecordBatchReader) -> PyResult<Input> {
-    Ok(Input(reader.into_reader()?))
+pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
+    // what the method itself raises is the caller's own
+    let capsule = data.call_method0("__arrow_c_stream__")?;
+    let no_stream = |cause: &dyn std::fmt::Display| {
+        let text = format!("__arrow_c_stream__ gave no Arrow stream that can be read: {cause}");
+        PyErr::from(CoreError::from(Error::new(ErrorKind::InvalidArgument, text)))
+    };
+    let capsule = capsule.cast::<PyCapsule>().map_err(|e| no_stream(&e))?;
+    let opened = catch_unwind(AssertUnwindSafe(|| PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader()));
+    Ok(Input(opened.map_err(|_| no_stream(&"its schema is broken"))?.map_err(|e| no_stream(&e))?))
 }
 
 /// Batches that come from Python.
@@ -139,12 +150,19 @@ impl Iterator for Input {
     type Item = siltstone::Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.0.next()?;
+        // the import asserts what it relies on: a broken producer must not end the process
+        let Ok(next) = catch_unwind(AssertUnwindSafe(|| self.0.next())) else {
+            let text = "the input stream breaks the rules of the Arrow C data interface";
+            return Some(Err(Error::new(ErrorKind::InvalidArgument, text)
+                .hint("the library that made the data has broken it; pyarrow's validate(full=True) checks it")));
+        };
+        let batch = next?;
         // Ctrl-C in the code that makes the batches
         if batch.as_ref().is_err_and(|e| e.to_string().contains("KeyboardInterrupt")) {
             interrupt_again();
         }
-        Some(batch.map_err(|e| Error::new(ErrorKind::InvalidArgument, "the input stream failed").caused_by(e)))
+        let batch = batch.map_err(|e| Error::new(ErrorKind::InvalidArgument, "the input stream failed").caused_by(e));
+        Some(batch.and_then(|batch| check_arrays(&batch).map(|()| batch)))
     }
 }
 

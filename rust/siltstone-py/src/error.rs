@@ -75,6 +75,7 @@ fn class_name(kind: ErrorKind) -> &'static str {
         ErrorKind::CommitConflict => "CommitConflict",
         ErrorKind::CommitRetriesExhausted => "CommitRetriesExhausted",
         ErrorKind::UpkeepRunning => "UpkeepRunning",
+        ErrorKind::WriteFailed => "WriteFailed",
         ErrorKind::DeleteNotAllowed => "DeleteNotAllowed",
         ErrorKind::InvalidRowKind => "InvalidRowKind",
         ErrorKind::CorruptFile => "CorruptFile",

@@ -7,7 +7,7 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use pyo3_arrow::{PyRecordBatchReader, PySchema};
+use pyo3_arrow::PySchema;
 use siltstone::{
     operation::{
         commit::{Committable, PartitionSpec},
@@ -275,7 +275,7 @@ impl PyTable {
         Ok(self.table()?.routing_columns())
     }
 
-    fn routes(&self, py: Python<'_>, data: PyRecordBatchReader) -> PyResult<Vec<i32>> {
+    fn routes(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Vec<i32>> {
         let table = self.table()?;
         let batches = input(data)?;
         let routes: Result<Vec<i32>> = interruptible(py, || Ok(table.routes(batches)?));
@@ -285,7 +285,7 @@ impl PyTable {
     fn overwrite(
         &self,
         py: Python<'_>,
-        data: PyRecordBatchReader,
+        data: &Bound<'_, PyAny>,
         partition: PartitionSpec,
         dynamic: Option<bool>,
     ) -> PyResult<String> {
@@ -315,7 +315,7 @@ impl PyTable {
         interruptible(py, || Ok(table.modify(&args)?.to_json()?.to_string()))
     }
 
-    fn delete_keys(&self, py: Python<'_>, keys: PyRecordBatchReader) -> PyResult<String> {
+    fn delete_keys(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<String> {
         let table = self.table()?;
         let batches = input(keys)?;
         let report: Result<String> = interruptible(py, || Ok(table.delete_keys(batches)?.to_json()?.to_string()));

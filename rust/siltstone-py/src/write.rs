@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use arrow_array::Int8Array;
 use pyo3::{prelude::*, types::PyBytes};
-use pyo3_arrow::PyRecordBatchReader;
 use siltstone::{
     Error, ErrorKind,
     operation::{commit::Committable, write::RowKinds},
@@ -50,12 +49,28 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    fn write(&self, py: Python<'_>, data: PyRecordBatchReader, kinds: Option<Kinds>) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, kinds: Option<Kinds>) -> PyResult<()> {
         let batches = input(data)?;
         Ok(self.with(py, |writer| {
             let kinds = kinds.map(Kinds::parse).transpose().map_err(|e| e.in_table(writer.table_name()))?;
             Ok(writer.write_all(batches, kinds.as_ref())?)
         })?)
+    }
+
+    /// A write failed before its rows came here.
+    fn fail(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, |writer| {
+            writer.fail();
+            Ok(())
+        })
+    }
+
+    fn discard(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, |writer| Ok(writer.discard()?))
+    }
+
+    fn keep(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, |writer| Ok(writer.keep()?))
     }
 
     fn compact(&self, py: Python<'_>, full: bool) -> Result<()> {

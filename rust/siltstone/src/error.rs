@@ -48,6 +48,8 @@ pub enum ErrorKind {
     CommitRetriesExhausted,
     /// Another operation that removes versions works on the table.
     UpkeepRunning,
+    /// A write failed, and nobody said what becomes of the rows that were taken before.
+    WriteFailed,
     /// The merge engine, or the function of a column, cannot take a value back.
     DeleteNotAllowed,
     /// A row kind that is not one of +I, -U, +U, -D.

@@ -35,6 +35,9 @@ pub(super) struct SplitHeader {
     limit: Option<usize>,
     row_kind: bool,
     batch_rows: Option<usize>,
+    /// Bytes that decoding and merging may hold.
+    #[serde(default)]
+    memory_limit: Option<u64>,
     /// A view of the rows.
     view: Option<String>,
     /// Only for views: the columns asked for, which `columns` are not.
@@ -64,6 +67,7 @@ impl SplitHeader {
             limit: args.limit,
             row_kind: args.row_kind,
             batch_rows: args.batch_rows,
+            memory_limit: args.memory_limit,
             view: args.system.clone(),
             view_columns: args.columns.clone(),
             nullable: nullable.to_vec(),
@@ -78,6 +82,7 @@ impl SplitHeader {
             filter_json: self.filter_json.clone(),
             limit: self.limit,
             batch_rows: self.batch_rows,
+            memory_limit: self.memory_limit,
             ..ScanArgs::default()
         }
     }
@@ -95,7 +100,7 @@ impl SplitHeader {
             filter,
             limit: self.limit,
             row_kind: self.row_kind,
-            batch_rows: self.batch_rows,
+            batch_rows: self.args().batch_rows().or(self.batch_rows),
             ..ScanRequest::default()
         };
         read_request(ctx, &asked)

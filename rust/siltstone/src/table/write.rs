@@ -113,10 +113,18 @@ impl CommitReport {
 /// A writer with its committer.
 pub struct TableWriter {
     ctx: TableContext,
+    options: WriteOptions,
     write: TableWrite,
     commit: TableCommit,
     /// It does not look at the rows that are there.
     replaces: bool,
+    failed: Option<FailedWrite>,
+}
+
+/// A write that ended with an error: how many of its rows were taken before.
+#[derive(Clone, Copy)]
+struct FailedWrite {
+    rows: usize,
 }
 
 impl Table {
@@ -127,12 +135,8 @@ impl Table {
         let commit = self.committer(commit_user);
         commit.commit_user().clone_into(&mut options.commit_user);
         let replaces = options.ignore_previous_files;
-        Ok(TableWriter {
-            ctx: self.context().clone(),
-            write: TableWrite::new(self.context(), options)?,
-            commit,
-            replaces,
-        })
+        let write = TableWrite::new(self.context(), options.clone())?;
+        Ok(TableWriter { ctx: self.context().clone(), options, write, commit, replaces, failed: None })
     }
 
     /// A committer; `None` is a new user.
@@ -279,26 +283,70 @@ impl TableWriter {
         self.write.write(batch, kinds).map(|_| ())
     }
 
-    /// Adds all batches; `PerRow` kinds count over all of them.
+    /// Adds all batches; `PerRow` kinds count over all of them. After an error the writer neither writes nor commits
+    /// before [`Self::discard`] or [`Self::keep`] says what becomes of the rows it holds.
     pub fn write_all(
         &mut self,
         batches: impl Iterator<Item = Result<RecordBatch>>,
         kinds: Option<&RowKinds>,
     ) -> Result<()> {
-        let mut offset = 0;
+        self.decided()?;
+        let mut taken = 0;
+        let written = self.take_all(batches, kinds, &mut taken);
+        written.inspect_err(|_| self.failed = Some(FailedWrite { rows: taken }))
+    }
+
+    fn take_all(
+        &mut self,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+        kinds: Option<&RowKinds>,
+        taken: &mut usize,
+    ) -> Result<()> {
+        let named = |e: Error, name: &str| e.in_table(name);
         for batch in batches {
-            let batch = batch?;
+            let batch = batch.map_err(|e| named(e, &self.ctx.name))?;
             let rows = batch.num_rows();
-            let part = kinds.map(|k| kinds_of(k, offset, rows)).transpose().map_err(|e| e.in_table(&self.ctx.name))?;
-            self.write(&batch, part.as_ref())?;
-            offset = offset.saturating_add(rows);
+            let part = kinds.map(|k| kinds_of(k, *taken, rows)).transpose();
+            let part = part.map_err(|e| named(e, &self.ctx.name))?;
+            self.write.write_from(&batch, part.as_ref(), *taken)?;
+            *taken = taken.saturating_add(rows);
         }
         match kinds {
-            Some(RowKinds::PerRow(all)) if all.len() != offset => {
-                Err(wrong_number_of_kinds(all.len(), offset).in_table(&self.ctx.name))
+            Some(RowKinds::PerRow(all)) if all.len() != *taken => {
+                Err(named(wrong_number_of_kinds(all.len(), *taken), &self.ctx.name))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Notes that a write failed before its rows came here.
+    pub fn fail(&mut self) {
+        self.failed.get_or_insert(FailedWrite { rows: 0 });
+    }
+
+    /// Deletes the rows that were neither committed nor handed out; the writer starts anew.
+    pub fn discard(&mut self) -> Result<()> {
+        self.write = TableWrite::new(&self.ctx, self.options.clone())?;
+        self.failed = None;
+        Ok(())
+    }
+
+    /// After a failed write: the rows that were taken before the error count. Not after an error of the storage.
+    pub fn keep(&mut self) -> Result<()> {
+        self.write.usable()?;
+        self.failed = None;
+        Ok(())
+    }
+
+    /// An error after a failed write of which nobody said what becomes of its rows.
+    fn decided(&self) -> Result<()> {
+        let Some(FailedWrite { rows }) = self.failed else { return Ok(()) };
+        Err(Error::new(
+            ErrorKind::WriteFailed,
+            format!("an earlier write of this writer failed after {rows} of its rows were taken"),
+        )
+        .with("table", &self.ctx.name)
+        .hint("discard() drops all rows that are not committed, keep() keeps those that were taken; then go on"))
     }
 
     /// The table's name.
@@ -308,11 +356,13 @@ impl TableWriter {
 
     /// Compacts what was touched, as part of the next commit.
     pub fn compact(&mut self, full: bool) -> Result<()> {
+        self.decided()?;
         self.write.compact(full)
     }
 
     /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
     pub fn prepare_commit(&mut self) -> Result<Vec<Vec<u8>>> {
+        self.decided()?;
         let seal = |message: &CommitMessage| message.seal(&self.ctx, self.replaces);
         self.write.prepare_commit()?.iter().map(seal).collect()
     }
@@ -322,6 +372,7 @@ impl TableWriter {
         if self.replaces {
             return Err(replaces(&self.ctx.name));
         }
+        self.decided()?;
         check_same_table(&self.ctx)?;
         let messages = self.write.prepare_commit()?;
         committable.messages.clone_from(&messages);

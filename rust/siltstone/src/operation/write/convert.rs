@@ -6,12 +6,12 @@ use arrow_array::{
     Array, ArrayRef, PrimitiveArray,
     cast::AsArray,
     new_null_array,
-    types::{ArrowPrimitiveType, Int32Type, Int64Type},
+    types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type},
 };
 use arrow_cast::{CastOptions, cast, cast_with_options, display::array_value_to_string};
 use arrow_schema::{DataType as Arrow, TimeUnit};
 
-use super::{decimal::convert_decimal, nested};
+use super::{decimal::convert_decimal, nested, place::Place};
 use crate::{
     error::{Error, ErrorKind, Result},
     types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
@@ -19,99 +19,121 @@ use crate::{
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// The values of `array` in the Arrow type of `target`; `path` names the column in errors.
-pub(super) fn convert(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+/// The values of `array` in the Arrow type of `target`; `place` is the column in errors.
+pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     match array.data_type() {
-        Arrow::Dictionary(_, value) => return convert(&cast(array, value)?, target, path),
-        Arrow::RunEndEncoded(_, value) => return convert(&cast(array, value.data_type())?, target, path),
+        Arrow::Dictionary(_, value) => return convert(&cast(array, value)?, target, place),
+        Arrow::RunEndEncoded(_, value) => return convert(&cast(array, value.data_type())?, target, place),
         Arrow::Null => return Ok(new_null_array(&arrow_type(target)?, array.len())),
         _ => {}
     }
     match &target.kind {
-        TypeKind::Char(n) | TypeKind::VarChar(n) => text(array, *n, target, path),
-        TypeKind::Binary(n) | TypeKind::VarBinary(n) => bytes(array, *n, target, path),
-        TypeKind::Boolean => same(array, &Arrow::Boolean, target, path),
-        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt => integer(array, target, path),
-        TypeKind::Float | TypeKind::Double => float(array, target, path),
-        TypeKind::Decimal { precision, scale } => convert_decimal(array, *precision, *scale, target, path),
-        TypeKind::Date => date(array, target, path),
-        TypeKind::Time(_) => time(array, target, path),
-        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => timestamp(array, target, path),
-        TypeKind::Array(element) => nested::list(array, element, target, path),
-        TypeKind::Map(key, value) => nested::map(array, key, value, target, path),
-        TypeKind::Multiset(element) => nested::map(array, element, &DataType::not_null(TypeKind::Int), target, path),
-        TypeKind::Row(fields) => nested::row(array, fields, target, path),
+        TypeKind::Char(n) | TypeKind::VarChar(n) => text(array, *n, target, place),
+        TypeKind::Binary(n) | TypeKind::VarBinary(n) => bytes(array, *n, target, place),
+        TypeKind::Boolean => same(array, &Arrow::Boolean, target, place),
+        TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt => integer(array, target, place),
+        TypeKind::Float | TypeKind::Double => float(array, target, place),
+        TypeKind::Decimal { precision, scale } => convert_decimal(array, *precision, *scale, target, place),
+        TypeKind::Date => date(array, target, place),
+        TypeKind::Time(_) => time(array, target, place),
+        TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => timestamp(array, target, place),
+        TypeKind::Array(element) => nested::list(array, element, target, place),
+        TypeKind::Map(key, value) => nested::map(array, key, value, target, place),
+        TypeKind::Multiset(element) => nested::map(array, element, &DataType::not_null(TypeKind::Int), target, place),
+        TypeKind::Row(fields) => nested::row(array, fields, target, place),
         TypeKind::Variant | TypeKind::Blob | TypeKind::Vector(..) => {
-            Err(Error::unsupported(format!("writing the type {target}")).with("column", path))
+            Err(Error::unsupported(format!("writing the type {target}")).with("column", place.name()))
         }
     }
 }
 
 /// The input's type cannot become the column's.
-pub(super) fn mismatch(path: &str, target: &DataType, got: &Arrow) -> Error {
-    Error::new(ErrorKind::SchemaMismatch, format!("column '{path}' is {target} in the table and {got} in the input"))
-        .with("column", path)
-        .with("expected", target)
-        .with("got", got)
+pub(super) fn mismatch(place: &Place<'_>, target: &DataType, got: &Arrow) -> Error {
+    Error::new(
+        ErrorKind::SchemaMismatch,
+        format!("column '{}' is {target} in the table and {got} in the input", place.name()),
+    )
+    .with("column", place.name())
+    .with("expected", target)
+    .with("got", got)
 }
 
 /// One value that the column's type cannot hold exactly.
-pub(super) fn misfit(kind: ErrorKind, array: &dyn Array, row: usize, path: &str, target: &DataType) -> Error {
+pub(super) fn misfit(kind: ErrorKind, array: &dyn Array, row: usize, place: &Place<'_>, target: &DataType) -> Error {
     let value = array_value_to_string(array, row).unwrap_or_default();
     let value: String =
         if value.chars().count() > 60 { value.chars().take(57).chain("...".chars()).collect() } else { value };
-    Error::new(kind, format!("the value {value} of row {row} does not fit column '{path}' of type {target}"))
-        .with("column", path)
+    let (row, column) = (place.row(row), place.name());
+    Error::new(kind, format!("the value {value} of row {row} does not fit column '{column}' of type {target}"))
+        .with("column", column)
         .with("expected", target)
         .with("got", array.data_type())
 }
 
-fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, path: &str) -> Result<ArrayRef> {
-    if array.data_type() == wanted { Ok(Arc::clone(array)) } else { Err(mismatch(path, target, array.data_type())) }
+fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+    if array.data_type() == wanted { Ok(Arc::clone(array)) } else { Err(mismatch(place, target, array.data_type())) }
 }
 
-fn text(array: &ArrayRef, limit: u32, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Utf8 => Arc::clone(array),
         Arrow::LargeUtf8 | Arrow::Utf8View => cast(array, &Arrow::Utf8)?,
-        other => return Err(mismatch(path, target, other)),
+        other => return Err(mismatch(place, target, other)),
     };
     if limit < MAX_LENGTH {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let too_long = |text: Option<&str>| text.is_some_and(|t| t.len() > limit && t.chars().count() > limit);
         if let Some(row) = array.as_string::<i32>().iter().position(too_long) {
-            return Err(misfit(ErrorKind::LengthExceeded, &array, row, path, target)
+            return Err(misfit(ErrorKind::LengthExceeded, &array, row, place, target)
                 .hint(format!("the column holds at most {limit} characters")));
         }
     }
     Ok(array)
 }
 
-fn bytes(array: &ArrayRef, limit: u32, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Binary => Arc::clone(array),
         Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_) => cast(array, &Arrow::Binary)?,
-        other => return Err(mismatch(path, target, other)),
+        other => return Err(mismatch(place, target, other)),
     };
     if limit < MAX_LENGTH {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let too_long = |value: Option<&[u8]>| value.is_some_and(|v| v.len() > limit);
         if let Some(row) = array.as_binary::<i32>().iter().position(too_long) {
-            return Err(misfit(ErrorKind::LengthExceeded, &array, row, path, target)
+            return Err(misfit(ErrorKind::LengthExceeded, &array, row, place, target)
                 .hint(format!("the column holds at most {limit} bytes")));
         }
     }
     Ok(array)
 }
 
-fn integer(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
-    if !array.data_type().is_integer() {
-        return Err(mismatch(path, target, array.data_type()));
+/// Integers that fit, and floating-point numbers that are integers (pandas has no others beside missing ones).
+fn integer(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+    if array.data_type().is_floating() {
+        return lossless_cast(&whole_numbers(array, target, place)?, target, place);
     }
-    lossless_cast(array, target, path)
+    if !array.data_type().is_integer() {
+        return Err(mismatch(place, target, array.data_type()));
+    }
+    lossless_cast(array, target, place)
 }
 
-fn float(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn whole_numbers(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+    let wide = cast(array, &Arrow::Float64)?;
+    let wide = wide.as_primitive::<Float64Type>();
+    let strange = |v: f64| v.fract() != 0.0 || !v.is_finite();
+    if let Some(row) = wide.iter().position(|v| v.is_some_and(strange)) {
+        return Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target).hint("the column holds whole numbers"));
+    }
+    let whole = cast_with_options(wide, &Arrow::Int64, &CastOptions::default())?;
+    match first_lost(array, &whole) {
+        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target)),
+        None => Ok(whole),
+    }
+}
+
+fn float(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let wanted = arrow_type(target)?;
     let source = array.data_type();
     if source == &wanted {
@@ -119,41 +141,39 @@ fn float(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
     }
     if source.is_floating() {
         let converted = cast(array, &wanted)?;
-        return match grew_infinite(array, &converted)? {
-            Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, path, target)),
+        return match lost_in_rounding(array, &converted)? {
+            Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target)),
             None => Ok(converted),
         };
     }
     if !source.is_integer() {
-        return Err(mismatch(path, target, source));
+        return Err(mismatch(place, target, source));
     }
     let converted = cast(array, &wanted)?;
     let back = cast_with_options(&converted, source, &CastOptions::default())?;
     match first_difference(array, &back)? {
-        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, path, target)),
+        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target)),
         None => Ok(converted),
     }
 }
 
-/// The first row that is finite in `before` and infinite in `after`.
-fn grew_infinite(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
+/// The first row that rounding made infinite or zero; to the nearest number of the type it may go.
+fn lost_in_rounding(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>> {
     let (before, after) = (cast(before, &Arrow::Float64)?, cast(after, &Arrow::Float64)?);
-    let (before, after) = (
-        before.as_primitive::<arrow_array::types::Float64Type>(),
-        after.as_primitive::<arrow_array::types::Float64Type>(),
-    );
-    Ok(before.iter().zip(after).position(|(b, a)| b.is_some_and(f64::is_finite) && a.is_some_and(f64::is_infinite)))
+    let (before, after) = (before.as_primitive::<Float64Type>(), after.as_primitive::<Float64Type>());
+    let lost = |b: f64, a: f64| b.is_finite() && (a.is_infinite() || (a == 0.0 && b != 0.0));
+    Ok(before.iter().zip(after).position(|pair| matches!(pair, (Some(b), Some(a)) if lost(b, a))))
 }
 
 /// Integers of any width whose every value fits.
-fn lossless_cast(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn lossless_cast(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let wanted = arrow_type(target)?;
     if array.data_type() == &wanted {
         return Ok(Arc::clone(array));
     }
     let converted = cast_with_options(array, &wanted, &CastOptions::default())?;
     match first_lost(array, &converted) {
-        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, path, target)),
+        Some(row) => Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target)),
         None => Ok(converted),
     }
 }
@@ -171,7 +191,7 @@ fn first_difference(a: &ArrayRef, b: &ArrayRef) -> Result<Option<usize>> {
     Ok((differs.true_count() > 0).then(|| differs.iter().position(|d| d == Some(true))).flatten())
 }
 
-fn date(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn date(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     match array.data_type() {
         Arrow::Date32 => Ok(Arc::clone(array)),
         Arrow::Date64 => {
@@ -179,45 +199,45 @@ fn date(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
             let days = map_values::<Int64Type, _>(&millis, |v| {
                 (v % MILLIS_PER_DAY == 0).then_some(v / MILLIS_PER_DAY).filter(|d| i32::try_from(*d).is_ok())
             })
-            .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, path, target))?;
+            .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, place, target))?;
             Ok(cast(&cast(&days, &Arrow::Int32)?, &Arrow::Date32)?)
         }
-        other => Err(mismatch(path, target, other)),
+        other => Err(mismatch(place, target, other)),
     }
 }
 
-fn time(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn time(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let (unit, wide) = match array.data_type() {
         Arrow::Time32(unit) => (*unit, cast(&cast(array, &Arrow::Int32)?, &Arrow::Int64)?),
         Arrow::Time64(unit) => (*unit, cast(array, &Arrow::Int64)?),
-        other => return Err(mismatch(path, target, other)),
+        other => return Err(mismatch(place, target, other)),
     };
     let scale = Rescale::between(unit, TimeUnit::Millisecond);
     let millis =
         map_values::<Int64Type, _>(&wide, |v| scale.apply(v).filter(|millis| (0..MILLIS_PER_DAY).contains(millis)))
-            .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, path, target))?;
+            .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, place, target))?;
     let millis = cast(&millis, &Arrow::Int32)?;
     let millis: &PrimitiveArray<Int32Type> = millis.as_primitive();
     Ok(Arc::new(millis.reinterpret_cast::<arrow_array::types::Time32MillisecondType>()))
 }
 
-fn timestamp(array: &ArrayRef, target: &DataType, path: &str) -> Result<ArrayRef> {
+fn timestamp(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let wanted = arrow_type(target)?;
     let source = array.data_type();
     if source == &wanted {
         return Ok(Arc::clone(array));
     }
     let (Arrow::Timestamp(from, from_zone), Arrow::Timestamp(to, to_zone)) = (source, &wanted) else {
-        return Err(mismatch(path, target, source));
+        return Err(mismatch(place, target, source));
     };
     if from_zone.is_some() && to_zone.is_none() {
-        return Err(mismatch(path, target, source)
+        return Err(mismatch(place, target, source)
             .hint("an instant has no wall clock without a zone: convert it to a timestamp without zone first"));
     }
     let scale = Rescale::between(*from, *to);
     let values = cast(array, &Arrow::Int64)?;
     let values = map_values::<Int64Type, _>(&values, |v| scale.apply(v))
-        .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, path, target))?;
+        .map_err(|row| misfit(ErrorKind::SchemaMismatch, array, row, place, target))?;
     Ok(cast(&values, &wanted)?)
 }
 

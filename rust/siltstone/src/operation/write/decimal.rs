@@ -7,7 +7,10 @@ use arrow_buffer::i256;
 use arrow_cast::cast;
 use arrow_schema::DataType as Arrow;
 
-use super::convert::{misfit, mismatch};
+use super::{
+    convert::{misfit, mismatch},
+    place::Place,
+};
 use crate::{
     error::{ErrorKind, Result},
     types::DataType,
@@ -19,12 +22,12 @@ pub(super) fn convert_decimal(
     precision: u8,
     scale: u8,
     target: &DataType,
-    path: &str,
+    place: &Place<'_>,
 ) -> Result<ArrayRef> {
     let from_scale = match array.data_type() {
         Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) | Arrow::Decimal128(_, s) | Arrow::Decimal256(_, s) => *s,
         t if t.is_integer() => 0,
-        other => return Err(mismatch(path, target, other)),
+        other => return Err(mismatch(place, target, other)),
     };
     let shift = i32::from(scale) - i32::from(from_scale);
     let limit = 10_i128.pow(u32::from(precision));
@@ -37,7 +40,7 @@ pub(super) fn convert_decimal(
         _ => rescale(&cast(array, &Arrow::Decimal128(38, 0))?, shift, limit),
     };
     let values = values.map_err(|row| {
-        misfit(ErrorKind::LengthExceeded, &widest(array), row, path, target)
+        misfit(ErrorKind::LengthExceeded, &widest(array), row, place, target)
             .hint(format!("the column holds {precision} digits, {scale} of them after the point"))
     })?;
     Ok(Arc::new(values.with_precision_and_scale(precision, i8::try_from(scale).unwrap_or_default())?))

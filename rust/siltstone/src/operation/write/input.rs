@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array};
 use arrow_schema::SchemaRef;
 
-use super::{convert::convert, key_names::KeyNames, nested};
+use super::{convert::convert, key_names::KeyNames, nested, place::Place};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::{CoreOptions, MergeEngine, sequence_groups},
@@ -41,12 +41,16 @@ impl Input {
     }
 
     /// All columns of the table, in its order, with its types.
-    pub(super) fn normalize(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    /// In errors rows are counted from `before` on.
+    pub(super) fn normalize(&self, batch: &RecordBatch, before: usize) -> Result<RecordBatch> {
         self.check_names(batch)?;
         let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
         let given: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
-        let taken =
-            self.columns.iter().map(|c| c.take_from(given.get(c.field.name.as_str()).copied(), batch, &self.names));
+        let place = |c: &Column| Place::column(&c.field.name, before);
+        let taken = self
+            .columns
+            .iter()
+            .map(|c| c.take_from(given.get(c.field.name.as_str()).copied(), batch, &place(c), &self.names));
         let columns = taken.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
@@ -93,13 +97,19 @@ impl Column {
         Ok(Self { field: field.clone(), default: default.filter(|d| !d.is_null()), option })
     }
 
-    fn take_from(&self, given: Option<&ArrayRef>, batch: &RecordBatch, names: &KeyNames) -> Result<ArrayRef> {
+    fn take_from(
+        &self,
+        given: Option<&ArrayRef>,
+        batch: &RecordBatch,
+        place: &Place<'_>,
+        names: &KeyNames,
+    ) -> Result<ArrayRef> {
         let Some(column) = given else {
             return self.absent(batch.num_rows());
         };
-        let column = convert(column, &self.field.data_type, &self.field.name)?;
+        let column = convert(column, &self.field.data_type, place)?;
         if let Some(row) = nested::forbidden_null(&column, &self.field.data_type, None) {
-            let error = nested::null_error(&self.field.name, &self.field.data_type, row);
+            let error = nested::null_error(place, &self.field.data_type, row);
             return Err(names.named_in_input(self.with_option(error), batch, row));
         }
         match &self.default {

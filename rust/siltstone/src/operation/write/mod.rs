@@ -8,6 +8,7 @@
 //!
 //! Source: semantics a.2 to a.4, a.10, a.11, b.1; `TableWriteImpl`, `AbstractFileStoreWrite`.
 
+mod arrow_check;
 mod bucket;
 mod convert;
 mod counted;
@@ -19,6 +20,7 @@ mod kinds;
 mod lifecycle;
 mod nested;
 mod options;
+mod place;
 mod restore;
 mod retracts;
 mod route;
@@ -31,7 +33,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
-pub use self::options::{RowKinds, WriteOptions};
+pub use self::{
+    arrow_check::check_arrays,
+    options::{RowKinds, WriteOptions},
+};
 use self::{
     bucket::BucketWriter,
     counted::Counted,
@@ -124,8 +129,13 @@ impl TableWrite {
     /// nullable columns become null or their default. `kinds` of `None` is `+I`; the table's
     /// `rowkind.field` wins over it. Returns how many rows were taken (filtered rows left out).
     pub fn write(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>) -> Result<usize> {
+        self.write_from(batch, kinds, 0)
+    }
+
+    /// [`Self::write`] of a batch that has `before` rows of the same input in front of it: errors count from there.
+    pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
         self.usable()?;
-        let rows = self.input.normalize(batch).map_err(|e| e.with("table", &self.ctx.name))?;
+        let rows = self.input.normalize(batch, before).map_err(|e| e.with("table", &self.ctx.name))?;
         let (rows, kinds) = self.kinds.apply(rows, kinds).map_err(|e| e.with("table", &self.ctx.name))?;
         self.sketches.check(&rows, &kinds).map_err(|e| e.with("table", &self.ctx.name))?;
         let rows = self.counted.apply(rows)?;
@@ -255,7 +265,8 @@ impl TableWrite {
         std::mem::take(&mut self.writers).into_values().for_each(BucketWriter::abort);
     }
 
-    fn usable(&self) -> Result<()> {
+    /// An error after one that was not about the input.
+    pub fn usable(&self) -> Result<()> {
         if !self.failed {
             return Ok(());
         }

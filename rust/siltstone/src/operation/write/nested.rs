@@ -8,21 +8,24 @@ use arrow_cast::cast;
 use arrow_schema::{DataType as Arrow, Field, Fields};
 use arrow_select::take::take;
 
-use super::convert::{convert, mismatch};
+use super::{
+    convert::{convert, mismatch},
+    place::Place,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, arrow_type},
 };
 
 /// ARRAY from any kind of Arrow list.
-pub(super) fn list(array: &ArrayRef, element: &DataType, target: &DataType, path: &str) -> Result<ArrayRef> {
-    let list = plain_list(array, target, path)?;
+pub(super) fn list(array: &ArrayRef, element: &DataType, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+    let list = plain_list(array, target, place)?;
     let (offsets, values) = trimmed(&list);
-    let inner = format!("{path}.element");
+    let inner = place.elements("element", &offsets);
     let values = convert(&values, element, &inner)?;
     no_nulls(&values, element, None, &inner)?;
     let Arrow::List(field) = arrow_type(target)? else {
-        return Err(mismatch(path, target, array.data_type()));
+        return Err(mismatch(place, target, array.data_type()));
     };
     Ok(Arc::new(ListArray::try_new(field, offsets, values, list.nulls().cloned())?))
 }
@@ -33,7 +36,7 @@ pub(super) fn map(
     key: &DataType,
     value: &DataType,
     target: &DataType,
-    path: &str,
+    place: &Place<'_>,
 ) -> Result<ArrayRef> {
     let list = match array.data_type() {
         Arrow::Map(entries, _) => {
@@ -42,46 +45,46 @@ pub(super) fn map(
             let entries = Arc::new(Field::new("item", entries.data_type().clone(), true));
             compact(&ListArray::try_new(entries, offsets, Arc::new(map.entries().clone()), nulls)?)?
         }
-        _ => plain_list(array, target, path)?,
+        _ => plain_list(array, target, place)?,
     };
     let (offsets, entries) = trimmed(&list);
     let entries = entries.as_struct_opt().filter(|e| e.num_columns() == 2);
-    let entries = entries.ok_or_else(|| mismatch(path, target, array.data_type()))?;
+    let entries = entries.ok_or_else(|| mismatch(place, target, array.data_type()))?;
     let [keys, values] = entries.columns() else {
-        return Err(mismatch(path, target, array.data_type()));
+        return Err(mismatch(place, target, array.data_type()));
     };
-    let (key_path, value_path) = (format!("{path}.key"), format!("{path}.value"));
+    let (key_place, value_place) = (place.elements("key", &offsets), place.elements("value", &offsets));
     let key = key.clone().with_nullable(false);
-    let keys = convert(keys, &key, &key_path)?;
-    no_nulls(&keys, &key, None, &key_path)?;
-    let values = convert(values, value, &value_path)?;
-    no_nulls(&values, value, None, &value_path)?;
+    let keys = convert(keys, &key, &key_place)?;
+    no_nulls(&keys, &key, None, &key_place)?;
+    let values = convert(values, value, &value_place)?;
+    no_nulls(&values, value, None, &value_place)?;
     let Arrow::Map(field, _) = arrow_type(target)? else {
-        return Err(mismatch(path, target, array.data_type()));
+        return Err(mismatch(place, target, array.data_type()));
     };
     let Arrow::Struct(fields) = field.data_type() else {
-        return Err(mismatch(path, target, array.data_type()));
+        return Err(mismatch(place, target, array.data_type()));
     };
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
     Ok(Arc::new(MapArray::try_new(field, offsets, entries, list.nulls().cloned(), false)?))
 }
 
 /// ROW from a struct; its columns are found by name.
-pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, path: &str) -> Result<ArrayRef> {
-    let source = array.as_struct_opt().ok_or_else(|| mismatch(path, target, array.data_type()))?;
+pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+    let source = array.as_struct_opt().ok_or_else(|| mismatch(place, target, array.data_type()))?;
     let Arrow::Struct(arrow_fields) = arrow_type(target)? else {
-        return Err(mismatch(path, target, array.data_type()));
+        return Err(mismatch(place, target, array.data_type()));
     };
     if let Some(extra) = source.column_names().into_iter().find(|n| fields.iter().all(|f| f.name != **n)) {
-        return Err(Error::new(ErrorKind::SchemaMismatch, format!("column '{path}' has no field '{extra}'"))
-            .with("column", format!("{path}.{extra}")));
+        return Err(Error::new(ErrorKind::SchemaMismatch, format!("column '{}' has no field '{extra}'", place.name()))
+            .with("column", format!("{}.{extra}", place.name())));
     }
-    let columns = fields.iter().map(|f| member(source, f, path)).collect::<Result<Vec<_>>>()?;
+    let columns = fields.iter().map(|f| member(source, f, place)).collect::<Result<Vec<_>>>()?;
     build_struct(arrow_fields, columns, source)
 }
 
-fn member(source: &StructArray, field: &DataField, path: &str) -> Result<ArrayRef> {
-    let inner = format!("{path}.{}", field.name);
+fn member(source: &StructArray, field: &DataField, place: &Place<'_>) -> Result<ArrayRef> {
+    let inner = place.field(&field.name);
     let column = match source.column_by_name(&field.name) {
         Some(column) => convert(column, &field.data_type, &inner)?,
         None => new_null_array(&arrow_type(&field.data_type)?, source.len()),
@@ -99,8 +102,13 @@ fn build_struct(fields: Fields, columns: Vec<ArrayRef>, source: &StructArray) ->
 }
 
 /// An error when a NOT NULL value is null where its parent is not.
-pub(super) fn no_nulls(array: &ArrayRef, target: &DataType, parents: Option<&NullBuffer>, path: &str) -> Result<()> {
-    forbidden_null(array, target, parents).map_or(Ok(()), |row| Err(null_error(path, target, row)))
+pub(super) fn no_nulls(
+    array: &ArrayRef,
+    target: &DataType,
+    parents: Option<&NullBuffer>,
+    place: &Place<'_>,
+) -> Result<()> {
+    forbidden_null(array, target, parents).map_or(Ok(()), |row| Err(null_error(place, target, row)))
 }
 
 /// The first NOT NULL value that is null where its parent is not.
@@ -113,21 +121,22 @@ pub(super) fn forbidden_null(array: &ArrayRef, target: &DataType, parents: Optio
 }
 
 /// A null where the table's type has none.
-pub(super) fn null_error(path: &str, target: &DataType, row: usize) -> Error {
-    Error::new(ErrorKind::NullInKey, format!("row {row} has null in column '{path}', which is {target}"))
-        .with("column", path)
+pub(super) fn null_error(place: &Place<'_>, target: &DataType, row: usize) -> Error {
+    let column = place.name();
+    Error::new(ErrorKind::NullInKey, format!("row {} has null in column '{column}', which is {target}", place.row(row)))
+        .with("column", column)
         .with("expected", target)
         .with("got", "null")
 }
 
 /// Any Arrow list as a `ListArray` whose null rows are empty.
-fn plain_list(array: &ArrayRef, target: &DataType, path: &str) -> Result<ListArray> {
+fn plain_list(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ListArray> {
     let plain = match array.data_type() {
         Arrow::List(_) => Arc::clone(array),
         Arrow::LargeList(f) | Arrow::ListView(f) | Arrow::LargeListView(f) | Arrow::FixedSizeList(f, _) => {
             cast(array, &Arrow::List(Arc::clone(f)))?
         }
-        other => return Err(mismatch(path, target, other)),
+        other => return Err(mismatch(place, target, other)),
     };
     compact(plain.as_list::<i32>())
 }

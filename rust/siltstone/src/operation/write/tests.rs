@@ -14,7 +14,9 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
-use super::{RowKinds, convert::convert, counted::Counted, input::Input, kinds::KindRules, route::Router};
+use super::{
+    RowKinds, convert::convert, counted::Counted, input::Input, kinds::KindRules, place::Place, route::Router,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, bucket_of},
@@ -27,7 +29,7 @@ use crate::{
 
 fn to(kind: TypeKind, array: impl arrow_array::Array + 'static) -> Result<ArrayRef> {
     let target = DataType::new(kind);
-    let converted = convert(&(Arc::new(array) as ArrayRef), &target, "c")?;
+    let converted = convert(&(Arc::new(array) as ArrayRef), &target, &Place::column("c", 0))?;
     assert_eq!(converted.data_type(), &arrow_type(&target)?);
     Ok(converted)
 }
@@ -79,8 +81,22 @@ fn integers_change_width_when_every_value_fits() {
     let error = refused(TypeKind::BigInt, UInt64Array::from(vec![1, u64::MAX]));
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
     assert!(error.message().contains("18446744073709551615") && error.message().contains("row 1"), "{error}");
-    refused(TypeKind::Int, Float64Array::from(vec![1.0]));
     refused(TypeKind::Int, BooleanArray::from(vec![true]));
+}
+
+#[test]
+fn integers_may_be_floating_point_numbers_without_a_fraction() {
+    let whole = to(TypeKind::BigInt, Float64Array::from(vec![Some(-9_007_199_254_740_992.0), None])).unwrap();
+    assert_eq!(
+        whole.as_primitive::<arrow_array::types::Int64Type>(),
+        &Int64Array::from(vec![Some(-9_007_199_254_740_992), None])
+    );
+    assert!(to(TypeKind::TinyInt, Float32Array::from(vec![127.0])).is_ok());
+    for bad in [1.5, f64::NAN, f64::INFINITY, 3e9] {
+        let error = refused(TypeKind::Int, Float64Array::from(vec![0.0, bad]));
+        assert!(error.message().contains("row 1"), "{error}");
+    }
+    refused(TypeKind::BigInt, Float64Array::from(vec![9_223_372_036_854_775_808.0]));
 }
 
 #[test]
@@ -91,6 +107,7 @@ fn floats_take_integers_that_they_can_hold() {
     assert!(to(TypeKind::Double, Float32Array::from(vec![1.5])).is_ok());
     assert!(to(TypeKind::Float, Float64Array::from(vec![0.1, f64::INFINITY, f64::NAN])).is_ok());
     refused(TypeKind::Float, Float64Array::from(vec![1e300]));
+    refused(TypeKind::Float, Float64Array::from(vec![0.0, 1e-300]));
 }
 
 #[test]
@@ -232,7 +249,7 @@ fn ints(values: Vec<Option<i32>>) -> ArrayRef {
 #[test]
 fn columns_come_in_any_order_and_missing_ones_are_filled() {
     let rows = batch(vec![("name", Arc::new(StringArray::from(vec!["a", "b"]))), ("id", ints(vec![Some(1), Some(2)]))]);
-    let rows = table().normalize(&rows).unwrap();
+    let rows = table().normalize(&rows, 0).unwrap();
     assert_eq!(rows.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["id", "name", "d"]);
     assert_eq!(rows.column(2).as_primitive::<Int32Type>(), &Int32Array::from(vec![7, 7]));
 }
@@ -240,21 +257,22 @@ fn columns_come_in_any_order_and_missing_ones_are_filled() {
 #[test]
 fn nulls_take_the_default() {
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("d", ints(vec![None, Some(3)]))]);
-    let rows = table().normalize(&rows).unwrap();
+    let rows = table().normalize(&rows, 0).unwrap();
     assert_eq!(rows.column(2).as_primitive::<Int32Type>(), &Int32Array::from(vec![7, 3]));
     assert_eq!(rows.column(1).null_count(), 2);
 }
 
 #[test]
 fn a_wrong_column_is_named_with_advice() {
-    let error = table().normalize(&batch(vec![("id", ints(vec![Some(1)])), ("nmae", ints(vec![None]))])).unwrap_err();
+    let error =
+        table().normalize(&batch(vec![("id", ints(vec![Some(1)])), ("nmae", ints(vec![None]))]), 0).unwrap_err();
     assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::SchemaMismatch, Some("nmae")));
     assert_eq!(error.hint_text(), Some("did you mean 'name'?"));
-    let error = table().normalize(&batch(vec![("name", Arc::new(NullArray::new(1)))])).unwrap_err();
+    let error = table().normalize(&batch(vec![("name", Arc::new(NullArray::new(1)))]), 0).unwrap_err();
     assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::SchemaMismatch, Some("id")));
-    let error = table().normalize(&batch(vec![("id", ints(vec![Some(1), None]))])).unwrap_err();
+    let error = table().normalize(&batch(vec![("id", ints(vec![Some(1), None]))]), 0).unwrap_err();
     assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::NullInKey, Some("id")));
-    let error = table().normalize(&batch(vec![("id", Arc::new(StringArray::from(vec!["1"])))])).unwrap_err();
+    let error = table().normalize(&batch(vec![("id", Arc::new(StringArray::from(vec!["1"])))]), 0).unwrap_err();
     assert_eq!(error.context_value("expected"), Some("BIGINT NOT NULL"));
     assert_eq!(error.context_value("got"), Some("Utf8"));
 }
@@ -271,7 +289,7 @@ fn rules(schema: &TableSchema, set: &[(&str, &str)]) -> KindRules {
 
 fn names(values: Vec<Option<&str>>) -> RecordBatch {
     let ids = ints((0..).take(values.len()).map(Some).collect());
-    table().normalize(&batch(vec![("id", ids), ("name", Arc::new(StringArray::from(values)))])).unwrap()
+    table().normalize(&batch(vec![("id", ids), ("name", Arc::new(StringArray::from(values)))]), 0).unwrap()
 }
 
 #[test]
@@ -367,7 +385,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     schema.fields.truncate(1);
     schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
-    let rows = Input::new(&schema, &options(&[])).unwrap().normalize(&rows).unwrap();
+    let rows = Input::new(&schema, &options(&[])).unwrap().normalize(&rows, 0).unwrap();
     let count = |set: &[(&str, &str)]| {
         let rows = Counted::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");

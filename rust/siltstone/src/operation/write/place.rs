@@ -1,0 +1,69 @@
+//! Where a value of the input is: its column, or the part of a nested one, and its row.
+
+use arrow_buffer::OffsetBuffer;
+
+/// A column or a part of one. The values of a part are counted by themselves; [`Place::row`] finds the row of the input.
+pub(super) struct Place<'a> {
+    name: String,
+    rows: Rows<'a>,
+}
+
+enum Rows<'a> {
+    /// A column, with this many rows of the same input before it.
+    Input(usize),
+    /// A field of a row.
+    Field(&'a Place<'a>),
+    /// Elements, keys or values.
+    Elements(&'a Place<'a>, &'a OffsetBuffer<i32>),
+}
+
+impl<'a> Place<'a> {
+    /// A column of a batch that follows `before` rows.
+    pub(super) fn column(name: &str, before: usize) -> Self {
+        Self { name: name.to_owned(), rows: Rows::Input(before) }
+    }
+
+    /// A field of the rows here.
+    pub(super) fn field(&'a self, name: &str) -> Self {
+        Self { name: format!("{}.{name}", self.name), rows: Rows::Field(self) }
+    }
+
+    /// The elements, keys or values of the lists or maps here; their offsets start at 0.
+    pub(super) fn elements(&'a self, name: &str, offsets: &'a OffsetBuffer<i32>) -> Self {
+        Self { name: format!("{}.{name}", self.name), rows: Rows::Elements(self, offsets) }
+    }
+
+    /// `column`, `column.field`, `column.element`.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The row of the input that the value at `at` belongs to.
+    pub(super) fn row(&self, at: usize) -> usize {
+        match &self.rows {
+            Rows::Input(before) => before.saturating_add(at),
+            Rows::Field(parent) => parent.row(at),
+            Rows::Elements(parent, offsets) => {
+                let starts = offsets.partition_point(|start| usize::try_from(*start).is_ok_and(|start| start <= at));
+                parent.row(starts.saturating_sub(1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_in_a_list_of_rows_of_lists_knows_its_row() {
+        let column = Place::column("c", 100);
+        let outer = OffsetBuffer::new(vec![0, 0, 2, 3].into());
+        let elements = column.elements("element", &outer);
+        let field = elements.field("f");
+        let inner = OffsetBuffer::new(vec![0, 1, 1, 4].into());
+        let values = field.elements("value", &inner);
+        assert_eq!(values.name(), "c.element.f.value");
+        assert_eq!((0..4).map(|at| values.row(at)).collect::<Vec<_>>(), [101, 102, 102, 102]);
+    }
+}

@@ -1,0 +1,136 @@
+"""Arrow data that another library broke: refused by column, whatever is wrong with it, and the process goes on."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from siltstone import errors as e
+
+SPOIL = []
+
+
+def later(values, kind=np.int32):
+    """A buffer that gets these values when all is made, because pyarrow looks at what it makes."""
+    memory = np.zeros(len(values), kind)
+    SPOIL.append(lambda: np.copyto(memory, np.array(values, kind)))
+    return pa.py_buffer(memory)
+
+
+def spoil():
+    while SPOIL:
+        SPOIL.pop()()
+
+
+def text(offsets, data, kind=None, validity=None):
+    width = np.int64 if kind == pa.large_string() else np.int32
+    buffers = [validity and pa.py_buffer(validity), later(offsets, width), pa.py_buffer(data)]
+    return pa.Array.from_buffers(kind or pa.string(), len(offsets) - 1, buffers)
+
+
+def listed(offsets):
+    return pa.Array.from_buffers(pa.list_(pa.int64()), 2, [None, later(offsets)], children=[pa.array([1, 2, 3])])
+
+
+def dictionary(index):
+    return pa.DictionaryArray.from_arrays(pa.array([0, index], pa.int32()), pa.array(["a"]), safe=False)
+
+
+def miscounted():
+    buffers = [pa.py_buffer(b"\x01"), pa.py_buffer(np.arange(2).tobytes())]
+    return pa.Array.from_buffers(pa.int64(), 2, buffers, null_count=2)
+
+
+def words():
+    return text([0, 3, 6], b"\xff\xfe\xfdabc")
+
+
+BROKEN = {
+    "invalid UTF-8": ("s", words),
+    "half a character": ("s", lambda: text([0, 1, 2], "é".encode())),
+    "invalid UTF-8 in a large string": ("s", lambda: text([0, 3, 6], b"\xff\xfe\xfdabc", pa.large_string())),
+    "offsets that go back": ("s", lambda: text([0, 5, 3], b"abcdef")),
+    "offsets beyond the data": ("s", lambda: text([0, 3, 2_000_000_000], b"abcdef")),
+    "negative offsets": ("s", lambda: text([-4, 0, 3], b"abcdef")),
+    "a negative last offset": ("s", lambda: text([0, 3, -1], b"abcdef")),
+    "list offsets that go back": ("l", lambda: listed([0, 3, 1])),
+    "list offsets beyond the values": ("l", lambda: listed([0, 1, 9])),
+    "indices outside of a dictionary": ("s", lambda: dictionary(7)),
+    "negative indices of a dictionary": ("s", lambda: dictionary(-7)),
+    "a wrong count of nulls": ("id", miscounted),
+    "invalid UTF-8 in a list": ("m", lambda: pa.ListArray.from_arrays([0, 1, 2], words())),
+    "invalid UTF-8 in a dictionary": (
+        "s",
+        lambda: pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), words()),
+    ),
+}
+
+
+class Hidden:
+    """An object with an Arrow stream and nothing else, so that only what crosses the interface can be checked."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.data.__arrow_c_stream__(requested_schema)
+
+
+@pytest.fixture
+def t(make):
+    t = make({"id": "BIGINT", "s": "STRING", "l": "ARRAY<BIGINT>", "m": "ARRAY<STRING>"}, ["id"], bucket=1)
+    t.upsert([{"id": 1, "s": "good"}])
+    return t
+
+
+@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("through", ["table", "reader", "stream"])
+def test_broken_arrow_data_is_refused_and_changes_nothing(t, name, through):
+    column, make_broken = BROKEN[name]
+    if through == "stream" and name == "offsets beyond the data":
+        pytest.skip("lengths of buffers do not cross the C data interface")
+    broken = make_broken()
+    data = pa.table({"id": broken} if column == "id" else {"id": pa.array(range(len(broken))), column: broken})
+    spoil()
+    data = {"table": lambda d: d, "reader": pa.Table.to_reader, "stream": Hidden}[through](data)
+    with pytest.raises(e.InvalidArgument):
+        t.upsert(data)
+    assert t.scan(["id", "s"]).to_arrow().to_pylist() == [{"id": 1, "s": "good"}]
+    t.compact(full=True)
+    assert t.maintenance.fsck(deep=True).ok
+
+
+def test_the_error_names_the_column_and_what_is_wrong(t):
+    data = Hidden(pa.table({"id": [1, 2], "s": words()}))
+    spoil()
+    with pytest.raises(e.InvalidArgument, match="column 's' of the input .*: the text of row 0 is not UTF-8") as raised:
+        t.upsert(data)
+    assert raised.value.context["column"] == "s"
+
+
+def test_bytes_behind_nulls_and_beside_slices_do_not_count(t):
+    hidden = text([0, 3, 6], b"\xff\xfe\xfdabc", validity=b"\x02")
+    beside = words().slice(1, 1)
+    spoil()
+    t.upsert(pa.table({"id": [2, 3], "s": hidden}))
+    t.upsert(pa.table({"id": [4], "s": beside}))
+    assert sorted(r["s"] or "" for r in t.scan(["s"]).to_arrow().to_pylist()) == ["", "abc", "abc", "good"]
+
+
+@pytest.mark.parametrize("data", [7, object(), "x", b"x", [1], [[1]], {"id": [1]}, None, float("nan")], ids=repr)
+def test_what_holds_no_rows_is_a_wrong_argument(t, data):
+    with pytest.raises(e.InvalidArgument):
+        t.upsert(data)
+
+
+def test_capsules_of_another_kind_and_used_ones_are_wrong_arguments(t):
+    class Fake:
+        def __init__(self, capsule):
+            self.capsule = capsule
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return self.capsule
+
+    used = pa.table({"id": [5]}).__arrow_c_stream__()
+    t.upsert(Fake(used))
+    for capsule in (pa.array([1]).__arrow_c_array__()[1], 7, used):
+        with pytest.raises(e.InvalidArgument):
+            t.upsert(Fake(capsule))

@@ -1,0 +1,92 @@
+"""Frames of pandas and polars: what a table gave is taken back, and objects without a value are refused."""
+
+import datetime as dt
+import decimal
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from siltstone import errors as e
+
+D = decimal.Decimal
+ROW = {
+    "i": 5, "l": 2**53 + 1, "d": D("-12345678901234567890.05"), "f": 1.5, "s": "żółw", "y": b"\xff", "b": True, "day": dt.date(2024, 5, 2),
+    "t": dt.time(1, 2, 3, 4000), "ts": dt.datetime(2024, 5, 2, 1, 2, 3, 4000), "a": [1, None], "m": [None, dt.datetime(2024, 5, 2, 1)], "r": {"x": 1, "y": None},
+}  # fmt: skip
+COLUMNS = {
+    "k": "INT", "i": "INT", "l": "BIGINT", "d": "DECIMAL(38,2)", "f": "DOUBLE", "s": "STRING", "y": "BYTES", "b": "BOOLEAN", "day": "DATE",
+    "t": "TIME(3)", "ts": "TIMESTAMP(3)", "a": "ARRAY<INT>", "m": "ARRAY<TIMESTAMP(3)>", "r": "ROW<x INT, y STRING>",
+}  # fmt: skip
+
+
+def rows(t):
+    return sorted(t.scan().to_arrow().to_pylist(), key=lambda r: r["k"])
+
+
+@pytest.mark.parametrize("frame", ["to_pandas", "to_polars"])
+@pytest.mark.parametrize("some", [True, False], ids=["with-values", "all-null"])
+def test_what_a_frame_was_read_from_it_can_be_written_to(make, frame, some):
+    columns = {k: v for k, v in COLUMNS.items() if k != "l" or frame == "to_polars"}
+    source, target = make(columns), make(columns)
+    row = {k: v for k, v in ROW.items() if k in columns} if some else {}
+    source.append([{"k": 1, **row}, {"k": 2}])
+    target.append(getattr(source.scan(), frame)())
+    assert rows(target) == rows(source)
+
+
+def test_integers_with_gaps_come_from_pandas_as_floats(make):
+    t = make({"k": "INT", "i": "SMALLINT"})
+    t.append(pd.DataFrame({"k": [1, 2], "i": [7.0, None]}))
+    assert [r["i"] for r in rows(t)] == [7, None]
+    with pytest.raises(e.SchemaMismatch, match="0.5 of row 1"):
+        t.append(pd.DataFrame({"k": [1, 2], "i": [7.0, 0.5]}))
+
+
+def test_columns_of_nothing_but_nulls_are_taken(make):
+    t = make(
+        {
+            "k": "INT",
+            "a": "ARRAY<INT>",
+            "r": "ROW<x INT>",
+            "m": "MAP<STRING, INT>",
+            "s": "STRING",
+            "d": "DECIMAL(5,2)",
+        }
+    )
+    for frame in (pd.DataFrame, pl.DataFrame):
+        t.append(
+            frame({"k": [1, 2], "a": [[], [None]], "r": [{"x": None}, None], "s": [None, None], "d": [None, None]})
+        )
+    nulls = pa.table({"k": [1], "a": pa.array([[None]]), "r": pa.array([{"x": None}]), "m": pa.nulls(1)})
+    t.append(nulls)
+    assert [r["a"] for r in rows(t)] == [[], [], [None], [None], [None]]
+
+
+def test_the_index_of_pandas_is_left_out(make):
+    t = make({"k": "INT"})
+    t.append(pd.DataFrame({"k": [1, 2, 3]}, index=[7, 8, 9]).query("k > 1"))
+    assert [r["k"] for r in rows(t)] == [2, 3]
+
+
+def test_objects_of_pandas_have_the_type_of_their_column_or_are_refused(make):
+    t = make({"k": "INT", "s": "STRING", "d": "DECIMAL(9,2)", "u": "TIMESTAMP(3)"})
+    t.append(pd.DataFrame({"k": [1], "s": ["a"], "d": [D("1E+3")], "u": [None]}, dtype=object))
+    assert rows(t) == [{"k": 1, "s": "a", "d": D("1000.00"), "u": None}]
+    for column, value in {"s": object(), "d": 1.5, "u": dt.datetime(2024, 1, 1, tzinfo=dt.UTC), "k": "1"}.items():
+        with pytest.raises(e.SchemaMismatch, match=f"of row 1 does not fit column '{column}'"):
+            t.append(pd.DataFrame({column: pd.Series([None, value], dtype=object)}))
+    with pytest.raises(e.SchemaMismatch, match="'s'"):
+        t.append(pd.DataFrame({"s": pd.Series([1 + 2j])}))
+    with pytest.raises(e.SchemaMismatch, match="twice"):
+        t.append(pd.DataFrame([[1, 2]], columns=["k", "k"]))
+
+
+def test_objects_of_polars_are_refused_by_name(make):
+    t = make({"k": "INT", "y": "BYTES"})
+    with pytest.raises(e.SchemaMismatch, match="column 'y' has the type Object") as raised:
+        t.append(pl.DataFrame({"k": [1], "y": [object()]}, schema={"k": pl.Int32, "y": pl.Object}))
+    assert raised.value.context["column"] == "y"
+    assert t.scan().count() == 0
+    with pytest.raises(e.InvalidArgument, match=r"collect\(\)"):
+        t.append(pl.LazyFrame({"k": [1]}))
