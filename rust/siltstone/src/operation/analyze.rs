@@ -53,6 +53,8 @@ fn statistics(ctx: &TableContext, threads: usize) -> Result<Option<Value>> {
         let batch = batch?;
         rows = rows.saturating_add(batch.num_rows() as u64);
         for (array, column) in batch.columns().iter().zip(&mut columns) {
+            // slow beside the reading, which asks on threads of its own
+            crate::cancel::check()?;
             if let Some(column) = column {
                 let values = datums_from_array(array, &column.data_type)?;
                 values.into_iter().try_for_each(|value| column.add(value))?;
