@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

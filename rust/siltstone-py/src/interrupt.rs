@@ -45,6 +45,7 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
         let asked = Rc::clone(&raised);
         let wants_to_stop = move || {
             // does nothing on any thread but the interpreter's first, which alone gets signals
+            #[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
             let pending = Python::attach(|py| py.check_signals());
             pending.map_err(|e| *asked.borrow_mut() = Some(e)).is_err()
         };

@@ -45,7 +45,7 @@ pub(super) fn texts(array: &ArrayRef, from: &DataType) -> Result<ArrayRef> {
             let row = array.as_struct_opt().ok_or_else(wrong)?;
             let columns = row.columns().iter().zip(fields).map(|(column, field)| texts(column, &field.data_type));
             let columns = columns.collect::<Result<Vec<_>>>()?;
-            let columns: Vec<&StringArray> = columns.iter().map(|column| column.as_string::<i32>()).collect();
+            let columns: Vec<&StringArray> = columns.iter().map(arrow_array::cast::AsArray::as_string::<i32>).collect();
             rows(array, |at| format!("{{{}}}", joined(columns.iter().map(|column| shown_at(column, at)))))
         }
         TypeKind::Char(_) | TypeKind::VarChar(_) => return Ok(Arc::clone(array)),

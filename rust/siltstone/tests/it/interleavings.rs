@@ -114,7 +114,9 @@ impl Choice {
             let run = case.run(world, pools);
             let there = run.is_some();
             tally.runs += usize::from(there);
-            run.into_iter().for_each(|run| tally.add(case, run));
+            if let Some(run) = run {
+                tally.add(case, run);
+            }
             there
         };
         if let Some(calls) = self.once.as_ref().and_then(|calls| calls.get(&first)) {
@@ -161,6 +163,7 @@ impl Choice {
 
 /// Runs them, tells how many there were, and fails with what was found.
 #[allow(clippy::print_stdout, reason = "the number of interleavings is what people want to see")]
+#[allow(clippy::disallowed_methods, reason = "how long they took")]
 fn check(world: &World, choice: &Choice) {
     let started = Instant::now();
     let mut tally = choice.all(world);

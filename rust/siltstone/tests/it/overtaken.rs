@@ -226,7 +226,10 @@ fn an_append_whose_compaction_is_overtaken_commits_its_rows() {
 }
 
 /// All kinds of tables.
-fn tables() -> Vec<(&'static [&'static str], Vec<(&'static str, &'static str)>)> {
+/// Key columns and options.
+type Kind = (&'static [&'static str], Vec<(&'static str, &'static str)>);
+
+fn tables() -> Vec<Kind> {
     vec![
         (&["k"], vec![BUCKET, OFTEN]),
         (&["k"], vec![BUCKET, VECTORS]),

@@ -86,9 +86,9 @@ impl Case {
             let actor = scope.spawn(run);
             let others = gate.is_stopped().then(|| self.others(&io, start, &log, pools));
             if self.dies {
-                gate.die()
+                gate.die();
             } else {
-                gate.go_on()
+                gate.go_on();
             }
             (actor.join().unwrap(), others)
         });
