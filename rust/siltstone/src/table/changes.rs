@@ -85,7 +85,15 @@ impl Table {
                 .with("snapshot", next)
                 .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
         }
-        self.consumers().reset(id, next).map_err(|e| e.with("table", &self.context().name))
+        self.consumers().reset(id, next).map_err(|e| e.with("table", &self.context().name))?;
+        // an expiry that had chosen before the consumer was there
+        if snapshots.earliest_id()?.is_some_and(|earliest| next < earliest) {
+            return Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired meanwhile"))
+                .with("table", &self.context().name)
+                .with("snapshot", next)
+                .hint("set the consumer again, to a newer snapshot"));
+        }
+        Ok(())
     }
 
     /// Deletes a consumer; false when there was none.

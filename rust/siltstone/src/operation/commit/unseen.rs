@@ -51,21 +51,21 @@ pub(super) fn check_unseen(
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
     let gone = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
     let gone: HashSet<&str> = gone.map(|entry| entry.file.file_name.as_str()).collect();
-    for id in first + 1..=latest.id {
+    // ids from a message: the loop goes over what is there
+    let earliest = snapshots.ids()?.first().copied().unwrap_or(latest.id);
+    for (bucket, _) in seen.iter().filter(|(_, seen)| seen.saturating_add(1) < earliest) {
+        let left = base.iter().filter(|entry| !gone.contains(entry.file.file_name.as_str()));
+        if let Some(file) = in_range(left, bucket, &changes.files, &types)? {
+            let text = "snapshots have expired that may have brought rows this compaction has not seen";
+            return Err(unseen(ctx, earliest, text).with("bucket", bucket.bucket).with("file", file));
+        }
+    }
+    for id in first.saturating_add(1).max(earliest)..=latest.id {
         let snapshot = match snapshots.get(id) {
             Ok(snapshot) => snapshot,
+            // they are expiring at this moment: whoever commits looks again
             Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
-                for (bucket, _) in seen.iter().filter(|(_, seen)| *seen < id) {
-                    let left = base.iter().filter(|entry| !gone.contains(entry.file.file_name.as_str()));
-                    if let Some(file) = in_range(left, bucket, &changes.files, &types)? {
-                        let text = "snapshots have expired that may have brought rows this compaction has not seen";
-                        return Err(unseen(ctx, id, text)
-                            .with("bucket", bucket.bucket)
-                            .with("file", file)
-                            .caused_by(e));
-                    }
-                }
-                continue;
+                return Err(unseen(ctx, id, "snapshots expire while they are looked at").caused_by(e));
             }
             Err(e) => return Err(e),
         };

@@ -18,7 +18,7 @@ use super::{
     range::{Range, expiring},
 };
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
         Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, Tagged, bucket_dirs, elsewhere,
@@ -26,7 +26,7 @@ use crate::{
     },
     options::ChangelogProducer,
     path::branch_root,
-    snapshot::{ChangelogManager, RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
+    snapshot::{ChangelogManager, ConsumerManager, RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires snapshots of the table's branch and deletes what only they needed.
@@ -63,7 +63,7 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     let hint = snapshots.earliest_hint()?;
     snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots)?;
     snapshots.write_earliest_hint(going.end)?;
-    let planned = plan_beside_others(|| plan(ctx, &snapshots, &going));
+    let planned = check_consumers(ctx, &going).and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going)));
     if planned.is_err() {
         // nothing has been deleted: the versions stay, and readers must go on finding them
         snapshots.removals().append(lock, RemovalKind::Keep, going.fence, &[])?;
@@ -71,6 +71,23 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     }
     let (plan, expired) = planned?;
     Ok(Report::of(&ctx.fs, plan, false)?.with("snapshots", expired))
+}
+
+/// A consumer that came after the choice, and before it could see the record, keeps its snapshots as those before.
+fn check_consumers(ctx: &TableContext, going: &Going) -> Result<()> {
+    if ctx.options.consumer_changelog_only || going.first().is_none() {
+        return Ok(());
+    }
+    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    match consumers.min_next_snapshot()? {
+        Some(next) if (going.fence..going.end).contains(&next) && going.snapshots.iter().any(|s| s.id == next) => {
+            Err(Error::new(ErrorKind::VersionInUse, format!("a consumer has begun at snapshot {next} meanwhile"))
+                .with("table", &ctx.name)
+                .with("snapshot", next)
+                .hint("nothing has expired: expire again"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn snapshots_of(ctx: &TableContext) -> SnapshotManager {
