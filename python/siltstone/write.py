@@ -80,11 +80,12 @@ class TableWrite(Unpicklable):
         """Delete the rows that were not committed, and go on with a writer that holds none.
 
         Example:
+            >>> from siltstone.errors import SiltstoneError
             >>> t = example_table()
             >>> with t.writer() as w:
             ...     try:
             ...         w.write([{"id": "no number"}])
-            ...     except siltstone.errors.SchemaMismatch:
+            ...     except SiltstoneError:
             ...         w.discard()
             ...     w.write([{"id": 9, "item": "cap"}])
             ...     report = w.commit()
