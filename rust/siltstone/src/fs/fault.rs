@@ -396,13 +396,14 @@ impl FileIo for FaultFileIo {
     }
 
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
-        self.call("try_lock", path, |s| {
-            if !s.locks.insert(path.to_owned()) {
-                return Ok(None);
-            }
-            let held = FaultLock { io: self.clone(), path: path.to_owned() };
-            Ok(Some(Box::new(held) as Box<dyn HeldLock>))
-        })
+        let mut taken = false;
+        let called = self.call("try_lock", path, |s| {
+            taken = s.locks.insert(path.to_owned());
+            Ok(())
+        });
+        // a holder whose call fails drops this at once, as the end of its process would
+        let held = taken.then(|| FaultLock { io: self.clone(), path: path.to_owned() });
+        called.map(|()| held.map(|held| Box::new(held) as Box<dyn HeldLock>))
     }
 }
 

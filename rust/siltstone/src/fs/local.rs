@@ -283,11 +283,20 @@ impl FileIo for LocalFileIo {
     }
 }
 
-/// The operating system frees the lock when the file is closed.
+/// The operating system frees the lock when the process ends.
 #[derive(Debug)]
-struct LocalLock(#[expect(dead_code, reason = "held open")] File);
+struct LocalLock(File);
 
 impl HeldLock for LocalLock {}
+
+impl Drop for LocalLock {
+    fn drop(&mut self) {
+        // closing is not enough where a process that was forked meanwhile has the file open, too
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "a lock was not freed");
+        }
+    }
+}
 
 struct LocalInput {
     path: String,

@@ -92,8 +92,8 @@ fn restore(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -
             (false, _) => ctx.fs.delete(&snapshots.path(found.id))?,
         }
     }
-    let known = snapshots.removals().read()?.count + 1;
-    let snapshot = restored(ctx, target)?.knowing(known);
+    let removals = snapshots.removals().read()?;
+    let snapshot = restored(ctx, target)?.knowing(removals.count + 1, &removals.branch);
     ctx.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), true)?;
     snapshots.write_earliest_hint(snapshot.id)
 }

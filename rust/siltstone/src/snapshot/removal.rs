@@ -20,7 +20,10 @@ use serde::{Deserialize, Serialize};
 use super::Snapshot;
 use crate::error::{Error, Result};
 
-/// The property of a snapshot that says how many removal records its writer knew.
+/// The property of a snapshot that says how many removal records its writer knew: `<count> <manifest list> <branch>`.
+///
+/// Other programs copy snapshots with their properties to other branches, and let new snapshots inherit them: the property
+/// counts only where branch and manifest list are those of the snapshot itself.
 pub const KNOWN_REMOVALS: &str = "siltstone.removals";
 
 /// The layout of records that this version writes, and the newest one that it reads.
@@ -128,6 +131,8 @@ impl Removal {
 /// What all records of a branch together say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removals {
+    /// The branch.
+    pub branch: String,
     /// How many records there are.
     pub count: u64,
     /// Snapshots before this id are not part of the line.
@@ -138,8 +143,17 @@ pub struct Removals {
 
 impl Removals {
     /// As the newest record sums them up.
-    pub(super) fn of(count: u64, newest: Removal) -> Self {
-        Self { count, fence: newest.fence, rollbacks: newest.rollbacks }
+    pub(super) fn of(branch: &str, count: u64, newest: Removal) -> Self {
+        Self { branch: branch.to_owned(), count, fence: newest.fence, rollbacks: newest.rollbacks }
+    }
+
+    /// How many records a snapshot's writer knew; `None`: it was another program's, or the records are others.
+    fn known(&self, snapshot: &Snapshot) -> Option<u64> {
+        let mut parts = snapshot.properties.as_ref()?.get(KNOWN_REMOVALS)?.splitn(3, ' ');
+        let count: u64 = parts.next()?.parse().ok()?;
+        let list = parts.next()?;
+        let own = list == snapshot.delta_manifest_list && parts.next() == Some(self.branch.as_str());
+        (own && count <= self.count).then_some(count)
     }
 
     /// The next record.
@@ -150,7 +164,7 @@ impl Removals {
             RemovalKind::Keep => bound,
             RemovalKind::Rollback => {
                 rollbacks.retain(|earlier| earlier.target < bound);
-                let foreign = going.iter().filter(|snapshot| known(snapshot).is_none()).map(RemovedSnapshot::from);
+                let foreign = going.iter().filter(|snapshot| self.known(snapshot).is_none()).map(RemovedSnapshot::from);
                 rollbacks.push(Rollback { record: self.count + 1, target: bound, foreign: foreign.collect() });
                 self.fence.min(bound)
             }
@@ -164,7 +178,7 @@ impl Removals {
     /// Snapshots of other programs do not say what their writers knew: they count as published afterwards, unless the
     /// rollback lists them.
     pub fn is_rolled_back(&self, snapshot: &Snapshot) -> bool {
-        let known = known(snapshot);
+        let known = self.known(snapshot);
         self.rollbacks.iter().any(|rollback| match known {
             Some(known) => rollback.record > known && rollback.target < snapshot.id,
             None => rollback.foreign.iter().any(|foreign| foreign.is(snapshot)),
@@ -177,16 +191,13 @@ impl Removals {
     }
 }
 
-/// How many removal records a snapshot's writer knew; `None`: it was another program's.
-fn known(snapshot: &Snapshot) -> Option<u64> {
-    snapshot.properties.as_ref()?.get(KNOWN_REMOVALS)?.parse().ok().filter(|known| i64::try_from(*known).is_ok())
-}
-
 impl Snapshot {
-    /// The same snapshot as one of a writer who knows this many removal records.
+    /// The same snapshot as one of a writer who knows this many removal records of the branch.
     #[must_use]
-    pub fn knowing(mut self, removals: u64) -> Self {
-        self.properties.get_or_insert_default().insert(KNOWN_REMOVALS.to_owned(), removals.to_string());
+    pub fn knowing(mut self, removals: u64, branch: &str) -> Self {
+        // the branch is last: its name may have blanks
+        let value = format!("{removals} {} {branch}", self.delta_manifest_list);
+        self.properties.get_or_insert_default().insert(KNOWN_REMOVALS.to_owned(), value);
         self
     }
 

@@ -35,12 +35,24 @@ pub enum Standing {
 pub struct RemovalLog {
     fs: FileIoRef,
     directory: String,
+    branch: String,
 }
 
 impl RemovalLog {
     /// Records below `branch_root` (`path::branch_root`).
     pub fn new(fs: FileIoRef, branch_root: &str) -> Self {
-        Self { fs, directory: format!("{}/siltstone", branch_root.trim_end_matches('/')) }
+        let root = branch_root.trim_end_matches('/');
+        let branch = root.rsplit_once("/branch/branch-").map_or("main", |(_, branch)| branch);
+        Self { fs, directory: format!("{root}/siltstone"), branch: branch.to_owned() }
+    }
+
+    /// The branch that they are of.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    fn none(&self) -> Removals {
+        Removals { branch: self.branch.clone(), ..Removals::default() }
     }
 
     /// Where they are.
@@ -67,16 +79,20 @@ impl RemovalLog {
             newest += 1;
         }
         if newest == 0 {
-            return Ok(Removals::default());
+            return Ok(self.none());
         }
         match self.record(newest)? {
-            Some(record) => Ok(Removals::of(newest, record)),
+            Some(record) => Ok(Removals::of(&self.branch, newest, record)),
             // a hint that is wrong
             None => match self.last_listed()? {
-                0 => Ok(Removals::default()),
+                0 => Ok(self.none()),
                 last => {
                     let gone = || Error::new(ErrorKind::FileNotFound, "a removal record is gone");
-                    Ok(Removals::of(last, self.record(last)?.ok_or_else(|| gone().with("file", self.path(last)))?))
+                    Ok(Removals::of(
+                        &self.branch,
+                        last,
+                        self.record(last)?.ok_or_else(|| gone().with("file", self.path(last)))?,
+                    ))
                 }
             },
         }
@@ -129,7 +145,7 @@ impl RemovalLog {
         if let Err(error) = hinted.and_then(|()| self.prune(number, lock.now_millis())) {
             tracing::warn!(%error, record = number, "the hint to the removal records was not written");
         }
-        Ok(Removals::of(number, record))
+        Ok(Removals::of(&self.branch, number, record))
     }
 
     /// All records that are kept, oldest first.

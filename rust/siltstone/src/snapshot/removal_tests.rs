@@ -33,7 +33,7 @@ impl Bed {
                 "commitIdentifier":0,"commitKind":"APPEND","timeMillis":{id}}}"#
         );
         let snapshot = Snapshot::from_json("snapshot", json.as_bytes()).unwrap();
-        known.map_or(snapshot.clone(), |known| snapshot.knowing(known))
+        known.map_or(snapshot.clone(), |known| snapshot.knowing(known, "main"))
     }
 
     fn put(&self, id: i64, name: &str, known: Option<u64>) -> Snapshot {
@@ -111,6 +111,21 @@ fn snapshots_of_other_programs_are_cut_off_when_the_record_lists_them_and_count_
     bed.delete(2);
     bed.put(2, "java", None);
     assert_eq!(bed.manager.ids().unwrap(), [1, 2]);
+}
+
+#[test]
+fn what_a_copy_of_another_branch_or_an_heir_says_of_records_does_not_count() {
+    let bed = Bed::new();
+    bed.put(1, "s1", Some(0));
+    bed.remove(RemovalKind::Rollback, 1, &[]);
+    // another program copies a branch's snapshot, and lets its next one inherit the properties
+    let copy = Bed::snapshot(2, "s2", None).knowing(0, "b");
+    bed.io.put(&bed.manager.path(2), copy.to_json().unwrap().as_bytes());
+    let heir = Snapshot { id: 3, delta_manifest_list: "s3".to_owned(), ..Bed::snapshot(3, "s1", Some(0)) };
+    bed.io.put(&bed.manager.path(3), heir.to_json().unwrap().as_bytes());
+    assert_eq!(bed.manager.ids().unwrap(), [1, 2, 3]);
+    bed.put(4, "late", Some(0));
+    assert_eq!(bed.manager.latest_id().unwrap(), Some(3));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
     env::system_clock,
     io::BatchStream,
     operation::scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of},
-    snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 
 /// A place in the table's history, as a caller names it.
@@ -85,9 +85,15 @@ impl Table {
                 .with("snapshot", next)
                 .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
         }
-        self.consumers().reset(id, next).map_err(|e| e.with("table", &self.context().name))?;
+        let consumers = self.consumers();
+        let before = consumers.next_snapshot(id).ok().flatten();
+        consumers.reset(id, next).map_err(|e| e.with("table", &self.context().name))?;
         // an expiry that had chosen before the consumer was there
         if snapshots.earliest_id()?.is_some_and(|earliest| next < earliest) {
+            match before {
+                Some(before) => consumers.reset(id, before)?,
+                None => consumers.delete(id)?,
+            }
             return Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired meanwhile"))
                 .with("table", &self.context().name)
                 .with("snapshot", next)
@@ -104,6 +110,10 @@ impl Table {
             consumers.delete(id)?;
         }
         Ok(known)
+    }
+
+    fn outlives_as_changelog(&self, id: i64) -> Result<bool> {
+        Ok(ChangelogManager::new(self.context().fs.clone(), &self.branch_root()).ids()?.contains(&id))
     }
 
     /// Whether a name is a tag's.
@@ -142,6 +152,7 @@ impl Changes {
             (Some(id), None) => {
                 if let Some(next) = follow.first_snapshot() {
                     consumers.reset(id, next)?;
+                    check_still_there(&table, &consumers, id, next)?;
                 }
             }
             (None, None) => {}
@@ -169,6 +180,21 @@ impl Changes {
             (Some(id), Some(next)) => self.table.consumers().reset(id, next),
             _ => Ok(()),
         }
+    }
+}
+
+/// An expiry that had chosen before the consumer was there does not see it: then there is nothing to keep.
+fn check_still_there(table: &Table, consumers: &ConsumerManager, id: &str, next: i64) -> Result<()> {
+    let snapshots = SnapshotManager::new(table.context().fs.clone(), &table.branch_root());
+    match snapshots.earliest_id()? {
+        Some(earliest) if next < earliest && !table.outlives_as_changelog(next)? => {
+            consumers.delete(id)?;
+            Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired while the consumer began"))
+                .with("table", &table.context().name)
+                .with("consumer", id)
+                .hint("begin again"))
+        }
+        _ => Ok(()),
     }
 }
 

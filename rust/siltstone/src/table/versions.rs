@@ -27,7 +27,7 @@ impl Table {
     /// The latest snapshot, or the one with this id.
     pub fn snapshot(&self, id: Option<i64>) -> Result<Option<Snapshot>> {
         match id {
-            Some(id) => self.snapshots().get(id).map(Some).map_err(|e| e.with("table", &self.context().name)),
+            Some(id) => self.snapshots().version(id).map(Some).map_err(|e| e.with("table", &self.context().name)),
             None => self.snapshots().latest(),
         }
     }

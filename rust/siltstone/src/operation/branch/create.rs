@@ -158,8 +158,8 @@ fn exists_already(ctx: &TableContext, name: &str) -> Error {
 
 fn from_tag(main: &TableContext, root: &str, name: &str) -> Result<()> {
     let tag = TagManager::new(main.fs.clone(), &main.location).tag(name).map_err(|e| e.with("table", &main.name))?;
-    // the branch has no removal records yet
-    let snapshot = restored(main, &tag.snapshot)?.knowing(0);
+    // what it says of main's removal records does not count in the branch
+    let snapshot = restored(main, &tag.snapshot)?;
     TagManager::new(main.fs.clone(), root).create(name, &Tag { ..tag }, main.options.sync)?;
     let snapshots = SnapshotManager::new(main.fs.clone(), root);
     main.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), main.options.sync)?;

@@ -17,7 +17,7 @@ use crate::{
         rollback::check_branch_points,
     },
     schema::SchemaManager,
-    snapshot::{BranchManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, is_main},
+    snapshot::{BranchManager, RemovalKind, Removals, Snapshot, SnapshotManager, Tag, TagManager, is_main},
 };
 
 /// Makes main what the branch is.
@@ -34,7 +34,9 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     branches.check_exists(name).map_err(|e| e.with("table", &ctx.name))?;
     let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
     let ours = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
-    let Some(first) = theirs.ids()?.first().copied() else {
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    let theirs = theirs.existing(theirs.ids()?)?;
+    let Some(first) = theirs.first() else {
         return Err(Error::new(
             ErrorKind::SnapshotNotFound,
             format!("branch '{name}' has no snapshot to go forward to"),
@@ -42,27 +44,32 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         .with("table", &ctx.name)
         .with("branch", name));
     };
-    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
     let before = ours.latest_id().ok().flatten();
     if let (Some(lock), Some(_)) = (&lock, before) {
         ours.settle(lock)?;
     }
-    let theirs = theirs.existing(theirs.ids()?)?;
+    let root = branches.root(name);
     let own = |ours: &SnapshotManager| -> Result<Ours> {
-        let ids = ours.listed_ids()?.into_iter().filter(|id| *id >= first);
-        Ok(Ours { snapshots: ours.existing(ids)?, manager: ours.clone() })
+        Ok(Ours { snapshots: ours.existing(ours.listed_ids()?)?, manager: ours.clone() })
     };
-    if lock.is_some() && !plan(&main, &branches.root(name), &own(&ours)?, &theirs)?.has_common {
-        theirs.first().map_or(Ok(()), |first| place_first(ctx, &ours, first))?;
+    let forward = plan(&main, &root, &own(&ours)?, &theirs)?;
+    if lock.is_some() && !forward.has_common && !ours.exists(first.id)? {
+        place_first(ctx, &ours, first)?;
     }
     let mut report = Report { dry_run, ..Report::default() };
     for round in 1.. {
-        let plan = plan(&main, &branches.root(name), &own(&ours)?, &theirs)?;
-        if let Some(lock) = &lock {
+        let plan = plan(&main, &root, &own(&ours)?, &theirs)?;
+        let comes = theirs.last().is_some_and(|last| last.id > plan.stands);
+        if let Some(lock) = &lock
+            && (comes || !plan.gone.is_empty() || !plan.has_common)
+        {
             ours.removals().append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
+            if !plan.parted.is_empty() {
+                ours.removals().append(lock, RemovalKind::Expire, first.id, &plan.parted)?;
+            }
         }
-        let known = ours.removals().read()?.count;
-        match Report::of(&ctx.fs, plan.complete(&ours, &theirs, known)?, dry_run) {
+        let removals = ours.removals().read()?;
+        match Report::of(&ctx.fs, plan.complete(&ours, &theirs, &removals)?, dry_run) {
             // a writer was faster with the next id
             Err(e) if e.kind() == ErrorKind::CommitConflict && round < ROUNDS => {}
             done => {
@@ -82,13 +89,9 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
 /// Where main and the branch have no version in common (main's have expired, or the branch began empty), main gets the branch's
 /// first one before anything goes: from the record on it is the one version that is left, and there is one at every moment.
 fn place_first(ctx: &TableContext, ours: &SnapshotManager, first: &Snapshot) -> Result<()> {
-    let content = first.clone().knowing(ours.removals().read()?.count + 1).to_json()?;
-    let path = ours.path(first.id);
-    if ours.exists(first.id)? {
-        ctx.fs.overwrite(&path, content.as_bytes())?;
-        return ctx.fs.sync_dir(ours.directory());
-    }
-    ctx.fs.publish(&path, content.as_bytes(), true)?;
+    let removals = ours.removals().read()?;
+    let content = first.clone().knowing(removals.count + 1, &removals.branch).to_json()?;
+    ctx.fs.publish(&ours.path(first.id), content.as_bytes(), true)?;
     ours.write_earliest_hint(first.id)
 }
 
@@ -97,9 +100,13 @@ const ROUNDS: usize = 10;
 
 /// What becomes of main.
 struct Forward {
-    /// The last version that main and the branch have in common; when there is none, the one before the branch's first.
+    /// The last version that main and the branch have in common; when there is none, the branch's first.
     stands: i64,
     has_common: bool,
+    /// Versions of main that expire, because they are before the branch's first and not known to be its ancestors.
+    parted: Vec<Snapshot>,
+    /// Main has another snapshot with the id of the branch's first.
+    replaced: bool,
     /// What main has after it.
     gone: Vec<Snapshot>,
     /// Tags of the branch that main does not have, by their paths there.
@@ -111,13 +118,17 @@ struct Forward {
 
 impl Forward {
     /// With the branch's later versions, as those of a writer who knows this many removal records.
-    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot], known: u64) -> Result<Plan> {
+    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot], removals: &Removals) -> Result<Plan> {
+        let own = |snapshot: Snapshot| snapshot.knowing(removals.count, &removals.branch);
         for (path, Tag { snapshot, create_time, time_retained }) in self.tags_come {
-            let tag = Tag { snapshot: snapshot.knowing(known), create_time, time_retained };
-            self.plan.steps.push(Step::Change(Change::Publish { path, content: tag.to_json()? }));
+            let tag = Tag { snapshot: own(snapshot), create_time, time_retained };
+            self.plan.overwrite(path, tag.to_json()?);
+        }
+        if let (true, Some(first)) = (self.replaced, theirs.first()) {
+            self.plan.overwrite(manager.path(first.id), own(first.clone()).to_json()?);
         }
         for snapshot in theirs.iter().filter(|s| s.id > self.stands) {
-            let content = snapshot.clone().knowing(known).to_json()?;
+            let content = own(snapshot.clone()).to_json()?;
             self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
         }
         if let Some(last) = theirs.last() {
@@ -141,10 +152,16 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     let mut plan = Plan::default();
     let by_id: BTreeMap<i64, &Snapshot> = theirs.iter().map(|s| (s.id, s)).collect();
     let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other.is_same_version(s));
-    let shared = ours.snapshots.iter().take_while(|s| common(s)).count();
-    let gone: Vec<&Snapshot> = ours.snapshots.iter().skip(shared).collect();
-    let last_common = ours.snapshots.get(..shared).and_then(<[Snapshot]>::last);
-    let stands = last_common.map_or_else(|| theirs.first().map_or(0, |s| s.id - 1), |s| s.id);
+    let first_id = theirs.first().map_or(0, |s| s.id);
+    let (before, later): (Vec<&Snapshot>, Vec<&Snapshot>) = ours.snapshots.iter().partition(|s| s.id < first_id);
+    let shared = later.iter().copied().take_while(common).count();
+    let replaced = shared == 0 && later.first().is_some_and(|s| s.id == first_id);
+    let last_common = later.get(..shared).and_then(|shared| shared.last());
+    let stands = last_common.map_or(first_id, |s| s.id);
+    let gone: Vec<&Snapshot> = later.iter().copied().filter(|s| s.id > stands).collect();
+    // without a common version nobody knows whether what main has before is an ancestor of what the branch has: main may
+    // have gone on with these ids after the two parted
+    let parted = if shared == 0 { before } else { Vec::new() };
     let manager = &ours.manager;
     let reason: Arc<str> = Arc::from("main gives way to the branch");
     let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
@@ -163,22 +180,27 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
         check_branch_points(&others, manager, &target, &tags_gone)?;
     }
     let schemas = schema_changes(main, root, theirs)?;
-    plan.delete_in_order(gone.iter().rev().map(|s| file(manager.path(s.id), FileKind::Snapshot)).collect());
+    let all_gone = gone.iter().rev().chain(parted.iter().rev());
+    plan.delete_in_order(all_gone.map(|s| file(manager.path(s.id), FileKind::Snapshot)).collect());
     plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
     plan.delete_in_order(schemas.gone.into_iter().map(|path| file(path, FileKind::Schema)).collect());
     plan.steps.extend(schemas.written);
     let mut tags_come = copies.tags()?;
-    for (at, (name, _)) in tags_come.clone().iter().enumerate().rev() {
-        if tags.exists(name)? && !tags_gone.iter().any(|(other, _)| other == name) {
+    for (at, (name, tag)) in tags_come.clone().iter().enumerate().rev() {
+        // a copy that main has gets what it knows of removals anew
+        let known = tags.exists(name)? && !tags_gone.iter().any(|(other, _)| other == name);
+        if known && !is_copy(&tags.tag(name)?, tag) {
             tags_come.remove(at);
         }
     }
-    if !gone.is_empty() {
+    if !gone.is_empty() || !parted.is_empty() {
         plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
     }
     let directories = ["snapshot", "tag", "schema"].map(|part| format!("{}/{part}", main.location));
     let tags_come = tags_come.into_iter().map(|(name, tag)| (tags.path(&name), tag)).collect();
     Ok(Forward {
+        parted: parted.into_iter().cloned().collect(),
+        replaced,
         stands,
         has_common: shared > 0,
         tags_come,

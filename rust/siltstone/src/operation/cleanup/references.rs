@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use super::{ManifestCache, MetaParts, metadata_names};
+use super::{ManifestCache, MetaParts, metadata_names, tagged::living_tags};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -41,7 +41,7 @@ impl Roots {
         let line = manager.ids().map_err(unreadable)?;
         let listed = manager.existing(manager.listed_ids()?).map_err(unreadable)?;
         let (snapshots, aside) = listed.into_iter().partition(|snapshot| line.contains(&snapshot.id));
-        let tags = TagManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
+        let tags = living_tags(ctx, &TagManager::new(ctx.fs.clone(), &root), &manager).map_err(unreadable)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
         Ok(Self { snapshots, aside, tags, changelogs })
     }
@@ -79,6 +79,10 @@ impl References {
                 }
                 previous = None;
             }
+        }
+        // whole, whatever the versions before it say
+        if let Some(latest) = roots.snapshots.last().filter(|_| previous.is_some()) {
+            self.add_live(cache, latest)?;
         }
         for snapshot in &roots.aside {
             let added = self.add_live(cache, snapshot).and_then(|()| self.add_changelog(cache, snapshot));

@@ -6,8 +6,37 @@ use crate::{
     error::Result,
     io::TableContext,
     path::branch_root,
-    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
+    snapshot::{RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
 };
+
+/// All tags but those whose maker died, or was held up, while their snapshot expired: a removal record lists it, and the
+/// manifest lists that it names are gone. They keep nothing, and `fsck` names them.
+pub(super) fn living_tags(
+    ctx: &TableContext,
+    tags: &TagManager,
+    snapshots: &SnapshotManager,
+) -> Result<Vec<(String, Snapshot)>> {
+    let mut all = tags.list()?;
+    let is_there = |list: &String| ctx.fs.exists(&ctx.paths.manifest(list)?);
+    let mut lost = Vec::new();
+    for (at, (_, tagged)) in all.iter().enumerate() {
+        if !is_there(&tagged.base_manifest_list)? && !is_there(&tagged.delta_manifest_list)? {
+            lost.push(at);
+        }
+    }
+    if lost.is_empty() {
+        return Ok(all);
+    }
+    let records = snapshots.removals().all()?;
+    for at in lost.into_iter().rev() {
+        let expired =
+            |tagged: &Snapshot| records.iter().any(|record| record.kind == RemovalKind::Expire && record.lists(tagged));
+        if all.get(at).is_some_and(|(_, tagged)| expired(tagged)) {
+            all.remove(at);
+        }
+    }
+    Ok(all)
+}
 
 /// Tagged snapshots of a branch.
 #[derive(Debug, Default)]
@@ -27,7 +56,8 @@ impl Tagged {
 
     /// All tags of the branch but one.
     pub fn without(ctx: &TableContext, snapshots: &SnapshotManager, name: Option<&str>) -> Result<Self> {
-        let mut tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch)).list()?;
+        let mut tags =
+            living_tags(ctx, &TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch)), snapshots)?;
         tags.retain(|(other, _)| Some(other.as_str()) != name);
         let removals = snapshots.removals().read()?;
         let existing = snapshots.existing(tags.iter().map(|(_, tagged)| tagged.id))?;

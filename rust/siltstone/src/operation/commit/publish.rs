@@ -20,7 +20,7 @@ use super::{
     durable::sync_names,
     plan::{Planner, Source},
     retry::Retry,
-    standing::{Attempt, clear_the_way, unknown, withdraw},
+    standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
     user::{Identifier, find_own},
     write::{DeltaManifests, SnapshotWriter, Written},
 };
@@ -175,13 +175,13 @@ impl TableCommit {
             sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
             tries.synced = true;
         }
-        let (now, removals) = (self.clock.now_millis(), removals.count);
-        let writer = SnapshotWriter { ctx: &self.ctx, store, request, user: &self.user, now, removals };
+        let now = self.clock.now_millis();
+        let writer = SnapshotWriter { ctx: &self.ctx, store, request, user: &self.user, now, removals: &removals };
         let mut written = Written::default();
         let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
-                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals };
+                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count };
                 Ok(self.put(attempt, store, &written, tries))
             }
             Ok(None) => Ok(Step::Nothing),
@@ -209,12 +209,21 @@ impl TableCommit {
                 self.hint(attempt.snapshot.id);
                 Step::Done(Box::new(attempt.snapshot))
             }
-            Ok(Standing::TooLate) => {
-                if withdraw(&self.ctx, &self.snapshots, &attempt) {
+            Ok(Standing::TooLate) => match withdraw(&self.ctx, &self.snapshots, &attempt) {
+                Ok(Withdrawn::Gone) => {
                     written.delete(store);
+                    Step::Lost
                 }
-                Step::Lost
-            }
+                Ok(Withdrawn::Left) => Step::Lost,
+                Ok(Withdrawn::Committed) => {
+                    self.hint(attempt.snapshot.id);
+                    Step::Done(Box::new(attempt.snapshot))
+                }
+                Err(error) => {
+                    tries.doubt(attempt);
+                    Step::Unknown(error)
+                }
+            },
             Ok(Standing::RolledBack) => Step::Lost,
             Ok(Standing::Unknown) => {
                 let error = unknown(&attempt.snapshot);

@@ -12,6 +12,7 @@
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    operation::cleanup::upkeep_lock,
     snapshot::{RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
 };
 
@@ -62,7 +63,10 @@ impl Attempt {
     /// What the snapshots themselves say when another program, which leaves no records, has removed the base.
     fn is_in_line(&self, snapshots: &SnapshotManager) -> Result<bool> {
         let id = self.snapshot.id;
-        let ids = snapshots.listed_ids()?;
+        // without what an expiry that died has left before the fence
+        let fence = snapshots.removals().read()?.fence;
+        let ids: Vec<i64> =
+            snapshots.listed_ids()?.into_iter().filter(|other| *other >= fence || *other == id).collect();
         if let Some(next) = ids.iter().find(|other| **other > id) {
             // others went on: from this snapshot, or from one of the same id that has gone
             let follower = snapshots.get(*next);
@@ -77,30 +81,44 @@ fn is_gone(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound)
 }
 
-/// Deletes the snapshot of a commit that came too late, when the lock is free; otherwise the next upkeep does.
-/// Returns whether it is gone, and so whether the files that it names may go.
-pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> bool {
-    let withdrawn = || -> Result<bool> {
-        let Some(_lock) = UpkeepLock::try_take(&ctx.fs, &ctx.location)? else { return Ok(false) };
-        let found = match snapshots.get(attempt.snapshot.id) {
-            Ok(found) => found,
-            Err(e) if is_gone(&e) => return Ok(true),
-            Err(e) => return Err(e),
-        };
-        // another one has its name: then it was removed by somebody else
-        let is_own = found.delta_manifest_list == attempt.snapshot.delta_manifest_list;
-        if is_own && attempt.standing(snapshots)? != Standing::TooLate {
-            return Ok(false);
-        }
-        if is_own {
-            ctx.fs.delete(&snapshots.path(found.id))?;
-        }
-        Ok(true)
+/// What became of a snapshot that came too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Withdrawn {
+    /// It is gone: the files that it names may go, too.
+    Gone,
+    /// The next upkeep removes it: nobody takes it for a version, because a record says so.
+    Left,
+    /// A second look, with the lock, finds it in the line.
+    Committed,
+}
+
+/// Deletes the snapshot of a commit that came too late. Where no record says that it did, others may take it for a version:
+/// then nothing goes on before it is gone.
+pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Withdrawn> {
+    let recorded = snapshots.removals().standing(&attempt.snapshot, attempt.known)? == Standing::TooLate;
+    let _lock = match UpkeepLock::try_take(&ctx.fs, &ctx.location)? {
+        Some(lock) => lock,
+        None if recorded => return Ok(Withdrawn::Left),
+        None => upkeep_lock(ctx)?,
     };
-    withdrawn().unwrap_or_else(|error| {
-        tracing::warn!(%error, table = ctx.name, snapshot = attempt.snapshot.id, "a snapshot that came too late is left");
-        false
-    })
+    let found = match snapshots.get(attempt.snapshot.id) {
+        Ok(found) => found,
+        Err(e) if is_gone(&e) => return Ok(Withdrawn::Gone),
+        Err(e) => return Err(e),
+    };
+    if !RemovedSnapshot::from(&attempt.snapshot).is(&found) {
+        // another one has its name: then it was removed by somebody else
+        return Ok(Withdrawn::Gone);
+    }
+    match attempt.standing(snapshots)? {
+        Standing::TooLate if recorded || snapshots.ids()?.iter().any(|id| *id != found.id) => {
+            ctx.fs.delete(&snapshots.path(found.id))?;
+            Ok(Withdrawn::Gone)
+        }
+        Standing::RolledBack | Standing::Unknown => Ok(Withdrawn::Left),
+        // the only version that is left is one, whatever it looks like
+        Standing::Committed | Standing::TooLate => Ok(Withdrawn::Committed),
+    }
 }
 
 /// Removes what a rollback that died, or a writer that came too late, has left where the next snapshot goes.

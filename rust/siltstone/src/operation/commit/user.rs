@@ -5,7 +5,7 @@
 
 use crate::{
     error::{ErrorKind, Result},
-    snapshot::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot, SnapshotManager},
+    snapshot::{BATCH_COMMIT_IDENTIFIER, CommitKind, RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager},
 };
 
 /// How a commit gets its identifier, and by what it is recognised when its outcome was lost.
@@ -34,13 +34,15 @@ impl Identifier {
 pub(super) struct UserHistory {
     /// Snapshots up to this id need no look (any more); `None`: the user is new, what is there now is not its own.
     seen: Option<i64>,
+    /// The latest snapshot of that look.
+    seen_latest: Option<RemovedSnapshot>,
     newest: Option<Snapshot>,
 }
 
 impl UserHistory {
     /// The history of a user who may have committed before.
     pub(super) fn existing() -> Self {
-        Self { seen: Some(0), newest: None }
+        Self { seen: Some(0), ..Self::default() }
     }
 
     /// The history of a user who begins now.
@@ -57,7 +59,7 @@ impl UserHistory {
     ) -> Result<Option<&Snapshot>> {
         let last = latest.map_or(0, |latest| latest.id);
         let seen = match self.seen {
-            Some(seen) if seen <= last => seen,
+            Some(seen) if seen <= last && self.is_still_there(snapshots, latest)? => seen,
             Some(_) => {
                 self.newest = None; // the table was rolled back
                 0
@@ -71,7 +73,17 @@ impl UserHistory {
             }
         }
         self.seen = Some(last);
+        self.seen_latest = latest.map(RemovedSnapshot::from);
         Ok(self.newest.as_ref())
+    }
+
+    /// Whether the snapshot that was the latest is one still, or has expired: otherwise the table was rolled back and went on.
+    fn is_still_there(&self, snapshots: &SnapshotManager, latest: Option<&Snapshot>) -> Result<bool> {
+        let Some(seen) = &self.seen_latest else { return Ok(true) };
+        if latest.is_some_and(|latest| seen.is(latest)) {
+            return Ok(true);
+        }
+        Ok(snapshots.existing([seen.id])?.iter().all(|found| seen.is(found)))
     }
 
     /// The next free identifier, given the user's newest snapshot.
@@ -87,6 +99,16 @@ fn find_back(
     after: i64,
     wanted: &dyn Fn(&Snapshot) -> bool,
 ) -> Result<Option<Snapshot>> {
+    let removals = snapshots.removals().read()?;
+    let was_in_line = |snapshot: &Snapshot| -> Result<bool> {
+        if removals.admits(snapshot) || SnapshotManager::fence_is_void(&removals, Some(latest)) {
+            return Ok(!removals.is_rolled_back(snapshot));
+        }
+        // a file before the fence: of an expiry that is not over, or it came too late
+        let own = RemovedSnapshot::from(snapshot);
+        let records = snapshots.removals().all()?;
+        Ok(records.iter().any(|record| record.kind == RemovalKind::Expire && record.removed.contains(&own)))
+    };
     for id in ((after + 1)..=latest.id).rev() {
         let snapshot = if id == latest.id {
             latest.clone()
@@ -97,7 +119,7 @@ fn find_back(
                 Err(e) => return Err(e),
             }
         };
-        if wanted(&snapshot) {
+        if wanted(&snapshot) && was_in_line(&snapshot)? {
             return Ok(Some(snapshot));
         }
     }

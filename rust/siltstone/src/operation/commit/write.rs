@@ -17,7 +17,7 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore},
     operation::scan::{EntryFilter, live_entries},
-    snapshot::Snapshot,
+    snapshot::{Removals, Snapshot},
 };
 
 /// The newest version of the snapshot's layout.
@@ -90,8 +90,8 @@ pub(super) struct SnapshotWriter<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) user: &'a str,
     pub(super) now: i64,
-    /// How many removal records are known.
-    pub(super) removals: u64,
+    /// The removal records that are known.
+    pub(super) removals: &'a Removals,
 }
 
 impl SnapshotWriter<'_> {
@@ -144,7 +144,7 @@ impl SnapshotWriter<'_> {
                 next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
                 operation: None,
             }
-            .knowing(self.removals);
+            .knowing(self.removals.count, &self.removals.branch);
         if cfg!(debug_assertions) {
             invariants::snapshot_follows(latest, &snapshot)?;
             invariants::delta_names_files_once(&plan.changes.files)?;

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     Retention,
-    data::{added_changelog, deleted_data},
+    data::{added_changelog, deleted_data, live_names},
     metadata::{Skip, unused_metadata},
     range::{Range, expiring},
 };
@@ -21,7 +21,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, Plan, PlannedFile, Report, Step, Tagged, bucket_dirs, elsewhere,
+        Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs, elsewhere,
         plan_beside_others, upkeep_lock,
     },
     options::ChangelogProducer,
@@ -162,6 +162,8 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) -> Resu
 
     let later: Vec<&Snapshot> = going.iter().chain(&end).filter(|s| s.id > first.id).collect();
     let keep_appended = outlive && !produces;
+    let versions: Vec<&Snapshot> = going.iter().chain(&end).collect();
+    let elsewhere = with_other_lines(&cache, &versions, elsewhere)?;
     let data = deleted_data(ctx, &cache, &later, &tags, keep_appended, elsewhere.as_ref(), &mut plan.notes)?;
     let mut entries = data.entries;
     plan.delete(data.files);
@@ -186,6 +188,24 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) -> Resu
         plan.overwrite(snapshots.hint_path("EARLIEST"), end.id.to_string());
     }
     Ok((plan, going.iter().map(|snapshot| snapshot.id).collect()))
+}
+
+/// What a version says is deleted may live in later ones when these were not made from it: where ids have a gap, files of the
+/// version after the gap are kept.
+fn with_other_lines(
+    cache: &ManifestCache,
+    versions: &[&Snapshot],
+    elsewhere: Option<References>,
+) -> Result<Option<References>> {
+    let mut kept = elsewhere;
+    for pair in versions.windows(2) {
+        if let [before, after] = pair
+            && before.id + 1 != after.id
+        {
+            kept.get_or_insert_default().data.extend(live_names(cache, after)?);
+        }
+    }
+    Ok(kept)
 }
 
 fn snapshot_file(snapshots: &SnapshotManager, snapshot: &Snapshot, reason: &Arc<str>) -> PlannedFile {

@@ -82,13 +82,19 @@ fn is_kept(snapshots: &SnapshotManager, tags: &TagManager, snapshot: &Snapshot, 
     Ok(tags.list()?.iter().any(|(other, tagged)| other != name && same(tagged)))
 }
 
+/// A tag of a snapshot that has gone is worth waiting for whoever holds the lock, also after a commit, which waits for nobody
+/// else.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Deletes a tag that was made just now, unless somebody has replaced it: with the lock nobody can.
 fn take_back(ctx: &TableContext, lock: Option<UpkeepLock>, tags: &TagManager, name: &str, tag: &Tag) -> Result<()> {
-    let left = |e: Error| {
-        e.with("tag", name)
-            .hint(format!("tag '{name}' names a snapshot that is gone: delete it when the other job has ended"))
-    };
-    let _lock = lock.map_or_else(|| upkeep_lock(ctx).map_err(left), Ok)?;
+    let patience = ctx.options.upkeep_lock_timeout.max(PATIENCE);
+    let taken = || UpkeepLock::take(&ctx.fs, &ctx.location, patience);
+    let _lock = lock.map_or_else(taken, Ok).map_err(|e| {
+        let left =
+            format!("tag '{name}' is left and names a snapshot that is gone: delete it when the other job has ended");
+        expired(ctx, name, &tag.snapshot, "created").caused_by(e).hint(left)
+    })?;
     if tags.exists(name)? && tags.tag(name)? == *tag {
         tags.delete_file(name)?;
     }

@@ -105,6 +105,8 @@ fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Pl
     if let Some(below) = snapshots.ids()?.into_iter().rev().find(|id| *id < tagged.id) {
         kept.push(snapshots.get(below)?);
     }
+    // where ids have a gap, the neighbours may be of another line
+    kept.extend(snapshots.latest()?);
     let cache = ManifestCache::new(ctx)?;
     let elsewhere = elsewhere(ctx, &cache)?;
     let mut used_data: HashSet<String> = elsewhere.as_ref().map(|e| e.data.clone()).unwrap_or_default();
