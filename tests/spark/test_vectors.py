@@ -178,7 +178,8 @@ def test_files_that_others_compacted_and_expired_before_executors_came_do_not_fa
 
     monkeypatch.setattr(compaction, "_run", late)
     report = ss.compact(spark, t, full=True)
-    assert [(len(ran.messages), len(ran.overtaken)) for ran in ends] == [(0, 1), (1, 0)]
+    tasks = len(ends[0].overtaken)
+    assert tasks and [(len(ran.messages), len(ran.overtaken)) for ran in ends] == [(0, tasks), (tasks, 0)]
     assert len(report.snapshots) == 1 and "which was done again" in " ".join(report.notes)
     assert len(ours(t)) == 60 and t.maintenance.fsck().ok
 
