@@ -52,13 +52,13 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     let own = |ours: &SnapshotManager| -> Result<Ours> {
         Ok(Ours { snapshots: ours.existing(ours.listed_ids()?)?, manager: ours.clone() })
     };
-    let forward = plan(&main, &root, &own(&ours)?, &theirs)?;
-    if lock.is_some() && !forward.has_common && !ours.exists(first.id)? {
+    let apart = !plan(&main, &root, &own(&ours)?, &theirs, false)?.has_common;
+    if lock.is_some() && apart && !ours.exists(first.id)? {
         place_first(ctx, &ours, first)?;
     }
     let mut report = Report { dry_run, ..Report::default() };
     for round in 1.. {
-        let plan = plan(&main, &root, &own(&ours)?, &theirs)?;
+        let plan = plan(&main, &root, &own(&ours)?, &theirs, apart)?;
         let comes = theirs.last().is_some_and(|last| last.id > plan.stands);
         if let Some(lock) = &lock
             && (comes || !plan.gone.is_empty() || !plan.has_common)
@@ -148,7 +148,8 @@ struct Ours {
     manager: SnapshotManager,
 }
 
-fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Result<Forward> {
+/// `apart`: main and the branch had no version in common when the fast-forward began.
+fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart: bool) -> Result<Forward> {
     let mut plan = Plan::default();
     let by_id: BTreeMap<i64, &Snapshot> = theirs.iter().map(|s| (s.id, s)).collect();
     let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other.is_same_version(s));
@@ -161,7 +162,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot]) -> Re
     let gone: Vec<&Snapshot> = later.iter().copied().filter(|s| s.id > stands).collect();
     // without a common version nobody knows whether what main has before is an ancestor of what the branch has: main may
     // have gone on with these ids after the two parted
-    let parted = if shared == 0 { before } else { Vec::new() };
+    let parted = if apart { before } else { Vec::new() };
     let manager = &ours.manager;
     let reason: Arc<str> = Arc::from("main gives way to the branch");
     let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };

@@ -46,6 +46,9 @@ pub struct Tagged {
     /// Those that a rollback has cut off: it died before it deleted their tags, or another program made them meanwhile. They
     /// say nothing about the files of versions with ids near theirs.
     aside: Vec<Snapshot>,
+    /// The branch has been rolled back or fast-forwarded: neighbours by id may be of different lines, so that no tag speaks for
+    /// others.
+    mixed: bool,
 }
 
 impl Tagged {
@@ -67,18 +70,20 @@ impl Tagged {
             !removals.is_rolled_back(tagged) && of_line.get(&tagged.id).is_none_or(|snapshot| snapshot.is(tagged))
         };
         let (line, aside) = tags.into_iter().map(|(_, tagged)| tagged).partition(is_of_line);
-        Ok(Self { line, aside })
+        Ok(Self { line, aside, mixed: !removals.rollbacks.is_empty() })
     }
 
     /// Those that may need a file that snapshot `id` deletes: the newest one before it, and all that are not of the line.
     pub fn near(&self, id: i64) -> impl Iterator<Item = &Snapshot> {
-        self.line.iter().rev().find(|tag| tag.id < id).into_iter().chain(&self.aside)
+        let nearest = self.line.iter().rev().filter(move |tag| tag.id < id);
+        nearest.take(if self.mixed { usize::MAX } else { 1 }).chain(&self.aside)
     }
 
     /// Those that may share files with snapshot `id`: the newest before it, the oldest after it or of the same id, and all that
     /// are not of the line.
     pub fn around(&self, id: i64) -> impl Iterator<Item = &Snapshot> {
-        self.near(id).chain(self.line.iter().find(|tag| tag.id >= id))
+        let next = self.line.iter().filter(move |tag| tag.id >= id);
+        self.near(id).chain(next.take(if self.mixed { usize::MAX } else { 1 }))
     }
 
     /// Whether a tag of the line names snapshot `id`.
@@ -89,7 +94,7 @@ impl Tagged {
     /// From the last one at or before `first` to the last one before `end`, ascending; and all that are not of the line.
     pub fn between(&self, first: i64, end: i64) -> Vec<&Snapshot> {
         let before: Vec<&Snapshot> = self.line.iter().filter(|tag| tag.id < end).collect();
-        let from = before.iter().rposition(|tag| tag.id <= first).unwrap_or(0);
+        let from = before.iter().rposition(|tag| tag.id <= first).filter(|_| !self.mixed).unwrap_or(0);
         before.into_iter().skip(from).chain(&self.aside).collect()
     }
 }
