@@ -341,3 +341,26 @@ def test_an_expiry_that_is_refused_leaves_the_hint_where_it_was(t):
     hint = pathlib.Path(t.location, "snapshot", "EARLIEST")
     assert not hint.exists() or hint.read_text() == "1"
     assert len(t.scan(between=(1, 5)).to_arrow()) > 0
+
+
+def test_a_fast_forward_to_a_branch_that_begins_after_mains_newest_version_keeps_its_files(make):
+    """Main had compacted after the two parted: what that took away was deleted by the next expiry, and main needed it."""
+    t = make({"id": "INT", "s": "STRING"}, ["id"], bucket=1, write_only="true")
+    for i in range(3):
+        t.upsert([{"id": i, "s": "a"}])
+    t.branches.create("b")
+    b = st.open_table(t.location, branch="b")
+    t.compact(full=True)
+    for i in range(10, 16):
+        b.upsert([{"id": i, "s": "b"}])
+    b.maintenance.expire_snapshots(retain_max=1)
+    t.branches.fast_forward("b")
+    expected = [0, 1, 2, *range(10, 16)]
+    assert sorted(t.scan().to_arrow()["id"].to_pylist()) == expected
+    assert [s.id for s in t.history(100)] == [t.snapshot().id], "main's own versions are no ancestors of the branch's"
+    t.branches.delete("b")
+    t.maintenance.expire_snapshots(retain_max=1)
+    t.upsert([{"id": 99, "s": "c"}])
+    t.maintenance.expire_snapshots(retain_max=1)
+    assert sorted(t.scan().to_arrow()["id"].to_pylist()) == [*expected, 99]
+    assert t.maintenance.fsck(deep=True).ok

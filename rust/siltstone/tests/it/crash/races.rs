@@ -5,8 +5,8 @@ use std::sync::Arc;
 use siltstone::{
     ErrorKind,
     fs::{FileIo as _, FileIoRef, LocalFileIo},
-    operation::commit::TableCommit,
-    snapshot::SnapshotManager,
+    operation::commit::{Committable, TableCommit},
+    snapshot::{RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 use super::{ROOT, VECTORS, append, compact, create, memory, once, open, state, written};
@@ -45,6 +45,35 @@ fn race(key: &[&str], options: &[(&str, &str)], shared: bool) -> (Vec<(i32, i64)
     let snapshots = SnapshotManager::new(fs, &root).ids().unwrap();
     assert_eq!(snapshots, (1..=i64::try_from(snapshots.len()).unwrap()).collect::<Vec<_>>());
     (state.0, snapshots.len())
+}
+
+/// A job published `snapshot-2` into the hole that an expiry had left, and was killed there; the expiry died, too, and has left
+/// the snapshots from 3 on. The job comes again under its identifier: what it finds of itself is no version.
+#[test]
+fn an_own_snapshot_that_came_too_late_is_not_taken_for_the_commit() {
+    let (io, fs) = memory(&[], &[]);
+    let ctx = open(&fs, ROOT);
+    for k in 1..=7 {
+        let messages = written(&ctx, &[(k, 0)], false).unwrap();
+        TableCommit::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() }).unwrap();
+    }
+    let snapshots = SnapshotManager::new(Arc::clone(&fs), ROOT);
+    let going = snapshots.existing(1..=6).unwrap();
+    let lock = UpkeepLock::try_take(&fs, ROOT).unwrap().unwrap();
+    snapshots.removals().append(&lock, RemovalKind::Expire, 7, &going).unwrap();
+    drop(lock);
+    for id in 1..=2 {
+        io.delete(&snapshots.path(id)).unwrap();
+    }
+    let late = Snapshot { commit_user: "job".to_owned(), commit_identifier: 7, ..going[1].clone() };
+    let late = Snapshot { delta_manifest_list: "late".to_owned(), ..late }.knowing(0, "main");
+    io.put(&snapshots.path(2), late.to_json().unwrap().as_bytes());
+
+    let outcome = append(&ctx, 7, &[(100, 0)]).unwrap();
+    assert!(!outcome.already_committed);
+    assert_eq!(outcome.snapshots[0].id, 8);
+    assert!(state(&fs, ROOT).0.contains(&(100, 0)));
+    assert!(append(&ctx, 7, &[(100, 0)]).unwrap().already_committed, "it is there now");
 }
 
 #[test]
