@@ -348,7 +348,7 @@ def test_a_fast_forward_to_a_branch_that_begins_after_mains_newest_version_keeps
     t = make({"id": "INT", "s": "STRING"}, ["id"], bucket=1, write_only="true")
     for i in range(3):
         t.upsert([{"id": i, "s": "a"}])
-    t.branches.create("b")
+    t.branches.create("b", version=3)
     b = st.open_table(t.location, branch="b")
     t.compact(full=True)
     for i in range(10, 16):
