@@ -73,7 +73,9 @@ pub(super) fn list(ctx: &TableContext, branches: &[String], older_than: i64) -> 
 /// Whatever is no snapshot, changelog or hint in the directories that hold these; hidden temporary files elsewhere.
 fn temporary_files(ctx: &TableContext, root: &str, older_than: i64, found: &mut Candidates) -> Result<()> {
     let reason: Arc<str> = Arc::from("a temporary file that was left behind");
-    for (directory, prefix) in [("snapshot", "snapshot-"), ("changelog", "changelog-"), ("tag", ""), ("schema", "")] {
+    for (directory, prefix) in
+        [("snapshot", "snapshot-"), ("changelog", "changelog-"), ("tag", ""), ("schema", ""), ("siltstone", "")]
+    {
         for child in found.children(ctx, &format!("{root}/{directory}"))? {
             let name = name(&child);
             let own = if prefix.is_empty() {
