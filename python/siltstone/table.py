@@ -164,7 +164,7 @@ class Table(Reads):
         Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them.
         Primary-key tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions,
         whatever the merge engine; only where the table has a changelog and its engine takes deletes, the rows are
-        written as ``-D``, so that the changelog has them. ``delete.force-produce-changelog`` asks for the latter.
+        written as ``-D``, so that the changelog has them.
 
         Args:
             where: Condition that the rows satisfy, as for :meth:`scan`.
