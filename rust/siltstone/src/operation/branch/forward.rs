@@ -61,7 +61,7 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         let plan = plan(&main, &root, &own(&ours)?, &theirs, apart)?;
         let comes = theirs.last().is_some_and(|last| last.id > plan.stands);
         if let Some(lock) = &lock
-            && (comes || !plan.gone.is_empty() || !plan.has_common)
+            && (apart || comes || !plan.gone.is_empty())
         {
             ours.removals().append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
             if !plan.parted.is_empty() {
