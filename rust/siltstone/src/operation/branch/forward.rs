@@ -102,6 +102,7 @@ const ROUNDS: usize = 10;
 struct Forward {
     /// The last version that main and the branch have in common; when there is none, the branch's first.
     stands: i64,
+    /// Whether there is such a version.
     has_common: bool,
     /// Versions of main that expire, because they are before the branch's first and not known to be its ancestors.
     parted: Vec<Snapshot>,
@@ -142,7 +143,7 @@ impl Forward {
     }
 }
 
-/// Main's snapshots from the branch's first one on.
+/// Main's snapshot files, those that are no versions among them.
 struct Ours {
     snapshots: Vec<Snapshot>,
     manager: SnapshotManager,
