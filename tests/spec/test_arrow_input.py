@@ -115,7 +115,9 @@ def test_bytes_behind_nulls_and_beside_slices_do_not_count(t):
     assert sorted(r["s"] or "" for r in t.scan(["s"]).to_arrow().to_pylist()) == ["", "abc", "abc", "good"]
 
 
-@pytest.mark.parametrize("data", [7, object(), "x", b"x", [1], [[1]], {"id": [1]}, None, float("nan")], ids=lambda data: type(data).__name__)
+@pytest.mark.parametrize(
+    "data", [7, object(), "x", b"x", [1], [[1]], {"id": [1]}, None, float("nan")], ids=lambda data: type(data).__name__
+)
 def test_what_holds_no_rows_is_a_wrong_argument(t, data):
     with pytest.raises(e.InvalidArgument):
         t.upsert(data)
