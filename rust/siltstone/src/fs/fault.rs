@@ -31,6 +31,11 @@ pub enum FailWhen {
 pub trait BeforeCall: Send + Sync + std::fmt::Debug {
     /// An error: the call fails and has no effect.
     fn before(&self, what: &str, path: &str) -> Result<()>;
+
+    /// A lock of this handle was given back, which is no call.
+    fn unlocked(&self, path: &str) {
+        let _ = path;
+    }
 }
 
 /// Storage in memory for crash tests. Clones share the storage.
@@ -418,6 +423,9 @@ impl HeldLock for FaultLock {}
 impl Drop for FaultLock {
     fn drop(&mut self) {
         self.io.state().locks.remove(&self.path);
+        if let Some(gate) = &self.io.gate {
+            gate.unlocked(&self.path);
+        }
     }
 }
 

@@ -12,13 +12,14 @@
 //! nothing, whoever gave up said why and changed nothing; and a healthy round afterwards (commit, expiry, orphan cleaning)
 //! works.
 //!
-//! `make stress` runs all of it, `cargo test` a part that differs from pair to pair. One pair, or one run:
+//! Where stopping one call later cannot end otherwise (`alike`), one run stands for both. `make stress` runs all of it, `cargo test` a part that differs from pair to pair. One pair, or one run:
 //!
 //! ```text
 //! SILTSTONE_INTERLEAVING=keyed:Write:Expire[:call[:third][:dies]] cargo test … interleavings -- --ignored --nocapture
 //! ```
 
 mod actors;
+mod alike;
 mod gate;
 mod look;
 mod model;
@@ -38,6 +39,7 @@ use std::{
 
 use self::{
     actors::{ALL, Actor},
+    alike::{next_death, next_stop},
     run::{Case, Pools, Run},
     world::World,
 };
@@ -46,6 +48,8 @@ use self::{
 #[derive(Debug, Default)]
 struct Tally {
     runs: usize,
+    /// Interleavings that end as one of the runs does.
+    alike: u64,
     gave_up: BTreeMap<String, usize>,
     failed: Vec<(Case, Run)>,
 }
@@ -63,6 +67,7 @@ impl Tally {
 
     fn join(&mut self, other: Self) {
         self.runs += other.runs;
+        self.alike += other.alike;
         for (kind, count) in other.gave_up {
             *self.gave_up.entry(kind).or_default() += count;
         }
@@ -106,32 +111,37 @@ impl Choice {
         is(&self.first, first) && is(&self.second, second)
     }
 
-    /// All runs of a pair, or one that its number chooses.
+    /// All interleavings of a pair, or one that its number chooses.
     fn pair(&self, world: &World, first: Actor, second: Actor, number: u64, pools: &Pools) -> Tally {
         let mut tally = Tally::default();
         let mut run = |call, third, dies| {
             let case = Case { first, second, call, third, dies };
-            let run = case.run(world, pools);
-            let there = run.is_some();
-            tally.runs += usize::from(there);
-            if let Some(run) = run {
-                tally.add(case, run);
-            }
-            there
+            let run = case.run(world, pools)?;
+            let next = if dies { None } else { Some(next_stop(&run.log, call)) };
+            tally.runs += 1;
+            tally.add(case, run);
+            next.or(Some(call + 1))
         };
         if let Some(calls) = self.once.as_ref().and_then(|calls| calls.get(&first)) {
             // somewhere: no stride that some calls never meet
             run((number.wrapping_mul(0x9E37_79B9) >> 8) % calls, number % 4 > 1, number % 2 == 1);
             return tally;
         }
-        for call in self.call.unwrap_or(0)..self.call.map_or(u64::MAX, |call| call + 1) {
-            for (third, dies) in [(false, false), (true, false), (false, true), (true, true)] {
-                let wanted = self.third.is_none_or(|of| of == third) && self.dies.is_none_or(|of| of == dies);
-                if wanted && !run(call, third, dies) {
-                    return tally;
-                }
+        if let Some(call) = self.call {
+            run(call, self.third == Some(true), self.dies == Some(true));
+            return tally;
+        }
+        let course = Case::course(first, world, pools);
+        let mut alike = 0;
+        for (third, dies) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut call = 0;
+            while let Some(next) = run(call, third, dies) {
+                let next = if dies { next_death(&course, call) } else { next };
+                alike += next - call - 1;
+                call = next;
             }
         }
+        tally.alike = alike;
         tally
     }
 
@@ -168,7 +178,10 @@ fn check(world: &World, choice: &Choice) {
     let started = Instant::now();
     let mut tally = choice.all(world);
     let seconds = started.elapsed().as_secs_f64();
-    println!("{}: {} interleavings in {seconds:.1} s, {} failed", world.name, tally.runs, tally.failed.len());
+    let (name, runs, alike) = (world.name, tally.runs, tally.alike);
+    let all = runs as u64 + alike;
+    println!("{name}: {all} interleavings, {alike} of them alike to others, {runs} run in {seconds:.1} s");
+    println!("  {} failed", tally.failed.len());
     for (kind, count) in &tally.gave_up {
         println!("  gave up {count:>6} {kind}");
     }
@@ -198,9 +211,9 @@ fn describe(world: &World, case: Case, run: &Run, whole: bool) {
     let Case { first, second, call, third, dies } = case;
     let end = format!("{}{}", if third { ":third" } else { "" }, if dies { ":dies" } else { "" });
     println!("-- SILTSTONE_INTERLEAVING={}:{first:?}:{second:?}:{call}{end}", world.name);
-    let at = run.log.iter().position(|line| line.starts_with('2'));
-    let last = at.and_then(|at| at.checked_sub(1)).map(|at| run.log[at].as_str());
-    println!("   stopped after: {}", last.unwrap_or("nothing"));
+    let at = run.log.iter().position(|event| event.actor == '2');
+    let last = at.and_then(|at| at.checked_sub(1)).map(|at| run.log[at].to_string());
+    println!("   stopped after: {}", last.unwrap_or_else(|| "nothing".to_owned()));
     for line in run.gave_up.iter().filter(|line| !run.problems.iter().any(|p| p.contains(line.as_str()))) {
         println!("   gave up: {line}");
     }
@@ -208,7 +221,7 @@ fn describe(world: &World, case: Case, run: &Run, whole: bool) {
         println!("   {problem}");
     }
     if whole {
-        println!("{}", run.log.join("\n"));
+        run.log.iter().for_each(|event| println!("{event}"));
     }
 }
 
@@ -232,7 +245,12 @@ fn operations_on_an_append_table_interleave_everywhere() {
 
 fn some(world: &World) {
     let pools = Pools::new();
-    let calls = ALL.iter().map(|actor| (*actor, Case::calls(*actor, world, &pools))).collect();
+    let calls = ALL
+        .iter()
+        .map(|actor| {
+            (*actor, Case::course(*actor, world, &pools).iter().filter(|event| event.call.is_some()).count() as u64)
+        })
+        .collect();
     check(world, &Choice { once: Some(calls), ..Choice::default() });
 }
 

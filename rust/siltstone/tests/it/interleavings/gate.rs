@@ -1,6 +1,7 @@
 //! Where an actor is stopped: before one of its storage calls, until it may go on or dies.
 
 use std::{
+    fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,16 +14,32 @@ use siltstone::{
 /// Nothing in these tests takes as long.
 const TOO_LONG: Duration = Duration::from_secs(120);
 
-/// The calls of all actors in the order in which they were made.
+/// A call of an actor, or a lock that it gave back (`call` is `None`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) actor: char,
+    pub(super) call: Option<u64>,
+    pub(super) what: String,
+    pub(super) path: String,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let call = self.call.map(|call| call.to_string()).unwrap_or_default();
+        write!(f, "{} {call:>3} {} {}", self.actor, self.what, self.path)
+    }
+}
+
+/// What all actors did, in the order in which they did it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Log(Arc<Mutex<Vec<String>>>);
+pub(super) struct Log(Arc<Mutex<Vec<Event>>>);
 
 impl Log {
-    pub(super) fn add(&self, line: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    fn add(&self, event: Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(super) fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -81,8 +98,12 @@ impl Gate {
         let running = |state: &mut State| state.phase == Phase::Runs;
         let (state, waited) =
             self.changed.wait_timeout_while(self.state(), TOO_LONG, running).unwrap_or_else(PoisonError::into_inner);
-        assert!(!waited.timed_out(), "{} hangs:\n{:#?}", self.name, self.log.lines());
+        assert!(!waited.timed_out(), "{} hangs:\n{:#?}", self.name, self.log.events());
         state.phase == Phase::Stopped
+    }
+
+    fn event(&self, call: Option<u64>, what: &str, path: &str) -> Event {
+        Event { actor: self.name, call, what: what.to_owned(), path: path.to_owned() }
     }
 
     pub(super) fn go_on(&self) {
@@ -112,7 +133,11 @@ impl BeforeCall for Gate {
             return Err(Error::new(ErrorKind::Storage, "the process is dead").with("file", path));
         }
         state.calls += 1;
-        self.log.add(format!("{} {call:>3} {what} {path}", self.name));
+        self.log.add(self.event(Some(call), what, path));
         Ok(())
+    }
+
+    fn unlocked(&self, path: &str) {
+        self.log.add(self.event(None, "unlock", path));
     }
 }

@@ -12,7 +12,7 @@ use siltstone::{ErrorKind, Result, fs::FaultFileIo, fs::FileIoRef, operation::or
 
 use super::{
     actors::{Actor, Done, retain},
-    gate::{Gate, Log},
+    gate::{Event, Gate, Log},
     look::{findings, state, told, unreadable},
     model::{Ended, Operation, Rows, State, outcomes},
     world::{World, open, write},
@@ -38,7 +38,7 @@ pub(super) struct Run {
     pub(super) problems: Vec<String>,
     /// What operations said that gave up.
     pub(super) gave_up: Vec<String>,
-    pub(super) log: Vec<String>,
+    pub(super) log: Vec<Event>,
 }
 
 /// Threads for what actors do in parallel: one for each, so that a stopped one holds up nobody else.
@@ -61,13 +61,14 @@ fn caught(work: impl FnOnce() -> Result<Done>) -> Result<Done> {
 }
 
 impl Case {
-    /// How many storage calls an operation makes when nobody disturbs it.
-    pub(super) fn calls(actor: Actor, world: &World, pools: &Pools) -> u64 {
+    /// What an operation does when nobody disturbs it.
+    pub(super) fn course(actor: Actor, world: &World, pools: &Pools) -> Vec<Event> {
         let io = world.io.fork();
         let start = io.clock_millis() + 1;
-        let fs: FileIoRef = Arc::new(io.clone());
+        let log = Log::default();
+        let fs = Gate::new('1', None, &log).storage(&io);
         pools.0.install(|| actor.run(1, &fs, start)).unwrap();
-        io.calls()
+        log.events()
     }
 
     /// `None`: the first actor has no such call.
@@ -102,7 +103,7 @@ impl Case {
             done.extend(result.ok().filter(|_| !died));
         }
         run.look(self, world, &io, &operations, &done);
-        run.log = log.lines();
+        run.log = log.events();
         Some(run)
     }
 
