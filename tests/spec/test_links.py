@@ -516,3 +516,22 @@ def test_schemes_are_read_in_any_case(t):
         assert st.open_table(scheme + t.location).scan().count() == 2
         root = os.path.dirname(os.path.dirname(t.location))
         assert st.connect(scheme + root).table("db.t").scan().count() == 2
+
+
+def test_a_commit_through_a_linked_snapshot_directory_is_refused_at_once(t):
+    """Nothing was published, and that is certain: the outcome is not unknown, and what was prepared goes."""
+    elsewhere = t.location + ".elsewhere"
+    os.rename(f"{t.location}/snapshot", elsewhere)
+    os.symlink(elsewhere, f"{t.location}/snapshot")
+    before, manifests = tree(elsewhere), set(os.listdir(f"{t.location}/manifest"))
+    with t.writer() as w:
+        w.write([{"id": 3, "s": "x"}])
+        with pytest.raises(e.CorruptFile, match="a directory of the table is a link") as caught:
+            w.commit()
+    assert "not known" not in str(caught.value), caught.value
+    assert tree(elsewhere) == before
+    assert set(os.listdir(f"{t.location}/manifest")) == manifests
+    os.remove(f"{t.location}/snapshot")
+    os.rename(elsewhere, f"{t.location}/snapshot")
+    t.upsert([{"id": 3, "s": "x"}])
+    assert t.scan().count() == 3

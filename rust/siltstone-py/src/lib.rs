@@ -5,6 +5,7 @@ mod arrow;
 mod catalog;
 mod changes;
 mod error;
+mod fork;
 mod inspect;
 mod interrupt;
 mod maintain;
@@ -24,6 +25,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = pyo3_log::try_init();
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("__debug_build__", cfg!(debug_assertions))?;
+    fork::register(m)?;
     catalog::register(m)?;
     table::register(m)?;
     inspect::register(m)?;

@@ -95,13 +95,15 @@ struct Inner {
     message: String,
     hint: Option<String>,
     context: Vec<(&'static str, String)>,
+    without_effect: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), hint: None, context: Vec::new(), source: None }))
+        let (hint, context, without_effect, source) = (None, Vec::new(), false, None);
+        Self(Box::new(Inner { kind, message: message.into(), hint, context, without_effect, source }))
     }
 
     /// A file whose bytes break the format: what was expected and what was found, at which offset.
@@ -146,6 +148,18 @@ impl Error {
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
+    }
+
+    /// Says that the call which failed has changed nothing. Without it nobody knows: an answer may have been lost.
+    #[must_use]
+    pub fn without_effect(mut self) -> Self {
+        self.0.without_effect = true;
+        self
+    }
+
+    /// Whether the call which failed is known to have changed nothing.
+    pub fn is_without_effect(&self) -> bool {
+        self.0.without_effect
     }
 
     /// Whether a file is gone, and none with one of these names.

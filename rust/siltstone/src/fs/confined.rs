@@ -39,8 +39,8 @@ impl ConfinedFileIo {
     /// An error unless `path` lies below the table, with no link on the way.
     fn own(&self, path: &str) -> Result<()> {
         match plain_rest(path, &self.table) {
-            Some(_) => self.inner.check_no_links(&self.table, path),
-            None => Err(outside(path, &self.table)),
+            Some(_) => self.inner.check_no_links(&self.table, path).map_err(Error::without_effect),
+            None => Err(outside(path, &self.table).without_effect()),
         }
     }
 
@@ -80,6 +80,10 @@ impl ConfinedFileIo {
 fn plain_rest<'p>(path: &'p str, directory: &str) -> Option<&'p str> {
     let rest = path.strip_prefix(directory)?.strip_prefix('/')?;
     rest.split('/').all(is_plain).then_some(rest)
+}
+
+fn directory_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(directory, _)| directory)
 }
 
 /// Existing branches and tags may have names that new files do not get.
@@ -146,6 +150,24 @@ impl FileIo for ConfinedFileIo {
     fn delete(&self, path: &str) -> Result<()> {
         self.deletable(path)?;
         self.inner.delete(path)
+    }
+
+    /// Whether a directory lies in the table and on the way to it is no link, is asked once for files of it that are deleted
+    /// one after another, not once a file. That is as safe: who swaps a directory for a link between check and deletion
+    /// gets through either way (`SECURITY.md`), links that were there before are found by the first check, and of a path
+    /// only the directory counts, because a last part that is a plain name cannot lead out of it: of a link with this name
+    /// the link goes.
+    fn delete_all(&self, paths: &[&str]) -> Result<()> {
+        for files in paths.chunk_by(|one, next| directory_of(one) == directory_of(next)) {
+            if let Some(first) = files.first() {
+                self.deletable(first)?;
+            }
+            if let Some(odd) = files.iter().find(|path| !path.rsplit('/').next().is_some_and(is_plain)) {
+                return self.deletable(odd);
+            }
+            self.inner.delete_all(files)?;
+        }
+        Ok(())
     }
 
     fn delete_empty_dir(&self, path: &str) -> Result<bool> {

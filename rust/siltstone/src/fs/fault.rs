@@ -296,13 +296,14 @@ impl FileIo for FaultFileIo {
     fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
         let directory = parent(path);
         let temporary = format!("{directory}/.{}.tmp", path.rsplit('/').next().unwrap_or(path));
-        let id = self.call("publish: temporary file", path, |s| {
+        let added = self.call("publish: temporary file", path, |s| {
             let id = s.add(&temporary, data.to_vec());
             if sync {
                 s.sync_content(id);
             }
             Ok(id)
-        })?;
+        });
+        let id = added.map_err(Error::without_effect)?;
         let linked = self.call("publish: link", path, |s| {
             if s.names.contains_key(path) {
                 return Err(exists_already(path));

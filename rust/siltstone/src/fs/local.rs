@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read as _, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -14,7 +14,10 @@ use std::{
 
 use bytes::Bytes;
 
-use super::{FileIo, FileStatus, HeldLock, InputFile, OutputFile};
+use super::{
+    FileIo, FileStatus, HeldLock, InputFile, OutputFile,
+    held::{self, Refused},
+};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -125,7 +128,7 @@ impl FileIo for LocalFileIo {
         if target.exists() {
             return Err(exists_already(path));
         }
-        let temporary = self.write_temporary(path, data, sync)?;
+        let temporary = self.write_temporary(path, data, sync).map_err(Error::without_effect)?;
         let linked = fs::hard_link(&temporary, target);
         // over NFS a link can succeed and its answer be lost: then the temporary file has two names
         let really_linked = linked.is_ok() || link_count(&temporary) == 2;
@@ -249,20 +252,28 @@ impl FileIo for LocalFileIo {
 
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
         let target = Path::new(path);
-        let open = || lock_options().open(target);
-        let opened = match open() {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+        let take = || {
+            held::take(|| {
+                let file = lock_options().open(target)?;
+                if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+            })
+        };
+        let taken = match take() {
+            Err(Refused::Open(e)) if e.kind() == io::ErrorKind::NotFound => {
                 self.ensure_parent(target)?;
-                open()
+                take()
             }
             other => other,
         };
-        let file = opened.map_err(|e| storage("open the lock", target, e))?;
-        regular(path, file.metadata().map_err(|e| storage("open the lock", target, e))?)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(LocalLock(file)))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(e)) => Err(storage("take the lock", target, e)
+        match taken {
+            Ok(lock) => Ok(lock.map(|lock| Box::new(lock) as Box<dyn HeldLock>)),
+            Err(Refused::Open(e)) => {
+                // something that is no file says so better than the operating system does
+                fs::symlink_metadata(path)
+                    .map_or(Ok(()), |own| if own.is_symlink() { Ok(()) } else { regular(path, own).map(drop) })?;
+                Err(storage("open the lock", target, e))
+            }
+            Err(Refused::Lock(e)) => Err(storage("take the lock", target, e)
                 .hint("the file system must support locks of whole files (flock), local disks and NFS 4 do")),
         }
     }
@@ -280,21 +291,6 @@ impl FileIo for LocalFileIo {
             }
         }
         Ok(())
-    }
-}
-
-/// The operating system frees the lock when the process ends.
-#[derive(Debug)]
-struct LocalLock(File);
-
-impl HeldLock for LocalLock {}
-
-impl Drop for LocalLock {
-    fn drop(&mut self) {
-        // closing is not enough where a process that was forked meanwhile has the file open, too
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "a lock was not freed");
-        }
     }
 }
 
@@ -480,12 +476,19 @@ pub(super) fn exists_already(path: &str) -> Error {
     Error::new(ErrorKind::FileExists, "the file exists already").with("file", path)
 }
 
+/// The link was not made, as far as is known here: of these refusals it is certain, others (an answer that was lost) may come
+/// from a link that is there.
 fn not_published(path: &str, e: io::Error) -> Error {
+    use io::ErrorKind::{
+        AlreadyExists, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, TooManyLinks, Unsupported,
+    };
     match e.kind() {
-        io::ErrorKind::AlreadyExists => exists_already(path),
-        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => {
-            storage("publish the file by a hard link", Path::new(path), e)
-                .hint("the file system must support hard links: a rename could replace another commit")
+        AlreadyExists => exists_already(path),
+        Unsupported | PermissionDenied => storage("publish the file by a hard link", Path::new(path), e)
+            .hint("the file system must support hard links: a rename could replace another commit")
+            .without_effect(),
+        ReadOnlyFilesystem | StorageFull | QuotaExceeded | TooManyLinks => {
+            storage("publish the file", Path::new(path), e).without_effect()
         }
         _ => storage("publish the file", Path::new(path), e),
     }

@@ -5,6 +5,7 @@
 
 mod confined;
 mod fault;
+mod held;
 mod local;
 mod names;
 mod temporary;
@@ -15,11 +16,15 @@ use bytes::Bytes;
 
 pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
+pub use held::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub use local::LocalFileIo;
 pub use names::{can_exist, check_can_exist, check_external_path, check_file_name, name_fault, subdirectory_fault};
 pub(crate) use temporary::TemporaryFile;
 
-use crate::error::{Error, Result};
+use crate::{
+    cancel,
+    error::{Error, Result},
+};
 
 /// What a listing says about one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +76,9 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
     /// Publishes a whole file atomically and durably: readers see nothing or everything, and an existing
     /// file is never replaced (`FileExists`). Snapshots, schemas.
+    ///
+    /// An error that is [without effect](Error::is_without_effect) says that the file is not there; after any other one,
+    /// but `FileExists`, it may be.
     fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
     /// Replaces a small file atomically (hints, tags with replace). The content is durable, the name not yet.
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;
@@ -84,6 +92,11 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn status(&self, path: &str) -> Result<Option<FileStatus>>;
     /// Deletes a file; fine when absent. Of a link the link goes, not what it leads to.
     fn delete(&self, path: &str) -> Result<()>;
+    /// Deletes files as [`FileIo::delete`] does, one after another, and asks between them whether to stop. What holds for a
+    /// directory is checked once where files of one directory stand next to each other.
+    fn delete_all(&self, paths: &[&str]) -> Result<()> {
+        paths.iter().try_for_each(|path| cancel::check().and_then(|()| self.delete(path)))
+    }
     /// Deletes a directory that is empty; whether it is gone. Fine when absent.
     fn delete_empty_dir(&self, path: &str) -> Result<bool>;
     /// Deletes a directory with all its content; fine when absent.

@@ -3,7 +3,9 @@
 
 use rayon::prelude::*;
 
-use super::{ChangelogManager, RemovalKind, RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock};
+use super::{
+    ChangelogManager, Removal, RemovalKind, RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -70,9 +72,17 @@ impl SnapshotManager {
     pub fn earliest_id(&self) -> Result<Option<i64>> {
         let removals = self.removals.read()?;
         match self.hint(EARLIEST)? {
-            Some(id) if id >= removals.fence && removals.rollbacks.is_empty() && self.exists(id)? => Ok(Some(id)),
+            Some(id) if id >= removals.fence && self.is_not_rolled_back(id, &removals)? => Ok(Some(id)),
             _ => Ok(self.line(&removals)?.first().copied()),
         }
+    }
+
+    /// Whether the snapshot exists and no rollback has cut it off; one call of the storage.
+    fn is_not_rolled_back(&self, id: i64, removals: &Removals) -> Result<bool> {
+        if removals.rollbacks.is_empty() {
+            return self.exists(id);
+        }
+        Ok(self.try_read(id)?.is_some_and(|snapshot| !removals.is_rolled_back(&snapshot)))
     }
 
     /// Ids of all versions, ascending: of the listed snapshots those that belong to the line.
@@ -94,7 +104,7 @@ impl SnapshotManager {
     }
 
     fn line(&self, removals: &Removals) -> Result<Vec<i64>> {
-        let mut ids = not_before_fence(self.listed_ids()?, removals);
+        let mut ids = self.from_fence(self.listed_ids()?, removals)?;
         while let (false, Some(last)) = (removals.rollbacks.is_empty(), ids.last()) {
             match self.try_read(*last)? {
                 Some(snapshot) if !removals.is_rolled_back(&snapshot) => break,
@@ -181,7 +191,7 @@ impl SnapshotManager {
         if listed.is_empty() {
             return if hint.is_none() && removals.count == 0 { self.never_had_any() } else { Err(self.all_gone()) };
         }
-        for id in not_before_fence(listed, removals).into_iter().rev() {
+        for id in self.from_fence(listed, removals)?.into_iter().rev() {
             let snapshot = self.read(id)?;
             if !removals.is_rolled_back(&snapshot) {
                 return Ok(Some(snapshot));
@@ -225,6 +235,38 @@ impl SnapshotManager {
         latest.is_some_and(|latest| latest.id < removals.fence)
     }
 
+    /// Listed ids from the fence on; where there are none although there are snapshots, the fence is void.
+    fn from_fence(&self, listed: Vec<i64>, removals: &Removals) -> Result<Vec<i64>> {
+        let first = listed.partition_point(|id| *id < removals.fence);
+        match listed.get(first..) {
+            Some(rest) if !rest.is_empty() => Ok(rest.to_vec()),
+            _ if listed.is_empty() => Ok(listed),
+            _ => self.below_void_fence(&listed, removals, &self.removals.numbered()?),
+        }
+    }
+
+    /// The line where another program, which does not know the fence, went back to a tag before it: the snapshot of that tag,
+    /// which is the last one that an expiry lists, and what was published after it; without what came too late.
+    ///
+    /// What lies before is left of an expiry that died, and its data files are gone: the next expiry finishes it.
+    fn below_void_fence(&self, listed: &[i64], removals: &Removals, records: &[(u64, Removal)]) -> Result<Vec<i64>> {
+        let has_expired = |snapshot: &Snapshot| {
+            records.iter().any(|(_, record)| record.kind == RemovalKind::Expire && record.lists(snapshot))
+        };
+        let mut line = Vec::new();
+        for id in listed {
+            let Some(snapshot) = self.try_read(*id)? else { continue };
+            if removals.came_too_late(&snapshot, records) {
+                continue;
+            }
+            if has_expired(&snapshot) {
+                line.clear();
+            }
+            line.push(*id);
+        }
+        Ok(line)
+    }
+
     /// Brings records and files together before something is removed, or where the next snapshot cannot be published: a void
     /// fence is taken back, and what a rollback that died has left is deleted (snapshot files after the latest version,
     /// long-lived changelogs and tags that it cuts off), or a writer that came too late.
@@ -232,27 +274,46 @@ impl SnapshotManager {
     /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
     pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
         let removals = self.removals.read()?;
-        for id in self.listed_ids()?.into_iter().rev() {
-            match self.try_read(id)? {
-                Some(snapshot) if !removals.is_rolled_back(&snapshot) => break,
-                Some(_) => self.fs.delete(&self.path(id))?,
-                None => {}
-            }
+        self.delete_dead(&removals)?;
+        if !removals.are_settled() {
+            self.settle_others(&removals)?;
         }
-        self.settle_others(&removals)?;
         let latest = self.latest_by(&removals)?;
-        if Self::fence_is_void(&removals, latest.as_ref())
-            && let Some(first) = self.line(&removals)?.first()
-        {
-            self.removals.append(lock, RemovalKind::Keep, *first, &[])?;
+        let void = Self::fence_is_void(&removals, latest.as_ref());
+        let first = if void { self.line(&removals)?.first().copied() } else { None };
+        if first.is_some() || !removals.are_settled() {
+            let newest = first.and(latest).map(|latest| latest.id);
+            self.removals.append_settled(lock, first.unwrap_or(removals.fence), newest)?;
         }
         Ok(())
     }
 
-    fn settle_others(&self, removals: &Removals) -> Result<()> {
-        if removals.rollbacks.is_empty() {
-            return Ok(());
+    /// Deletes snapshot files after the latest version.
+    fn delete_dead(&self, removals: &Removals) -> Result<()> {
+        let listed = self.listed_ids()?;
+        let mut records = Vec::new();
+        if listed.last().is_some_and(|last| *last < removals.fence) {
+            records = self.removals.numbered()?;
+            if self.below_void_fence(&listed, removals, &records)?.is_empty() {
+                // the only snapshots that are left are not deleted, whatever they are
+                return Ok(());
+            }
         }
+        for id in listed.into_iter().rev() {
+            match self.try_read(id)? {
+                Some(snapshot) if removals.is_rolled_back(&snapshot) || removals.came_too_late(&snapshot, &records) => {
+                    self.fs.delete(&self.path(id))?;
+                }
+                Some(_) => break,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes long-lived changelogs and tags that a rollback cut off; their names are gone for good before a record says that
+    /// nobody needs to look for them any more.
+    fn settle_others(&self, removals: &Removals) -> Result<()> {
         let root = self.directory.trim_end_matches("/snapshot");
         let changelogs = ChangelogManager::new(self.fs.clone(), root);
         for changelog in changelogs.list()?.iter().rev().take_while(|changelog| removals.is_rolled_back(changelog)) {
@@ -261,6 +322,11 @@ impl SnapshotManager {
         let tags = self.tags();
         for (name, _) in tags.list()?.iter().filter(|(_, tagged)| removals.is_rolled_back(tagged)) {
             tags.delete_file(name)?;
+        }
+        for directory in [changelogs.directory(), &format!("{root}/tag")] {
+            if self.fs.exists(directory)? {
+                self.fs.sync_dir(directory)?;
+            }
         }
         Ok(())
     }
@@ -295,11 +361,16 @@ impl SnapshotManager {
     /// back, because a JVM on the same directory may have replaced it by a rename.
     pub fn publish(&self, snapshot: &Snapshot, sync: bool) -> Result<bool> {
         let path = self.path(snapshot.id);
-        match self.fs.publish(&path, snapshot.to_json()?.as_bytes(), sync) {
-            Err(e) if e.kind() != ErrorKind::FileExists => return Err(e.with("snapshot", snapshot.id)),
-            _ => {}
+        let json = snapshot.to_json().map_err(Error::without_effect)?;
+        match self.fs.publish(&path, json.as_bytes(), sync) {
+            Ok(()) => Ok(self.read(snapshot.id)? == *snapshot),
+            Err(e) if e.kind() == ErrorKind::FileExists => match self.read(snapshot.id) {
+                // ours is whole: what is there is somebody else's
+                Err(e) if e.kind() == ErrorKind::CorruptFile => Err(e.without_effect()),
+                found => Ok(found? == *snapshot),
+            },
+            Err(e) => Err(e.with("snapshot", snapshot.id)),
         }
-        Ok(self.read(snapshot.id)? == *snapshot)
     }
 
     /// Lets the `LATEST` hint name this version, or a newer one: it never goes back for longer than a moment. Best effort,
@@ -392,16 +463,6 @@ impl SnapshotManager {
             None => format!("snapshot {id}"),
         };
         Ok(before.into_iter().chain(after).map(text).collect::<Vec<_>>().join(", or "))
-    }
-}
-
-/// Ids from the fence on; all, when none of them is left: another program, which does not know the fence, went back to a tag
-/// before it.
-fn not_before_fence(ids: Vec<i64>, removals: &Removals) -> Vec<i64> {
-    let first = ids.partition_point(|id| *id < removals.fence);
-    match ids.get(first..) {
-        Some(rest) if !rest.is_empty() => rest.to_vec(),
-        _ => ids,
     }
 }
 

@@ -37,7 +37,8 @@ pub enum RemovalKind {
     Expire,
     /// Those after `bound` are taken back.
     Rollback,
-    /// An expiry that could not be planned is called off before it deleted anything: the fence is `bound` again.
+    /// Nothing goes, and the fence is `bound`: an expiry that could not be planned is called off before it deleted anything, a
+    /// void fence is taken back, or what a rollback cut off is gone.
     Keep,
 }
 
@@ -64,8 +65,19 @@ impl From<&Snapshot> for RemovedSnapshot {
     }
 }
 
+/// The newest records that are always kept: a writer that was held up asks for those that came meanwhile.
+const KEPT: u64 = 100;
+/// How long each record is kept.
+const KEPT_MILLIS: i64 = 10 * 60 * 1000;
+
+/// Whether a record is so old that no writer asks for it any more; `newest` is the number of the newest one.
+pub(super) fn is_old(record: u64, time_millis: i64, newest: u64, now: i64) -> bool {
+    record + KEPT <= newest && time_millis < now.saturating_sub(KEPT_MILLIS)
+}
+
 /// A rollback that snapshots of writers who did not know it have to answer to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Rollback {
     /// The number of its record.
     pub record: u64,
@@ -74,6 +86,12 @@ pub struct Rollback {
     /// Those that it takes out and that do not say what their writers knew, because another program wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<RemovedSnapshot>,
+    /// When its record was written, epoch milliseconds.
+    #[serde(default)]
+    pub time_millis: i64,
+    /// Whether all changelogs and tags that it cut off are gone, so that nobody needs to look for them.
+    #[serde(default)]
+    pub settled: bool,
 }
 
 /// One record.
@@ -90,7 +108,8 @@ pub struct Removal {
     pub removed: Vec<RemovedSnapshot>,
     /// Snapshots before this id are gone, as of this record.
     pub fence: i64,
-    /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers.
+    /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers, and without
+    /// those that nobody meets any more ([`Removals::remembered`]).
     pub rollbacks: Vec<Rollback>,
     /// When it was written, epoch milliseconds.
     pub time_millis: i64,
@@ -104,6 +123,16 @@ impl Removal {
             RemovalKind::Rollback => id > self.bound,
             RemovalKind::Keep => false,
         }
+    }
+
+    /// Whether it is the record that took a void fence back, and no version of then had such an id; `number` is its own.
+    fn cuts_off(&self, number: u64, id: i64) -> bool {
+        self.kind == RemovalKind::Keep && self.rollbacks.iter().any(|r| r.record == number && id > r.target)
+    }
+
+    /// Whether a snapshot of this id, whose writer did not know the record, has to answer to it; `number` is the record's.
+    pub(super) fn concerns(&self, number: u64, id: i64) -> bool {
+        self.reaches(id) || self.cuts_off(number, id)
     }
 
     /// Whether this very snapshot is among those that go.
@@ -158,19 +187,67 @@ impl Removals {
 
     /// The next record.
     pub(super) fn next(&self, kind: RemovalKind, bound: i64, going: &[Snapshot], now: i64) -> Removal {
-        let mut rollbacks = self.rollbacks.clone();
+        let mut rollbacks = self.remembered(now);
         let fence = match kind {
             RemovalKind::Expire => self.fence.max(bound),
             RemovalKind::Keep => bound,
             RemovalKind::Rollback => {
                 rollbacks.retain(|earlier| earlier.target < bound);
                 let foreign = going.iter().filter(|snapshot| self.known(snapshot).is_none()).map(RemovedSnapshot::from);
-                rollbacks.push(Rollback { record: self.count + 1, target: bound, foreign: foreign.collect() });
+                rollbacks.push(self.rollback(bound, foreign.collect(), now));
                 self.fence.min(bound)
             }
         };
         let removed = going.iter().map(RemovedSnapshot::from).collect();
         Removal { version: VERSION, kind, bound, removed, fence, rollbacks, time_millis: now }
+    }
+
+    /// The next record, once everything that rollbacks cut off is gone. `newest`: it takes a void fence back, and this is
+    /// the newest version; what writers who do not know it publish after that was made from a version that is gone.
+    pub(super) fn settled(&self, fence: i64, newest: Option<i64>, now: i64) -> Removal {
+        let mut record = self.next(RemovalKind::Keep, fence, &[], now);
+        if let Some(newest) = newest {
+            record.rollbacks.retain(|earlier| earlier.target < newest);
+            record.rollbacks.push(self.rollback(newest, Vec::new(), now));
+        }
+        record.rollbacks.iter_mut().for_each(|rollback| rollback.settled = true);
+        record
+    }
+
+    fn rollback(&self, target: i64, foreign: Vec<RemovedSnapshot>, now: i64) -> Rollback {
+        Rollback { record: self.count + 1, target, foreign, time_millis: now, settled: false }
+    }
+
+    /// The rollbacks that the next record repeats. Of those that are settled and as old as records that nobody asks for any
+    /// more only the newest stays, and of that one not what it lists, so that the list does not grow with the age of the table.
+    ///
+    /// Why that is safe: a rollback says no to snapshots after its target whose writers did not know it. Those that were there
+    /// are gone. One that is published later needs a free name. Of the ids up to the target of a later rollback in the list
+    /// none is free and part of the line: they are in use, or before the fence, and when a rollback frees them it is in the
+    /// list with a target before them. To later ids the later rollback says no, too, because who did not know the earlier
+    /// one did not know it either.
+    fn remembered(&self, now: i64) -> Vec<Rollback> {
+        let over = |r: &Rollback| r.settled && is_old(r.record, r.time_millis, self.count, now);
+        let newest = self.rollbacks.last().map(|rollback| rollback.record);
+        let kept = self.rollbacks.iter().filter(|rollback| Some(rollback.record) == newest || !over(rollback));
+        let mut kept: Vec<Rollback> = kept.cloned().collect();
+        kept.iter_mut().filter(|rollback| over(rollback)).for_each(|rollback| rollback.foreign.clear());
+        kept
+    }
+
+    /// Whether there are changelogs or tags to be looked for that a rollback cut off.
+    pub(super) fn are_settled(&self) -> bool {
+        self.rollbacks.iter().all(|rollback| rollback.settled)
+    }
+
+    /// Whether these records, all that are kept with their numbers, say that a snapshot was published into a hole.
+    pub(super) fn came_too_late(&self, snapshot: &Snapshot, records: &[(u64, Removal)]) -> bool {
+        let Some(known) = self.known(snapshot) else { return false };
+        let mut later = records.iter().skip_while(|(number, _)| *number <= known).peekable();
+        // where the first of them is not kept any more, it may have listed the snapshot
+        let whole = later.peek().is_some_and(|(number, _)| *number == known + 1);
+        let met = later.find(|(number, record)| record.concerns(*number, snapshot.id));
+        whole && met.is_some_and(|(_, record)| !record.lists(snapshot))
     }
 
     /// Whether a snapshot was published where a rollback that its writer did not know has cut the line off.

@@ -3,6 +3,7 @@
 use super::{
     Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, UpkeepLock,
     manager::{parse_id, read_hint},
+    removal::is_old,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -10,10 +11,6 @@ use crate::{
 };
 
 const PREFIX: &str = "removal-";
-/// The newest records that are always kept: a writer that was held up asks for those that came meanwhile.
-const KEPT: u64 = 100;
-/// How long each record is kept.
-const KEPT_MILLIS: i64 = 10 * 60 * 1000;
 /// Old records are looked for once in so many.
 const PRUNED_EVERY: u64 = 32;
 
@@ -106,7 +103,7 @@ impl RemovalLog {
                 let older = next == known + 1 && self.hint()?.is_some_and(|newest| newest > known);
                 return Ok(if older { Standing::Unknown } else { Standing::Committed });
             };
-            if record.reaches(snapshot.id) {
+            if record.concerns(next, snapshot.id) {
                 return Ok(match (record.lists(snapshot), record.kind) {
                     (false, _) => Standing::TooLate,
                     (true, RemovalKind::Rollback) => Standing::RolledBack,
@@ -134,7 +131,17 @@ impl RemovalLog {
     pub fn append(&self, lock: &UpkeepLock, kind: RemovalKind, bound: i64, going: &[Snapshot]) -> Result<Removals> {
         let before = self.read()?;
         let record = before.next(kind, bound, going, lock.now_millis());
-        let number = before.count + 1;
+        self.publish(lock, before.count + 1, record)
+    }
+
+    /// Publishes the record that everything which rollbacks cut off is gone ([`Removals::settled`]).
+    pub(super) fn append_settled(&self, lock: &UpkeepLock, fence: i64, newest: Option<i64>) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.settled(fence, newest, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
+    fn publish(&self, lock: &UpkeepLock, number: u64, record: Removal) -> Result<Removals> {
         self.fs.publish(&self.path(number), record.to_json()?.as_bytes(), true).map_err(|e| match e.kind() {
             ErrorKind::FileExists => Error::new(ErrorKind::UpkeepRunning, "another program writes removal records")
                 .with("file", self.path(number))
@@ -150,9 +157,14 @@ impl RemovalLog {
 
     /// All records that are kept, oldest first.
     pub fn all(&self) -> Result<Vec<Removal>> {
+        Ok(self.numbered()?.into_iter().map(|(_, record)| record).collect())
+    }
+
+    /// All records that are kept with their numbers, oldest first.
+    pub(super) fn numbered(&self) -> Result<Vec<(u64, Removal)>> {
         let mut found = Vec::new();
         for number in self.listed()? {
-            found.extend(self.record(number)?);
+            found.extend(self.record(number)?.map(|record| (number, record)));
         }
         Ok(found)
     }
@@ -188,9 +200,10 @@ impl RemovalLog {
         if !newest.is_multiple_of(PRUNED_EVERY) {
             return Ok(());
         }
-        for number in self.listed()?.into_iter().filter(|number| number + KEPT <= newest) {
-            let old = self.record(number)?.is_none_or(|record| record.time_millis < now.saturating_sub(KEPT_MILLIS));
-            if !old {
+        for number in self.listed()? {
+            // one that is gone is old, when its number is
+            let time = self.record(number)?.map_or(i64::MIN, |record| record.time_millis);
+            if !is_old(number, time, newest, now) {
                 return Ok(());
             }
             self.fs.delete(&self.path(number))?;

@@ -234,3 +234,131 @@ fn a_record_of_a_later_layout_is_refused() {
     bed.io.put(&path, text.replace("\"version\": 1", "\"version\": 2").as_bytes());
     assert_eq!(bed.manager.latest().unwrap_err().kind(), ErrorKind::CorruptFile);
 }
+
+/// Rolled back to 2, 3, 4 … as often as that, each time after the next snapshot; `settle` beside it, as a rollback does.
+fn often_rolled_back(times: i64) -> Bed {
+    let bed = Bed::new();
+    bed.put(1, "s1", Some(0));
+    bed.put(2, "s2", Some(0));
+    for id in 3..3 + times {
+        let known = bed.manager.removals().read().unwrap().count;
+        let kept = bed.put(id, &format!("s{id}"), Some(known));
+        let going = [bed.put(id + 1, &format!("gone{id}"), Some(known)), bed.put(id + 2, &format!("java{id}"), None)];
+        bed.remove(RemovalKind::Rollback, kept.id, &going);
+        bed.manager.settle(&bed.lock()).unwrap();
+        bed.clock.sleep(Duration::from_secs(30));
+    }
+    bed
+}
+
+#[test]
+fn a_table_that_is_rolled_back_often_remembers_the_latest_rollbacks_only() {
+    let bed = often_rolled_back(200);
+    let removals = bed.manager.removals().read().unwrap();
+    // each rollback is two records (the second says that it is settled): 100 records, and no more than the one before them
+    assert!((40..=52).contains(&removals.rollbacks.len()), "{}", removals.rollbacks.len());
+    assert_eq!(bed.manager.ids().unwrap(), (1..=202).collect::<Vec<_>>());
+    // of the last one what it lists goes, too, when nobody asks for its record any more
+    for bound in 0..120 {
+        bed.remove(RemovalKind::Expire, 2 + bound, &[]);
+        bed.clock.sleep(Duration::from_secs(10));
+    }
+    let last = bed.manager.removals().read().unwrap().rollbacks;
+    assert_eq!((last.len(), last[0].target, last[0].foreign.len()), (1, 202, 0));
+}
+
+#[test]
+fn a_writer_from_before_a_rollback_that_nobody_remembers_finds_no_free_name_that_counts() {
+    let bed = often_rolled_back(200);
+    let before = bed.manager.ids().unwrap();
+    let oldest = bed.manager.removals().read().unwrap().rollbacks[0].record;
+    for known in [0, 1, oldest - 1] {
+        let late = bed.put(203, "late", Some(known));
+        assert!(!bed.manager.is_version(&late).unwrap(), "{known}");
+        assert_eq!(bed.manager.ids().unwrap(), before, "{known}");
+        bed.delete(203);
+    }
+    // into names that an expiry has freed
+    bed.remove(RemovalKind::Expire, 100, &[]);
+    (1..100).for_each(|id| bed.delete(id));
+    bed.put(50, "late", Some(0));
+    assert_eq!(bed.manager.ids().unwrap(), (100..=202).collect::<Vec<_>>());
+    // and into those of a later rollback
+    let going = bed.manager.existing(151..=202).unwrap();
+    bed.remove(RemovalKind::Rollback, 150, &going);
+    bed.manager.settle(&bed.lock()).unwrap();
+    bed.put(151, "late", Some(0));
+    assert_eq!(bed.manager.ids().unwrap(), (100..=150).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_rollback_that_died_is_remembered_until_what_it_cut_off_is_gone() {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=3).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    bed.io.put("/t/tag/tag-late", line[2].to_json().unwrap().as_bytes());
+    bed.remove(RemovalKind::Rollback, 1, &line[1..]);
+    for _ in 0..150 {
+        bed.remove(RemovalKind::Expire, 1, &[]);
+        bed.clock.sleep(Duration::from_secs(10));
+    }
+    assert_eq!(bed.manager.ids().unwrap(), [1]);
+    bed.manager.settle(&bed.lock()).unwrap();
+    assert!(!bed.io.paths().contains(&"/t/tag/tag-late".to_owned()));
+    let settled = bed.manager.removals().read().unwrap();
+    assert!(settled.rollbacks.iter().all(|rollback| rollback.settled));
+    let calls = bed.io.calls();
+    bed.manager.settle(&bed.lock()).unwrap();
+    let again = bed.io.trace().split_off(usize::try_from(calls).unwrap());
+    assert!(!again.iter().any(|call| call.contains("/t/tag") || call.contains("/t/changelog")), "{again:#?}");
+}
+
+/// Snapshots 1 to 6, of which all before 5 have expired; another program, which knows no records, goes back to its tag of 3.
+fn void_fence(left: &[i64]) -> Bed {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=6).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    bed.remove(RemovalKind::Expire, 5, &line[..4]);
+    (1..=6).filter(|id| !left.contains(id)).for_each(|id| bed.delete(id));
+    bed.put(3, "s3", Some(0));
+    bed
+}
+
+#[test]
+fn below_a_void_fence_what_an_expiry_that_died_has_left_is_no_version() {
+    let bed = void_fence(&[1, 2]);
+    assert_eq!(bed.manager.ids().unwrap(), [3], "the data files of 1 and 2 are gone");
+    assert_eq!(bed.manager.version(2).unwrap_err().kind(), ErrorKind::SnapshotExpired);
+    bed.put(4, "java", None);
+    assert_eq!(bed.manager.ids().unwrap(), [3, 4]);
+    bed.manager.settle(&bed.lock()).unwrap();
+    assert_eq!(bed.manager.ids().unwrap(), [3, 4]);
+    assert_eq!(bed.manager.removals().read().unwrap().fence, 3);
+}
+
+#[test]
+fn below_a_void_fence_a_commit_that_came_too_late_is_no_version() {
+    let bed = void_fence(&[]);
+    // into holes of the expiry, before and after the snapshot that came back; their writers died
+    bed.put(2, "late2", Some(0));
+    let late = bed.put(4, "late4", Some(0));
+    assert_eq!(bed.manager.latest_id().unwrap(), Some(3));
+    assert_eq!(bed.manager.ids().unwrap(), [3]);
+    assert!(!bed.manager.is_version(&late).unwrap());
+    bed.manager.settle(&bed.lock()).unwrap();
+    assert_eq!(bed.manager.ids().unwrap(), [3]);
+    assert_eq!(bed.manager.listed_ids().unwrap(), [2, 3], "what was in the way of the next commit is gone");
+}
+
+#[test]
+fn once_a_void_fence_is_taken_back_writers_from_before_it_come_too_late() {
+    let bed = void_fence(&[]);
+    bed.manager.settle(&bed.lock()).unwrap();
+    // made from snapshots 3 and 6 as they were before the other program went back
+    let late = [bed.put(4, "late4", Some(0)), bed.put(7, "late7", Some(1))];
+    assert_eq!(bed.manager.ids().unwrap(), [3]);
+    assert_eq!(bed.standing(&late[0], 0), Standing::TooLate);
+    assert_eq!(bed.standing(&late[1], 1), Standing::TooLate);
+    (4..=7).for_each(|id| bed.delete(id));
+    let next = bed.put(4, "next", Some(2));
+    assert_eq!(bed.standing(&next, 2), Standing::Committed);
+    assert_eq!(bed.manager.ids().unwrap(), [3, 4]);
+}

@@ -8,6 +8,7 @@
 )]
 
 mod bounded;
+mod commit_calls;
 mod crash;
 mod data_files;
 mod deletion_vectors;

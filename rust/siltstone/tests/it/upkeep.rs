@@ -1,12 +1,18 @@
 //! Tags, expiry, rollback and branches: which files go and which stay; [`crash_points`]: what is left of a run that died
 //! anywhere.
 
-use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     ErrorKind,
-    fs::{FaultFileIo, FileIoRef},
+    fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
     operation::{
         CommitMessage, CompactRequest, TableWrite, TaskResources, WriteOptions,
@@ -447,4 +453,39 @@ fn two_jobs_that_expire_a_job_that_tags_and_a_writer_do_each_other_no_harm() {
             assert!(fs.exists(&path).unwrap(), "version {}: {path} is gone", version.id);
         }
     }
+}
+
+/// Another program, which takes no lock and leaves no record, removes a snapshot just before the tag of it is looked at again.
+#[derive(Debug)]
+struct OtherExpires {
+    io: FaultFileIo,
+    snapshot: String,
+    tagged: AtomicBool,
+}
+
+impl BeforeCall for OtherExpires {
+    fn before(&self, what: &str, path: &str) -> siltstone::Result<()> {
+        if self.tagged.load(Ordering::Relaxed) {
+            self.io.delete(&self.snapshot)?;
+        }
+        if what == "publish: remove temporary file" && path.ends_with("/tag/tag-fork-fix") {
+            self.tagged.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn making_a_branch_never_waits_for_the_lock_that_it_holds_itself() {
+    let (io, fs) = table(&["k"], &[("bucket", "1"), ("write-only", "true")]);
+    (1..=3).for_each(|k| append(&fs, "main", (k, 0)));
+    let snapshot = format!("{ROOT}/snapshot/snapshot-2");
+    let gate = Arc::new(OtherExpires { io: io.clone(), snapshot, tagged: AtomicBool::new(false) });
+    let ctx = TableContext { fs: Arc::new(io.behind(gate)), ..open(&fs, "main") };
+    let before = usize::try_from(io.calls()).unwrap();
+    let error = create_branch(&ctx, "fix", &BranchSource::Snapshot(Some(2))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SnapshotExpired);
+    let locks = io.trace().split_off(before).into_iter().filter(|call| call.contains("try_lock")).collect::<Vec<_>>();
+    assert_eq!(locks.len(), 1, "{locks:#?}");
+    assert!(!files(&io).iter().any(|path| path.contains("fork-fix")), "the tag is taken back");
 }

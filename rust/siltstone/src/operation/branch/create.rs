@@ -12,7 +12,7 @@ use crate::{
         cleanup::{FileKind, Plan, PlannedFile, Report, Step, upkeep_lock},
         rollback::restored,
         scan::VersionSelector,
-        tag::{CreateTag, create_tag, delete_tag_locked},
+        tag::{CreateTag, create_tag_beside, delete_tag_locked},
     },
     schema::{READ_BRANCHES, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, is_main},
@@ -76,7 +76,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         BranchSource::Snapshot(id) => {
             let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
             let fork = fork_tag(name);
-            keep_fork_point(&main, &fork, version)?;
+            keep_fork_point(&main, lock.as_ref(), &fork, version)?;
             from_tag(&main, &hidden, &fork)?;
         }
     }
@@ -123,9 +123,9 @@ fn without_lost_changelog(ctx: &TableContext, branches: &BranchManager, name: &s
 }
 
 /// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same.
-fn keep_fork_point(main: &TableContext, fork: &str, version: VersionSelector) -> Result<()> {
+fn keep_fork_point(main: &TableContext, lock: Option<&UpkeepLock>, fork: &str, version: VersionSelector) -> Result<()> {
     let request = CreateTag { version, ..CreateTag::default() };
-    match create_tag(main, fork, &request) {
+    match create_tag_beside(main, lock, fork, &request) {
         Err(e) if e.kind() == ErrorKind::TagExists => {
             let kept = TagManager::new(main.fs.clone(), &main.location).get(fork)?;
             let wanted = match request.version {

@@ -200,7 +200,12 @@ impl Plan {
 fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
     match step {
         Step::Delete(files) => delete_all(fs, files),
-        Step::DeleteInOrder(files) => files.iter().try_for_each(|file| fs.delete(&file.path)),
+        Step::DeleteInOrder(files) => {
+            // what is begun is ended: the order says what a plan that was cut short may leave
+            let _shield = cancel::shield();
+            let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            fs.delete_all(&paths)
+        }
         Step::DeleteTrees(files) => files.iter().try_for_each(|file| delete_tree(fs, &file.path)),
         Step::DeleteEmpty(directories) => {
             for directory in directories {
@@ -245,21 +250,19 @@ const FILES_EACH: usize = 64;
 fn delete_all(fs: &FileIoRef, files: &[PlannedFile]) -> Result<()> {
     let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let each = paths.len().div_ceil(DELETERS).max(FILES_EACH);
-    // as after a crash: what is left of a plan is planned again
-    let delete = |part: &[&str]| part.iter().try_for_each(|path| cancel::check().and_then(|()| fs.delete(path)));
     if paths.len() <= each {
-        return delete(&paths);
+        return fs.delete_all(&paths);
     }
     paths.sort_unstable();
     thread::scope(|scope| {
         let token = cancel::current();
         let start = |part| match thread::Builder::new().spawn_scoped(scope, {
             let token = token.clone();
-            move || token.run(|| delete(part))
+            move || token.run(|| fs.delete_all(part))
         }) {
             Ok(job) => Share::Running(job),
             // no more threads to be had
-            Err(_) => Share::Done(delete(part)),
+            Err(_) => Share::Done(fs.delete_all(part)),
         };
         let jobs: Vec<Share<'_>> = paths.chunks(each).map(start).collect();
         jobs.into_iter().try_for_each(Share::result)

@@ -3,7 +3,8 @@
 //! ```text
 //! before publishing   an error ends the commit; what this commit wrote is deleted
 //! race lost           what belongs to the try is deleted; manifests of the changes are used again
-//! while publishing    the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
+//! while publishing    refused: as before publishing
+//!                     otherwise the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
 //! published           into a hole that a removal left meanwhile: withdrawn, and tried again (standing)
 //! ```
 //!
@@ -182,7 +183,7 @@ impl TableCommit {
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count };
-                Ok(self.put(attempt, store, &written, tries))
+                self.put(attempt, store, &written, tries)
             }
             Ok(None) => Ok(Step::Nothing),
             Err(error) => {
@@ -192,7 +193,7 @@ impl TableCommit {
         }
     }
 
-    fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Step {
+    fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
         let standing = match self.snapshots.publish(&attempt.snapshot, self.ctx.options.sync) {
@@ -200,41 +201,39 @@ impl TableCommit {
             Ok(false) => {
                 written.delete(store);
                 clear_the_way(&self.ctx, &self.snapshots);
-                return Step::Lost;
+                return Ok(Step::Lost);
+            }
+            // it is certain that the snapshot is not there: nothing to find out, and no reason to try again
+            Err(error) if error.is_without_effect() => {
+                written.delete(store);
+                return Err(error);
             }
             Err(error) => Err(error),
         };
-        match standing {
+        let standing = match standing {
+            Ok(Standing::TooLate) => match withdraw(&self.ctx, &self.snapshots, &attempt) {
+                Ok(Withdrawn::Gone) => {
+                    written.delete(store);
+                    return Ok(Step::Lost);
+                }
+                Ok(Withdrawn::Left) => return Ok(Step::Lost),
+                Ok(Withdrawn::Committed) => Ok(Standing::Committed),
+                Err(error) => Err(error),
+            },
+            Ok(Standing::Unknown) => Err(unknown(&attempt.snapshot)),
+            other => other,
+        };
+        Ok(match standing {
             Ok(Standing::Committed) => {
                 self.hint(attempt.snapshot.id);
                 Step::Done(Box::new(attempt.snapshot))
             }
-            Ok(Standing::TooLate) => match withdraw(&self.ctx, &self.snapshots, &attempt) {
-                Ok(Withdrawn::Gone) => {
-                    written.delete(store);
-                    Step::Lost
-                }
-                Ok(Withdrawn::Left) => Step::Lost,
-                Ok(Withdrawn::Committed) => {
-                    self.hint(attempt.snapshot.id);
-                    Step::Done(Box::new(attempt.snapshot))
-                }
-                Err(error) => {
-                    tries.doubt(attempt);
-                    Step::Unknown(error)
-                }
-            },
-            Ok(Standing::RolledBack) => Step::Lost,
-            Ok(Standing::Unknown) => {
-                let error = unknown(&attempt.snapshot);
-                tries.doubt(attempt);
-                Step::Unknown(error)
-            }
+            Ok(_) => Step::Lost,
             Err(error) => {
                 tries.doubt(attempt);
                 Step::Unknown(error)
             }
-        }
+        })
     }
 
     fn find(&self, request: &Request<'_>, tries: &Tries, after: i64, latest: &Snapshot) -> Result<Option<Snapshot>> {

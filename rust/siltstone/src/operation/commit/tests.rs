@@ -1,13 +1,19 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests may stop at the first surprise")]
 //! Commits of made-up files to tables in memory: what is published, refused, repeated and survives.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use super::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants};
 use crate::{
     env::ManualClock,
-    error::ErrorKind,
-    fs::{FailWhen, FaultFileIo, FileIoRef},
+    error::{Error, ErrorKind},
+    fs::{BeforeCall, FailWhen, FaultFileIo, FileIoRef},
     io::TableContext,
     manifest::{
         BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, IndexManifestEntry, ManifestEntry,
@@ -654,4 +660,50 @@ fn the_first_commit_writes_both_hints_and_later_ones_only_the_latest() {
     t.add(&["b"]);
     let hint = |name: &str| t.ctx.fs.read(&format!("{ROOT}/snapshot/{name}")).unwrap();
     assert!(hint("EARLIEST") == "1" && hint("LATEST") == "2");
+}
+
+/// Refuses to publish snapshots, and says so for certain or not.
+#[derive(Debug)]
+struct Refuses {
+    certain: bool,
+    tries: AtomicUsize,
+}
+
+impl BeforeCall for Refuses {
+    fn before(&self, what: &str, path: &str) -> crate::Result<()> {
+        if what != "publish: link" || !path.contains("/snapshot/snapshot-") {
+            return Ok(());
+        }
+        self.tries.fetch_add(1, Ordering::Relaxed);
+        let refused = Error::new(ErrorKind::Storage, "permission denied").with("file", path);
+        Err(if self.certain { refused.without_effect() } else { refused })
+    }
+}
+
+#[test]
+fn a_snapshot_whose_publishing_is_refused_for_certain_is_not_in_doubt() {
+    for certain in [true, false] {
+        let t = append_table();
+        t.add(&["a"]);
+        t.put(&["b"]);
+        let (before, orphans) = (t.names(), t.orphans().len());
+        let gate = Arc::new(Refuses { certain, tries: AtomicUsize::new(0) });
+        let refusing: FileIoRef = Arc::new(t.io.behind(Arc::<Refuses>::clone(&gate) as Arc<dyn BeforeCall>));
+        let ctx = TableContext { fs: refusing, ..t.ctx.clone() };
+        let committer = TableCommit::new(&ctx, "u").with_clock(Arc::new(ManualClock::at(1_000)));
+        let error = committer.commit(of(vec![adds(&["b"])])).unwrap_err();
+        let tries = gate.tries.load(Ordering::Relaxed);
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert_eq!(error.context_value("table"), Some("db.t"));
+        assert_eq!(t.names(), before);
+        assert!(t.has("b"), "the rows can be committed again");
+        if certain {
+            assert_eq!((tries, error.message()), (1, "permission denied"));
+            assert_eq!(t.orphans().len(), orphans, "what was prepared is gone: {:?}", t.orphans());
+        } else {
+            assert!(tries > 1 && error.message().contains("it is not known"), "{tries} {error}");
+        }
+        t.commit_as("u").commit(of(vec![adds(&["b"])])).unwrap();
+        assert_eq!(t.names(), ["a", "b"]);
+    }
 }

@@ -101,8 +101,11 @@ fn find_back(
 ) -> Result<Option<Snapshot>> {
     let removals = snapshots.removals().read()?;
     let was_in_line = |snapshot: &Snapshot| -> Result<bool> {
-        if removals.admits(snapshot) || SnapshotManager::fence_is_void(&removals, Some(latest)) {
-            return Ok(!removals.is_rolled_back(snapshot));
+        if removals.admits(snapshot) {
+            return Ok(true);
+        }
+        if SnapshotManager::fence_is_void(&removals, Some(latest)) {
+            return snapshots.is_version(snapshot);
         }
         // a file before the fence: of an expiry that is not over, or it came too late
         let own = RemovedSnapshot::from(snapshot);

@@ -72,7 +72,7 @@ fn periodic(ctx: &TableContext, time_of: &dyn Fn(&Snapshot) -> Option<NaiveDateT
         let Some(this) = this else { continue };
         let name = period.name(this);
         let tag = Tag::new(snapshot, ctx.options.tag_default_time_retained, Local::now().naive_local());
-        publish(ctx, &name, tag, true)?;
+        publish(ctx, None, &name, tag, true)?;
         success_file(ctx, &name)?;
         made.push(name);
         next_tag = period.next(this);
@@ -121,7 +121,7 @@ fn batch(ctx: &TableContext) -> Result<Report> {
         report.extend(delete_tag(ctx, &name, false)?);
     }
     let tag = Tag::new(latest, ctx.options.tag_default_time_retained, Local::now().naive_local());
-    publish(ctx, &name, tag, true)?;
+    publish(ctx, None, &name, tag, true)?;
     success_file(ctx, &name)?;
     report.extend(keep_newest(ctx, &tags, &|_| true)?);
     Ok(report.with("created", json!([name])))

@@ -40,6 +40,16 @@ fn managers(ctx: &TableContext) -> (SnapshotManager, TagManager) {
 /// `InvalidArgument` for a name that cannot be one; `TagExists`; `SnapshotNotFound`, `SnapshotExpired` or `TagNotFound`
 /// for the source.
 pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
+    create_tag_beside(ctx, None, name, request)
+}
+
+/// [`create_tag`] of an operation that may hold the table's lock: it would wait for itself.
+pub(crate) fn create_tag_beside(
+    ctx: &TableContext,
+    lock: Option<&UpkeepLock>,
+    name: &str,
+    request: &CreateTag,
+) -> Result<Tag> {
     check_new_name(name, request.allow_numeric)?;
     let (_, tags) = managers(ctx);
     if tags.exists(name)? {
@@ -47,17 +57,23 @@ pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result
     }
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
-    publish(ctx, name, Tag::new(snapshot, retain, Local::now().naive_local()), request.if_not_exists)
+    publish(ctx, lock, name, Tag::new(snapshot, retain, Local::now().naive_local()), request.if_not_exists)
 }
 
 /// Publishes a tag, and takes it back when its source was removed meanwhile.
 ///
 /// While no expiry is at work, none begins before the tag is there. Beside one the tag is made all the same, and its maker
 /// looks at the removal records afterwards: a record that was written before the tag is found here, one that is written
-/// after it belongs to an expiry that sees the tag.
-pub(super) fn publish(ctx: &TableContext, name: &str, tag: Tag, if_not_exists: bool) -> Result<Tag> {
+/// after it belongs to an expiry that sees the tag. `held`: the lock, when the caller has it.
+pub(super) fn publish(
+    ctx: &TableContext,
+    held: Option<&UpkeepLock>,
+    name: &str,
+    tag: Tag,
+    if_not_exists: bool,
+) -> Result<Tag> {
     let (snapshots, tags) = managers(ctx);
-    let lock = UpkeepLock::try_take(&ctx.fs, &ctx.location)?;
+    let own = if held.is_none() { UpkeepLock::try_take(&ctx.fs, &ctx.location)? } else { None };
     if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
         return Err(expired(ctx, name, &tag.snapshot, "created"));
     }
@@ -69,7 +85,7 @@ pub(super) fn publish(ctx: &TableContext, name: &str, tag: Tag, if_not_exists: b
     if is_kept(&snapshots, &tags, &tag.snapshot, name)? {
         return Ok(tag);
     }
-    take_back(ctx, lock, &tags, name, &tag)?;
+    take_back(ctx, held.or(own.as_ref()), &tags, name, &tag)?;
     Err(expired(ctx, name, &tag.snapshot, "created"))
 }
 
@@ -87,10 +103,10 @@ fn is_kept(snapshots: &SnapshotManager, tags: &TagManager, snapshot: &Snapshot, 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Deletes a tag that was made just now, unless somebody has replaced it: with the lock nobody can.
-fn take_back(ctx: &TableContext, lock: Option<UpkeepLock>, tags: &TagManager, name: &str, tag: &Tag) -> Result<()> {
+fn take_back(ctx: &TableContext, held: Option<&UpkeepLock>, tags: &TagManager, name: &str, tag: &Tag) -> Result<()> {
     let patience = ctx.options.upkeep_lock_timeout.max(PATIENCE);
-    let taken = || UpkeepLock::take(&ctx.fs, &ctx.location, patience);
-    let _lock = lock.map_or_else(taken, Ok).map_err(|e| {
+    let taken = || UpkeepLock::take(&ctx.fs, &ctx.location, patience).map(Some);
+    let _lock = held.map_or_else(taken, |_| Ok(None)).map_err(|e| {
         let left =
             format!("tag '{name}' is left and names a snapshot that is gone: delete it when the other job has ended");
         expired(ctx, name, &tag.snapshot, "created").caused_by(e).hint(left)

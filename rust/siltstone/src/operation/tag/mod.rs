@@ -16,6 +16,7 @@ mod zone;
 pub(super) use period::Period;
 
 pub use automatic::create_automatic;
+pub(super) use create::create_tag_beside;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};
 pub(super) use delete::delete_tag_locked;
 pub use delete::{delete_tag, expire_tags};

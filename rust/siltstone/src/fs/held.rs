@@ -1,0 +1,107 @@
+//! The locks that this process holds, and what a `fork` makes of them.
+//!
+//! A child of a fork inherits open files, and with them the locks that the operating system ties to an open file: when the
+//! parent is killed, its locks would stay as long as the child lives. So a child closes them first of all. Closing frees
+//! nothing while the parent has the file open; unlocking would, in both.
+//!
+//! ```text
+//! before_fork ─ fork ─┬─ after_fork_in_parent     the list is used again
+//!                     └─ after_fork_in_child      every file of the list is closed
+//! ```
+//!
+//! Between the first and the others nobody opens, takes or frees a lock: the child finds a list that is whole, and no file that
+//! is not in it.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs::{File, TryLockError},
+    io, process,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::HeldLock;
+
+#[derive(Debug, Default)]
+struct Held {
+    next: u64,
+    files: BTreeMap<u64, File>,
+}
+
+static HELD: Mutex<Held> = Mutex::new(Held { next: 0, files: BTreeMap::new() });
+
+thread_local! {
+    /// The list, of the thread that forks.
+    static FORKING: RefCell<Option<MutexGuard<'static, Held>>> = const { RefCell::new(None) };
+}
+
+fn held() -> MutexGuard<'static, Held> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// To be called before this thread forks, by whoever forks a process that goes on without `exec`. Waits at most while another
+/// thread opens or closes a lock, or forks.
+pub fn before_fork() {
+    FORKING.with_borrow_mut(|forking| {
+        forking.get_or_insert_with(held);
+    });
+}
+
+/// To be called by the thread that has called [`before_fork`], in the process that forked.
+pub fn after_fork_in_parent() {
+    FORKING.take();
+}
+
+/// To be called in the new process: locks of its parent are not its own.
+pub fn after_fork_in_child() {
+    let mut held = FORKING.take().unwrap_or_else(held);
+    held.files.clear();
+}
+
+/// Why a lock could not be taken though nobody has it.
+#[derive(Debug)]
+pub(super) enum Refused {
+    Open(io::Error),
+    Lock(io::Error),
+}
+
+/// Takes the lock of a file that is opened for it; `None`: somebody has it.
+pub(super) fn take(open: impl FnOnce() -> io::Result<File>) -> Result<Option<LocalLock>, Refused> {
+    let mut held = held();
+    let file = open().map_err(Refused::Open)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(e)) => return Err(Refused::Lock(e)),
+    }
+    let number = held.next;
+    held.next += 1;
+    held.files.insert(number, file);
+    Ok(Some(LocalLock { number, process: process::id() }))
+}
+
+/// The operating system frees the lock when the process ends.
+#[derive(Debug)]
+pub(super) struct LocalLock {
+    number: u64,
+    /// A value that a forked child has inherited is no lock of the child's.
+    process: u32,
+}
+
+impl HeldLock for LocalLock {}
+
+impl Drop for LocalLock {
+    fn drop(&mut self) {
+        let mut held = held();
+        let freed = match held.files.remove(&self.number) {
+            // closing is not enough where a child that does not know of this has the file open, too
+            Some(file) if self.process == process::id() => file.unlock(),
+            _ => Ok(()),
+        };
+        // the log may wait for the interpreter lock, which a thread that forks has
+        drop(held);
+        if let Err(error) = freed {
+            tracing::warn!(%error, "a lock was not freed");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a commit costs: its storage calls one by one, on a table that nobody has ever removed a version of, after an expiry,
+//! and after a rollback. The data file and its directory are there already; the upkeep that follows a commit counts.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use siltstone::{
+    fs::{FaultFileIo, FileIoRef},
+    io::TableContext,
+    operation::{
+        CommitMessage, WriteOptions,
+        commit::{Committable, TableCommit},
+        expire::{Retention, expire_snapshots},
+        rollback::rollback,
+        scan::VersionSelector,
+        write::TableWrite,
+    },
+    schema::{NewTable, SchemaManager},
+    table::Table,
+    types::{DataField, DataType, TypeKind},
+};
+
+use crate::crash::batch;
+
+const ROOT: &str = "/lake/db.db/t";
+
+struct Bed {
+    io: FaultFileIo,
+    ctx: TableContext,
+    committer: TableCommit,
+}
+
+impl Bed {
+    /// Four commits of one committer to a table with its default options.
+    fn new() -> Self {
+        let io = FaultFileIo::new();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let schema = NewTable {
+            fields: vec![
+                DataField::new(0, "k", DataType::new(TypeKind::Int)),
+                DataField::new(1, "v", DataType::new(TypeKind::BigInt)),
+            ],
+            primary_key: Vec::new(),
+            partition_by: Vec::new(),
+            options: BTreeMap::new(),
+            comment: None,
+        };
+        SchemaManager::new(Arc::clone(&fs), ROOT).create(schema.into_schema().unwrap()).unwrap();
+        let table = Table::open_with(fs, ROOT, "main", None, BTreeMap::new()).unwrap();
+        let ctx = table.context().clone();
+        let committer = TableCommit::with_new_user(&ctx);
+        let bed = Self { io, ctx, committer };
+        for _ in 0..4 {
+            bed.commit();
+        }
+        bed
+    }
+
+    fn written(&self) -> Vec<CommitMessage> {
+        let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+        let mut writer = TableWrite::new(&self.ctx, options).unwrap();
+        writer.write(&batch(&[(1, 1)]), None).unwrap();
+        writer.prepare_commit().unwrap()
+    }
+
+    /// The calls of one commit: what was called, and on which file or directory.
+    fn commit(&self) -> Vec<String> {
+        let messages = self.written();
+        let before = usize::try_from(self.io.calls()).unwrap();
+        self.committer.commit(Committable { messages, ..Committable::default() }).unwrap();
+        let trace = self.io.trace().split_off(before);
+        trace.iter().map(|line| line.split_once(' ').unwrap().1.replace(ROOT, "")).collect()
+    }
+}
+
+/// How often each method of the storage is called, in this order: read, exists, list, write_new, publish, overwrite, sync_dir.
+fn by_method(calls: &[String]) -> [usize; 7] {
+    let methods = ["read", "exists", "list", "write_new", "publish", "overwrite", "sync_dir"];
+    let counts = methods.map(|method| {
+        let of_method = |call: &&String| call.split([' ', ':']).next() == Some(method);
+        calls.iter().filter(of_method).count()
+    });
+    assert_eq!(counts.iter().sum::<usize>(), calls.len(), "{calls:#?}");
+    counts
+}
+
+/// Of 44 calls 21 make and publish the snapshot: two manifest lists read, one manifest and two lists written, the newest schema
+/// looked for (a listing), directories made durable (4), publishing (3), reading back, and what is asked of the line before
+/// (hint, next, newest snapshot, and the committer's last one) and to write the hint `LATEST` (4).
+///
+/// The records of removals are asked for four times, three calls each (hint or listing, next, newest): before the commit, for
+/// the committer's own commits, and twice for the expiry that may be due. After publishing three calls (next record, hint,
+/// the snapshot that the commit was built on) tell whether it came too late. The rest is the upkeep that follows a commit: tags
+/// that are over (a listing), first and latest version.
+///
+/// Where there are no records, their directory is listed instead of the newest one being read. After a rollback the first
+/// version is read instead of being asked for. Neither makes a commit list the snapshots, changelogs or consumers.
+#[test]
+fn a_commit_makes_as_many_storage_calls_after_expiries_and_rollbacks_as_on_a_fresh_table() {
+    let fresh = Bed::new();
+    let expired = Bed::new();
+    let keep = Retention { max: 2, min: 2, older_than: None, limit: i64::MAX };
+    expire_snapshots(&expired.ctx, &keep, false).unwrap();
+    let rolled_back = Bed::new();
+    rollback(&rolled_back.ctx, &VersionSelector::Snapshot(3), false).unwrap();
+    for (bed, expected) in
+        [(fresh, [17, 10, 6, 3, 3, 1, 4]), (expired, [21, 10, 2, 3, 3, 1, 4]), (rolled_back, [22, 9, 2, 3, 3, 1, 4])]
+    {
+        // the committer learns of what happened
+        bed.commit();
+        let calls = bed.commit();
+        assert_eq!((by_method(&calls), calls.len()), (expected, 44), "{calls:#?}");
+    }
+}
