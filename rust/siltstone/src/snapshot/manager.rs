@@ -3,9 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::{
-    ChangelogManager, Removal, RemovalKind, RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock,
-};
+use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
@@ -26,8 +24,8 @@ const ATTEMPTS: usize = 5;
 /// never published again.
 #[derive(Clone, Debug)]
 pub struct SnapshotManager {
-    fs: FileIoRef,
-    directory: String,
+    pub(super) fs: FileIoRef,
+    pub(super) directory: String,
     removals: RemovalLog,
 }
 
@@ -103,7 +101,7 @@ impl SnapshotManager {
         Ok(ids)
     }
 
-    fn line(&self, removals: &Removals) -> Result<Vec<i64>> {
+    pub(super) fn line(&self, removals: &Removals) -> Result<Vec<i64>> {
         let mut ids = self.from_fence(self.listed_ids()?, removals)?;
         while let (false, Some(last)) = (removals.rollbacks.is_empty(), ids.last()) {
             match self.try_read(*last)? {
@@ -178,7 +176,7 @@ impl SnapshotManager {
     }
 
     /// The hint counts only when its snapshot exists, belongs to the line, and the next does not exist.
-    fn latest_by(&self, removals: &Removals) -> Result<Option<Snapshot>> {
+    pub(super) fn latest_by(&self, removals: &Removals) -> Result<Option<Snapshot>> {
         let hint = self.hint(LATEST)?;
         if let Some(id) = hint
             && !self.next_exists(id)?
@@ -211,7 +209,7 @@ impl SnapshotManager {
             .hint("roll back to a tag, or restore the snapshot directory: a new commit would begin the table anew")
     }
 
-    fn tags(&self) -> TagManager {
+    pub(super) fn tags(&self) -> TagManager {
         TagManager::new(self.fs.clone(), self.directory.trim_end_matches("/snapshot"))
     }
 
@@ -230,11 +228,6 @@ impl SnapshotManager {
         }
     }
 
-    /// Whether the fence lies after all snapshots: another program, which does not know it, went back to a tag before it.
-    pub fn fence_is_void(removals: &Removals, latest: Option<&Snapshot>) -> bool {
-        latest.is_some_and(|latest| latest.id < removals.fence)
-    }
-
     /// Listed ids from the fence on; where there are none although there are snapshots, the fence is void.
     fn from_fence(&self, listed: Vec<i64>, removals: &Removals) -> Result<Vec<i64>> {
         let first = listed.partition_point(|id| *id < removals.fence);
@@ -243,92 +236,6 @@ impl SnapshotManager {
             _ if listed.is_empty() => Ok(listed),
             _ => self.below_void_fence(&listed, removals, &self.removals.numbered()?),
         }
-    }
-
-    /// The line where another program, which does not know the fence, went back to a tag before it: the snapshot of that tag,
-    /// which is the last one that an expiry lists, and what was published after it; without what came too late.
-    ///
-    /// What lies before is left of an expiry that died, and its data files are gone: the next expiry finishes it.
-    fn below_void_fence(&self, listed: &[i64], removals: &Removals, records: &[(u64, Removal)]) -> Result<Vec<i64>> {
-        let has_expired = |snapshot: &Snapshot| {
-            records.iter().any(|(_, record)| record.kind == RemovalKind::Expire && record.lists(snapshot))
-        };
-        let mut line = Vec::new();
-        for id in listed {
-            let Some(snapshot) = self.try_read(*id)? else { continue };
-            if removals.came_too_late(&snapshot, records) {
-                continue;
-            }
-            if has_expired(&snapshot) {
-                line.clear();
-            }
-            line.push(*id);
-        }
-        Ok(line)
-    }
-
-    /// Brings records and files together before something is removed, or where the next snapshot cannot be published: a void
-    /// fence is taken back, and what a rollback that died has left is deleted (snapshot files after the latest version,
-    /// long-lived changelogs and tags that it cuts off), or a writer that came too late.
-    ///
-    /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
-    pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
-        let removals = self.removals.read()?;
-        self.delete_dead(&removals)?;
-        if !removals.are_settled() {
-            self.settle_others(&removals)?;
-        }
-        let latest = self.latest_by(&removals)?;
-        let void = Self::fence_is_void(&removals, latest.as_ref());
-        let first = if void { self.line(&removals)?.first().copied() } else { None };
-        if first.is_some() || !removals.are_settled() {
-            let newest = first.and(latest).map(|latest| latest.id);
-            self.removals.append_settled(lock, first.unwrap_or(removals.fence), newest)?;
-        }
-        Ok(())
-    }
-
-    /// Deletes snapshot files after the latest version.
-    fn delete_dead(&self, removals: &Removals) -> Result<()> {
-        let listed = self.listed_ids()?;
-        let mut records = Vec::new();
-        if listed.last().is_some_and(|last| *last < removals.fence) {
-            records = self.removals.numbered()?;
-            if self.below_void_fence(&listed, removals, &records)?.is_empty() {
-                // the only snapshots that are left are not deleted, whatever they are
-                return Ok(());
-            }
-        }
-        for id in listed.into_iter().rev() {
-            match self.try_read(id)? {
-                Some(snapshot) if removals.is_rolled_back(&snapshot) || removals.came_too_late(&snapshot, &records) => {
-                    self.fs.delete(&self.path(id))?;
-                }
-                Some(_) => break,
-                None => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Deletes long-lived changelogs and tags that a rollback cut off; their names are gone for good before a record says that
-    /// nobody needs to look for them any more.
-    fn settle_others(&self, removals: &Removals) -> Result<()> {
-        let root = self.directory.trim_end_matches("/snapshot");
-        let changelogs = ChangelogManager::new(self.fs.clone(), root);
-        for changelog in changelogs.list()?.iter().rev().take_while(|changelog| removals.is_rolled_back(changelog)) {
-            self.fs.delete(&changelogs.path(changelog.id))?;
-        }
-        let tags = self.tags();
-        for (name, _) in tags.list()?.iter().filter(|(_, tagged)| removals.is_rolled_back(tagged)) {
-            tags.delete_file(name)?;
-        }
-        for directory in [changelogs.directory(), &format!("{root}/tag")] {
-            if self.fs.exists(directory)? {
-                self.fs.sync_dir(directory)?;
-            }
-        }
-        Ok(())
     }
 
     /// The newest snapshot that was committed at or before this time (epoch milliseconds).
@@ -402,7 +309,7 @@ impl SnapshotManager {
         self.fs.overwrite(&format!("{}/{EARLIEST}", self.directory), id.to_string().as_bytes())
     }
 
-    fn try_read(&self, id: i64) -> Result<Option<Snapshot>> {
+    pub(super) fn try_read(&self, id: i64) -> Result<Option<Snapshot>> {
         match self.read(id) {
             Ok(snapshot) => Ok(Some(snapshot)),
             Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),

@@ -10,6 +10,7 @@ mod manager;
 mod model;
 mod removal;
 mod removal_log;
+mod settle;
 mod tag;
 mod upkeep_lock;
 

@@ -83,7 +83,7 @@ fn by_method(calls: &[String]) -> [usize; 7] {
     counts
 }
 
-/// Of 44 calls 21 make and publish the snapshot: two manifest lists read, one manifest and two lists written, the newest schema
+/// Of 44 calls 22 make and publish the snapshot: two manifest lists read, one manifest and two lists written, the newest schema
 /// looked for (a listing), directories made durable (4), publishing (3), reading back, and what is asked of the line before
 /// (hint, next, newest snapshot, and the committer's last one) and to write the hint `LATEST` (4).
 ///

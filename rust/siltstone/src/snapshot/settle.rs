@@ -1,0 +1,103 @@
+//! Bringing files and removal records together: what operations that died have left, and what other programs, which know no
+//! records, have made of the line of versions.
+
+use super::{ChangelogManager, Removal, RemovalKind, Removals, Snapshot, SnapshotManager, UpkeepLock};
+use crate::error::Result;
+
+impl SnapshotManager {
+    /// Whether the fence lies after all snapshots: another program, which does not know it, went back to a tag before it.
+    pub fn fence_is_void(removals: &Removals, latest: Option<&Snapshot>) -> bool {
+        latest.is_some_and(|latest| latest.id < removals.fence)
+    }
+
+    /// The line where another program, which does not know the fence, went back to a tag before it: the snapshot of that tag,
+    /// which is the last one that an expiry lists, and what was published after it; without what came too late.
+    ///
+    /// What lies before is left of an expiry that died, and its data files are gone: the next expiry finishes it.
+    pub(super) fn below_void_fence(
+        &self,
+        listed: &[i64],
+        removals: &Removals,
+        records: &[(u64, Removal)],
+    ) -> Result<Vec<i64>> {
+        let has_expired = |snapshot: &Snapshot| {
+            records.iter().any(|(_, record)| record.kind == RemovalKind::Expire && record.lists(snapshot))
+        };
+        let mut line = Vec::new();
+        for id in listed {
+            let Some(snapshot) = self.try_read(*id)? else { continue };
+            if removals.came_too_late(&snapshot, records) {
+                continue;
+            }
+            if has_expired(&snapshot) {
+                line.clear();
+            }
+            line.push(*id);
+        }
+        Ok(line)
+    }
+
+    /// Brings records and files together before something is removed, or where the next snapshot cannot be published: a void
+    /// fence is taken back, and what a rollback that died has left is deleted (snapshot files after the latest version,
+    /// long-lived changelogs and tags that it cuts off), or a writer that came too late.
+    ///
+    /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
+    pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
+        let removals = self.removals().read()?;
+        self.delete_dead(&removals)?;
+        if !removals.are_settled() {
+            self.settle_others(&removals)?;
+        }
+        let latest = self.latest_by(&removals)?;
+        let void = Self::fence_is_void(&removals, latest.as_ref());
+        let first = if void { self.line(&removals)?.first().copied() } else { None };
+        if first.is_some() || !removals.are_settled() {
+            let newest = first.and(latest).map(|latest| latest.id);
+            self.removals().append_settled(lock, first.unwrap_or(removals.fence), newest)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes snapshot files after the latest version.
+    fn delete_dead(&self, removals: &Removals) -> Result<()> {
+        let listed = self.listed_ids()?;
+        let mut records = Vec::new();
+        if listed.last().is_some_and(|last| *last < removals.fence) {
+            records = self.removals().numbered()?;
+            if self.below_void_fence(&listed, removals, &records)?.is_empty() {
+                // the only snapshots that are left are not deleted, whatever they are
+                return Ok(());
+            }
+        }
+        for id in listed.into_iter().rev() {
+            match self.try_read(id)? {
+                Some(snapshot) if removals.is_rolled_back(&snapshot) || removals.came_too_late(&snapshot, &records) => {
+                    self.fs.delete(&self.path(id))?;
+                }
+                Some(_) => break,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes long-lived changelogs and tags that a rollback cut off; their names are gone for good before a record says that
+    /// nobody needs to look for them any more.
+    fn settle_others(&self, removals: &Removals) -> Result<()> {
+        let root = self.directory.trim_end_matches("/snapshot");
+        let changelogs = ChangelogManager::new(self.fs.clone(), root);
+        for changelog in changelogs.list()?.iter().rev().take_while(|changelog| removals.is_rolled_back(changelog)) {
+            self.fs.delete(&changelogs.path(changelog.id))?;
+        }
+        let tags = self.tags();
+        for (name, _) in tags.list()?.iter().filter(|(_, tagged)| removals.is_rolled_back(tagged)) {
+            tags.delete_file(name)?;
+        }
+        for directory in [changelogs.directory(), &format!("{root}/tag")] {
+            if self.fs.exists(directory)? {
+                self.fs.sync_dir(directory)?;
+            }
+        }
+        Ok(())
+    }
+}
