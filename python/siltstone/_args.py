@@ -56,9 +56,9 @@ def duration_millis(duration: Duration) -> int:
     return wanted
 
 
-def duration_text(duration: Duration) -> str:
-    """A duration as the core reads it; texts pass as they are."""
-    return duration if isinstance(duration, str) else f"{duration_millis(duration)} ms"
+def duration_text(name: str, duration: Duration) -> str:
+    """A duration of an argument as the core reads it; texts pass as they are."""
+    return text(name, duration) if isinstance(duration, str) else f"{duration_millis(duration)} ms"
 
 
 def age_limit(older_than: Time | Duration) -> int:
@@ -90,6 +90,24 @@ def text(name: str, value: Any) -> str:
         raise InvalidArgument(f"{name}={value!r} is not a text")
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
         raise InvalidArgument(f"{name}={value!r} is not a text: it has half a character (a lone surrogate)")
+    return value
+
+
+def texts_in(name: str, value: Any) -> Any:
+    """An argument, when all texts in its dicts and lists can be written.
+
+    Raises:
+        InvalidArgument: For one that cannot.
+    """
+    if isinstance(value, str):
+        text(name, value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            texts_in(name, key)
+            texts_in(name, item)
+    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        for item in value:
+            texts_in(name, item)
     return value
 
 
@@ -137,7 +155,11 @@ def option_texts(value: Mapping[str, Any] | None) -> dict[str, str]:
     for key, item in value.items():
         if not isinstance(item, (str, int, float)):
             raise InvalidArgument(f"the option {key!r} has the value {item!r}, which is not a text")
-    return {text("an option's key", k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in value.items()}
+    return {text("an option's key", k): _option_value(k, v) for k, v in value.items()}
+
+
+def _option_value(key: str, value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else text(f"the option {key!r}", str(value))
 
 
 def flag(name: str, value: Any) -> bool:
@@ -160,7 +182,7 @@ def directory(name: str, value: Any) -> str:
     if isinstance(value, (str, os.PathLike)):
         path = os.fspath(value)
         if isinstance(path, str):
-            return path
+            return text(name, path)
     raise InvalidArgument(f"{name}={value!r} is not a path")
 
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import optional_text
+from siltstone._args import optional_text, texts_in
 from siltstone._handle import Unpicklable
 
 Column = str | list[str]
@@ -34,8 +34,9 @@ class Alter(Unpicklable):
         self._tried = False
 
     def _add(self, kind: str, **values: Any) -> Self:
-        for name in ("type", "new_name", "after", "comment", "default", "key"):
+        for name in ("type", "new_name", "after", "comment", "default", "key", "value"):
             optional_text(name, values.get(name))
+        texts_in("column", values.get("column"))
         self._changes.append({"kind": kind, **values})
         self._tried = False
         return self

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Time, count, millis, text
+from siltstone._args import Time, count, millis, text, texts_in
 from siltstone._handle import Handle
 from siltstone.errors import InvalidArgument
 
@@ -69,6 +69,7 @@ def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any]
         raise InvalidArgument(f"{name}={value!r} is neither a snapshot id nor a tag nor a time")
     if isinstance(value, int):
         return ("snapshot", value)
+    texts_in(name, value)
     if isinstance(value, dt.datetime):
         return ("time", millis(value))
     if value == "full" and name == "start":
@@ -96,7 +97,7 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
     if isinstance(start, dt.datetime) and isinstance(end, dt.datetime):
         return ("times", millis(start), millis(end))
     if all(isinstance(v, (int, str)) for v in (start, end)):
-        return ("names", str(start), str(end))
+        return ("names", text("between", str(start)), text("between", str(end)))
     raise InvalidArgument(f"between={between!r} is not two snapshot ids, two tags or two times")
 
 

@@ -17,6 +17,7 @@ from siltstone._args import (
     duration_text,
     flag,
     millis,
+    optional_text,
     partition_list,
     text,
 )
@@ -116,7 +117,7 @@ class Maintenance(Handle):
             partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
         """
-        sql, tree = split_filter(where)
+        sql, tree = split_filter(where, "where")
         wait = None if idle is None else duration_millis(idle)
         return CompactionPlan.from_json(
             self._table.plan_compaction(flag("full", full), sql, tree, partition_list(partitions), wait)
@@ -345,9 +346,11 @@ class Maintenance(Handle):
         Raises:
             InvalidArgument: The table is not partitioned, or nobody says how long partitions are kept.
         """
-        kept = None if expiration_time is None else duration_text(expiration_time)
-        most = count("max_expires", max_expires, 1)
-        report = self._upkeep.expire_partitions(kept, timestamp_formatter, timestamp_pattern, strategy, most, dry_run)
+        kept = None if expiration_time is None else duration_text("expiration_time", expiration_time)
+        formatter = optional_text("timestamp_formatter", timestamp_formatter)
+        pattern = optional_text("timestamp_pattern", timestamp_pattern)
+        by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
+        report = self._upkeep.expire_partitions(kept, formatter, pattern, by, most, dry_run)
         return UpkeepReport.from_core(report)
 
 

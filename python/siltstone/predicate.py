@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from siltstone._args import text
 from siltstone.errors import InvalidArgument
 
 
@@ -152,10 +153,10 @@ def _expression(value: object) -> Expression:
     return value
 
 
-def split_filter(filter: str | Expression | None) -> tuple[str | None, str | None]:  # noqa: A002  # the API's name
-    """A predicate as (SQL text, JSON), one of them None."""
-    if filter is None:
+def split_filter(condition: str | Expression | None, name: str = "filter") -> tuple[str | None, str | None]:
+    """A predicate of an argument as (SQL text, JSON), one of them None."""
+    if condition is None:
         return None, None
-    if isinstance(filter, str):
-        return filter, None
-    return None, _expression(filter).to_json()
+    if isinstance(condition, str):
+        return text(name, condition), None
+    return None, text(name, _expression(condition).to_json())

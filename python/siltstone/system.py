@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
-from siltstone._args import count, millis, text
+from siltstone._args import count, millis, text, texts_in
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, Split, scan_request
@@ -67,8 +67,8 @@ def scan_of(
 ) -> SystemScan:
     """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
     sql, tree = split_filter(filter)
-    names = None if columns is None else list(columns)
-    scan = SystemScan(place, system, {"columns": names, "filter_sql": sql, "filter_json": tree, "limit": limit})
+    listed = None if columns is None else texts_in("columns", list(columns))
+    scan = SystemScan(place, system, {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": limit})
     scan.__arrow_c_schema__()  # unknown names and columns are errors now
     return scan
 
@@ -89,7 +89,7 @@ def inspect(
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = count("limit", given.pop("limit", None))
-    options = {_VERSIONS[key]: str(given.pop(key)) for key in [*given] if key in _VERSIONS}
+    options = {_VERSIONS[key]: text(key, str(given.pop(key))) for key in [*given] if key in _VERSIONS}
     if "as_of" in given:
         options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))
     if given:

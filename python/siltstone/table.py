@@ -15,6 +15,7 @@ from siltstone._args import (
     optional_text,
     partition_list,
     partition_spec,
+    texts_in,
     version_text,
 )
 from siltstone._data import arrow_stream
@@ -188,7 +189,7 @@ class Table(Reads):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
             return CommitReport.from_json(self._core.delete_keys(arrow_stream(keys, self._core)))
-        sql, tree = split_filter(where)
+        sql, tree = split_filter(where, "where")
         return CommitReport.from_json(self._core.modify(sql, tree, {}))
 
     def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
@@ -216,8 +217,8 @@ class Table(Reads):
             raise InvalidArgument("set maps column names to SQL expressions; a text needs quotes of its own: \"'x'\"")
         if not set:
             raise InvalidArgument("set is empty: nothing would change")
-        sql, tree = split_filter(where)
-        return CommitReport.from_json(self._core.modify(sql, tree, dict(set)))
+        sql, tree = split_filter(where, "where")
+        return CommitReport.from_json(self._core.modify(sql, tree, dict(texts_in("set", set))))
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None

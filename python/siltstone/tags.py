@@ -205,7 +205,7 @@ class Tags(Handle):
             version=version_text("version", version),
             tag=None,
             as_of=None if as_of is None else millis(as_of),
-            retain=None if retain is None else duration_text(retain),
+            retain=None if retain is None else duration_text("retain", retain),
             if_not_exists=flag("if_not_exists", if_not_exists),
             allow_numeric=flag("allow_numeric", allow_numeric),
         )

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, count, directory, flag, optional_text, partition_spec, size_bytes
+from siltstone._args import Size, count, directory, flag, optional_text, partition_spec, size_bytes, text
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
 from siltstone.errors import InvalidArgument, InvalidRowKind
@@ -161,14 +161,14 @@ class TableWrite(Unpicklable):
 def _kinds(row_kind: RowKinds | None, table: _core.Table) -> str | list[str] | None:
     """One kind, or a list with one per row."""
     if row_kind is None or isinstance(row_kind, str):
-        return row_kind
+        return optional_text("row_kind", row_kind)
     if hasattr(row_kind, "to_pylist"):
         row_kind = row_kind.to_pylist()
     if not isinstance(row_kind, Iterable):
         raise InvalidRowKind(
             f"row_kind={row_kind!r} is neither one of +I -U +U -D nor a list of them", context={"table": table.name}
         )
-    return [str(k) if k is not None else "null" for k in row_kind]
+    return [text("row_kind", str(k)) if k is not None else "null" for k in row_kind]
 
 
 def commit_messages(
@@ -203,8 +203,8 @@ def commit_messages(
     user = optional_text("commit_user", commit_user)
     number = count("identifier", identifier, -(2**63))
     mark = count("watermark", watermark, -(2**63))
-    text = table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
-    return CommitReport.from_json(text)
+    report = table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
+    return CommitReport.from_json(report)
 
 
 def message_list(messages: Iterable[bytes]) -> list[bytes]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import directory, names, option_texts, optional_text, text
+from siltstone._args import directory, names, option_texts, optional_text, text, texts_in
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.system import CatalogSystemTable, SystemTable
 from siltstone.table import Table
@@ -29,9 +29,9 @@ class Catalog:
 
     def __init__(self, warehouse: str, options: Mapping[str, str] | None = None) -> None:
         """Use :func:`siltstone.connect`."""
-        self._warehouse = warehouse
+        self._warehouse = directory("warehouse", warehouse)
         self._options = option_texts(options)
-        self._core = _core.Catalog(warehouse, self._options)
+        self._core = _core.Catalog(self._warehouse, self._options)
 
     def __reduce__(self) -> tuple[type[Catalog], tuple[str, dict[str, str]]]:
         """Pickle as warehouse and options."""
@@ -165,9 +165,9 @@ def _fields(schema: Any) -> Any:
     if hasattr(schema, "__arrow_c_schema__"):
         return schema
     if isinstance(schema, Mapping):
-        return json.dumps([{"name": name, "type": kind} for name, kind in schema.items()])
+        return json.dumps([{"name": name, "type": kind} for name, kind in texts_in("schema", schema).items()])
     if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
-        return json.dumps(list(schema))
+        return json.dumps(list(texts_in("schema", schema)))
     raise InvalidArgument(
         f"{type(schema).__name__} is not a schema: give a pyarrow schema, a dict of SQL types or a list of fields"
     )
@@ -193,7 +193,7 @@ def connect(
         >>> connect(tmp).databases()
         []
     """
-    if name is not None:
+    if optional_text("name", name) is not None:
         raise UnsupportedFeature("catalogs of siltstone.yaml are not supported by this version of siltstone")
     if warehouse is None:
         raise InvalidArgument("give the warehouse directory: connect('/data/lake')")

@@ -11,6 +11,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import text
 from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.procedures.naming import CATALOGS
@@ -49,7 +50,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         UnsupportedFeature: A statement that makes, changes or drops something, with the Python call to use in the hint;
             a hint that nobody would honour.
     """
-    if is_call(query):
+    if is_call(text("query", query)):
         return _call(spark, query)
     prefix, body = _explain(query)
     if not prefix:
@@ -61,11 +62,11 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     frames: dict[str, Any] = {} if tree is None else _rewrite(spark, tree, given)
     if tree is None or not frames:
         return spark.sql(query)
-    text = tree.sql("spark").replace("{", "{{").replace("}", "}}")
+    rewritten = tree.sql("spark").replace("{", "{{").replace("}", "}}")
     for place in frames:
-        text = text.replace(place, f"{{{place}}}")
+        rewritten = rewritten.replace(place, f"{{{place}}}")
     # Spark forgets the names of the frames once it has understood the statement
-    return spark.sql(prefix + text, **frames)
+    return spark.sql(prefix + rewritten, **frames)
 
 
 def _explain(query: str) -> tuple[str, str]:
