@@ -13,6 +13,7 @@ import engines
 import java_oracle
 import pytest
 import siltstone as st
+from forging import patch_entries, sizes
 
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(600)]
 BATCH = 2**63 - 1
@@ -155,7 +156,6 @@ def test_statistics_go_with_the_last_version_that_has_them(cat, oracle):
         {"partition.expiration-strategy": "values-time", "partition.expiration-batch-size": "2"},
         {"partition.expiration-strategy": "values-time", "partition.expiration-max-num": "1"},
         {"partition.timestamp-pattern": "$p", "partition.timestamp-formatter": "yyyy-MM-dd"},
-        {"partition.expiration-strategy": "update-time", "partition.expiration-time": "1 ms"},
         {**ONE, "snapshot.num-retained.max": "1", "snapshot.clean-empty-directories": "true"},
     ],
     ids=lambda options: ",".join(f"{k}={v}" for k, v in options.items()),
@@ -169,6 +169,30 @@ def test_old_partitions_go_as_javas_do(cat, oracle, options):
     for _ in range(2):
         twins.write(("2020-02-01", 1, 1), ("2999-01-01", 2, 2))
         twins.check()
+
+
+def test_partitions_that_nobody_wrote_to_for_long_go_as_javas_do(cat, oracle):
+    """By the time of their newest file; files that were made just now are told to be of yesterday."""
+    options = {
+        "partition.expiration-strategy": "update-time",
+        "partition.expiration-time": "12 h",
+        "partition.expiration-check-interval": "0 s",
+        "manifest.compression": "none",
+        "write-only": "true",
+    }
+    twins = Twins(cat, oracle, options, partition_by=["p"])
+
+    def yesterday(entry):
+        entry["_FILE"]["_CREATION_TIME"] -= 24 * 3600 * 1000
+
+    twins.write(("both", 1, 1), ("old", 1, 1), ("older", 1, 1), ("2999-01-01", 1, 1))
+    for path in twins.both():
+        patch_entries(str(path), yesterday)
+        sizes(str(path))
+    for left in (["both", "new"], ["both", "new", "newer"]):
+        twins.write(("both", 2, 2), (left[-1], 1, 1))
+        twins.check()
+        assert sorted({r["p"] for r in st.open_table(str(twins.ours)).scan().to_arrow().to_pylist()}) == left
 
 
 def test_batch_commits_look_for_old_partitions_at_once_when_told_to(cat, oracle):

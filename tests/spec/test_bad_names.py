@@ -1,13 +1,13 @@
 """Names that lead out of the table, in metadata and from users: refused, and nothing outside changes."""
 
 import glob
-import json
 import os
 import shutil
 
 import avro
 import pytest
 import siltstone as st
+from forging import edit, patch, patch_entries, sizes, tree, versions
 from siltstone import errors as e
 
 UP = "../../../../victim/"
@@ -93,13 +93,6 @@ def forged(templates, tmp_path):
     return forge
 
 
-def patch(path, change):
-    schema, records = avro.read(path)
-    for record in records:
-        change(record)
-    return avro.write(path, schema, records)
-
-
 def change(location, kind, name, victim):
     manifest = location + "/manifest/"
     if kind in ENTRY_KINDS:
@@ -114,8 +107,7 @@ def change(location, kind, name, victim):
                 start = {"external path": "", "external uri": "file://", "relative external path": "."}[kind]
                 file["_EXTERNAL_PATH"] = start + victim + "/x"
 
-        for path in glob.glob(manifest + "manifest-[0-9a-f]*"):
-            patch(path, of_entry)
+        patch_entries(location, of_entry)
     elif kind in ("index", "index external path", "vector"):
 
         def of_index(entry):
@@ -136,51 +128,6 @@ def change(location, kind, name, victim):
         for path in versions(location):
             edit(path, lambda v: v.update({SNAPSHOT_KINDS[kind]: name}))
     sizes(location)
-
-
-def versions(location):
-    return [
-        p for d in ("snapshot/snapshot-*", "tag/tag-*", "changelog/changelog-*") for p in glob.glob(f"{location}/{d}")
-    ]
-
-
-def edit(path, change):
-    with open(path) as f:
-        value = json.load(f)
-    change(value)
-    with open(path, "w") as f:
-        json.dump(value, f)
-
-
-def sizes(location):
-    """Lists and snapshots say the new sizes, so that nothing but the name is wrong."""
-    manifest = location + "/manifest/"
-
-    def of_manifest(record):
-        if os.path.isfile(manifest + record["_FILE_NAME"].replace("\0", "")):
-            record["_FILE_SIZE"] = os.path.getsize(manifest + record["_FILE_NAME"])
-
-    def of_lists(version):
-        for key in ("baseManifestList", "deltaManifestList", "changelogManifestList"):
-            path = manifest + version.get(key, "").replace("\0", "")
-            if os.path.isfile(path):
-                version[key + "Size"] = os.path.getsize(path)
-
-    for path in glob.glob(manifest + "manifest-list-*"):
-        patch(path, of_manifest)
-    for path in versions(location):
-        edit(path, of_lists)
-
-
-def tree(place):
-    """Every path below, with its kind, content and time of change."""
-    found = {}
-    for folder, folders, files in os.walk(place):
-        for name in folders + files:
-            path = os.path.join(folder, name)
-            own = os.lstat(path)
-            found[os.path.relpath(path, place)] = (own.st_mode, own.st_size, own.st_mtime_ns)
-    return found
 
 
 def expire(t):

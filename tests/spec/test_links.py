@@ -9,19 +9,15 @@ import time
 import avro
 import pytest
 import siltstone as st
+from forging import edit, patch_entries, sizes
+from forging import tree as tree_with_times
 from siltstone import errors as e
 
 OLD = time.time() - 10 * 86_400
 
 
 def tree(place):
-    found = {}
-    for folder, folders, files in os.walk(place):
-        for name in folders + files:
-            path = os.path.join(folder, name)
-            own = os.lstat(path)
-            found[os.path.relpath(path, place)] = (own.st_mode, own.st_size, own.st_ino)
-    return found
+    return tree_with_times(place, times=False)
 
 
 def age(place):
@@ -442,27 +438,16 @@ def external(cat, tmp_path):
         shutil.copy(t.files()[0]["path"], target)
         t.upsert([{"id": 1}])
         t.compact(full=True)
-        for path in (f"{t.location}/manifest/{m}" for m in os.listdir(t.location + "/manifest")):
-            if "-list-" in path:
-                continue
-            schema, records = avro.read(path)
-            for record in records:
-                if record["_FILE"]["_FILE_NAME"] == name:
-                    record["_FILE"]["_EXTERNAL_PATH"] = "file://" + target
-            avro.write(path, schema, records)
-        for path in (f"{t.location}/manifest/{m}" for m in os.listdir(t.location + "/manifest")):
-            if "-list-" in path:
-                schema, records = avro.read(path)
-                for record in records:
-                    record["_FILE_SIZE"] = os.path.getsize(f"{t.location}/manifest/{record['_FILE_NAME']}")
-                avro.write(path, schema, records)
-        path = t.location + "/schema/schema-0"
-        with open(path) as f:
-            schema = json.load(f)
+
+        def outside(entry):
+            if entry["_FILE"]["_FILE_NAME"] == name:
+                entry["_FILE"]["_EXTERNAL_PATH"] = "file://" + target
+
+        patch_entries(t.location, outside)
+        sizes(t.location)
         if declared is not None:
-            schema["options"]["data-file.external-paths"] = declared
-        with open(path, "w") as f:
-            json.dump(schema, f)
+            declare = {"data-file.external-paths": declared}
+            edit(t.location + "/schema/schema-0", lambda schema: schema["options"].update(declare))
         return st.open_table(t.location), target
 
     return build
