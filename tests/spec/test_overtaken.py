@@ -1,5 +1,7 @@
 """Others compact a table and let its old versions expire while a compaction or a reader is at work: nothing is lost."""
 
+import os
+
 import pytest
 import siltstone as st
 from siltstone import errors as e
@@ -117,3 +119,34 @@ def test_a_version_that_a_tag_keeps_is_read_after_it_expired(t):
     split = t.scan(tag="kept").splits()[0]
     replace_all_files(t)
     assert sorted(key for batch in split.read() for key in batch["id"].to_pylist()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("travels", [False, True])
+@pytest.mark.parametrize("key", [["id"], []])
+def test_a_split_of_a_version_that_was_rolled_back_says_so_when_another_has_its_id(make, key, travels):
+    """It once was a file that is missing: damage."""
+    t = make({"id": "INT", "v": "INT"}, key, bucket=1 if key else -1)
+    t.append([{"id": 1, "v": 1}])
+    t.append([{"id": 2, "v": 2}])
+    splits = t.scan(version=2).splits()
+    files = {file["path"] for file in t.files(version=2)}
+    if travels:
+        splits = [st.Split(split.to_bytes()) for split in splits]
+    t.rollback(version=1)
+    t.append([{"id": 3, "v": 3}])
+    assert t.snapshot().id == 2
+    for path in files - {file["path"] for file in t.files()}:
+        os.remove(path)  # as the cleaning of orphan files does
+    with pytest.raises(e.SnapshotExpired, match="snapshot 2 has expired while it was read, or was rolled back"):
+        for split in splits:
+            list(split.read())
+    assert sorted(t.scan().to_arrow()["id"].to_pylist()) == [1, 3]
+
+
+def test_a_file_that_is_missing_of_a_version_that_is_there_stays_damage(make):
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1)
+    t.upsert([{"id": 1, "v": 1}])
+    splits = t.scan().splits()
+    os.remove(t.files()[0]["path"])
+    with pytest.raises(e.FileMissing):
+        list(splits[0].read())

@@ -55,6 +55,9 @@ impl Split {
 pub struct Split {
     /// snapshot the files are read at
     pub snapshot_id: i64,
+    /// its manifest list of changes, which no other snapshot has; ids are used again after a rollback. Java's bytes do
+    /// not hold it; `None`: not known
+    pub snapshot_list: Option<String>,
     /// bucket
     pub bucket: BucketId,
     /// `_TOTAL_BUCKETS` of the files

@@ -87,9 +87,16 @@ pub fn replaced(ctx: &TableContext, error: Error) -> Error {
         .caused_by(error)
 }
 
-/// The error of reading a file of version `id`: `SnapshotExpired` when that version has gone meanwhile, and nothing keeps it.
-pub fn expired_meanwhile(ctx: &TableContext, id: i64, error: Error) -> Error {
-    if missing_file(&error).is_none() || !has_gone(ctx, id).unwrap_or(false) {
+/// The error of reading a file of a version: `SnapshotExpired` when that version has gone meanwhile, and nothing keeps it.
+pub fn expired_meanwhile(ctx: &TableContext, version: &Snapshot, error: Error) -> Error {
+    version_gone_meanwhile(ctx, version.id, Some(&version.delta_manifest_list), error)
+}
+
+/// [`expired_meanwhile`], of the version of this id and manifest list of changes: after a rollback, another one may have its
+/// id. Without the list any version of that id is taken for it.
+pub fn version_gone_meanwhile(ctx: &TableContext, id: i64, list: Option<&str>, error: Error) -> Error {
+    let is_it = |found: &Snapshot| found.id == id && list.is_none_or(|list| list == found.delta_manifest_list);
+    if missing_file(&error).is_none() || !has_gone(ctx, id, is_it).unwrap_or(false) {
         return error;
     }
     let file = error.context_value("file").unwrap_or_default().to_owned();
@@ -106,16 +113,19 @@ fn is_expired_meanwhile(error: &Error) -> bool {
     error.kind() == ErrorKind::SnapshotExpired && error.context_value("file").is_some()
 }
 
-/// Whether a version has expired or is about to, and no tag and no long-lived changelog keeps it.
-fn has_gone(ctx: &TableContext, id: i64) -> Result<bool> {
+/// Whether a version has expired or is about to, or was taken back, and no tag and no long-lived changelog keeps it.
+fn has_gone(ctx: &TableContext, id: i64, is_it: impl Fn(&Snapshot) -> bool) -> Result<bool> {
     match snapshots(ctx).version(id) {
         Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {}
+        Ok(another) if !is_it(&another) => {}
         version => return version.map(|_| false),
     }
     let root = branch_root(&ctx.location, &ctx.branch);
-    let tags = TagManager::new(ctx.fs.clone(), &root).list()?;
-    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).ids()?;
-    Ok(!changelogs.contains(&id) && tags.iter().all(|(_, snapshot)| snapshot.id != id))
+    if TagManager::new(ctx.fs.clone(), &root).list()?.iter().any(|(_, snapshot)| is_it(snapshot)) {
+        return Ok(false);
+    }
+    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+    Ok(!changelogs.ids()?.contains(&id) || !is_it(&changelogs.get(id)?))
 }
 
 /// What a file is, by its directory.

@@ -44,6 +44,9 @@ pub(super) struct SplitHeader {
     view_columns: Option<Vec<String>>,
     /// Columns that may be null because they may be in another branch that is read, too.
     nullable: Vec<String>,
+    /// [`Split::snapshot_list`]
+    #[serde(default)]
+    snapshot_list: Option<String>,
 }
 
 impl SplitHeader {
@@ -71,6 +74,7 @@ impl SplitHeader {
             view: args.system.clone(),
             view_columns: args.columns.clone(),
             nullable: nullable.to_vec(),
+            snapshot_list: None,
         }
     }
 
@@ -88,7 +92,8 @@ impl SplitHeader {
     }
 
     pub(super) fn encode(&self, split: &Split) -> Result<Vec<u8>> {
-        SPLIT.close(self, &split.to_bytes()?)
+        let header = Self { snapshot_list: split.snapshot_list.clone(), ..self.clone() };
+        SPLIT.close(&header, &split.to_bytes()?)
     }
 
     /// How the split's rows are read, under the schema that was planned with.
@@ -122,7 +127,8 @@ impl ReadableSplit {
     /// `CorruptFile`: damaged on its way; `UnsupportedVersion`: made by another version.
     pub fn from_token(token: &[u8]) -> Result<Self> {
         let (header, payload): (SplitHeader, _) = SPLIT.open(token)?;
-        Ok(Self { header, split: Split::from_bytes(payload)? })
+        let split = Split { snapshot_list: header.snapshot_list.clone(), ..Split::from_bytes(payload)? };
+        Ok(Self { header, split })
     }
 
     /// The files.

@@ -56,7 +56,7 @@ impl Table {
         let entries = again_when_overtaken(self.context(), || {
             let (ctx, snapshot) = travel(self.context(), &version)?;
             let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
-            live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, snapshot.id, e))
+            live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
         })?;
         entries.iter().map(|e| self.file_json(e)).collect()
     }

@@ -362,6 +362,7 @@ fn splits() {
     let vector = DeletionVectorRange { data_file_name: "f".into(), offset: 1, length: 30, cardinality: Some(2) };
     let split = Split {
         snapshot_id: 7,
+        snapshot_list: None,
         bucket: message.bucket,
         total_buckets: 3,
         bucket_path: "/t/bucket-0".into(),

@@ -20,7 +20,7 @@ use crate::{
     merge_tree::{MergeReadOptions, read_merged},
     operation::{
         Split,
-        overtaken::expired_meanwhile,
+        overtaken::version_gone_meanwhile,
         scan::sections::{Section, sections_of},
     },
     predicate::{Predicate, evaluate},
@@ -82,8 +82,8 @@ pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> R
 /// [`read_split`], without its limit, in pieces that another thread may finish. `SnapshotExpired` when files are gone with
 /// their version.
 pub(super) fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
-    let (at, version) = (ctx.clone(), split.snapshot_id);
-    let expired = move |error| expired_meanwhile(&at, version, error);
+    let (at, id, list) = (ctx.clone(), split.snapshot_id, split.snapshot_list.clone());
+    let expired = move |error| version_gone_meanwhile(&at, id, list.as_deref(), error);
     let pieces = opened(ctx, split, request).map_err(&expired)?;
     Ok(Box::new(pieces.map(move |piece| piece.map_err(&expired))))
 }

@@ -252,7 +252,7 @@ impl Follow {
             if self.is_too_young(&snapshot) {
                 return Ok(Step::Wait);
             }
-            let plan = self.changes(&snapshot).map_err(|e| expired_meanwhile(&self.ctx, id, e))?;
+            let plan = self.changes(&snapshot).map_err(|e| expired_meanwhile(&self.ctx, &snapshot, e))?;
             self.next = Some(id + 1);
             if let Some(plan) = plan.filter(|plan| !plan.splits.is_empty()) {
                 return Ok(Step::Rows { snapshot_id: id, plan: Box::new(plan) });

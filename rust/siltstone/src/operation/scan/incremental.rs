@@ -87,7 +87,8 @@ fn files(
     }
     drop_postponed(ctx, &mut entries);
     let files_considered = entries.len();
-    let splits = change_splits(ctx, entries, &prepared.residual, until)?;
+    let residual = &prepared.residual;
+    let splits = last.as_ref().map(|last| change_splits(ctx, entries, residual, last)).transpose()?.unwrap_or_default();
     Ok(ScanPlan { ctx: ctx.clone(), snapshot: last, splits, read: prepared.read, files_considered })
 }
 
@@ -102,7 +103,7 @@ pub(super) fn of_snapshot(
     if ctx.options.changelog_producer != ChangelogProducer::None {
         drop_postponed(ctx, &mut entries);
     }
-    change_splits(ctx, entries, &prepared.residual, snapshot.id)
+    change_splits(ctx, entries, &prepared.residual, snapshot)
 }
 
 /// The rows that an OVERWRITE snapshot took away, and those that it brought (`streaming-read-overwrite`).
@@ -110,12 +111,12 @@ pub(super) fn of_overwrite(ctx: &TableContext, prepared: &Prepared, snapshot: &S
     let entries = listed_entries(ctx, &[&snapshot.delta_manifest_list], &prepared.entry_filter(ctx))?;
     let (before, after): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| e.kind == EntryKind::Delete);
     if ctx.schema.primary_keys.is_empty() {
-        return change_splits(ctx, after, &prepared.residual, snapshot.id);
+        return change_splits(ctx, after, &prepared.residual, snapshot);
     }
     check_files(ctx, &before)?;
     check_files(ctx, &after)?;
     let state = |entries| State { entries, vectors: DeletionFiles::default() };
-    let mut splits = compared(ctx, &state(before), &state(after), snapshot.id)?;
+    let mut splits = compared(ctx, &state(before), &state(after), snapshot)?;
     for split in &mut splits {
         split.is_streaming = true;
     }
@@ -142,9 +143,9 @@ fn change_splits(
     ctx: &TableContext,
     entries: Vec<ManifestEntry>,
     residual: &Predicate,
-    snapshot_id: i64,
+    snapshot: &Snapshot,
 ) -> Result<Vec<Split>> {
-    let splitter = Splitter::new(ctx, snapshot_id);
+    let splitter = Splitter::new(ctx, snapshot);
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(ctx, entries, residual, true)? {
         let order: Vec<String> = bucket.files.iter().map(|f| f.file_name.clone()).collect();
@@ -179,7 +180,7 @@ fn diff(ctx: &TableContext, prepared: Prepared, before: Option<&Snapshot>, after
     let new = state(&after)?;
     check_same_buckets(ctx, &old.entries, &new.entries)?;
     let files_considered = old.entries.len() + new.entries.len();
-    let splits = compared(ctx, &old, &new, after.id)?;
+    let splits = compared(ctx, &old, &new, &after)?;
     Ok(ScanPlan { ctx: ctx.clone(), snapshot: Some(after), splits, read: prepared.read, files_considered })
 }
 
@@ -227,7 +228,7 @@ type DeletionFile = (String, DeletionVectorRange);
 
 /// Splits of two sets of files without those that are in both, with the same rows deleted; the keys of a split are in
 /// no other one.
-fn compared(ctx: &TableContext, old: &State, new: &State, snapshot_id: i64) -> Result<Vec<Split>> {
+fn compared(ctx: &TableContext, old: &State, new: &State, snapshot: &Snapshot) -> Result<Vec<Split>> {
     let (in_old, in_new) = (old.ids(), new.ids());
     let mut buckets: BTreeMap<BucketId, Sides> = BTreeMap::new();
     for (state, other, is_before) in [(old, &in_new, true), (new, &in_old, false)] {
@@ -238,7 +239,7 @@ fn compared(ctx: &TableContext, old: &State, new: &State, snapshot_id: i64) -> R
             if is_before { &mut bucket.before } else { &mut bucket.after }.push(entry.file.clone());
         }
     }
-    let splitter = Splitter::new(ctx, snapshot_id);
+    let splitter = Splitter::new(ctx, snapshot);
     let mut splits = Vec::new();
     for (id, sides) in buckets {
         let names = |files: &[DataFileMeta]| -> HashSet<String> { files.iter().map(|f| f.file_name.clone()).collect() };

@@ -113,7 +113,7 @@ fn plan_once(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
     let Some(at) = snapshot.clone().filter(|_| !prepared.nothing) else {
         return Ok(ScanPlan { ctx, snapshot, splits: Vec::new(), read: prepared.read, files_considered: 0 });
     };
-    let planned = splits_of(&ctx, &at, request, &prepared, since).map_err(|e| expired_meanwhile(&ctx, at.id, e));
+    let planned = splits_of(&ctx, &at, request, &prepared, since).map_err(|e| expired_meanwhile(&ctx, &at, e));
     let (mut splits, files_considered) = planned?;
     let read = prepared.read;
     if let (Some(limit), None, false) = (request.limit, &read.filter, read.keep_deletes) {
@@ -145,7 +145,7 @@ fn splits_of(
     }
     let files_considered = entries.len();
     check_files(ctx, &entries)?;
-    let mut splitter = Splitter::new(ctx, at.id);
+    let mut splitter = Splitter::new(ctx, at);
     splitter.deletions = DeletionFiles::of(ctx, at, &entries)?;
     if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
         return Err(switched_later(ctx, at, false));
@@ -179,7 +179,7 @@ fn partitions_once(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<
     let mut wanted = Prepared::new(&ctx, &request)?.entry_filter(&ctx);
     wanted.min_level = level_0(&ctx, &at)?.min_level(&request);
     wanted.created_since = since;
-    let mut entries = live_entries(&ctx, &at, &wanted).map_err(|e| expired_meanwhile(&ctx, at.id, e))?;
+    let mut entries = live_entries(&ctx, &at, &wanted).map_err(|e| expired_meanwhile(&ctx, &at, e))?;
     entries.retain(|entry| entry.bucket >= 0);
     Ok(entries.into_iter().map(|entry| entry.partition).collect())
 }

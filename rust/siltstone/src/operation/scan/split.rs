@@ -9,6 +9,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta},
     operation::Split,
+    snapshot::Snapshot,
 };
 
 /// The live files of one bucket.
@@ -42,7 +43,7 @@ fn pack<T>(items: Vec<T>, weight: impl Fn(&T) -> i64, target: i64, open_cost: i6
 /// Turns buckets into splits.
 pub(super) struct Splitter<'a> {
     ctx: &'a TableContext,
-    snapshot_id: i64,
+    snapshot: &'a Snapshot,
     target: i64,
     open_cost: i64,
     /// Files of different levels never share a key (first-row, deletion vectors).
@@ -52,11 +53,11 @@ pub(super) struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    pub(super) fn new(ctx: &'a TableContext, snapshot_id: i64) -> Self {
+    pub(super) fn new(ctx: &'a TableContext, snapshot: &'a Snapshot) -> Self {
         let size = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         Self {
             ctx,
-            snapshot_id,
+            snapshot,
             target: size(ctx.options.source_split_target_size),
             open_cost: size(ctx.options.source_split_open_file_cost),
             disjoint_levels: false,
@@ -113,7 +114,8 @@ impl<'a> Splitter<'a> {
         // as Java: a table with vectors names them even when no file has one
         let deletion_files = (self.ctx.options.deletion_vectors_enabled || !self.deletions.is_empty()).then(vectors);
         Ok(Split {
-            snapshot_id: self.snapshot_id,
+            snapshot_id: self.snapshot.id,
+            snapshot_list: Some(self.snapshot.delta_manifest_list.clone()),
             bucket: bucket.id.clone(),
             total_buckets: bucket.total_buckets,
             bucket_path: self.ctx.paths.bucket_dir(&bucket.id.partition, bucket.id.bucket)?,

@@ -138,6 +138,7 @@ impl Split {
         input.finish()?;
         Ok(Self {
             snapshot_id,
+            snapshot_list: None,
             bucket,
             total_buckets,
             bucket_path,

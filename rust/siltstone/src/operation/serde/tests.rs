@@ -128,6 +128,7 @@ fn message() -> CommitMessage {
 fn split(streaming: bool) -> Split {
     Split {
         snapshot_id: 9,
+        snapshot_list: None,
         bucket: bucket(),
         total_buckets: 4,
         bucket_path: "/t/bucket-3".into(),

@@ -122,7 +122,7 @@ fn sums_of(table: &Table, version: &VersionSelector, by_bucket: bool) -> Result<
     let entries = again_when_overtaken(table.context(), || {
         let (ctx, snapshot) = travel(table.context(), version)?;
         let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
-        live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, snapshot.id, e))
+        live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
     })?;
     let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
     for entry in entries {
