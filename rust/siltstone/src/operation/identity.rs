@@ -6,6 +6,7 @@ use super::{CommitMessage, serde::Seal};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    manifest::EntryKind,
 };
 
 const MESSAGE: Seal = Seal { what: "commit message", magic: "SSCM", version: 1 };
@@ -113,6 +114,45 @@ impl CommitMessage {
         }
         let (header, payload): (MessageHeader, _) = MESSAGE.open(bytes).map_err(|e| e.in_table(&ctx.name))?;
         header.table.check(ctx, MESSAGE.what)?;
-        Ok((Self::from_bytes(payload).map_err(|e| e.in_table(&ctx.name))?, header.replaces))
+        let message = Self::from_bytes(payload).map_err(|e| e.in_table(&ctx.name))?;
+        message.check_places(ctx)?;
+        Ok((message, header.replaces))
     }
+
+    /// An error when the message adds a file that lies outside of the table, and not where `data-file.external-paths` lets
+    /// it lie either: the table would name somebody else's file as its own.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an external path that the table does not declare; `CorruptFile`: a name that is none of a file.
+    pub fn check_places(&self, ctx: &TableContext) -> Result<()> {
+        let (data, compact) = (&self.data, &self.compact);
+        let files = data.new_files.iter().chain(&data.changelog_files);
+        for file in files.chain(&compact.compact_after).chain(&compact.changelog_files) {
+            let path = ctx.paths.data_file(&self.bucket.partition, self.bucket.bucket, file);
+            ctx.paths
+                .extra_files(&self.bucket.partition, self.bucket.bucket, file)
+                .map_err(|e| e.in_table(&ctx.name))?;
+            check_place(ctx, path, file.external_path.is_some())?;
+        }
+        let index = data.index_files.iter().chain(&compact.index_files);
+        for entry in index.filter(|entry| entry.kind == EntryKind::Add) {
+            check_place(ctx, ctx.paths.index_file_of(entry), entry.external_path.is_some())?;
+        }
+        Ok(())
+    }
+}
+
+fn check_place(ctx: &TableContext, path: Result<String>, is_external: bool) -> Result<()> {
+    let path = path.map_err(|e| e.in_table(&ctx.name))?;
+    if !is_external {
+        return Ok(());
+    }
+    ctx.fs.check_deletable(&path).map_err(|cause| {
+        Error::new(ErrorKind::InvalidArgument, "a commit message adds a file that does not belong to the table")
+            .with("table", &ctx.name)
+            .with("file", path)
+            .with("option", "data-file.external-paths")
+            .hint("commit messages as prepare_commit() gave them; files outside of the table lie where the option says")
+            .caused_by(cause)
+    })
 }

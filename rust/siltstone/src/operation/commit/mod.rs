@@ -135,7 +135,7 @@ impl TableCommit {
         if committable.check_append {
             self.check_files_exist(&committable.messages)?;
         }
-        let Collected { append, compact } = self.collect(&committable.messages);
+        let Collected { append, compact } = self.collect(&committable.messages)?;
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
             return Ok(self.commit_compaction(&committable, &compact, CommitOutcome::default(), looked_up_to));
@@ -160,7 +160,7 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        let Collected { append: mut new, mut compact } = self.collect(&committable.messages);
+        let Collected { append: mut new, mut compact } = self.collect(&committable.messages)?;
         // what the writer took away goes anyway
         new.files.retain(|entry| entry.kind == EntryKind::Add);
         self.drop_changelog(&mut new);
@@ -296,8 +296,9 @@ impl TableCommit {
         }
     }
 
-    fn collect(&self, messages: &[CommitMessage]) -> Collected {
-        Collected::from(messages, self.ctx.options.manifest_delete_file_drop_stats)
+    fn collect(&self, messages: &[CommitMessage]) -> Result<Collected> {
+        messages.iter().try_for_each(|message| message.check_places(&self.ctx))?;
+        Ok(Collected::from(messages, self.ctx.options.manifest_delete_file_drop_stats))
     }
 
     /// Whether the user has committed this explicit identifier, or a later one.
