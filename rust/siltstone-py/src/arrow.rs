@@ -140,18 +140,23 @@ pub(crate) fn input(data: &Bound<'_, PyAny>) -> PyResult<Input> {
     };
     let capsule = capsule.cast::<PyCapsule>().map_err(|e| no_stream(&e))?;
     let opened = catch_unwind(AssertUnwindSafe(|| PyRecordBatchReader::from_arrow_pycapsule(capsule)?.into_reader()));
-    Ok(Input(opened.map_err(|_| no_stream(&"its schema is broken"))?.map_err(|e| no_stream(&e))?))
+    let reader = opened.map_err(|_| no_stream(&"its schema is broken"))?.map_err(|e| no_stream(&e))?;
+    Ok(Input { reader, rows: 0 })
 }
 
 /// Batches that come from Python.
-pub(crate) struct Input(Box<dyn RecordBatchReader + Send>);
+pub(crate) struct Input {
+    reader: Box<dyn RecordBatchReader + Send>,
+    /// Rows of the batches so far: errors count over all of them.
+    rows: usize,
+}
 
 impl Iterator for Input {
     type Item = siltstone::Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         // the import asserts what it relies on: a broken producer must not end the process
-        let Ok(next) = catch_unwind(AssertUnwindSafe(|| self.0.next())) else {
+        let Ok(next) = catch_unwind(AssertUnwindSafe(|| self.reader.next())) else {
             let text = "the input stream breaks the rules of the Arrow C data interface";
             return Some(Err(Error::new(ErrorKind::InvalidArgument, text)
                 .hint("the library that made the data has broken it; pyarrow's validate(full=True) checks it")));
@@ -162,7 +167,9 @@ impl Iterator for Input {
             interrupt_again();
         }
         let batch = batch.map_err(|e| Error::new(ErrorKind::InvalidArgument, "the input stream failed").caused_by(e));
-        Some(batch.and_then(|batch| check_arrays(&batch).map(|()| batch)))
+        let batch = batch.and_then(|batch| check_arrays(&batch, self.rows).map(|()| batch));
+        self.rows = self.rows.saturating_add(batch.as_ref().map_or(0, RecordBatch::num_rows));
+        Some(batch)
     }
 }
 

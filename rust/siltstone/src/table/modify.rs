@@ -13,7 +13,7 @@ use crate::{
         overtaken::again_when_overtaken,
         read::count,
         scan::{ScanRequest, plan},
-        write::WriteOptions,
+        write::{RowKinds, WriteOptions},
     },
     options::ChangelogProducer,
     predicate::Predicate,
@@ -63,7 +63,7 @@ impl Table {
         } else {
             check_updates(ctx, &change.set)?;
         }
-        self.write_all(true, |writer| write_matching(ctx, &change, &mut |rows, kind| writer.write(rows, Some(kind))))
+        self.write_all(true, |writer| write_matching(ctx, &change, &mut counted(writer)))
     }
 
     /// Deletes the rows that have these keys (a primary-key table), as one commit.
@@ -78,9 +78,7 @@ impl Table {
         }
         check_deletes(ctx)?;
         let mut keys = KeysToDelete::new(ctx, keys)?;
-        self.write_all(keys.repeats(), |writer| {
-            keys.write(threads(None), &mut |rows, kind| writer.write(rows, Some(kind)))
-        })
+        self.write_all(keys.repeats(), |writer| keys.write(threads(None), &mut counted(writer)))
     }
 
     fn modify_append(&self, change: &Modification) -> Result<CommitReport> {
@@ -198,4 +196,14 @@ impl Table {
 
 fn threads(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+/// Hands rows to a writer; errors count them over all that it was handed.
+fn counted(writer: &mut TableWriter) -> impl FnMut(&RecordBatch, &RowKinds) -> Result<()> {
+    let mut before = 0_usize;
+    move |rows, kind| {
+        writer.write_from(rows, Some(kind), before)?;
+        before = before.saturating_add(rows.num_rows());
+        Ok(())
+    }
 }

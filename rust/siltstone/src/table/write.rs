@@ -155,12 +155,9 @@ impl Table {
     ) -> Result<CommitReport> {
         let options = WriteOptions { ignore_previous_files: true, ..WriteOptions::default() };
         let mut writer = self.writer(None, options)?;
-        for batch in batches {
-            let written = batch.and_then(|b| writer.write(&b, None));
-            if let Err(e) = written {
-                writer.close();
-                return Err(e);
-            }
+        if let Err(error) = writer.write_all(batches, None) {
+            writer.close();
+            return Err(error);
         }
         let messages = writer.write.prepare_commit()?;
         let committable = Committable { messages: messages.clone(), ..Committable::default() };
@@ -280,7 +277,12 @@ impl Table {
 impl TableWriter {
     /// Adds rows.
     pub fn write(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>) -> Result<()> {
-        self.write.write(batch, kinds).map(|_| ())
+        self.write_from(batch, kinds, 0)
+    }
+
+    /// Adds rows of an input of which `before` rows were added already: errors count over all of them.
+    pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<()> {
+        self.write.write_from(batch, kinds, before).map(|_| ())
     }
 
     /// Adds all batches; `PerRow` kinds count over all of them. After an error the writer neither writes nor commits

@@ -3,7 +3,7 @@
 use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch, cast::AsArray};
 use arrow_select::filter::{filter, filter_record_batch};
 
-use super::{RowKinds, key_names::KeyNames, retracts::Refusal};
+use super::{RowKinds, key_names::KeyNames, place::InputRows, retracts::Refusal};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::CoreOptions,
@@ -41,24 +41,35 @@ impl KindRules {
         })
     }
 
-    /// The rows that are to be written, and their kinds.
-    pub(super) fn apply(&self, rows: RecordBatch, given: Option<&RowKinds>) -> Result<(RecordBatch, Int8Array)> {
+    /// The rows that are to be written, their kinds, and which rows of the input they are.
+    pub(super) fn apply(
+        &self,
+        rows: RecordBatch,
+        given: Option<&RowKinds>,
+        before: usize,
+    ) -> Result<(RecordBatch, Int8Array, InputRows)> {
+        let input = InputRows::after(before);
         let kinds = match &self.field {
-            Some((at, name)) => self.kinds_of_column(&rows, *at, name)?,
-            None => self.kinds_of_caller(given, &rows)?,
+            Some((at, name)) => self.kinds_of_column(&rows, *at, name, &input)?,
+            None => self.kinds_of_caller(given, &rows, &input)?,
         };
-        let (rows, kinds) = self.filter(rows, kinds)?;
+        let (rows, kinds, input) = self.filter(rows, kinds, input)?;
         if self.append_only {
-            only_additions(&kinds)?;
+            only_additions(&kinds, &input)?;
         }
         if let Some(refusal) = &self.refusal {
             let asked = self.field.is_none() && matches!(given, Some(RowKinds::All(RowKind::Delete)));
-            refusal.check(&rows, &kinds, asked)?;
+            refusal.check(&rows, &kinds, asked, &input)?;
         }
-        Ok((rows, kinds))
+        Ok((rows, kinds, input))
     }
 
-    fn filter(&self, rows: RecordBatch, kinds: Int8Array) -> Result<(RecordBatch, Int8Array)> {
+    fn filter(
+        &self,
+        rows: RecordBatch,
+        kinds: Int8Array,
+        input: InputRows,
+    ) -> Result<(RecordBatch, Int8Array, InputRows)> {
         let (before, delete) = (RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte());
         let dropped = |k: i8| match k {
             k if k == before => self.ignore_delete || self.ignore_update_before,
@@ -66,14 +77,14 @@ impl KindRules {
             _ => false,
         };
         if !kinds.values().iter().any(|k| dropped(*k)) {
-            return Ok((rows, kinds));
+            return Ok((rows, kinds, input));
         }
         let keep: BooleanArray = kinds.values().iter().map(|k| Some(!dropped(*k))).collect();
         let kept = filter(&kinds, &keep)?;
-        Ok((filter_record_batch(&rows, &keep)?, kept.as_primitive().clone()))
+        Ok((filter_record_batch(&rows, &keep)?, kept.as_primitive().clone(), input.kept(&keep)))
     }
 
-    fn kinds_of_column(&self, rows: &RecordBatch, at: usize, name: &str) -> Result<Int8Array> {
+    fn kinds_of_column(&self, rows: &RecordBatch, at: usize, name: &str, input: &InputRows) -> Result<Int8Array> {
         let column = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
         let column = column.ok_or_else(|| {
             Error::new(ErrorKind::InvalidOption, format!("rowkind.field '{name}' is not a text column"))
@@ -86,13 +97,13 @@ impl KindRules {
                 None => Err(Error::new(ErrorKind::InvalidRowKind, "the row kind is null")
                     .hint("rowkind.field must hold one of +I, -U, +U, -D in every row")),
             };
-            let named = |e: Error| e.with("column", name).with("option", "rowkind.field").with("row", row);
+            let named = |e: Error| e.with("column", name).with("option", "rowkind.field").with("row", input.of(row));
             kind.map(RowKind::to_byte).map_err(|e| self.names.named(named(e), rows, row))
         };
         column.iter().enumerate().map(parse).collect()
     }
 
-    fn kinds_of_caller(&self, given: Option<&RowKinds>, rows: &RecordBatch) -> Result<Int8Array> {
+    fn kinds_of_caller(&self, given: Option<&RowKinds>, rows: &RecordBatch, input: &InputRows) -> Result<Int8Array> {
         let count = rows.num_rows();
         match given {
             None => Ok(Int8Array::from_value(RowKind::Insert.to_byte(), count)),
@@ -102,7 +113,7 @@ impl KindRules {
                     let message = format!("{} row kinds were given for {count} rows", kinds.len());
                     return Err(Error::new(ErrorKind::InvalidArgument, message));
                 }
-                let wrong = |row: usize, e: Error| self.names.named(e.with("row", row), rows, row);
+                let wrong = |row: usize, e: Error| self.names.named(e.with("row", input.of(row)), rows, row);
                 if let Some(row) = (0..count).find(|row| kinds.is_null(*row)) {
                     return Err(wrong(row, Error::new(ErrorKind::InvalidRowKind, "a row kind is null")));
                 }
@@ -115,11 +126,12 @@ impl KindRules {
 }
 
 /// Append tables take what adds a row (as in Java, `+U` counts as such).
-fn only_additions(kinds: &Int8Array) -> Result<()> {
+fn only_additions(kinds: &Int8Array, input: &InputRows) -> Result<()> {
     for (row, kind) in kinds.values().iter().enumerate() {
         let kind = RowKind::from_byte(*kind)?;
         if kind.is_retract() {
-            let message = format!("row {row} is {}, and a table without primary key only takes +I", kind.as_str());
+            let (row, kind) = (input.of(row), kind.as_str());
+            let message = format!("row {row} is {kind}, and a table without primary key only takes +I");
             return Err(Error::new(ErrorKind::DeleteNotAllowed, message)
                 .hint("set the option ignore-delete to drop such rows, or give the table a primary key"));
         }

@@ -136,8 +136,9 @@ impl TableWrite {
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
         self.usable()?;
         let rows = self.input.normalize(batch, before).map_err(|e| e.with("table", &self.ctx.name))?;
-        let (rows, kinds) = self.kinds.apply(rows, kinds).map_err(|e| e.with("table", &self.ctx.name))?;
-        self.sketches.check(&rows, &kinds).map_err(|e| e.with("table", &self.ctx.name))?;
+        let (rows, kinds, input) =
+            self.kinds.apply(rows, kinds, before).map_err(|e| e.with("table", &self.ctx.name))?;
+        self.sketches.check(&rows, &kinds, &input).map_err(|e| e.with("table", &self.ctx.name))?;
         let rows = self.counted.apply(rows)?;
         let step = self.chunk_rows(&rows);
         let mut start = 0;

@@ -1,6 +1,38 @@
-//! Where a value of the input is: its column, or the part of a nested one, and its row.
+//! Where a value of the input is: its column, or the part of a nested one, and its row. Rows are counted from the first
+//! one that a call of the writer was given, over all of its batches, those that are left out included.
 
+use std::sync::Arc;
+
+use arrow_array::BooleanArray;
 use arrow_buffer::OffsetBuffer;
+
+/// Which rows of the input the rows of a batch are.
+#[derive(Clone, Debug)]
+pub(super) struct InputRows {
+    /// Rows of the same input before the batch.
+    before: usize,
+    /// Rows of the batch that are left, when some are not.
+    kept: Option<Arc<[usize]>>,
+}
+
+impl InputRows {
+    /// All rows of a batch that follows `before` rows.
+    pub(super) fn after(before: usize) -> Self {
+        Self { before, kept: None }
+    }
+
+    /// Those of all rows for which `keep` is true.
+    pub(super) fn kept(&self, keep: &BooleanArray) -> Self {
+        let kept = keep.iter().enumerate().filter(|(_, keep)| *keep == Some(true)).map(|(row, _)| row);
+        Self { before: self.before, kept: Some(kept.collect()) }
+    }
+
+    /// The row of the input that the row `at` is.
+    pub(super) fn of(&self, at: usize) -> usize {
+        let row = self.kept.as_ref().map_or(Some(at), |kept| kept.get(at).copied());
+        self.before.saturating_add(row.unwrap_or(at))
+    }
+}
 
 /// A column or a part of one. The values of a part are counted by themselves; [`Place::row`] finds the row of the input.
 pub(super) struct Place<'a> {
@@ -54,6 +86,14 @@ impl<'a> Place<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_left_out_count() {
+        let rows = InputRows::after(100);
+        assert_eq!((rows.of(0), rows.of(7)), (100, 107));
+        let rows = rows.kept(&BooleanArray::from(vec![false, true, false, true]));
+        assert_eq!((rows.of(0), rows.of(1)), (101, 103));
+    }
 
     #[test]
     fn a_value_in_a_list_of_rows_of_lists_knows_its_row() {

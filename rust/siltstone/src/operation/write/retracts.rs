@@ -5,7 +5,7 @@
 
 use arrow_array::{Array, Int8Array, RecordBatch};
 
-use super::key_names::KeyNames;
+use super::{key_names::KeyNames, place::InputRows};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::MergeEngine,
@@ -74,7 +74,7 @@ impl Refusal {
     }
 
     /// The first row that is refused is an error; `asked`: the caller wants all of these rows deleted.
-    pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array, asked: bool) -> Result<()> {
+    pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array, asked: bool, input: &InputRows) -> Result<()> {
         let (before, delete) = (RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte());
         for (row, &kind) in kinds.values().iter().enumerate().filter(|(_, kind)| **kind == before || **kind == delete) {
             let reason = match &self.refused {
@@ -84,7 +84,8 @@ impl Refusal {
                 Refused::Groups(groups) => groups.refuse(rows, row, kind == delete, asked),
             };
             if let Some(reason) = reason {
-                let text = format!("row {row} is {}, and {}", RowKind::from_byte(kind)?.as_str(), reason.message);
+                let kind = RowKind::from_byte(kind)?.as_str();
+                let text = format!("row {} is {kind}, and {}", input.of(row), reason.message);
                 let error = Error::new(ErrorKind::DeleteNotAllowed, text)
                     .with("option", &reason.option)
                     .hint(reason.hint.clone());

@@ -4,7 +4,7 @@
 
 use arrow_array::{Array, Int8Array, RecordBatch, cast::AsArray};
 
-use super::key_names::KeyNames;
+use super::{key_names::KeyNames, place::InputRows};
 use crate::{
     aggregate::BytesCheck,
     error::{Error, ErrorKind, Result},
@@ -44,7 +44,7 @@ impl SketchRules {
     }
 
     /// The first value that cannot be merged is an error. Values of -U and -D never are.
-    pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array) -> Result<()> {
+    pub(super) fn check(&self, rows: &RecordBatch, kinds: &Int8Array, input: &InputRows) -> Result<()> {
         let retract = [RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte()];
         for column in &self.columns {
             let Some(values) = rows.columns().get(column.at).and_then(|values| values.as_binary_opt::<i32>()) else {
@@ -56,7 +56,7 @@ impl SketchRules {
                     continue;
                 }
                 (column.check)(values.value(row))
-                    .map_err(|cause| self.names.named(column.refused(row, cause), rows, row))?;
+                    .map_err(|cause| self.names.named(column.refused(input.of(row), cause), rows, row))?;
             }
         }
         Ok(())

@@ -295,11 +295,11 @@ fn names(values: Vec<Option<&str>>) -> RecordBatch {
 #[test]
 fn the_row_kind_field_wins_and_must_hold_a_kind() {
     let rules = rules(&schema(), &[("rowkind.field", "name")]);
-    let (_, kinds) =
-        rules.apply(names(vec![Some("+I"), Some("-D")]), Some(&RowKinds::All(RowKind::UpdateAfter))).unwrap();
+    let (_, kinds, _) =
+        rules.apply(names(vec![Some("+I"), Some("-D")]), Some(&RowKinds::All(RowKind::UpdateAfter)), 0).unwrap();
     assert_eq!(kinds, Int8Array::from(vec![0, 3]));
     for bad in [None, Some("+X"), Some("")] {
-        let error = rules.apply(names(vec![Some("+I"), bad]), None).unwrap_err();
+        let error = rules.apply(names(vec![Some("+I"), bad]), None, 0).unwrap_err();
         assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::InvalidRowKind, Some("name")));
         let named = (error.context_value("option"), error.context_value("key"));
         assert_eq!(named, (Some("rowkind.field"), Some("id=1")));
@@ -311,7 +311,7 @@ fn ignored_kinds_are_dropped_with_their_rows() {
     let kinds = RowKinds::PerRow(Int8Array::from(vec![0, 1, 2, 3]));
     let kept = |set: &[(&str, &str)]| {
         let rules = rules(&schema(), set);
-        let (rows, kinds) = rules.apply(names(vec![None; 4]), Some(&kinds)).unwrap();
+        let (rows, kinds, _) = rules.apply(names(vec![None; 4]), Some(&kinds), 0).unwrap();
         assert_eq!(rows.num_rows(), kinds.len());
         kinds.values().to_vec()
     };
@@ -326,11 +326,11 @@ fn append_tables_take_no_retractions_unless_they_are_ignored() {
     schema.primary_keys.clear();
     let deletes = RowKinds::All(RowKind::Delete);
     let strict = rules(&schema, &[]);
-    let error = strict.apply(names(vec![None]), Some(&deletes)).unwrap_err();
+    let error = strict.apply(names(vec![None]), Some(&deletes), 0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
-    assert!(strict.apply(names(vec![None]), Some(&RowKinds::All(RowKind::Insert))).is_ok());
+    assert!(strict.apply(names(vec![None]), Some(&RowKinds::All(RowKind::Insert)), 0).is_ok());
     let lenient = rules(&schema, &[("ignore-delete", "true")]);
-    assert_eq!(lenient.apply(names(vec![None]), Some(&deletes)).unwrap().0.num_rows(), 0);
+    assert_eq!(lenient.apply(names(vec![None]), Some(&deletes), 0).unwrap().0.num_rows(), 0);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn an_engine_that_cannot_delete_refuses_deletes_before_they_are_written() {
         let mut set = vec![("merge-engine", engine)];
         set.extend(more);
         let rules = rules(&schema(), &set);
-        rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind))).map(|(rows, _)| rows.num_rows())
+        rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind)), 0).map(|(rows, ..)| rows.num_rows())
     };
     for engine in ["partial-update", "first-row"] {
         for kind in [RowKind::UpdateBefore, RowKind::Delete] {
@@ -366,7 +366,7 @@ fn a_function_that_cannot_take_values_back_refuses_retracts_before_they_are_writ
         let mut set = vec![("merge-engine", "aggregation"), ("fields.name.aggregate-function", "first_value")];
         set.extend(more);
         let rules = rules(&schema(), &set);
-        rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind))).map(|(rows, _)| rows.num_rows())
+        rules.apply(names(vec![Some("a"); 2]), Some(&RowKinds::All(kind)), 0).map(|(rows, ..)| rows.num_rows())
     };
     let error = refused(&[], RowKind::Delete).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
@@ -403,7 +403,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
 fn wrong_row_kinds_of_the_caller_are_refused() {
     let rules = rules(&schema(), &[]);
     let given =
-        |kinds: Int8Array| rules.apply(names(vec![None; 2]), Some(&RowKinds::PerRow(kinds))).unwrap_err().kind();
+        |kinds: Int8Array| rules.apply(names(vec![None; 2]), Some(&RowKinds::PerRow(kinds)), 0).unwrap_err().kind();
     assert_eq!(given(Int8Array::from(vec![0])), ErrorKind::InvalidArgument);
     assert_eq!(given(Int8Array::from(vec![0, 4])), ErrorKind::InvalidRowKind);
     assert_eq!(given(Int8Array::from(vec![Some(0), None])), ErrorKind::InvalidRowKind);
@@ -467,4 +467,31 @@ fn tables_that_cannot_be_routed_are_refused() {
     assert_eq!(refused(true, "-2"), ErrorKind::UnsupportedFeature);
     assert_eq!(refused(true, "0"), ErrorKind::InvalidOption);
     assert_eq!(refused(false, "4"), ErrorKind::IllegalSchema);
+}
+
+/// A stream of batches is one input: a row has one number, whatever is wrong with it and wherever the batches end.
+#[test]
+fn errors_count_rows_over_the_batches_of_an_input() {
+    let before = 100;
+    let keyed = rules(&schema(), &[]);
+    let nulls = RowKinds::PerRow(Int8Array::from(vec![Some(0), None]));
+    let error = keyed.apply(names(vec![None; 2]), Some(&nulls), before).unwrap_err();
+    assert_eq!(error.context_value("row"), Some("101"));
+    let by_column = rules(&schema(), &[("rowkind.field", "name")]);
+    let error = by_column.apply(names(vec![Some("+I"), Some("?")]), None, before).unwrap_err();
+    assert_eq!(error.context_value("row"), Some("101"));
+    let mut schema = schema();
+    schema.primary_keys.clear();
+    let kinds = RowKinds::PerRow(Int8Array::from(vec![0, 3]));
+    let error = rules(&schema, &[]).apply(names(vec![None; 2]), Some(&kinds), before).unwrap_err();
+    assert!(error.message().starts_with("row 101 is -D"), "{error}");
+}
+
+/// Rows that are left out before others are refused keep their numbers.
+#[test]
+fn errors_count_rows_that_were_ignored() {
+    let rules = rules(&schema(), &[("merge-engine", "first-row"), ("ignore-update-before", "true")]);
+    let kinds = RowKinds::PerRow(Int8Array::from(vec![1, 1, 0, 3]));
+    let error = rules.apply(names(vec![None; 4]), Some(&kinds), 10).unwrap_err();
+    assert!(error.message().starts_with("row 13 is -D"), "{error}");
 }
