@@ -42,6 +42,8 @@ pub struct AppendWriter {
     vectors: Option<AppendVectors>,
     /// Why compactions were given up.
     given_up: Option<Error>,
+    /// They were: nothing is compacted any more, another writer has to go on.
+    stale: bool,
 }
 
 impl AppendWriter {
@@ -62,6 +64,7 @@ impl AppendWriter {
             memory: settings.memory,
             vectors: None,
             given_up: None,
+            stale: false,
         }
     }
 
@@ -138,7 +141,7 @@ impl AppendWriter {
         let compact = match self.run_compaction() {
             Err(error) if error.misses_file_but(self.new_files.iter().map(|file| file.file_name.as_str())) => {
                 // the restored files are not those of the table any more
-                (self.queue, self.vectors, self.given_up) = (None, None, Some(error));
+                (self.queue, self.vectors, self.given_up, self.stale) = (None, None, Some(error), true);
                 CompactIncrement::default()
             }
             done => done?,
@@ -150,6 +153,17 @@ impl AppendWriter {
     /// Why compactions were given up since the last call. It is up to the caller to find out whether the file is missed.
     pub fn take_given_up(&mut self) -> Option<Error> {
         self.given_up.take()
+    }
+
+    /// Whether compactions were given up, and nothing waits to be handed over: another writer can go on.
+    pub fn is_overtaken(&self) -> bool {
+        self.stale && self.pending.is_empty() && self.open.is_none() && self.new_files.is_empty()
+    }
+
+    /// Goes on counting rows where another writer of the bucket stopped.
+    #[must_use]
+    pub fn continuing(self, other: &Self) -> Self {
+        Self { next_sequence: self.next_sequence.max(other.next_sequence), ..self }
     }
 
     fn run_compaction(&mut self) -> Result<CompactIncrement> {

@@ -89,7 +89,7 @@ pub struct MergeTreeWriter {
     /// times that level 0 could have been compacted and was not (`lookup-compact=gentle`)
     passed_over: usize,
     /// A file was gone that a compaction wanted to read: the restored files are not those of the table any more, and
-    /// nothing is compacted on top of them.
+    /// nothing is compacted on top of them. Another writer has to go on.
     stale: bool,
     given_up: Option<Error>,
 }
@@ -491,6 +491,23 @@ impl MergeTreeWriter {
     /// Why compactions were given up since the last call. It is up to the caller to find out whether the file is missed.
     pub fn take_given_up(&mut self) -> Option<Error> {
         self.given_up.take()
+    }
+
+    /// Whether compactions were given up, and nothing waits to be handed over: another writer can go on.
+    pub fn is_overtaken(&self) -> bool {
+        self.stale && self.buffer.rows() == 0 && self.new_files.is_empty() && self.running.is_none()
+    }
+
+    /// Goes on counting rows and commits where another writer of the bucket stopped.
+    #[must_use]
+    pub fn continuing(self, other: &Self) -> Self {
+        Self {
+            next_sequence: self.next_sequence.max(other.next_sequence),
+            last_full: other.last_full,
+            commits: other.commits,
+            passed_over: other.passed_over,
+            ..self
+        }
     }
 
     /// Deletes every file written since the last [`MergeTreeWriter::prepare_commit`].

@@ -64,6 +64,24 @@ impl BucketWriter {
         }
     }
 
+    /// Whether compactions were given up because others had compacted the bucket's files, and nothing waits to be handed
+    /// over.
+    pub(super) fn is_overtaken(&self) -> bool {
+        match self {
+            Self::Tree(w) => w.is_overtaken(),
+            Self::Append(w) => w.is_overtaken(),
+        }
+    }
+
+    /// Goes on counting where another writer of the bucket stopped.
+    pub(super) fn continuing(self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Tree(w), Self::Tree(other)) => Self::Tree(Box::new(w.continuing(other))),
+            (Self::Append(w), Self::Append(other)) => Self::Append(Box::new(w.continuing(other))),
+            (writer, _) => writer,
+        }
+    }
+
     /// Names of the files that a compaction may look into.
     pub(super) fn file_names(&self) -> Vec<String> {
         match self {

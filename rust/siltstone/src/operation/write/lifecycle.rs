@@ -8,13 +8,14 @@ use arrow_array::{
 
 use crate::{
     error::{ErrorKind, Result},
-    fs::FaultFileIo,
+    fs::{ConfinedFileIo, FaultFileIo},
     io::TableContext,
-    manifest::{ManifestEntry, ManifestStore},
+    manifest::{DataFileMeta, ManifestEntry, ManifestStore},
     operation::{
         CommitMessage, CompactRequest, CompactionPlan, CompactionTask, RowKinds, TableIdentity, TableWrite,
         TaskResources, WriteOptions,
         commit::{CommitOutcome, Committable, OverwriteTarget, TableCommit, invisible_rows},
+        expire::{Retention, expire_snapshots},
         plan_compaction,
         read::read_split,
         run_task,
@@ -433,4 +434,135 @@ fn an_overwrite_has_no_changelog_and_leaves_no_changelog_file() {
         assert_eq!(bed.fs.paths().iter().filter(|p| p.contains("/changelog-")).count(), before, "{producer}");
         assert_eq!(bed.sorted_rows(), expected(&[(2, "b", 2)]));
     }
+}
+
+/// Others compact all that there is and let it expire: the files that a writer knows are gone.
+fn overtake(bed: &Bed) {
+    bed.compact(&CompactRequest { full: true, ..CompactRequest::default() });
+    bed.add(&rows(&[(1_000, "others", 0)]), None);
+    bed.compact(&CompactRequest { full: true, ..CompactRequest::default() });
+    let newest = Retention { max: 1, min: 1, older_than: None, limit: i64::MAX };
+    expire_snapshots(&bed.ctx, &newest, false).unwrap();
+}
+
+/// A writer of many commits that nobody resets: (why a compaction was given up, kinds of snapshots) of one commit.
+fn stream(bed: &Bed, writer: &mut TableWrite, n: i64) -> (bool, Vec<CommitKind>) {
+    writer.write(&rows(&[(n, "stream", 1)]), None).unwrap();
+    let messages = writer.prepare_commit().unwrap();
+    let outcome = bed.commit(messages);
+    (writer.take_given_up().is_some(), outcome.snapshots.iter().map(|s| s.commit_kind).collect())
+}
+
+const STREAMS: [(&[&str], &[(&str, &str)]); 1] =
+    [(&["id"], &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "3")])];
+
+#[test]
+fn a_writer_that_was_overtaken_looks_at_its_bucket_again_and_goes_on_compacting() {
+    for (key, options) in STREAMS {
+        let bed = Bed::new(key, &[], options);
+        let streaming = WriteOptions { threads: Some(2), streaming: true, ..WriteOptions::default() };
+        let mut writer = TableWrite::new(&bed.ctx, streaming).unwrap();
+        let mut n = 0;
+        let mut next = |writer: &mut TableWrite| {
+            n += 1;
+            stream(&bed, writer, n)
+        };
+        next(&mut writer);
+        next(&mut writer);
+        let mut given_up = 0;
+        for round in 0..2 {
+            overtake(&bed);
+            let first = (0..4).map(|_| next(&mut writer)).find(|(given_up, _)| *given_up);
+            assert!(first.is_some(), "{options:?}, round {round}: nothing was missed");
+            given_up += 1;
+            let later: Vec<_> = (0..6).map(|_| next(&mut writer)).collect();
+            assert!(later.iter().any(|(_, kinds)| kinds.contains(&CommitKind::Compact)), "{options:?}: {later:?}");
+            assert!(later.iter().all(|(given_up, _)| !given_up), "{options:?}: {later:?}");
+        }
+        assert_eq!(given_up, 2);
+        drop(writer);
+        bed.compact(&CompactRequest { full: true, ..CompactRequest::default() });
+        let mut found: Vec<i64> = bed.rows().into_iter().map(|row| row.0).collect();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, (1..=n).chain([1_000]).collect::<Vec<_>>(), "{options:?}");
+        let numbers: Vec<_> =
+            bed.live().iter().map(|e| (e.file.min_sequence_number, e.file.max_sequence_number)).collect();
+        assert!(numbers.iter().all(|(min, max)| min <= max), "{numbers:?}");
+    }
+}
+
+/// What is handed out and not committed is in no snapshot: a bucket without it would be compacted without its rows.
+#[test]
+fn a_writer_that_was_overtaken_waits_for_the_commits_of_what_it_handed_out() {
+    let (key, options) = STREAMS[0];
+    let bed = Bed::new(key, &[], options);
+    let streaming = WriteOptions { threads: Some(2), streaming: true, ..WriteOptions::default() };
+    let mut writer = TableWrite::new(&bed.ctx, streaming).unwrap();
+    stream(&bed, &mut writer, 1);
+    stream(&bed, &mut writer, 2);
+    overtake(&bed);
+    let mut waiting = Vec::new();
+    for n in 3..10 {
+        writer.write(&rows(&[(5, "stream", i32::try_from(n).unwrap())]), None).unwrap();
+        waiting.push(writer.prepare_commit().unwrap());
+    }
+    assert!(writer.take_given_up().is_some());
+    let compacted = |messages: &[CommitMessage]| messages.iter().any(|m| !m.compact.compact_after.is_empty());
+    assert!(!waiting.iter().any(|messages| compacted(messages)), "it compacted on top of what is not committed");
+    waiting.into_iter().for_each(|messages| drop(bed.commit(messages)));
+    let later: Vec<_> = (20..24).map(|n| stream(&bed, &mut writer, n)).collect();
+    assert!(later.iter().any(|(_, kinds)| kinds.contains(&CommitKind::Compact)), "{later:?}");
+    drop(writer);
+    let wanted = [(1, "stream", 1), (2, "stream", 1), (5, "stream", 9)];
+    let others = [(1_000, "others", 0)];
+    let more: Vec<_> = (20..24).map(|n| (n, "stream", 1)).collect();
+    assert_eq!(bed.sorted_rows(), expected(&[&wanted[..], &more, &others].concat()));
+}
+
+/// What a message adds, the table takes for its own: it would delete the file one day.
+#[test]
+fn a_message_that_adds_a_file_outside_of_the_table_is_refused() {
+    let bed = Bed::new(&["id"], &[], &[("bucket", "1")]);
+    let confined = ConfinedFileIo::new(Arc::new(bed.fs.clone()), ROOT).with_external(&["/outside".to_owned()]);
+    let ctx = TableContext { fs: Arc::new(confined), ..bed.ctx.clone() };
+    let mut writer = bed.writer();
+    writer.write(&rows(&[(1, "a", 1)]), None).unwrap();
+    let message = writer.prepare_commit().unwrap().remove(0);
+    let file = message.data.new_files[0].clone();
+    let at = |path: &str| DataFileMeta { external_path: Some(path.to_owned()), ..file.clone() };
+    let adding: [fn(&mut CommitMessage, DataFileMeta); 4] = [
+        |message, file| message.data.new_files.push(file),
+        |message, file| message.data.changelog_files.push(file),
+        |message, file| message.compact.compact_after.push(file),
+        |message, file| message.compact.changelog_files.push(file),
+    ];
+    for add in adding {
+        for path in ["/elsewhere/bucket-0/x", "file:///elsewhere/bucket-0/x", "/outside/x", "/outside-2/bucket-0/x"] {
+            let mut bad = message.clone();
+            add(&mut bad, at(path));
+            let error = CommitMessage::unseal(&bad.seal(&ctx, false).unwrap(), &ctx).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{path}: {error}");
+            assert_eq!(error.context_value("option"), Some("data-file.external-paths"));
+            let committable = || Committable { messages: vec![bad.clone()], ..Committable::default() };
+            let commit = TableCommit::with_new_user(&ctx);
+            assert_eq!(commit.commit(committable()).unwrap_err().kind(), ErrorKind::InvalidArgument, "{path}");
+            let everything = OverwriteTarget::Static(BTreeMap::new());
+            let error = commit.overwrite(&everything, committable()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{path}");
+        }
+        for name in ["../x", "a/b", "..", ""] {
+            let mut bad = message.clone();
+            add(&mut bad, DataFileMeta { file_name: name.to_owned(), ..file.clone() });
+            let committable = Committable { messages: vec![bad], ..Committable::default() };
+            let error = TableCommit::with_new_user(&ctx).commit(committable).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile, "{name}: {error}");
+        }
+        let mut declared = message.clone();
+        add(&mut declared, at("/outside/bucket-0/x"));
+        assert!(CommitMessage::unseal(&declared.seal(&ctx, false).unwrap(), &ctx).is_ok());
+    }
+    assert!(SnapshotManager::new(bed.ctx.fs.clone(), ROOT).latest().unwrap().is_none());
+    let committable = Committable { messages: vec![message], ..Committable::default() };
+    assert_eq!(TableCommit::with_new_user(&ctx).commit(committable).unwrap().snapshots.len(), 1);
 }

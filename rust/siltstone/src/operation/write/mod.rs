@@ -21,6 +21,7 @@ mod lifecycle;
 mod nested;
 mod options;
 mod place;
+mod reopen;
 mod restore;
 mod retracts;
 mod route;
@@ -89,6 +90,8 @@ pub struct TableWrite {
     seen: BTreeMap<BucketId, i64>,
     /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired.
     given_up: Option<Error>,
+    /// Since the last `prepare_commit` nobody has looked whether writers that were overtaken can go on.
+    overtaken: bool,
     failed: bool,
 }
 
@@ -121,6 +124,7 @@ impl TableWrite {
             writers: BTreeMap::new(),
             seen: BTreeMap::new(),
             given_up: None,
+            overtaken: false,
             failed: false,
         })
     }
@@ -140,6 +144,7 @@ impl TableWrite {
             self.kinds.apply(rows, kinds, before).map_err(|e| e.with("table", &self.ctx.name))?;
         self.sketches.check(&rows, &kinds, &input).map_err(|e| e.with("table", &self.ctx.name))?;
         let rows = self.counted.apply(rows)?;
+        self.reopen_overtaken()?;
         let step = self.chunk_rows(&rows);
         let mut start = 0;
         while start < rows.num_rows() {
@@ -158,6 +163,7 @@ impl TableWrite {
     /// Compacts the buckets that this writer has touched; the result comes with the next `prepare_commit`.
     pub fn compact(&mut self, full: bool) -> Result<()> {
         self.usable()?;
+        self.reopen_overtaken()?;
         let done = self.writers.values_mut().try_for_each(|w| w.compact(full));
         done.inspect_err(|_| self.failed = true)
     }
@@ -208,6 +214,7 @@ impl TableWrite {
             }
             return Err(error);
         }
+        self.overtaken = self.writers.values().any(BucketWriter::is_overtaken);
         messages.retain(|m| !m.is_empty());
         self.look_again(&mut messages);
         Ok(messages)
