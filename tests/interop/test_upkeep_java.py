@@ -177,8 +177,7 @@ def test_partitions_that_nobody_wrote_to_for_long_go_as_javas_do(cat, oracle):
         "partition.expiration-strategy": "update-time",
         "partition.expiration-time": "12 h",
         "partition.expiration-check-interval": "0 s",
-        "manifest.compression": "none",
-        "write-only": "true",
+        "manifest.compression": "null",
     }
     twins = Twins(cat, oracle, options, partition_by=["p"])
 
