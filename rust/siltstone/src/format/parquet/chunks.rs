@@ -18,6 +18,7 @@ use parquet::{
     },
 };
 
+use super::pages::{HEAD, PageLimits};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::InputFile,
@@ -45,6 +46,8 @@ struct Shared {
     kept: (u64, Bytes),
     /// What the reader will ask for, in file order.
     segments: Vec<Segment>,
+    /// What its pages can be.
+    pages: PageLimits,
     /// The last storage error: the parquet crate hands on only its text.
     failed: Mutex<Option<Error>>,
 }
@@ -78,14 +81,20 @@ impl Chunks {
                 .hint("the file is no Parquet file, or its end is missing"));
         }
         let (path, input) = (input.path().to_owned(), (start > 0).then_some(input));
-        let shared = Shared { path, input, size, kept: (start, tail), segments: Vec::new(), failed: Mutex::new(None) };
-        Ok(Self(Arc::new(shared)))
+        let (segments, pages, failed) = (Vec::new(), PageLimits::default(), Mutex::new(None));
+        Ok(Self(Arc::new(Shared { path, input, size, kept: (start, tail), segments, pages, failed })))
     }
 
-    /// The same file, prepared for reading these column chunks.
-    pub(crate) fn plan(&self, metadata: &ParquetMetaData, row_groups: &[usize], leaf: &dyn Fn(usize) -> bool) -> Self {
+    /// The same file, prepared for reading these column chunks, `ahead` or page by page.
+    pub(crate) fn plan(
+        &self,
+        metadata: &ParquetMetaData,
+        row_groups: &[usize],
+        leaf: &dyn Fn(usize) -> bool,
+        ahead: bool,
+    ) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
-        for index in row_groups {
+        for index in row_groups.iter().filter(|_| ahead) {
             let Some(group) = metadata.row_groups().get(*index) else { continue };
             let chunks = group.columns().iter().enumerate().filter(|(i, _)| leaf(*i)).map(|(_, c)| chunk_range(c));
             let mut ranges: Vec<Range<u64>> = chunks.flatten().filter(|r| r.end <= self.0.size).collect();
@@ -109,6 +118,7 @@ impl Chunks {
             size: self.0.size,
             kept: self.0.kept.clone(),
             segments,
+            pages: PageLimits::new(metadata, row_groups, leaf),
             failed: Mutex::new(None),
         }))
     }
@@ -125,6 +135,7 @@ impl Chunks {
             size: self.0.size,
             kept: (0, Bytes::new()),
             segments: Vec::new(),
+            pages: PageLimits::default(),
             failed: Mutex::new(None),
         }))
     }
@@ -159,11 +170,19 @@ impl Chunks {
                 self.0.size
             )));
         };
-        self.0.bytes(start..end).map_err(|e| {
-            let text = e.to_string();
-            self.keep_failure(e);
-            ParquetError::General(text)
-        })
+        self.0.bytes(start..end).map_err(|e| self.kept_failure(e))
+    }
+
+    fn kept_failure(&self, e: Error) -> ParquetError {
+        let text = e.to_string();
+        self.keep_failure(e);
+        ParquetError::General(text)
+    }
+
+    /// An error unless these bytes at the head of a page can be true.
+    fn check_page(&self, start: u64, head: &[u8], whole: bool) -> std::result::Result<(), ParquetError> {
+        let head = head.get(..HEAD).unwrap_or(head);
+        self.0.pages.check(&self.0.path, start, head, whole).map_err(|e| self.kept_failure(e))
     }
 }
 
@@ -206,7 +225,8 @@ impl Shared {
     }
 }
 
-fn chunk_range(chunk: &parquet::file::metadata::ColumnChunkMetaData) -> Option<Range<u64>> {
+/// Where a column chunk lies.
+pub(super) fn chunk_range(chunk: &parquet::file::metadata::ColumnChunkMetaData) -> Option<Range<u64>> {
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let (start, length) = (u64::try_from(start).ok()?, u64::try_from(chunk.compressed_size()).ok()?);
     (length > 0).then(|| start..start.saturating_add(length))
@@ -228,14 +248,16 @@ impl ChunkReader for Chunks {
     type T = Reading;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Reading> {
-        Ok(Reading { chunks: self.clone(), at: start, ready: Bytes::new() })
+        Ok(Reading { chunks: self.clone(), at: start, ready: Bytes::new(), begun: false })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        self.bytes(start, length)
+        let bytes = self.bytes(start, length)?;
+        self.check_page(start, &bytes, true)?;
+        Ok(bytes)
     }
 }
 
@@ -244,6 +266,7 @@ pub(crate) struct Reading {
     chunks: Chunks,
     at: u64,
     ready: Bytes,
+    begun: bool,
 }
 
 impl Read for Reading {
@@ -257,6 +280,10 @@ impl Read for Reading {
                 return Ok(0);
             }
             self.ready = self.chunks.bytes(self.at, length).map_err(std::io::Error::other)?;
+            if !self.begun {
+                self.chunks.check_page(self.at, &self.ready, false).map_err(std::io::Error::other)?;
+                self.begun = true;
+            }
             self.at += u64::try_from(length).unwrap_or(0);
         }
         let length = buffer.len().min(self.ready.len());

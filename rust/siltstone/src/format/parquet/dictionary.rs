@@ -16,6 +16,8 @@ use super::options::ParquetWriteOptions;
 const SAMPLE_ROWS: usize = 4096;
 /// Below this many values a sample says nothing and a dictionary costs nothing.
 const SMALL: usize = 256;
+/// Columns that have dictionaries for fewer values than that, at most.
+const MOST_FOR_FEW_ROWS: usize = 1000;
 /// A dictionary that is expected to grow larger does not pay.
 const MAX_DICTIONARY_BYTES: usize = 512 * 1024;
 /// Nor one of more entries: its indices are wider than what they save.
@@ -31,11 +33,13 @@ pub(crate) fn dictionaries(
     for column in columns {
         collect_leaves(&column.slice(0, column.len().min(SAMPLE_ROWS)), &mut leaves);
     }
+    // an empty dictionary takes 72 KiB of memory, and few values need none
+    let too_wide = leaves.len() > MOST_FOR_FEW_ROWS && columns.first().is_some_and(|column| column.len() < SMALL);
     let paths = schema.columns().iter().map(|c| c.path());
     let decisions = paths.enumerate().map(|(i, path)| {
         let chosen = match options.dictionary_columns.get(&path.string()) {
             Some(decided) => *decided,
-            None => options.dictionary && leaves.get(i).is_some_and(worthwhile),
+            None => options.dictionary && !too_wide && leaves.get(i).is_some_and(worthwhile),
         };
         (path.clone(), chosen)
     });

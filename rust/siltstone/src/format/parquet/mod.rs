@@ -21,6 +21,7 @@ mod error;
 mod footer;
 mod int96;
 mod options;
+mod pages;
 mod project;
 mod prune;
 mod reader;

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 const MIB: u64 = 1024 * 1024;
 /// Row groups are not made smaller than this to save memory: many small ones are slow to read.
-const LEAST_BLOCK_SIZE: u64 = 4 * MIB;
+pub(super) const LEAST_BLOCK_SIZE: u64 = 4 * MIB;
 /// parquet-mr's row group size.
 const DEFAULT_BLOCK_SIZE: u64 = 128 * MIB;
 /// parquet-mr's page size, of data and dictionary pages.
@@ -36,6 +36,8 @@ pub struct ParquetWriteOptions {
     pub(crate) bloom_filter: bool,
     /// Threads that one file may use.
     pub(crate) threads: usize,
+    /// Bytes that encoders and what they have encoded may hold, when there is a limit.
+    pub(crate) memory: usize,
 }
 
 impl ParquetWriteOptions {
@@ -61,6 +63,7 @@ impl ParquetWriteOptions {
             version: version(properties.get("writer.version").unwrap_or("PARQUET_1_0"))?,
             bloom_filter: properties.flag("bloom.filter.enabled")?.unwrap_or(false),
             threads: 1,
+            memory: usize::MAX,
         };
         for (key, value) in properties.0 {
             if let Some(column) = Properties::bare(key).strip_prefix("enable.dictionary#") {
@@ -70,11 +73,11 @@ impl ParquetWriteOptions {
         Ok(options)
     }
 
-    /// With row groups of at most so many encoded bytes: they are in memory until they are written.
+    /// With row groups that take at most so many bytes of memory until they are written.
     #[must_use]
     pub fn within(self, memory: Option<usize>) -> Self {
         let most = memory.map_or(u64::MAX, |memory| u64::try_from(memory).unwrap_or(u64::MAX).max(LEAST_BLOCK_SIZE));
-        Self { block_size: self.block_size.min(most), ..self }
+        Self { block_size: self.block_size.min(most), memory: memory.unwrap_or(usize::MAX), ..self }
     }
 
     /// Encodes a file's columns on up to this many threads.

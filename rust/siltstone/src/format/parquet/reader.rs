@@ -36,8 +36,12 @@ use crate::{
     cancel,
     error::Result,
     fs::InputFile,
+    limits,
     types::{DataField, arrow_type, special},
 };
+
+/// What decoding a column takes, without its pages.
+const DECODER_BYTES: usize = 96 * 1024;
 
 type Decoded<T> = std::result::Result<T, ParquetError>;
 
@@ -139,11 +143,13 @@ impl ParquetFile {
             is_of(&projection) || tested.as_ref().is_some_and(is_of)
         };
         // chosen rows: where each page lies is known, and reading ahead of one would be in vain
-        let ahead =
-            if request.rows.is_some() && metadata.offset_index().is_some() { &[] } else { row_groups.as_slice() };
-        let chunks = self.chunks.plan(&metadata, ahead, &wanted);
+        let ahead = request.rows.is_none() || metadata.offset_index().is_none();
+        let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
         // with a row test only the decoder knows which rows are left
         let numbered = request.position && request.row_test.is_some();
+        let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
+        limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
+            .map_err(|e| e.with("file", chunks.path()).hint("read fewer columns"))?;
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
         let left = (selection.is_none() && request.row_test.is_none()).then(|| rows_of(&metadata, &row_groups));
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();

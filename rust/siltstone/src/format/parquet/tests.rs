@@ -367,3 +367,43 @@ fn damaged_files_are_errors_and_never_panics() {
     assert_eq!(e.kind(), ErrorKind::CorruptFile);
     assert_eq!(e.context_value("file"), Some("stored.parquet"));
 }
+
+/// A file of one text of three million bytes, and where its only page begins.
+fn one_long_text(compression: &str) -> (Vec<DataField>, Vec<u8>, usize) {
+    let fields = vec![field(0, "s", text())];
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(3_000_000)]));
+    let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![texts]).unwrap();
+    let options = options(&[("parquet.enable.dictionary", "false"), ("parquet.compression", compression)]);
+    let (bytes, _) = write(&fields, &[batch], &options);
+    let at = open(&bytes).metadata_for_tests().row_group(0).column(0).data_page_offset();
+    (fields, bytes.to_vec(), usize::try_from(at).unwrap())
+}
+
+#[test]
+fn a_page_that_claims_more_bytes_than_it_can_have_is_damage() {
+    for compression in ["none", "zstd", "snappy", "lz4_raw", "gzip"] {
+        let (fields, mut bytes, at) = one_long_text(compression);
+        assert_eq!(read_back(&Bytes::from(bytes.clone()), &fields).num_rows(), 1);
+        // 15 kind 15 size: three million takes four bytes, and becomes the most that four bytes hold
+        assert_eq!((bytes[at], bytes[at + 2], bytes[at + 7]), (0x15, 0x15, 0x15), "{compression}");
+        bytes[at + 3..at + 7].copy_from_slice(&[0xfe, 0xff, 0xff, 0x7f]);
+        let rows = open(&Bytes::from(bytes)).read(request(&fields)).and_then(Iterator::collect::<Result<Vec<_>>>);
+        let error = rows.unwrap_err();
+        assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("stored.parquet")));
+    }
+}
+
+#[test]
+fn long_bounds_are_known_of_a_file_and_not_written_into_its_footer() {
+    let (fields, bytes, _) = one_long_text("zstd");
+    let file = open(&Bytes::from(bytes));
+    let statistics = file.metadata_for_tests().row_group(0).column(0).statistics().unwrap().clone();
+    assert_eq!((statistics.min_bytes_opt(), statistics.null_count_opt()), (None, Some(0)));
+    let (_, written) = {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["b".repeat(5000), "a".repeat(5000)]));
+        let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![texts]).unwrap();
+        write(&fields, &[batch], &options(&[]))
+    };
+    let bounds = written.bounds[0].clone().unwrap();
+    assert_eq!((bounds.min, bounds.max), (Datum::String("a".repeat(5000)), Datum::String("b".repeat(5000))));
+}

@@ -25,16 +25,23 @@ use super::{
     encodable::Encodable,
     encoder::{ColumnEncoder, Encoder},
     error::writing,
-    options::ParquetWriteOptions,
+    options::{LEAST_BLOCK_SIZE, ParquetWriteOptions},
     schema::{Int96As, schema_with},
 };
 use crate::{
     error::Result,
     fs::OutputFile,
+    limits,
     predicate::ColumnBounds,
     row::Datum,
     types::{DataField, TypeKind},
 };
+
+/// What encoding a column takes, without its pages and its dictionary.
+const ENCODER_BYTES: usize = 48 * 1024;
+
+/// Bytes of a column's least and greatest value that are too long for the footer.
+const LONG_BOUNDS: usize = 4096;
 
 /// What is known of a finished file.
 #[derive(Clone, Debug)]
@@ -118,7 +125,9 @@ impl ParquetFileWriter {
         self.group_rows += batch.num_rows();
         if let Some(encoder) = &mut self.encoder {
             encoder.write(columns);
-            if u64::try_from(encoder.encoded_bytes()).unwrap_or(u64::MAX) >= self.options.block_size {
+            let encoded = u64::try_from(encoder.encoded_bytes()).unwrap_or(u64::MAX);
+            let too_much = encoder.memory() >= self.options.memory && encoded >= LEAST_BLOCK_SIZE;
+            if encoded >= self.options.block_size || too_much {
                 self.end_row_group()?;
             }
         }
@@ -151,6 +160,9 @@ impl ParquetFileWriter {
     }
 
     fn begin_row_group(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let encoders = self.leaves.len().saturating_mul(ENCODER_BYTES);
+        limits::ask(encoders, format_args!("writing {} columns at once", self.leaves.len()))
+            .map_err(|e| e.with("file", &self.path))?;
         let chosen = dictionaries(&self.encoding_schema, columns, &self.options);
         let properties: WriterPropertiesPtr = Arc::new(self.options.properties(&chosen));
         let mut writers = self.column_writers(properties).map_err(|e| writing(&self.path, e))?.into_iter();
@@ -183,6 +195,7 @@ impl ParquetFileWriter {
         let mut chunks = encoder.finish()?;
         self.adjust(&mut chunks).map_err(|e| writing(&self.path, e))?;
         self.add_bounds(&chunks);
+        self.leave_out_long_bounds(&mut chunks).map_err(|e| writing(&self.path, e))?;
         self.append(chunks).map_err(|e| writing(&self.path, e))?;
         self.rows += i64::try_from(self.group_rows).unwrap_or(0);
         self.group_rows = 0;
@@ -211,6 +224,26 @@ impl ParquetFileWriter {
             };
             close.metadata = with_type(&close.metadata, descriptor, statistics)?;
             close.column_index = None;
+        }
+        Ok(())
+    }
+
+    /// Long bounds are not in the footer, which every reader holds whole (parquet-mr has the same rule).
+    fn leave_out_long_bounds(&self, chunks: &mut [ArrowColumnChunk]) -> std::result::Result<(), ParquetError> {
+        for (chunk, descriptor) in chunks.iter_mut().zip(&self.leaves) {
+            let Some(statistics) = chunk.close().metadata.statistics() else { continue };
+            let length = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+            if length(statistics.min_bytes_opt()).saturating_add(length(statistics.max_bytes_opt())) < LONG_BOUNDS {
+                continue;
+            }
+            let nulls = statistics.null_count_opt();
+            let without = match descriptor.physical_type() {
+                Physical::BYTE_ARRAY => Statistics::byte_array(None, None, None, nulls, false),
+                Physical::FIXED_LEN_BYTE_ARRAY => Statistics::fixed_len_byte_array(None, None, None, nulls, false),
+                _ => continue,
+            };
+            let close = chunk.close_mut();
+            close.metadata = with_type(&close.metadata, descriptor, Some(without))?;
         }
         Ok(())
     }
