@@ -268,9 +268,10 @@ class Table(Reads):
 
         Args:
             commit_user: Name under which it commits; a new one when None.
-            memory_limit: Memory for rows that wait (one half), and for sorting and encoding them (the other half, but
-                at least 4 MiB of each open file). The rows of one ``write()`` call and what a compaction merges
-                come on top. Without it the option ``write-buffer-size`` bounds the rows that wait.
+            memory_limit: Memory for rows that wait, sorting them and merging what was spilled (one half), and for
+                encoding them (the other half, but at least 4 MiB of each open file). The rows of one ``write()`` call
+                and what a compaction merges (a share of the limit) come on top. Without it the option
+                ``write-buffer-size`` bounds the rows that wait, and nothing else.
             spill_dir: Directory for spilled runs; default the system's temporary directory.
             overwrite: The messages of :meth:`siltstone.write.TableWrite.prepare_commit` will be committed by
                 ``commit(messages, overwrite=...)``: existing files are not looked at. Another commit refuses them.

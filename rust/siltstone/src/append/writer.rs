@@ -2,11 +2,11 @@
 
 use arrow_array::RecordBatch;
 
-use super::{batch_bytes, bucketed::BucketQueue, rewrite::rewrite, vectors::AppendVectors};
+use super::{bucketed::BucketQueue, rewrite::rewrite, vectors::AppendVectors};
 use crate::{
     deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
-    io::{FileWriteSpec, RollingWriter, TableContext},
+    io::{FileWriteSpec, RollingWriter, TableContext, batch_bytes},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
 };
 

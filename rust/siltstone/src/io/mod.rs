@@ -18,3 +18,11 @@ pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
 
 /// Batches, one after another, possibly computed on other threads.
 pub type BatchStream = Box<dyn Iterator<Item = crate::Result<arrow_array::RecordBatch>> + Send>;
+
+/// Bytes of a batch's rows, without what else lies in the buffers they are a slice of.
+pub(crate) fn batch_bytes(rows: &arrow_array::RecordBatch) -> usize {
+    let bytes = |column: &arrow_array::ArrayRef| {
+        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
+    };
+    rows.columns().iter().map(bytes).sum()
+}

@@ -31,7 +31,8 @@ use crate::{
 pub struct WriterSettings {
     /// Bytes of buffered rows before this writer spills or flushes by itself.
     pub budget: usize,
-    /// Encoded bytes that are held at most before they are written; `None`: as many as the table's options say.
+    /// Encoded bytes that are held at most before they are written; `None`: as many as the table's options say. With a
+    /// number here the budget covers what sorting and merging need, too.
     pub encoded: Option<usize>,
     /// Local folder for spilling; `None` never spills.
     pub spill_dir: Option<PathBuf>,
@@ -113,6 +114,7 @@ impl MergeTreeWriter {
                 max_fan_in: ctx.options.local_sort_max_file_handles,
             }),
             max_disk_size: ctx.options.write_buffer_spill_max_disk_size,
+            strict: settings.encoded.is_some(),
             batch_rows: FileReadSpec::DEFAULT_BATCH_ROWS,
             ahead: settings.threads > 0,
         };

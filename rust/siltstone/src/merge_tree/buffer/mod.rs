@@ -4,7 +4,7 @@ mod sort;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Result,
-    io::{BatchStream, KvLayout},
+    io::{BatchStream, KvLayout, batch_bytes},
 };
 
 /// Batches with fewer rows are put together before they are sorted.
@@ -21,6 +21,16 @@ const SMALL_ROWS: usize = 1024;
 
 /// Rows of a batch made of small ones.
 const JOINED_ROWS: usize = 8 * SMALL_ROWS;
+
+/// Bytes that sorting needs for a row: two places, and a key that is a number.
+const SORT_BYTES: usize = 40;
+
+/// A result batch is at most this part of the budget, or so many bytes.
+const BATCH_SHARE: usize = 32;
+const LEAST_BATCH_BYTES: usize = 256 << 10;
+
+/// Runs that are merged at once, however much each of them holds.
+const LEAST_RUNS: usize = 8;
 
 /// Limits of a write buffer.
 #[derive(Clone, Debug)]
@@ -31,6 +41,8 @@ pub struct WriteBufferOptions {
     pub spill: Option<SpillOptions>,
     /// Bytes on disk before the buffer asks to be flushed.
     pub max_disk_size: u64,
+    /// The budget covers what sorting and merging need as well, not only the rows.
+    pub strict: bool,
     /// Rows of a result batch.
     pub batch_rows: usize,
     /// Gather rows on another thread while they are spilled.
@@ -48,6 +60,8 @@ pub struct WriteBuffer {
     small_rows: usize,
     bytes: usize,
     rows: usize,
+    /// most bytes of a row, on an average of a batch
+    widest: usize,
     spilled: Vec<SpilledRun>,
     disk_bytes: u64,
 }
@@ -64,6 +78,7 @@ impl WriteBuffer {
             small_rows: 0,
             bytes: 0,
             rows: 0,
+            widest: 0,
             spilled: Vec::new(),
             disk_bytes: 0,
         })
@@ -73,7 +88,10 @@ impl WriteBuffer {
     /// drained before more is added.
     pub fn write(&mut self, batch: RecordBatch) -> Result<bool> {
         self.rows = self.rows.saturating_add(batch.num_rows());
-        self.bytes = self.bytes.saturating_add(batch_bytes(&batch));
+        let bytes = batch_bytes(&batch);
+        let sorting = if self.options.strict { batch.num_rows().saturating_mul(SORT_BYTES) } else { 0 };
+        self.bytes = self.bytes.saturating_add(bytes).saturating_add(sorting);
+        self.widest = self.widest.max(bytes.div_ceil(batch.num_rows().max(1)));
         if batch.num_rows() < SMALL_ROWS {
             self.small_rows += batch.num_rows();
             self.small.push(batch);
@@ -110,7 +128,7 @@ impl WriteBuffer {
         if self.is_memory_empty() {
             return Ok(true);
         }
-        if self.spilled.len() >= spill.max_fan_in {
+        if self.spilled.len() >= spill.max_fan_in || self.runs_hold_much() {
             self.join_spilled(&spill)?;
         }
         // an engine whose partial results must not be merged again keeps its records
@@ -124,16 +142,23 @@ impl WriteBuffer {
 
     /// Empties the buffer: all rows since the last drain, sorted and merged.
     pub fn drain(&mut self) -> Result<BatchStream> {
-        let spilled = std::mem::take(&mut self.spilled);
         self.rows = 0;
-        self.disk_bytes = 0;
-        if spilled.is_empty() {
+        if self.spilled.is_empty() {
+            self.disk_bytes = 0;
             return self.merge_memory(Arc::clone(&self.function));
         }
+        if self.options.strict {
+            // what is in memory makes room for the runs
+            self.spill()?;
+        }
+        let spilled = std::mem::take(&mut self.spilled);
+        self.disk_bytes = 0;
         let mut runs = spilled.iter().map(SpilledRun::read).collect::<Result<Vec<_>>>()?;
-        runs.push(self.merge_memory(intermediate(&self.function))?);
+        if !self.is_memory_empty() {
+            runs.push(self.merge_memory(intermediate(&self.function))?);
+        }
         let options = MergeOptions {
-            batch_rows: self.options.batch_rows,
+            batch_rows: self.batch_rows(),
             unique_inputs: self.function.associative(),
             spill: self.options.spill.clone(),
             ..MergeOptions::default()
@@ -141,20 +166,33 @@ impl WriteBuffer {
         merge(runs, &self.layout, Arc::clone(&self.function), options)
     }
 
-    /// Makes one run of all: each holds a file open.
+    /// Whether merging the runs would hold more than the budget.
+    fn runs_hold_much(&self) -> bool {
+        let memory = self.spilled.iter().map(|run| run.memory).fold(0, usize::saturating_add);
+        self.options.strict && self.spilled.len() >= LEAST_RUNS && memory >= self.options.budget
+    }
+
+    /// Rows of a result batch: fewer where the budget is strict and rows are wide.
+    fn batch_rows(&self) -> usize {
+        let few = (self.options.budget / BATCH_SHARE).max(LEAST_BATCH_BYTES) / self.widest.max(1);
+        if self.options.strict { self.options.batch_rows.min(few).max(1) } else { self.options.batch_rows }
+    }
+
+    /// Makes one run of the smaller half: each holds a file open, and some memory while it is read.
     fn join_spilled(&mut self, spill: &SpillOptions) -> Result<()> {
-        let runs = std::mem::take(&mut self.spilled);
+        self.spilled.sort_by_key(|run| std::cmp::Reverse(run.bytes));
+        let runs = self.spilled.split_off(self.spilled.len() / 2);
         let streams = runs.iter().map(SpilledRun::read).collect::<Result<Vec<_>>>()?;
         let options = MergeOptions {
-            batch_rows: self.options.batch_rows,
+            batch_rows: self.batch_rows(),
             unique_inputs: self.function.associative(),
             ..MergeOptions::default()
         };
         let merged = merge(streams, &self.layout, intermediate(&self.function), options)?;
         let merged = if self.options.ahead { read_ahead(merged, 2) } else { merged };
         let run = SpilledRun::write(merged, &self.layout.arrow_schema()?, spill)?;
-        self.disk_bytes = run.bytes;
-        self.spilled = vec![run];
+        self.spilled.push(run);
+        self.disk_bytes = self.spilled.iter().map(|run| run.bytes).fold(0, u64::saturating_add);
         Ok(())
     }
 
@@ -176,17 +214,9 @@ impl WriteBuffer {
     fn merge_memory(&mut self, function: Arc<dyn MergeFunction>) -> Result<BatchStream> {
         self.join_small()?;
         self.bytes = 0;
-        sort::merged(std::mem::take(&mut self.batches), &self.layout, function, self.options.batch_rows)
+        let batch_rows = self.batch_rows();
+        sort::merged(std::mem::take(&mut self.batches), &self.layout, function, batch_rows)
     }
-}
-
-/// Bytes of the rows of a batch, which may be a slice of something larger.
-fn batch_bytes(batch: &RecordBatch) -> usize {
-    let bytes = |column: &ArrayRef| {
-        let data = column.to_data();
-        data.get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
-    };
-    batch.columns().iter().map(bytes).sum()
 }
 
 #[cfg(test)]
@@ -208,6 +238,7 @@ mod tests {
         budget: usize,
         spill: bool,
         descending: bool,
+        strict: bool,
     ) -> (Vec<Record>, Vec<Record>) {
         let mut layout = testing::layout(&[TypeKind::Int, TypeKind::BigInt], &[0], &[1]);
         layout.sequence_descending = descending;
@@ -223,7 +254,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("siltstone-buffer-{}", uuid::Uuid::new_v4()));
         let spill = spill.then(|| SpillOptions { dir: dir.clone(), compress: true, max_fan_in: 3 });
         let ahead = spill.is_some();
-        let options = WriteBufferOptions { budget, spill, max_disk_size: u64::MAX, batch_rows: 5, ahead };
+        let options = WriteBufferOptions { budget, spill, max_disk_size: u64::MAX, strict, batch_rows: 5, ahead };
         let layout = Arc::new(layout);
         let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
         for part in all.chunks(4) {
@@ -243,10 +274,10 @@ mod tests {
         #[test]
         fn rows_come_back_sorted_and_merged_spilled_or_not(
             rows in prop::collection::vec((-20i32..20, prop::option::of(-2i64..3), 0i8..4), 0..80),
-            spill in any::<bool>(), descending in any::<bool>(),
+            spill in any::<bool>(), descending in any::<bool>(), strict in any::<bool>(),
         ) {
             let budget = if spill { 2000 } else { usize::MAX };
-            let (found, expected) = drained(&rows, budget, spill, descending);
+            let (found, expected) = drained(&rows, budget, spill, descending, strict);
             prop_assert_eq!(found, expected);
         }
     }
@@ -258,6 +289,7 @@ mod tests {
             budget: usize::MAX,
             spill: None,
             max_disk_size: u64::MAX,
+            strict: false,
             batch_rows: 8192,
             ahead: false,
         };
@@ -274,8 +306,14 @@ mod tests {
     #[test]
     fn a_buffer_that_cannot_spill_asks_to_be_drained() {
         let layout = Arc::new(testing::layout(&[TypeKind::Int], &[0], &[]));
-        let options =
-            WriteBufferOptions { budget: 1, spill: None, max_disk_size: u64::MAX, batch_rows: 5, ahead: false };
+        let options = WriteBufferOptions {
+            budget: 1,
+            spill: None,
+            max_disk_size: u64::MAX,
+            strict: false,
+            batch_rows: 5,
+            ahead: false,
+        };
         let mut buffer = WriteBuffer::new(Arc::clone(&layout), Arc::new(Deduplicate::new(false)), options).unwrap();
         let record = Record { fields: vec![Datum::Int(1)], sequence: 0, kind: 0 };
         assert!(buffer.write(testing::batch(&layout, &[record])).unwrap());

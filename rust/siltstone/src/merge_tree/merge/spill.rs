@@ -16,12 +16,20 @@ use arrow_ipc::{
 };
 use arrow_schema::SchemaRef;
 
-use crate::{Error, ErrorKind, Result, cancel, fs::TemporaryFile, io::BatchStream};
+use crate::{
+    Error, ErrorKind, Result, cancel,
+    fs::TemporaryFile,
+    io::{BatchStream, batch_bytes},
+};
 
 /// Bytes asked of the file at once while a run is read.
-const READ_BYTES: u64 = 256 * 1024;
+const READ_BYTES: usize = 256 * 1024;
 /// Bytes collected before the file is written to.
 const WRITE_BYTES: usize = 256 * 1024;
+/// Bytes of a batch of a run, about: as much of every run is in memory while runs are merged.
+const BATCH_BYTES: usize = 256 * 1024;
+/// Bytes of each column of a batch, at least: less costs more to describe than to hold.
+const COLUMN_BYTES: usize = 1024;
 
 /// Where sorted runs go when they do not fit in memory or are too many to be open at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +48,8 @@ pub(crate) struct SpilledRun {
     file: Arc<TemporaryFile>,
     /// bytes on disk
     pub(crate) bytes: u64,
+    /// bytes that reading it holds
+    pub(crate) memory: usize,
 }
 
 impl SpilledRun {
@@ -47,8 +57,10 @@ impl SpilledRun {
     pub(crate) fn write(stream: BatchStream, schema: &SchemaRef, options: &SpillOptions) -> Result<Self> {
         let (file, output) = TemporaryFile::create(&options.dir)?;
         let written = write_all(output, stream, schema, options.compress);
-        let bytes = written.map_err(|e| e.with("file", file.path().display()))?;
-        Ok(Self { file: Arc::new(file), bytes })
+        let (bytes, largest) = written.map_err(|e| e.with("file", file.path().display()))?;
+        // a batch and the next one, and what was read of the file
+        let memory = largest.saturating_mul(2).saturating_add(READ_BYTES);
+        Ok(Self { file: Arc::new(file), bytes, memory })
     }
 
     /// Reads the run from its start.
@@ -62,18 +74,27 @@ impl SpilledRun {
     }
 }
 
-fn write_all(output: Arc<File>, stream: BatchStream, schema: &SchemaRef, compress: bool) -> Result<u64> {
+/// Bytes on disk, and of the largest batch.
+fn write_all(output: Arc<File>, stream: BatchStream, schema: &SchemaRef, compress: bool) -> Result<(u64, usize)> {
     let compression = compress.then_some(CompressionType::ZSTD);
     let options = IpcWriteOptions::default().try_with_compression(compression)?;
     let output = BufWriter::with_capacity(WRITE_BYTES, output);
     let mut writer = StreamWriter::try_new_with_options(output, schema, options).map_err(failed)?;
+    let mut largest = 0;
     for batch in stream {
-        cancel::check()?;
         let batch: RecordBatch = batch?;
-        writer.write(&batch).map_err(failed)?;
+        let (rows, bytes) = (batch.num_rows().max(1), batch_bytes(&batch));
+        let most = BATCH_BYTES.max(COLUMN_BYTES.saturating_mul(batch.num_columns()));
+        let step = rows.div_ceil(bytes.div_ceil(most).max(1));
+        for start in (0..batch.num_rows()).step_by(step) {
+            cancel::check()?;
+            let part = batch.slice(start, step.min(batch.num_rows() - start));
+            largest = largest.max(if step == rows { bytes } else { batch_bytes(&part) });
+            writer.write(&part).map_err(failed)?;
+        }
     }
     let flushed = writer.into_inner().map_err(failed)?.into_inner().map_err(|e| failed(e.into_error().into()))?;
-    Ok(flushed.metadata().map_err(|e| failed(e.into()))?.len())
+    Ok((flushed.metadata().map_err(|e| failed(e.into()))?.len(), largest))
 }
 
 fn failed(error: arrow_schema::ArrowError) -> Error {
@@ -94,11 +115,11 @@ struct Sequential {
 impl Read for Sequential {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.used == self.buffer.len() {
-            let length = READ_BYTES.min(self.size.saturating_sub(self.at));
-            self.buffer.resize(usize::try_from(length).map_err(io::Error::other)?, 0);
+            let left = usize::try_from(self.size.saturating_sub(self.at)).unwrap_or(usize::MAX);
+            self.buffer.resize(READ_BYTES.min(left), 0);
             self.used = 0;
             TemporaryFile::read_at(&self.file, &mut self.buffer, self.at)?;
-            self.at += length;
+            self.at += self.buffer.len() as u64;
         }
         let mut left = self.buffer.get(self.used..).unwrap_or_default();
         let count = left.read(out)?;

@@ -53,9 +53,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    append::{AppendSettings, AppendVectors, AppendWriter, batch_bytes},
+    append::{AppendSettings, AppendVectors, AppendWriter},
     cancel,
-    io::TableContext,
+    io::{TableContext, batch_bytes},
     manifest::{BucketId, DataFileMeta, EntryKind},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
@@ -98,14 +98,15 @@ pub struct TableWrite {
 impl TableWrite {
     /// A writer with no bucket open yet.
     pub fn new(ctx: &TableContext, options: WriteOptions) -> Result<Self> {
-        // rows are sorted and encoded beside those that are buffered: a limit covers both, the option only the buffer
+        // rows are encoded beside those that are buffered: a limit covers both, the option only the buffer
         let half = options.memory_limit.map(|limit| (limit / 2).max(1));
         let budget = half.unwrap_or(ctx.options.write_buffer_size);
-        let encoded = half.map(|half| usize::try_from(half).unwrap_or(usize::MAX));
         check_writable(&ctx.schema.with_options(&ctx.options.raw))?;
         let spec = EngineSpec::of(&ctx.schema, &ctx.options).map_err(|e| e.with("table", &ctx.name))?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.unwrap_or_else(cores).max(1);
+        let files = u64::try_from(open_files(ctx, threads)).unwrap_or(u64::MAX);
+        let encoded = half.map(|half| usize::try_from(half / files).unwrap_or(usize::MAX));
         Ok(Self {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema, &ctx.options)?,
@@ -402,6 +403,13 @@ impl TableWrite {
         }
         Ok(true)
     }
+}
+
+/// Files that are encoded at once: of as many buckets as there are threads, and of a compaction beside.
+fn open_files(ctx: &TableContext, threads: usize) -> usize {
+    let one = ctx.options.bucket == 1 && ctx.schema.partition_keys.is_empty();
+    let compacting = usize::from(!ctx.options.write_only && ctx.schema.has_primary_key() && threads > 1);
+    if one { 1 + compacting } else { threads + compacting }
 }
 
 impl Drop for TableWrite {
