@@ -23,6 +23,17 @@ use crate::{
     types::DataType,
 };
 
+/// Bytes that the runs of a merge may hold where nothing else is said.
+const MERGE_BYTES: usize = 1 << 30;
+/// Bytes of the decoder of a column, without what it has read.
+const DECODER_BYTES: u64 = 64 << 10;
+/// Bytes of a column's page, decompressed and as it was read.
+const PAGE_BYTES: u64 = 1280 << 10;
+/// How much larger rows are in memory than in their file, about.
+const DECOMPRESSED: u64 = 4;
+/// Runs that are merged at once, however much each of them holds.
+const LEAST_RUNS: usize = 4;
+
 /// How to read merged rows.
 #[derive(Clone, Debug)]
 pub struct MergeReadOptions {
@@ -37,8 +48,11 @@ pub struct MergeReadOptions {
     pub batch_rows: usize,
     /// Threads that decode ahead; 0 does everything on the reader's thread.
     pub threads: usize,
-    /// Local folder for spilling when a section has more runs than `sort-spill-threshold`; `None` opens all at once.
+    /// Local folder for spilling when a section has more runs than `sort-spill-threshold`; `None` opens all at once that
+    /// the memory is enough for.
     pub spill_dir: Option<PathBuf>,
+    /// Bytes that the runs of a section may hold while they are merged, about; `None`: 1 GiB.
+    pub memory: Option<usize>,
     /// Rows that do not come: deletion vectors by data file.
     pub deletions: DeletionMap,
 }
@@ -52,6 +66,7 @@ impl Default for MergeReadOptions {
             batch_rows: 8192,
             threads: 1,
             spill_dir: None,
+            memory: None,
             deletions: DeletionMap::default(),
         }
     }
@@ -131,7 +146,7 @@ impl SectionReader {
             LevelRule::Merging(wrapper) if !single => return Self::wrapped_section(reader, section, wrapper()?),
             LevelRule::Merging(_) | LevelRule::None => {}
         }
-        let options = reader.merge_options();
+        let options = reader.merge_options(&section);
         if options.spill.as_ref().is_some_and(|spill| section.len() > spill.max_fan_in) {
             // the last ones are spilled: the smallest
             section.sort_by_key(|run| std::cmp::Reverse(run.total_size()));
@@ -158,8 +173,9 @@ impl SectionReader {
         }
         runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.total_size()));
         let filter = reader.options.key_filter.clone();
+        let options = reader.merge_options(runs.iter().map(|(_, run)| run));
         let inputs = runs.into_iter().map(|(level, run)| (level, Self::run(reader, run, filter.clone()))).collect();
-        merge_wrapped(inputs, &reader.layout, Arc::clone(&reader.function), reader.merge_options(), wrapper)
+        merge_wrapped(inputs, &reader.layout, Arc::clone(&reader.function), options, wrapper)
     }
 
     /// Both conditions: nothing is merged, so a row that does not satisfy them hides nothing.
@@ -187,13 +203,16 @@ impl SectionReader {
         read_data_file(&self.ctx, &self.partition, self.bucket, file, &spec)
     }
 
-    fn merge_options(&self) -> MergeOptions {
+    fn merge_options<'a>(&self, runs: impl IntoIterator<Item = &'a SortedRun>) -> MergeOptions {
         let o = &self.ctx.options;
-        let max_fan_in = o.sort_spill_threshold.unwrap_or(o.num_sorted_run_stop_trigger.saturating_add(1)).max(2);
-        let spill = self.options.spill_dir.clone().map(|dir| SpillOptions {
+        let by_memory = self.most_runs(runs);
+        let dir = self.options.spill_dir.clone().or_else(|| by_memory.map(|_| std::env::temp_dir()));
+        let by_option = o.sort_spill_threshold.unwrap_or(o.num_sorted_run_stop_trigger.saturating_add(1)).max(2);
+        let by_option = if self.options.spill_dir.is_some() { by_option } else { usize::MAX };
+        let spill = dir.map(|dir| SpillOptions {
             dir,
             compress: o.spill_compression != "none",
-            max_fan_in,
+            max_fan_in: by_memory.unwrap_or(usize::MAX).min(by_option),
         });
         MergeOptions {
             batch_rows: self.options.batch_rows,
@@ -202,6 +221,22 @@ impl SectionReader {
             threads: self.options.threads,
             spill,
         }
+    }
+
+    /// Runs that can be merged at once; `None`: all of them. Each run has one file open, and of each of its columns a
+    /// decoder and a page.
+    fn most_runs<'a>(&self, runs: impl IntoIterator<Item = &'a SortedRun>) -> Option<usize> {
+        let limit = self.options.memory.unwrap_or(MERGE_BYTES);
+        let columns = u64::try_from(self.layout.fields.len() + 2).unwrap_or(u64::MAX);
+        let held = |run: &SortedRun| {
+            let largest = run.files.iter().map(|file| u64::try_from(file.file_size).unwrap_or(0)).max().unwrap_or(0);
+            let pages = largest.saturating_mul(DECOMPRESSED).min(columns.saturating_mul(PAGE_BYTES));
+            usize::try_from(columns.saturating_mul(DECODER_BYTES).saturating_add(pages)).unwrap_or(usize::MAX)
+        };
+        let held: Vec<usize> = runs.into_iter().map(held).collect();
+        let largest = held.iter().copied().max().unwrap_or(0);
+        let all = held.into_iter().fold(0, usize::saturating_add);
+        (all > limit).then(|| (limit / largest.max(1)).max(LEAST_RUNS))
     }
 
     fn without_retracts(&self, stream: BatchStream) -> BatchStream {

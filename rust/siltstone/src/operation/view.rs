@@ -55,6 +55,8 @@ pub struct ViewRequest {
     pub incremental: Option<Incremental>,
     /// Rows of a batch.
     pub batch_rows: Option<usize>,
+    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
+    pub memory: Option<usize>,
 }
 
 impl View {
@@ -102,6 +104,7 @@ impl View {
             version: request.version.clone(),
             incremental: request.incremental.clone(),
             batch_rows: request.batch_rows,
+            memory: request.memory,
             ..ScanRequest::default()
         };
         if self == Self::ReadOptimized {

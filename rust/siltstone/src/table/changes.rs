@@ -137,6 +137,7 @@ impl Changes {
             columns: scan.columns.clone(),
             filter: super::scan::filter(scan.filter_sql.as_deref(), scan.filter_json.as_deref(), &ctx.schema.fields)?,
             batch_rows: scan.batch_rows().or(scan.batch_rows),
+            memory: scan.merge_memory(),
             ..ScanRequest::default()
         };
         let consumers = table.consumers();

@@ -104,6 +104,7 @@ impl ScanArgs {
             filter: filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), &fields)?,
             limit: self.limit,
             batch_rows: self.batch_rows().or(self.batch_rows),
+            memory: self.merge_memory(),
             ..ViewRequest::default()
         })
     }
@@ -114,6 +115,12 @@ impl ScanArgs {
         let fed =
             self.memory_limit.map_or(usize::MAX, |limit| usize::try_from(limit / THREAD_BYTES).unwrap_or(usize::MAX));
         threads.min(fed).max(1)
+    }
+
+    /// What the runs of a merge may hold on each thread: half of what is left for it.
+    pub(super) fn merge_memory(&self) -> Option<usize> {
+        let threads = u64::try_from(self.thread_count()).unwrap_or(u64::MAX);
+        self.memory_limit.map(|limit| usize::try_from(limit / 2 / threads).unwrap_or(usize::MAX))
     }
 
     /// Rows of a batch: as many as asked for; fewer when the memory limit is below what one thread holds.
@@ -268,6 +275,7 @@ impl Asked<'_> {
             version,
             row_kind: args.row_kind,
             batch_rows: args.batch_rows().or(args.batch_rows),
+            memory: args.merge_memory(),
             incremental,
             not_partitions,
             ..ScanRequest::default()

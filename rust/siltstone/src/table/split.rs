@@ -106,6 +106,7 @@ impl SplitHeader {
             limit: self.limit,
             row_kind: self.row_kind,
             batch_rows: self.args().batch_rows().or(self.batch_rows),
+            memory: self.args().merge_memory(),
             ..ScanRequest::default()
         };
         read_request(ctx, &asked)

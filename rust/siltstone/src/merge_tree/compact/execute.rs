@@ -248,6 +248,7 @@ impl Task<'_> {
             drop_deletes: output == Output::Rewrite { drop_deletes: true },
             threads: self.resources.threads,
             spill_dir: self.resources.spill_dir.clone(),
+            memory: self.resources.memory,
             deletions: self.deletions.clone(),
             batch_rows: if self.probe.is_some() { LOOKUP_ROWS } else { MergeReadOptions::default().batch_rows },
             ..MergeReadOptions::default()

@@ -46,6 +46,8 @@ pub struct ReadRequest {
     pub row_kind: bool,
     /// Largest number of rows of a batch; `None` = the default.
     pub batch_rows: Option<usize>,
+    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
+    pub memory: Option<usize>,
     /// Threads that decode beside the reader's within a split; 0 reads on the reader's thread alone.
     pub decoders: usize,
     /// Rows that end with a retract stay in merged results, too.
@@ -152,6 +154,7 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
         drop_deletes: !request.keep_deletes,
         batch_rows: request.batch_rows(),
         threads: request.decoders,
+        memory: request.memory,
         deletions: read_vectors(ctx, &split.files, split.deletion_files.as_deref())?,
         ..MergeReadOptions::default()
     };
@@ -198,6 +201,7 @@ fn compared(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<
         drop_deletes: split.is_streaming || !request.keep_deletes,
         batch_rows: request.batch_rows(),
         threads: request.decoders,
+        memory: request.memory,
         ..MergeReadOptions::default()
     };
     let kinds = layout.kind_index();

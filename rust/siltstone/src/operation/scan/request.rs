@@ -60,6 +60,8 @@ pub struct ScanRequest {
     pub row_kind: bool,
     /// Rows of a batch; `None` = the default.
     pub batch_rows: Option<usize>,
+    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
+    pub memory: Option<usize>,
     /// What lies between two versions instead of a state; the version does not count then.
     pub incremental: Option<Incremental>,
     /// Keep rows whose last record retracts them (`$audit_log`).
@@ -219,6 +221,7 @@ impl Prepared {
             limit: request.limit,
             row_kind: request.row_kind,
             batch_rows: request.batch_rows,
+            memory: request.memory,
             decoders: 0,
             keep_deletes: request.keep_deletes,
             sequence_number: request.sequence_number,
