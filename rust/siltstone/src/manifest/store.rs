@@ -76,7 +76,10 @@ impl ManifestStore {
     pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
         let read = cancel::carried(|manifest| self.read_where(manifest, keep));
         let parts: Vec<Vec<ManifestEntry>> = in_pool(|| manifests.par_iter().map(read).collect::<Result<_>>())?;
-        Ok(parts.into_iter().flatten().collect())
+        // with room for all at once: there may be millions
+        let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+        parts.into_iter().for_each(|part| all.extend(part));
+        Ok(all)
     }
 
     /// Writes entries into as many manifests as the target size asks for; no entries, no manifest.

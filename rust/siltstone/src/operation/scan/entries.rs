@@ -63,7 +63,7 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
 /// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.
 fn ask_for_memory(ctx: &TableContext, manifests: &[ManifestFileMeta]) -> Result<()> {
     /// An entry with its statistics, and the split it becomes.
-    const ENTRY_BYTES: u64 = 2048;
+    const ENTRY_BYTES: u64 = 2560;
     /// The least that an entry takes in a manifest, compressed: what a list says is only believed so far.
     const LEAST_BYTES: u64 = 4;
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
