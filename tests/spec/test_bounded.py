@@ -1,14 +1,15 @@
 """Bounded: numbers from files and options are no sizes, signals are answered, nothing stays open or lies around."""
 
 import contextlib
+import logging
 import os
-import random
 import resource
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import siltstone as st
@@ -58,16 +59,58 @@ def test_spilled_runs_have_no_names_that_a_killed_process_could_leave_behind(mak
     assert t.scan().count() == 50_000
 
 
+WRITES_UNTIL_KILLED = """
+import sys, pyarrow as pa, siltstone as st
+t = st.open_table(sys.argv[1])
+rows = pa.table({"id": pa.array([i * 7919 % 50_000 for i in range(50_000)]), "v": [str(i) for i in range(50_000)]})
+w = t.writer(memory_limit="128kb", spill_dir=sys.argv[2])
+while True:
+    w.write(rows)
+    print("wrote", flush=True)
+"""
+
+
+def deleted_files(process, folder):
+    """Files of a folder that a process has open and that have no names."""
+    opened = []
+    for fd in os.listdir(f"/proc/{process}/fd"):
+        with contextlib.suppress(OSError):
+            opened.append(os.readlink(f"/proc/{process}/fd/{fd}"))
+    return [path for path in opened if path.startswith(str(folder)) and path.endswith(" (deleted)")]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+def test_a_process_that_is_killed_while_it_spills_leaves_no_spill_files(make, tmp_path, by):
+    t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=1)
+    spill = tmp_path / "spill"
+    arguments = [sys.executable, "-c", WRITES_UNTIL_KILLED, t.location, str(spill)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
+        try:
+            assert writer.stdout.readline() == "wrote\n"
+            assert deleted_files(writer.pid, spill), "nothing was spilled"
+            os.kill(writer.pid, by)
+            assert writer.wait(timeout=60) == -by
+        finally:
+            writer.kill()
+    assert os.listdir(spill) == []
+    assert t.snapshot() is None
+    t.upsert([{"id": 1, "v": "after"}])
+    assert t.scan().to_arrow().num_rows == 1
+
+
 def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_descriptors_are_closed_when_a_call_fails_for_want_of_them(make):
-    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, write_only="true", siltstone__sync="false")
+    options = {"write_only": "true", "siltstone__sync": "false", "file__compression": "none"}
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, **options)
     for n in range(24):
         # above a mebibyte each: smaller files are read at once and closed
-        t.upsert([{"id": 1, "v": os.urandom(1_500_000).hex()}, {"id": n, "v": ""}])
+        t.upsert([{"id": 1, "v": "x" * 1_200_000}, {"id": n, "v": ""}])
+    assert min(f["bytes"] for f in t.files() if f["rows"] > 1) > 1 << 20
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     before = descriptors()
     for call in (lambda: t.scan().to_arrow(), lambda: t.compact(full=True)):
@@ -104,9 +147,8 @@ ROWS = 100_000
 
 
 def batch(seed):
-    rng = random.Random(seed)
-    ids = [rng.randrange(10**9) for _ in range(ROWS)]
-    return pa.table({"id": pa.array(ids, pa.int64()), "a": [i % 97 for i in ids], "v": [f"value-{i}" for i in ids]})
+    ids = np.random.default_rng(seed).integers(0, 10**9, ROWS)
+    return pa.table({"id": ids, "a": ids % 97, "v": pa.array(np.char.add("value-", ids.astype(str)))})
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +194,23 @@ def test_a_signal_ends_a_long_operation_soon_and_leaves_the_table_whole(big, ope
     # two of three, because a machine can stop a whole process for a while
     assert sorted(answers)[1] < 0.5, answers
     assert big.maintenance.fsck().ok
+
+
+def test_what_a_handler_of_log_records_raises_ends_the_call(make):
+    # a signal handler runs wherever Python code runs: also where a call of ours logs something
+    class Raises(logging.Handler):
+        def emit(self, record):
+            raise Stop(record.getMessage())
+
+    log, handler = logging.getLogger("siltstone"), Raises()
+    log.addHandler(handler)
+    options = {"bucket": 1, "merge_engine": "aggregation", "fields__n__aggregate_function": "count"}
+    try:
+        with pytest.raises(Stop, match="cannot open a table"):
+            make({"id": "BIGINT", "n": "BIGINT"}, ["id"], **options)
+    finally:
+        log.removeHandler(handler)
+    make({"id": "BIGINT", "n": "BIGINT"}, ["id"], **options)
 
 
 def test_a_stopped_writer_commits_nothing_and_leaves_no_data_files(make):

@@ -40,13 +40,13 @@ impl Drop for Inside {
 
 /// Gives the interpreter lock back for some work and takes part in Python's signals meanwhile.
 pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    py.detach(|| {
+    let result = py.detach(|| {
         let raised: Rc<RefCell<Option<PyErr>>> = Rc::default();
         let asked = Rc::clone(&raised);
         let wants_to_stop = move || {
             // does nothing on any thread but the interpreter's first, which alone gets signals
             #[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
-            let pending = Python::attach(|py| py.check_signals());
+            let pending = Python::attach(|py| PyErr::take(py).map_or_else(|| py.check_signals(), Err));
             pending.map_err(|e| *asked.borrow_mut() = Some(e)).is_err()
         };
         let _inside = Inside::new();
@@ -55,7 +55,12 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
             Some(raised) => Err(CoreError::Raised(raised)),
             None => result,
         }
-    })
+    });
+    // a signal handler may also have run inside of a log record's handler, which leaves what it raised with the interpreter
+    match (PyErr::take(py), result) {
+        (Some(raised), Ok(_) | Err(CoreError::Core(_))) => Err(CoreError::Raised(raised)),
+        (_, result) => result,
+    }
 }
 
 /// The state of an object, for one call at a time. A signal handler that runs in the middle of a call on it gets an error:
