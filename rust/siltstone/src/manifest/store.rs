@@ -78,7 +78,9 @@ impl ManifestStore {
         let parts: Vec<Vec<ManifestEntry>> = in_pool(|| manifests.par_iter().map(read).collect::<Result<_>>())?;
         // with room for all at once: there may be millions
         let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
-        parts.into_iter().for_each(|part| all.extend(part));
+        for part in parts {
+            all.extend(part);
+        }
         Ok(all)
     }
 

@@ -102,7 +102,7 @@ impl SnapshotManager {
     }
 
     pub(super) fn line(&self, removals: &Removals) -> Result<Vec<i64>> {
-        let mut ids = self.from_fence(self.listed_ids()?, removals)?;
+        let mut ids = self.since_fence(self.listed_ids()?, removals)?;
         while let (false, Some(last)) = (removals.rollbacks.is_empty(), ids.last()) {
             match self.try_read(*last)? {
                 Some(snapshot) if !removals.is_rolled_back(&snapshot) => break,
@@ -189,7 +189,7 @@ impl SnapshotManager {
         if listed.is_empty() {
             return if hint.is_none() && removals.count == 0 { self.never_had_any() } else { Err(self.all_gone()) };
         }
-        for id in self.from_fence(listed, removals)?.into_iter().rev() {
+        for id in self.since_fence(listed, removals)?.into_iter().rev() {
             let snapshot = self.read(id)?;
             if !removals.is_rolled_back(&snapshot) {
                 return Ok(Some(snapshot));
@@ -229,7 +229,7 @@ impl SnapshotManager {
     }
 
     /// Listed ids from the fence on; where there are none although there are snapshots, the fence is void.
-    fn from_fence(&self, listed: Vec<i64>, removals: &Removals) -> Result<Vec<i64>> {
+    fn since_fence(&self, listed: Vec<i64>, removals: &Removals) -> Result<Vec<i64>> {
         let first = listed.partition_point(|id| *id < removals.fence);
         match listed.get(first..) {
             Some(rest) if !rest.is_empty() => Ok(rest.to_vec()),

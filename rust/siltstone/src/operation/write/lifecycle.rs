@@ -453,8 +453,13 @@ fn stream(bed: &Bed, writer: &mut TableWrite, n: i64) -> (bool, Vec<CommitKind>)
     (writer.take_given_up().is_some(), outcome.snapshots.iter().map(|s| s.commit_kind).collect())
 }
 
-const STREAMS: [(&[&str], &[(&str, &str)]); 1] =
-    [(&["id"], &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "3")])];
+/// Key and options of tables with one writer of many commits.
+type Streamed = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+
+const STREAMS: [Streamed; 2] = [
+    (&["id"], &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "3")]),
+    (&["id"], &[("bucket", "1"), ("changelog-producer", "lookup")]),
+];
 
 #[test]
 fn a_writer_that_was_overtaken_looks_at_its_bucket_again_and_goes_on_compacting() {
@@ -504,13 +509,15 @@ fn a_writer_that_was_overtaken_waits_for_the_commits_of_what_it_handed_out() {
     overtake(&bed);
     let mut waiting = Vec::new();
     for n in 3..10 {
-        writer.write(&rows(&[(5, "stream", i32::try_from(n).unwrap())]), None).unwrap();
+        writer.write(&rows(&[(5, "stream", n)]), None).unwrap();
         waiting.push(writer.prepare_commit().unwrap());
     }
     assert!(writer.take_given_up().is_some());
     let compacted = |messages: &[CommitMessage]| messages.iter().any(|m| !m.compact.compact_after.is_empty());
     assert!(!waiting.iter().any(|messages| compacted(messages)), "it compacted on top of what is not committed");
-    waiting.into_iter().for_each(|messages| drop(bed.commit(messages)));
+    for messages in waiting {
+        bed.commit(messages);
+    }
     let later: Vec<_> = (20..24).map(|n| stream(&bed, &mut writer, n)).collect();
     assert!(later.iter().any(|(_, kinds)| kinds.contains(&CommitKind::Compact)), "{later:?}");
     drop(writer);
