@@ -15,10 +15,12 @@ mod literal;
 mod moment;
 mod number;
 mod parse;
+mod sql;
 mod tree;
 
 pub use bounds::{ColumnBounds, compare_values, matches_datums, may_match};
 pub use columns::resolve as resolve_column;
 pub use evaluate::evaluate;
 pub use parse::parse_predicate;
+pub(crate) use sql::{Grammar, parse_expression, shorten};
 pub use tree::{CompareOp, Predicate};

@@ -13,18 +13,28 @@ use arrow_arith::numeric;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray, new_null_array};
 use arrow_schema::DataType as Arrow;
 use arrow_select::zip::zip;
-use sqlparser::{
-    ast::{BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator, Value},
-    dialect::GenericDialect,
-    parser::Parser,
-    tokenizer::Token,
+use sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator, Value,
 };
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    predicate::resolve_column,
+    predicate::{Grammar, parse_expression, resolve_column, shorten},
     row::{Datum, constant_array, datum_from_text},
     types::{DataField, DataType, TypeKind, arrow_type},
+};
+
+const INSTEAD: &str =
+    "use literals, columns, + - * / % ||, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
+
+const NEW_VALUE: Grammar = Grammar {
+    what: "new value",
+    example: "write a SQL expression; a text needs quotes of its own: {'status': \"'done'\"}",
+    refusal: "cannot be computed",
+    instead: INSTEAD,
+    shorter: "compute the rows yourself and upsert them",
+    functions: &["coalesce", "upper", "lower"],
+    casts: false,
 };
 
 /// The new value of one column.
@@ -41,7 +51,8 @@ enum Node {
     Literal(Literal),
     Column(DataField),
     Negated(Box<Node>),
-    Binary(Operator, Box<Node>, Box<Node>),
+    /// `a + b - c ...`, from left to right: in a list, as it may be longer than a stack is deep.
+    Chain(Box<Node>, Vec<(Operator, Node)>),
     Coalesce(Vec<Node>),
     Upper(Box<Node>),
     Lower(Box<Node>),
@@ -69,18 +80,8 @@ impl Assignment {
     /// Parses `column = text` over these columns. Errors are `InvalidArgument` and name the column and the text.
     pub fn parse(fields: &[DataField], column: &str, text: &str) -> Result<Self> {
         let field = resolve_column(fields, column, true)?.clone();
-        let named = |e: Error| e.with("column", column).with("value", text);
-        let refuse = |e: &dyn std::fmt::Display| {
-            named(invalid(format!("the new value cannot be read: {e}")))
-                .hint("write a SQL expression; a text needs quotes of its own: {'status': \"'done'\"}")
-        };
-        let dialect = GenericDialect {};
-        let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|e| refuse(&e))?;
-        let expr = parser.parse_expr().map_err(|e| refuse(&e))?;
-        let rest = parser.peek_token();
-        if rest.token != Token::EOF {
-            return Err(refuse(&format!("'{rest}' is not expected")));
-        }
+        let named = |e: Error| e.with("column", column).with("value", shorten(text));
+        let expr = parse_expression(text, &NEW_VALUE).map_err(named)?;
         let node = node(&expr, fields).map_err(named)?;
         if matches!(node, Node::Literal(Literal::Null)) && !field.data_type.nullable {
             return Err(named(Error::new(ErrorKind::NullInKey, "the column is NOT NULL")));
@@ -102,7 +103,7 @@ impl Assignment {
     /// The new values for the rows of a batch, of the column's type where they are literals or columns; else as computed,
     /// to be converted when they are written.
     pub fn value(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        let named = |e: Error| e.with("column", &self.field.name).with("value", &self.text);
+        let named = |e: Error| e.with("column", &self.field.name).with("value", shorten(&self.text));
         evaluate(&self.node, rows, &self.field.data_type).map_err(named)
     }
 }
@@ -112,7 +113,6 @@ fn invalid(text: impl Into<String>) -> Error {
 }
 
 fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
-    let boxed = |expr: &Expr| node(expr, fields).map(Box::new);
     Ok(match expr {
         Expr::Nested(inner) => node(inner, fields)?,
         Expr::Identifier(name) => {
@@ -124,34 +124,46 @@ fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
             other => Node::Negated(Box::new(other)),
         },
         Expr::UnaryOp { op: UnaryOperator::Plus, expr } => node(expr, fields)?,
-        Expr::BinaryOp { left, op, right } => Node::Binary(operator(op)?, boxed(left)?, boxed(right)?),
-        Expr::Function(function) => {
-            let FunctionArguments::List(list) = &function.args else {
-                return Err(unknown(expr));
-            };
-            let mut arguments = Vec::new();
-            for argument in &list.args {
-                let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
-                    return Err(unknown(expr));
-                };
-                arguments.push(node(argument, fields)?);
-            }
-            let name = function.name.to_string().to_ascii_lowercase();
-            match (name.as_str(), arguments.len()) {
-                ("coalesce", 1..) => Node::Coalesce(arguments),
-                ("upper", 1) => Node::Upper(Box::new(arguments.remove(0))),
-                ("lower", 1) => Node::Lower(Box::new(arguments.remove(0))),
-                _ => return Err(unknown(expr)),
-            }
-        }
-        other => return Err(unknown(other)),
+        Expr::BinaryOp { .. } => chain(expr, fields)?,
+        Expr::Function(call) => function(call, fields)?,
+        _ => return Err(unknown("a condition")),
     })
 }
 
-fn unknown(expr: &Expr) -> Error {
-    invalid(format!("'{expr}' cannot be computed")).hint(
-        "use literals, columns, + - * / % ||, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them",
-    )
+/// The operands of a chain of operators, without recursion along its left spine.
+fn chain(expr: &Expr, fields: &[DataField]) -> Result<Node> {
+    let (mut rest, mut at) = (Vec::new(), expr);
+    while let Expr::BinaryOp { left, op, right } = at {
+        rest.push((operator(op)?, node(right, fields)?));
+        at = left;
+    }
+    rest.reverse();
+    Ok(Node::Chain(Box::new(node(at, fields)?), rest))
+}
+
+fn function(call: &Function, fields: &[DataField]) -> Result<Node> {
+    let name = call.name.to_string().to_ascii_lowercase();
+    let unknown = || unknown(&format!("this call of {}", shorten(&name)));
+    let FunctionArguments::List(list) = &call.args else {
+        return Err(unknown());
+    };
+    let mut arguments = Vec::new();
+    for argument in &list.args {
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+            return Err(unknown());
+        };
+        arguments.push(node(argument, fields)?);
+    }
+    match (name.as_str(), arguments.len()) {
+        ("coalesce", 1..) => Ok(Node::Coalesce(arguments)),
+        ("upper", 1) => Ok(Node::Upper(Box::new(arguments.remove(0)))),
+        ("lower", 1) => Ok(Node::Lower(Box::new(arguments.remove(0)))),
+        _ => Err(unknown()),
+    }
+}
+
+fn unknown(what: &str) -> Error {
+    invalid(format!("{what} {}", NEW_VALUE.refusal)).hint(INSTEAD)
 }
 
 fn operator(op: &BinaryOperator) -> Result<Operator> {
@@ -189,11 +201,7 @@ fn evaluate(node: &Node, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayR
             .cloned()
             .ok_or_else(|| Error::new(ErrorKind::Internal, "a column of the new value was not read")),
         Node::Negated(inner) => Ok(numeric::neg(&evaluate(inner, rows, wanted)?)?),
-        Node::Binary(Operator::Concatenate, left, right) => {
-            let text = DataType::new(TypeKind::VarChar(crate::types::MAX_LENGTH));
-            concatenate(&evaluate(left, rows, &text)?, &evaluate(right, rows, &text)?)
-        }
-        Node::Binary(operator, left, right) => arithmetic(*operator, left, right, rows, wanted),
+        Node::Chain(first, rest) => evaluate_chain(first, rest, rows, wanted),
         Node::Coalesce(parts) => {
             let wanted = parts.iter().find_map(column_type).unwrap_or(wanted);
             let mut parts = parts.iter();
@@ -216,24 +224,66 @@ fn column_type(node: &Node) -> Option<&DataType> {
     match node {
         Node::Column(field) => Some(&field.data_type),
         Node::Negated(inner) => column_type(inner),
-        Node::Binary(_, left, right) => column_type(left).or_else(|| column_type(right)),
+        Node::Chain(first, rest) => {
+            column_type(first).or_else(|| rest.iter().find_map(|(_, operand)| column_type(operand)))
+        }
         Node::Coalesce(parts) => parts.iter().find_map(column_type),
         Node::Literal(_) | Node::Upper(_) | Node::Lower(_) => None,
     }
 }
 
-fn arithmetic(
-    operator: Operator,
-    left: &Node,
-    right: &Node,
-    rows: &RecordBatch,
-    wanted: &DataType,
-) -> Result<ArrayRef> {
-    let wanted = column_type(left).or_else(|| column_type(right)).unwrap_or(wanted);
+/// From left to right. The types that literals take are those of recursion from the right: text beside `||`, else that
+/// of the first column so far, else what the operator after it wants.
+fn evaluate_chain(first: &Node, rest: &[(Operator, Node)], rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
+    let text = DataType::new(TypeKind::VarChar(crate::types::MAX_LENGTH));
+    let mut column = column_type(first);
+    let columns: Vec<Option<&DataType>> = rest
+        .iter()
+        .map(|(_, operand)| {
+            column = column.or_else(|| column_type(operand));
+            column
+        })
+        .collect();
+    let mut next = wanted;
+    let mut types: Vec<&DataType> = Vec::with_capacity(rest.len());
+    for ((operator, _), column) in rest.iter().zip(&columns).rev() {
+        next = if *operator == Operator::Concatenate { &text } else { column.unwrap_or(next) };
+        types.push(next);
+    }
+    let first_operator = rest.first().map_or(Operator::Concatenate, |(operator, _)| *operator);
+    let mut value = operand(first, first_operator, rows, next)?;
+    for ((operator, node), wanted) in rest.iter().zip(types.into_iter().rev()) {
+        crate::cancel::check()?;
+        let right = operand(node, *operator, rows, wanted)?;
+        value = match operator {
+            Operator::Concatenate => concatenate(&value, &right)?,
+            operator => arithmetic(*operator, value, right)?,
+        };
+    }
+    Ok(value)
+}
+
+fn operand(node: &Node, operator: Operator, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
+    let value = evaluate(node, rows, wanted);
+    if operator == Operator::Concatenate || !is_constant(node) {
+        return value;
+    }
     // 1.5 does not fit an integer column: then both sides are DOUBLE
-    let double = DataType::new(TypeKind::Double);
-    let side = |node: &Node| evaluate(node, rows, wanted).or_else(|_| evaluate(node, rows, &double));
-    let (mut left, mut right) = (side(left)?, side(right)?);
+    value.or_else(|_| evaluate(node, rows, &DataType::new(TypeKind::Double)))
+}
+
+/// A literal, or a choice among literals. Chains see to their own literals: tried once more at each level, they would
+/// take exponential time.
+fn is_constant(node: &Node) -> bool {
+    match node {
+        Node::Literal(_) => true,
+        Node::Negated(inner) => is_constant(inner),
+        Node::Coalesce(parts) => parts.iter().all(|part| matches!(part, Node::Literal(_))),
+        _ => false,
+    }
+}
+
+fn arithmetic(operator: Operator, mut left: ArrayRef, mut right: ArrayRef) -> Result<ArrayRef> {
     let decimal = |array: &ArrayRef| matches!(array.data_type(), Arrow::Decimal128(..));
     if left.data_type() != right.data_type() && !(decimal(&left) && decimal(&right)) {
         let common = wider(left.data_type(), right.data_type())?;

@@ -1,0 +1,267 @@
+//! SQL text to the syntax tree of sqlparser, for conditions and for new values: in front of that parser, because it
+//! recurses without a limit for some constructs (`INTERVAL INTERVAL ...`) and tries others again and again (`CAST(CAST(...`
+//! took exponential time).
+//!
+//! What the evaluators take is a small part of SQL. Only the words of that part are keywords for the parser, all others
+//! are names; a call of a function that nobody evaluates is refused before it is parsed. What is left is parsed in linear
+//! time, with limits on length, number of operators and depth.
+
+use std::any::TypeId;
+
+use sqlparser::{
+    ast::Expr,
+    dialect::{Dialect, GenericDialect},
+    keywords::Keyword,
+    parser::{Parser, ParserError},
+    tokenizer::{Token, Tokenizer},
+};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Longest text, in bytes.
+const MAX_LENGTH: usize = 4 << 20;
+/// Operators make the tree deeper, AND and OR among them; more of them than this is a list that belongs into IN.
+const MAX_OPERATORS: usize = 2_000;
+/// How deep parentheses, functions, NOT and signs nest.
+const MAX_DEPTH: usize = 50;
+/// Longest part of a text in a message.
+const SHOWN: usize = 200;
+
+/// What one kind of expression takes beyond columns, literals and operators, and what its errors say.
+pub(crate) struct Grammar {
+    /// What the text is, as in "the condition cannot be read".
+    pub what: &'static str,
+    /// Hint for a text that cannot be read.
+    pub example: &'static str,
+    /// As in "the function F cannot be used in a condition".
+    pub refusal: &'static str,
+    /// Hint for what is refused.
+    pub instead: &'static str,
+    /// Hint for a text with too many operators.
+    pub shorter: &'static str,
+    /// Names of functions, in lower case.
+    pub functions: &'static [&'static str],
+    /// Whether `CAST('text' AS type)` is a literal.
+    pub casts: bool,
+}
+
+/// The tree of a whole text. `InvalidArgument` without context.
+pub(crate) fn parse_expression(text: &str, grammar: &Grammar) -> Result<Expr> {
+    let what = grammar.what;
+    let unreadable =
+        |e: &dyn std::fmt::Display| invalid(format!("the {what} cannot be read: {e}")).hint(grammar.example);
+    if text.len() > MAX_LENGTH {
+        return Err(invalid(format!("the {what} has {} bytes; at most {MAX_LENGTH} are read", text.len()))
+            .hint(grammar.shorter));
+    }
+    let mut tokens = Tokenizer::new(&Sql, text).tokenize().map_err(|e| unreadable(&e))?;
+    tokens.retain(|token| !matches!(token, Token::Whitespace(_)));
+    if operators(&tokens) > MAX_OPERATORS {
+        return Err(invalid(format!("the {what} has more than {MAX_OPERATORS} operators")).hint(grammar.shorter));
+    }
+    if let Some(refused) = (0..tokens.len()).find_map(|at| refused(&tokens, at, grammar)) {
+        return Err(invalid(format!("{refused} {}", grammar.refusal)).hint(grammar.instead));
+    }
+    let names: Vec<bool> = (0..tokens.len()).map(|at| !is_keyword(&tokens, at, grammar)).collect();
+    for (token, _) in tokens.iter_mut().zip(names).filter(|(_, name)| *name) {
+        if let Token::Word(word) = token {
+            word.keyword = Keyword::NoKeyword;
+        }
+    }
+    let mut parser = Parser::new(&Sql).with_recursion_limit(MAX_DEPTH).with_tokens(tokens);
+    let expr = parser.parse_expr().map_err(|e| match e {
+        ParserError::RecursionLimitExceeded => {
+            invalid(format!("the {what} nests more than {MAX_DEPTH} levels deep")).hint(grammar.shorter)
+        }
+        e => unreadable(&e),
+    })?;
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        return Err(unreadable(&format!("'{}' is not expected after the {what}", shorten(&rest.to_string()))));
+    }
+    Ok(expr)
+}
+
+fn invalid(sentence: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, sentence)
+}
+
+/// The beginning of a text, for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    let mut rest = text.chars();
+    let shown: String = rest.by_ref().take(SHOWN).collect();
+    if rest.next().is_none() { shown } else { format!("{shown}...") }
+}
+
+/// The generic dialect, in which a NOT whose operand cannot be read is not tried again as the name of a function.
+#[derive(Debug)]
+struct Sql;
+
+impl Dialect for Sql {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<GenericDialect>()
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        GenericDialect.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        GenericDialect.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        GenericDialect.is_identifier_part(ch)
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        true
+    }
+
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        keyword == Keyword::NOT || GenericDialect.is_reserved_for_identifier(keyword)
+    }
+}
+
+/// The keyword of a word without quotes, `NoKeyword` for most.
+fn keyword(tokens: &[Token], at: usize) -> Option<Keyword> {
+    match tokens.get(at) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+fn is_structure(keyword: Keyword) -> bool {
+    use Keyword as K;
+    let values = matches!(keyword, K::NULL | K::TRUE | K::FALSE | K::UNKNOWN);
+    values || may_open(keyword) || matches!(keyword, K::IS | K::DISTINCT | K::ESCAPE)
+}
+
+/// Words that stand before a parenthesis and are no functions.
+fn may_open(keyword: Keyword) -> bool {
+    use Keyword as K;
+    matches!(keyword, K::AND | K::OR | K::NOT | K::IN | K::BETWEEN | K::LIKE | K::ILIKE | K::FROM)
+}
+
+/// Words of types, which make literals of texts; none of them has another type inside.
+fn is_type(keyword: Keyword) -> bool {
+    use Keyword as K;
+    let times = matches!(
+        keyword,
+        K::DATE | K::TIME | K::TIMESTAMP | K::DATETIME | K::WITH | K::WITHOUT | K::LOCAL | K::ZONE | K::TIMESTAMP_NTZ
+    );
+    let numbers = matches!(
+        keyword,
+        K::TINYINT | K::SMALLINT | K::INT | K::INTEGER | K::BIGINT | K::FLOAT | K::REAL | K::DOUBLE | K::PRECISION
+    );
+    let others = matches!(
+        keyword,
+        K::DECIMAL | K::NUMERIC | K::DEC | K::CHAR | K::CHARACTER | K::VARYING | K::VARCHAR | K::STRING | K::TEXT
+    );
+    times || numbers || others || matches!(keyword, K::BOOL | K::BOOLEAN | K::BINARY | K::VARBINARY | K::BYTES)
+}
+
+fn is_keyword(tokens: &[Token], at: usize, grammar: &Grammar) -> bool {
+    keyword(tokens, at).is_none_or(|word| {
+        let of_cast = word == Keyword::AS && at.checked_sub(3).is_some_and(|cast| is_cast(tokens, cast, grammar));
+        is_structure(word) || is_type(word) || of_cast || is_cast(tokens, at, grammar)
+    })
+}
+
+/// `CAST('text' AS`
+fn is_cast(tokens: &[Token], at: usize, grammar: &Grammar) -> bool {
+    grammar.casts
+        && matches!(keyword(tokens, at), Some(Keyword::CAST | Keyword::TRY_CAST | Keyword::SAFE_CAST))
+        && tokens.get(at + 1) == Some(&Token::LParen)
+        && matches!(tokens.get(at + 2), Some(Token::SingleQuotedString(_) | Token::NationalStringLiteral(_)))
+        && keyword(tokens, at + 3) == Some(Keyword::AS)
+}
+
+/// What the token at this place begins, when the evaluators do not take it.
+fn refused(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<String> {
+    let token = tokens.get(at)?;
+    match token {
+        Token::Word(word) => {
+            let keyword = keyword(tokens, at)?;
+            if keyword == Keyword::SELECT {
+                return Some("SELECT".to_owned());
+            }
+            let name = word.value.to_ascii_lowercase();
+            let call = tokens.get(at + 1) == Some(&Token::LParen)
+                && !may_open(keyword)
+                && !grammar.functions.contains(&name.as_str())
+                && !(is_type(keyword) && has_numbers(tokens, at + 2))
+                && !is_cast(tokens, at, grammar);
+            call.then(|| format!("the function {}", shorten(&word.value)))
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::NationalStringLiteral(_)
+        | Token::HexStringLiteral(_)
+        | Token::LParen
+        | Token::RParen
+        | Token::Comma
+        | Token::Period
+        | Token::SemiColon
+        | Token::DoubleColon
+        | Token::EOF => None,
+        _ if is_comparison(token) || is_arithmetic(token) => None,
+        other => Some(format!("'{}'", shorten(&other.to_string()))),
+    }
+}
+
+fn is_comparison(token: &Token) -> bool {
+    use Token as T;
+    matches!(token, T::Eq | T::DoubleEq | T::Neq | T::Lt | T::LtEq | T::Gt | T::GtEq | T::Spaceship)
+}
+
+fn is_arithmetic(token: &Token) -> bool {
+    use Token as T;
+    matches!(token, T::Plus | T::Minus | T::Mul | T::Div | T::Mod | T::StringConcat)
+}
+
+/// The parameters of a type: `10, 2)`.
+fn has_numbers(tokens: &[Token], from: usize) -> bool {
+    let mut inside = tokens.iter().skip(from).skip_while(|t| matches!(t, Token::Number(..) | Token::Comma));
+    matches!(tokens.get(from), Some(Token::Number(..))) && inside.next() == Some(&Token::RParen)
+}
+
+/// What makes the tree deeper, as far as the parser does not limit it itself: a sign before a number does not.
+fn operators(tokens: &[Token]) -> usize {
+    let (mut found, mut after_value) = (0, false);
+    for token in tokens {
+        let sign = matches!(token, Token::Minus | Token::Plus) && !after_value;
+        found += usize::from(is_operator(token) && !sign);
+        after_value = matches!(
+            token,
+            Token::Number(..)
+                | Token::SingleQuotedString(_)
+                | Token::HexStringLiteral(_)
+                | Token::Word(_)
+                | Token::RParen
+        );
+    }
+    found
+}
+
+fn is_operator(token: &Token) -> bool {
+    use Keyword as K;
+    match token {
+        Token::Word(word) => {
+            word.quote_style.is_none()
+                && matches!(word.keyword, K::AND | K::OR | K::IS | K::LIKE | K::ILIKE | K::BETWEEN | K::IN)
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::NationalStringLiteral(_)
+        | Token::HexStringLiteral(_)
+        | Token::Comma
+        | Token::LParen
+        | Token::RParen
+        | Token::EOF => false,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;
