@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from siltstone._args import of_numpy
 from siltstone.errors import LengthExceeded, SchemaError, SchemaMismatch
 
 Converter = Callable[[Any], Any]
@@ -87,11 +88,8 @@ def _nullable(convert: Converter) -> Converter:
     def nullable(value: Any) -> Any:
         if value is None or type(value).__name__ in _MISSING:
             return None
-        if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-            value = value.item()
-            if value is None:
-                return None
-        return convert(value)
+        value = of_numpy(value)
+        return None if value is None else convert(value)
 
     return nullable
 

@@ -11,8 +11,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from siltstone._args import text
+from siltstone._args import of_numpy, text
 from siltstone.errors import InvalidArgument
+
+#: How deep conditions nest, as in the texts of conditions.
+_DEEPEST = 50
 
 
 class Expression:
@@ -42,11 +45,15 @@ class Expression:
 
     def __repr__(self) -> str:
         """The tree as text."""
-        return f"Expression({json.dumps(self.tree, ensure_ascii=False)})"
+        return f"Expression({self.to_json()})"
 
     def to_json(self) -> str:
-        """The form in which the core takes it."""
-        return json.dumps(self.tree, ensure_ascii=False)
+        """The form in which the core takes it.
+
+        Raises:
+            InvalidArgument: For conditions that nest more than 50 levels deep; ``a | b | c ...`` is one level.
+        """
+        return json.dumps(_flat(self.tree), ensure_ascii=False)
 
 
 class Column:
@@ -60,9 +67,10 @@ class Column:
         self.name = name
 
     def _compare(self, op: str, value: object) -> Expression:
-        if value is None:
+        plain = literal(value)
+        if plain is None:
             raise InvalidArgument(f"compare {self.name} with null by is_null() or is_not_null()")
-        return Expression({"op": op, "column": self.name, "value": literal(value)})
+        return Expression({"op": op, "column": self.name, "value": plain})
 
     def __eq__(self, value: object) -> Expression:  # type: ignore[override]
         """Column = value."""
@@ -126,6 +134,7 @@ def col(name: str) -> Column:
 
 def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each type
     """A value as JSON; typed where JSON has no word for it."""
+    value = of_numpy(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:  # JSON readers would round it
         return {"type": "int", "value": str(value)}
     if value is None or isinstance(value, (bool, int, str)):
@@ -142,9 +151,25 @@ def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each t
         return {"type": "date", "value": value.isoformat()}
     if isinstance(value, dt.time):
         return {"type": "time", "value": value.isoformat()}
-    if hasattr(value, "item"):  # a numpy scalar
-        return literal(value.item())
     raise InvalidArgument(f"{type(value).__name__} cannot stand in a predicate")
+
+
+def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+    """A tree in which a chain of one operator is one list: a fold over many conditions is as deep as it is long."""
+    if "args" not in tree:
+        return tree
+    if depth == _DEEPEST:
+        raise InvalidArgument("the condition nests too deeply", hint="use is_in(...) for many values")
+    op, found, rest = tree["op"], [], [tree]
+    if op == "not":
+        return {"op": op, "args": [_flat(arg, depth + 1) for arg in tree["args"]]}
+    while rest:
+        part = rest.pop()
+        if part["op"] == op:
+            rest.extend(reversed(part["args"]))
+        else:
+            found.append(_flat(part, depth + 1))
+    return {"op": op, "args": found}
 
 
 def _expression(value: object) -> Expression:

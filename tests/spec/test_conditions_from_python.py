@@ -1,0 +1,70 @@
+"""Conditions built with `col`: folds over many of them, and scalars of numpy, which mean what they say."""
+
+from functools import reduce
+from operator import and_, or_
+
+import numpy as np
+import pytest
+from siltstone import col
+from siltstone import errors as e
+
+
+@pytest.fixture
+def table(make):
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1)
+    t.append([{"id": 1, "s": "a"}])
+    return t
+
+
+@pytest.mark.parametrize("operator", [or_, and_])
+def test_many_conditions_are_one_flat_list(table, operator):
+    """Python's own RecursionError once came out of a fold over a thousand conditions."""
+    conditions = [col("id") == 1 if operator is and_ else col("id") == i for i in range(2000)]
+    assert table.scan(filter=reduce(operator, conditions)).count() == 1
+    assert table.scan(filter=~reduce(operator, conditions)).count() == 0
+    backwards = reduce(lambda a, b: operator(b, a), conditions)
+    assert table.scan(filter=backwards).count() == 1
+    assert repr(backwards).startswith("Expression(")
+
+
+@pytest.mark.parametrize("depth", [100, 300, 5000])
+def test_conditions_that_nest_too_deeply_are_refused(table, depth):
+    condition = col("id") == 1
+    for i in range(depth):
+        condition = (condition | (col("id") == i)) & (col("id") == 1)
+    with pytest.raises(e.InvalidArgument, match="too deeply"):
+        table.scan(filter=condition).count()
+
+
+NANOS = np.datetime64("2020-01-01T00:00:00.000000001")
+AS_NUMBER = int(NANOS.astype("int64"))
+
+
+def test_a_moment_of_numpy_is_compared_as_a_moment_and_never_as_its_number(make):
+    """A filter on nanoseconds once matched the BIGINT with as many."""
+    t = make({"id": "BIGINT", "ts": "TIMESTAMP(9)", "d": "DATE"}, ["id"], bucket=1)
+    t.append([{"id": AS_NUMBER, "ts": NANOS, "d": np.datetime64("2020-01-01")}])
+    assert t.scan(filter=col("ts") == NANOS).count() == 1
+    assert t.scan(filter=col("ts") > np.datetime64("2020-01-01T00:00:00.000000000")).count() == 1
+    assert t.scan(filter=col("ts") > np.datetime64("2020-01-01T00:00:00", "ms")).count() == 1
+    assert t.scan(filter=col("d") == np.datetime64("2020-01-01")).count() == 1
+    assert t.scan(filter=col("id") == np.int64(AS_NUMBER)).count() == 1
+    for value in (NANOS, np.timedelta64(AS_NUMBER, "ns"), np.datetime64(5, "ps"), np.longdouble(1), np.array([1])):
+        with pytest.raises(e.InvalidArgument):
+            t.scan(filter=col("id") == value).count()
+        with pytest.raises(e.InvalidArgument):
+            t.scan(filter=col("id").is_in([value])).count()
+    with pytest.raises(e.InvalidArgument, match="is_null"):
+        col("ts") == np.datetime64("NaT")  # noqa: B015  # comparing is what is tried
+
+
+def test_a_moment_of_numpy_names_no_partition_of_numbers(make):
+    """`truncate` once emptied the partition whose number was that of the nanoseconds."""
+    t = make({"dt": "BIGINT", "id": "INT"}, partition_by=["dt"])
+    t.append([{"dt": AS_NUMBER, "id": 1}])
+    for value in (NANOS, np.timedelta64(AS_NUMBER, "ns")):
+        with pytest.raises(e.InvalidArgument):
+            t.truncate({"dt": value})
+    assert t.scan().count() == 1
+    t.truncate({"dt": np.int64(AS_NUMBER)})
+    assert t.scan().count() == 0
