@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import decimal
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
+from siltstone._arrow import of_pyarrow
 from siltstone._values import column
 from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch
 
@@ -40,10 +42,10 @@ def _stream(data: Any, table: CoreTable) -> Any:
         return _polars_to_arrow(data)
     if hasattr(data, "__arrow_c_stream__"):
         known = isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader))
-        return _of_pyarrow(data if known else _read_by_pyarrow(data))
+        return of_pyarrow(data if known else _read_by_pyarrow(data))
     if hasattr(data, "__arrow_c_array__"):
         try:
-            return _of_pyarrow(pa.Table.from_batches([pa.record_batch(data)]))
+            return of_pyarrow(pa.record_batch(data))
         except (pa.ArrowInvalid, TypeError) as e:
             raise InvalidArgument(f"{type(data).__name__} holds no rows: {e}") from e
     if isinstance(data, Mapping):
@@ -76,48 +78,10 @@ def _read_by_pyarrow(data: Any) -> Any:
         raise InvalidArgument(f"{type(data).__name__} gave no Arrow stream that can be read: {e}") from e
 
 
-def _of_pyarrow(data: Any) -> Any:
-    """Data of pyarrow, with buffers as long as they must be: lengths do not cross the C data interface."""
-    import pyarrow as pa
-
-    if isinstance(data, (pa.Table, pa.RecordBatch)):
-        _check_buffers(data)
-    elif isinstance(data, pa.RecordBatchReader):
-        data = pa.RecordBatchReader.from_batches(data.schema, _checked(data))
-    return _without_views(data)
-
-
-def _checked(batches: Any) -> Iterator[Any]:
-    for batch in batches:
-        _check_buffers(batch)
-        yield batch
-
-
-def _check_buffers(data: Any) -> None:
-    import pyarrow as pa
-
-    for name, values in zip(data.schema.names, data.columns, strict=True):
-        try:
-            values.validate()
-        except pa.ArrowInvalid as e:
-            raise InvalidArgument(
-                f"column '{name}' of the input is not valid Arrow data: {e}", context={"column": name}
-            ) from e
-
-
-def _without_views(data: Any) -> Any:
-    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash."""
-    import pyarrow as pa
-
-    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    schema = data.schema
-    if not any(f.type in views for f in schema):
-        return data
-    return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
-
-
 def _polars_to_arrow(frame: Any) -> Any:
     """By way of pyarrow: polars exports columns of its type Null in a form that others do not read."""
+    import pyarrow as pa
+
     for name, kind in frame.schema.items():
         if _has_objects(kind):
             raise SchemaMismatch(
@@ -125,7 +89,23 @@ def _polars_to_arrow(frame: Any) -> Any:
                 hint="give the column a type, for example with map_elements(..., return_dtype=...)",
                 context={"column": name, "got": str(kind)},
             )
-    return _of_pyarrow(frame.to_arrow())
+    try:
+        return of_pyarrow(frame.to_arrow())
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        for name, kind in frame.schema.items():
+            _polars_column(name, kind, frame)
+        raise InvalidArgument(f"the frame cannot be read as Arrow data: {e}") from e
+
+
+def _polars_column(name: str, kind: Any, frame: Any) -> None:
+    """Refuses a column whose type pyarrow does not have."""
+    import pyarrow as pa
+
+    try:
+        frame[name].to_arrow()
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        message = f"column '{name}' has the type {kind} of polars, which cannot be read as Arrow data: {e}"
+        raise SchemaMismatch(message, context={"column": name, "got": str(kind)}) from e
 
 
 def _has_objects(kind: Any) -> bool:
@@ -147,8 +127,7 @@ def _pandas_to_arrow(frame: Any, table: CoreTable) -> Any:
     for at, name in enumerate(names):
         series = frame.iloc[:, at]
         if series.dtype == object:
-            missing = series.isna()
-            values = [None if gone else _without_nan(value) for value, gone in zip(series, missing, strict=True)]
+            values = [_without_nan(value) for value in series]
             columns.append(_typed(name, values, known.get(name)))
             continue
         try:
@@ -157,17 +136,25 @@ def _pandas_to_arrow(frame: Any, table: CoreTable) -> Any:
             message = f"column '{name}' of the frame has the type {series.dtype}, which Arrow does not have: {e}"
             raise SchemaMismatch(message, context={"column": name, "got": str(series.dtype)}) from e
     _once(names)
-    return pa.table(columns, names=names) if names else _rows_to_arrow([{}] * len(frame), table)
+    return of_pyarrow(pa.table(columns, names=names)) if names else _rows_to_arrow([{}] * len(frame), table)
 
 
 def _without_nan(value: Any) -> Any:
-    """Lists of pandas with None for their missing values, as whole columns have it."""
+    """None for a missing value of pandas, also inside of its lists, as whole columns have it."""
     if type(value).__module__ != "numpy" or getattr(value, "ndim", 0) == 0:
-        return value
+        return None if _is_missing(value) else value
     import pandas as pd
 
-    items = [pd.Timestamp(item) for item in value] if value.dtype.kind == "M" else value.tolist()
-    return [None if item is None or item != item else _without_nan(item) for item in items]  # noqa: PLR0124  # NaN
+    items = [pd.Timestamp(item) for item in value] if value.dtype.kind == "M" else list(value)
+    return [_without_nan(item) for item in items]
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    if isinstance(value, decimal.Decimal):
+        return value.is_qnan()  # a signaling one cannot be compared, and is no missing value either
+    return pd.api.types.is_scalar(value) and bool(pd.isna(value))
 
 
 def _once(names: Sequence[str]) -> None:

@@ -1,0 +1,136 @@
+"""Data of pyarrow in a form that the core can read without trusting it.
+
+Neither lengths nor alignment of buffers nor the meaning of an extension type cross the C data interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from siltstone.errors import InvalidArgument, SchemaMismatch
+
+#: Extension types whose storage says the same as the type: a text, or bytes.
+_KNOWN = frozenset(("arrow.json", "arrow.uuid", "geoarrow.wkb", "geoarrow.wkt", "ogc.wkb"))
+_EXTENSION = b"ARROW:extension:name"
+#: Deeper types are refused by the core.
+_DEEPEST = 200
+
+
+def of_pyarrow(data: Any) -> Any:
+    """A table, batch or stream of batches, checked, with buffers that are aligned and no view types.
+
+    Raises:
+        InvalidArgument: Data that is broken.
+        SchemaMismatch: An extension type whose meaning would be lost.
+    """
+    import pyarrow as pa
+
+    for at in range(len(data.schema)):
+        _check_field(data.schema.field(at), at, "", 0)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([_batch(data)])
+    elif isinstance(data, pa.Table):
+        data = _table(data)
+    else:
+        data = pa.RecordBatchReader.from_batches(data.schema, _batches(data))
+    return _without_views(data)
+
+
+def _check_field(field: Any, at: int, within: str, depth: int) -> None:
+    """Refuses names that are no text and unknown extension types, in a field and in its parts."""
+    import pyarrow as pa
+
+    try:
+        place = within + field.name
+    except UnicodeDecodeError as e:
+        where = f"a field of column '{within[:-1]}'" if within else f"column {at}"
+        raise InvalidArgument(f"the name of {where} of the input is not UTF-8: {e}") from e
+    kind, extension = field.type, (field.metadata or {}).get(_EXTENSION)
+    if isinstance(kind, pa.BaseExtensionType):
+        extension, kind = kind.extension_name.encode(), kind.storage_type
+    if extension is not None and extension.decode(errors="replace") not in _KNOWN:
+        name = extension.decode(errors="replace")
+        raise SchemaMismatch(
+            f"column '{place}' of the input has the extension type '{name}', whose meaning would be lost",
+            hint="convert the column to a type of Arrow itself first",
+            context={"column": place, "got": name},
+        )
+    if depth < _DEEPEST and pa.types.is_nested(kind):
+        for part in range(kind.num_fields):
+            _check_field(kind.field(part), part, place + ".", depth + 1)
+
+
+def _table(table: Any) -> Any:
+    import pyarrow as pa
+
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        chunks = [_column(name, chunk) for chunk in column.chunks]
+        same = all(new is old for new, old in zip(chunks, column.chunks, strict=True))
+        columns.append(column if same else pa.chunked_array(chunks, column.type))
+    try:
+        table.validate()
+    except pa.ArrowInvalid as e:
+        raise InvalidArgument(f"the input is not valid Arrow data: {e}") from e
+    return pa.Table.from_arrays(columns, schema=table.schema) if columns else table
+
+
+def _batches(batches: Any) -> Iterator[Any]:
+    for batch in batches:
+        yield _batch(batch)
+
+
+def _batch(batch: Any) -> Any:
+    """One batch; its rows are those of its columns."""
+    import pyarrow as pa
+
+    try:
+        columns = batch.columns
+        kept = [_column(name, column) for name, column in zip(batch.schema.names, columns, strict=True)]
+        batch.validate()
+    except pa.ArrowInvalid as e:
+        raise InvalidArgument(f"the input is not valid Arrow data: {e}") from e
+    if all(new is old for new, old in zip(kept, columns, strict=True)):
+        return batch
+    return pa.RecordBatch.from_arrays(kept, schema=batch.schema)
+
+
+def _column(name: str, values: Any) -> Any:
+    """An array with buffers as long as they must be, at addresses that its offsets can be read from."""
+    import pyarrow as pa
+
+    try:
+        values.validate()
+    except pa.ArrowInvalid as e:
+        raise InvalidArgument(
+            f"column '{name}' of the input is not valid Arrow data: {e}", context={"column": name}
+        ) from e
+    wide = any(word in str(values.type) for word in ("large_", "view"))
+    width = 8 if wide else 4  # of offsets; the core aligns what is wider
+    if not any(b is not None and b.size and b.address % width for b in values.buffers()):
+        return values
+    return _copied(values)
+
+
+def _copied(values: Any) -> Any:
+    """The array in memory of its own, which is aligned."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([values], names=["c"])
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    (read,) = pa.ipc.open_stream(sink.getvalue())
+    return read.column(0)
+
+
+def _without_views(data: Any) -> Any:
+    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash."""
+    import pyarrow as pa
+
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    schema = data.schema
+    if not any(f.type in views for f in schema):
+        return data
+    return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
