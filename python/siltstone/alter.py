@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import optional_text, texts_in
+from siltstone._args import flag, option_texts, optional_text, text
 from siltstone._handle import Unpicklable
 
 Column = str | list[str]
+
+
+def _column(name: str, value: Any) -> None:
+    if isinstance(value, (list, tuple)) and value:
+        for part in value:
+            text(name, part)
+    else:
+        text(name, value)
+
+
+#: What each argument of a change must be.
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "column": _column, "type": text, "new_name": text, "key": text, "value": text, "after": optional_text,
+    "comment": optional_text, "default": optional_text, "first": flag, "nullable": flag,
+}  # fmt: skip
 
 
 class Alter(Unpicklable):
@@ -34,9 +50,8 @@ class Alter(Unpicklable):
         self._tried = False
 
     def _add(self, kind: str, **values: Any) -> Self:
-        for name in ("type", "new_name", "after", "comment", "default", "key", "value"):
-            optional_text(name, values.get(name))
-        texts_in("column", values.get("column"))
+        for name, value in values.items():
+            _CHECKS[name](name, value)
         self._changes.append({"kind": kind, **values})
         self._tried = False
         return self
@@ -45,8 +60,8 @@ class Alter(Unpicklable):
         """Warn of changes that nobody tried to commit."""
         if not getattr(self, "_tried", True) and self._changes:
             kinds = ", ".join(dict.fromkeys(change["kind"] for change in self._changes))
-            text = f"changes of {self._table.name} were dropped without commit(): {kinds}"
-            warnings.warn(text, UserWarning, stacklevel=2, source=self)
+            said = f"changes of {self._table.name} were dropped without commit(): {kinds}"
+            warnings.warn(said, UserWarning, stacklevel=2, source=self)
 
     def add_column(
         self,
@@ -104,14 +119,14 @@ class Alter(Unpicklable):
         """Move a column behind another one, or before all."""
         return self._add("move_column", column=name, after=after, first=first)
 
-    def set_option(self, key: str, value: str) -> Self:
+    def set_option(self, key: str, value: str | float) -> Self:
         """Set a table option.
 
         Args:
             key: Option key, as in Java Paimon.
-            value: Value as text.
+            value: Value as text; numbers and booleans are written as text.
         """
-        return self._add("set_option", key=key, value=str(value))
+        return self._add("set_option", key=key, value=option_texts({key: value})[key])
 
     def remove_option(self, key: str) -> Self:
         """Remove a table option, so that its default applies."""

@@ -161,7 +161,7 @@ class Maintenance(Handle):
         plan = CompactionPlan(plan_again()) if plan is None else plan
         self._table.check_tasks([task.token for task in plan.tasks])
         done = CompactionReport()
-        with _progress(plan, enabled=progress) as advance:
+        with _progress(plan, enabled=flag("progress", progress)) as advance:
             for wave in _waves(plan.tasks, count("commit_every", commit_every, 1)):
                 done = self.compact_wave(wave, lambda tasks: _run_here(tasks, advance), again, done)
         return done
@@ -258,7 +258,9 @@ class Maintenance(Handle):
         limit = None if older_than is None else millis(older_than)
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
-        return UpkeepReport.from_core(self._upkeep.expire_snapshots(most, least, limit, deletes, dry_run))
+        return UpkeepReport.from_core(
+            self._upkeep.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
+        )
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
         """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
@@ -271,7 +273,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.expire_consumers(older_than="7d").details["consumers"]
             []
         """
-        return UpkeepReport.from_core(self._upkeep.expire_consumers(age_limit(older_than), dry_run))
+        return UpkeepReport.from_core(self._upkeep.expire_consumers(age_limit(older_than), flag("dry_run", dry_run)))
 
     def remove_orphan_files(self, *, older_than: Time | Duration = "1d", dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -290,7 +292,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return UpkeepReport.from_core(self._upkeep.remove_orphan_files(age_limit(older_than), dry_run))
+        return UpkeepReport.from_core(self._upkeep.remove_orphan_files(age_limit(older_than), flag("dry_run", dry_run)))
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -350,7 +352,7 @@ class Maintenance(Handle):
         formatter = optional_text("timestamp_formatter", timestamp_formatter)
         pattern = optional_text("timestamp_pattern", timestamp_pattern)
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
-        report = self._upkeep.expire_partitions(kept, formatter, pattern, by, most, dry_run)
+        report = self._upkeep.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
         return UpkeepReport.from_core(report)
 
 

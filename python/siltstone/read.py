@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, count, millis, names, optional_text, size_bytes, version_text
+from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_text
 from siltstone.changes import between_argument
 from siltstone.predicate import Expression, split_filter
 
@@ -55,7 +55,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
         "mode": optional_text("mode", mode),
         "system": None,
         "limit": count("limit", limit),
-        "row_kind": bool(row_kind),
+        "row_kind": flag("row_kind", row_kind),
         "batch_size": count("batch_size", batch_size, 1),
         "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
         "threads": count("threads", threads, 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from siltstone._args import Size, Time, count, names, optional_text, size_bytes
+from siltstone._args import Size, Time, count, flag, names, optional_text, size_bytes
 from siltstone.changes import Between, ChangeBatch, Consumers, Start, place, read_changes
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, scan_request
@@ -187,7 +187,7 @@ class Reads:
             start=place("start", start, self._core),
             end=place("end", end, self._core),
             consumer=optional_text("consumer", consumer),
-            follow=follow,
+            follow=flag("follow", follow),
             batch_size=count("batch_size", batch_size, 1),
             memory_limit=count("memory_limit", size_bytes(memory_limit), 1),
             threads=count("threads", threads, 1),

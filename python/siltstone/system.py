@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
-from siltstone._args import count, millis, text, texts_in
+from siltstone._args import count, flag, millis, text, texts_in
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, Split, scan_request
@@ -193,7 +193,7 @@ class SystemTable(Table):
         Raises:
             UnsupportedFeature: An argument that only tables of rows take.
         """
-        if row_kind:
+        if flag("row_kind", row_kind):
             raise UnsupportedFeature(f"the rows of {self.name} have no kinds of their own")
         return inspect(self, self._system, columns, filter, **query)
 

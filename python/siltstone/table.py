@@ -374,7 +374,7 @@ class Table(Reads):
     def rollback(
         self,
         *,
-        version: int | None = None,
+        version: int | str | None = None,
         tag: str | None = None,
         as_of: Time | None = None,
         dry_run: bool = False,
@@ -385,7 +385,7 @@ class Table(Reads):
         are removed. Schemas are not rolled back.
 
         Args:
-            version: Snapshot id.
+            version: Snapshot id, or the name of a tag.
             tag: Tag name.
             as_of: The newest version at or before this time.
             dry_run: Only say what would be removed.

@@ -276,7 +276,7 @@ class Tags(Handle):
             []
         """
         limit = None if older_than is None else millis(older_than)
-        return UpkeepReport.from_core(self._table.upkeep.expire_tags(limit, dry_run))
+        return UpkeepReport.from_core(self._table.upkeep.expire_tags(limit, flag("dry_run", dry_run)))
 
     def create_automatic(self) -> UpkeepReport:
         """Make the tags that are due by the option ``tag.automatic-creation``, as each commit does.

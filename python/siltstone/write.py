@@ -47,7 +47,9 @@ class TableWrite(Unpicklable):
         limit = count("memory_limit", size_bytes(memory_limit), 1)
         user = optional_text("commit_user", commit_user)
         spill = None if spill_dir is None else directory("spill_dir", spill_dir)
-        self._core = table.writer(commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=overwrite)
+        self._core = table.writer(
+            commit_user=user, memory_limit=limit, spill_dir=spill, overwrite=flag("overwrite", overwrite)
+        )
 
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.
@@ -107,7 +109,7 @@ class TableWrite(Unpicklable):
 
     def compact(self, *, full: bool = False) -> None:
         """Compact the buckets written to, as part of the next commit."""
-        self._core.compact(full)
+        self._core.compact(flag("full", full))
 
     def prepare_commit(self) -> list[bytes]:
         """Flush, and return one serialized message a bucket, for :meth:`siltstone.Table.commit` somewhere else.
@@ -136,7 +138,8 @@ class TableWrite(Unpicklable):
             CommitRetriesExhausted: Other writers won every race.
         """
         number = count("identifier", identifier, -(2**63))
-        return CommitReport.from_json(self._core.commit(number, count("watermark", watermark, -(2**63)), allow_empty))
+        mark, empty = count("watermark", watermark, -(2**63)), flag("allow_empty", allow_empty)
+        return CommitReport.from_json(self._core.commit(number, mark, empty))
 
     @property
     def commit_user(self) -> str:

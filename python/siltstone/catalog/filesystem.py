@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import directory, names, option_texts, optional_text, text, texts_in
+from siltstone._args import directory, flag, names, option_texts, optional_text, text, texts_in
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.system import CatalogSystemTable, SystemTable
 from siltstone.table import Table
@@ -65,7 +65,7 @@ class Catalog:
         """
         if properties:
             raise UnsupportedFeature("a filesystem catalog keeps no database properties")
-        self._core.create_database(text("name", name), if_not_exists)
+        self._core.create_database(text("name", name), flag("if_not_exists", if_not_exists))
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a database.
@@ -78,7 +78,7 @@ class Catalog:
         Raises:
             DatabaseNotFound: It does not exist.
         """
-        self._core.drop_database(text("name", name), cascade, if_exists)
+        self._core.drop_database(text("name", name), flag("cascade", cascade), flag("if_exists", if_exists))
 
     def tables(self, database: str) -> list[str]:
         """Names of the tables of a database, in order."""
@@ -120,7 +120,7 @@ class Catalog:
             names("partition_by", partition_by),
             option_texts(options),
             optional_text("comment", comment),
-            if_not_exists,
+            flag("if_not_exists", if_not_exists),
         )
         return Table(core)
 
@@ -157,7 +157,7 @@ class Catalog:
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
         """Drop a table with all its files."""
-        self._core.drop_table(text("name", name), if_exists)
+        self._core.drop_table(text("name", name), flag("if_exists", if_exists))
 
 
 def _fields(schema: Any) -> Any:
@@ -234,7 +234,7 @@ def open_table(
 def _parts(place: str) -> tuple[str, str | None, str | None]:
     """Directory, branch and system table of ``dir$branch_b$files``; a directory may have a ``$`` of its own."""
     folder, slash, last = place.rpartition("/")
-    if "$" not in last or pathlib.Path(place).is_dir():
+    if "$" not in last or os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises for names that are too long
         return place, None, None
     table, *suffixes = last.split("$")
     branches = [part.removeprefix("branch_") for part in suffixes if part.startswith("branch_")]
