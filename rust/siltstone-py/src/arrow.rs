@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::{prelude::*, types::PyCapsule};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
-use siltstone::{Error, ErrorKind, io::BatchStream, operation::write::check_arrays};
+use siltstone::{Error, ErrorKind, io::BatchStream, operation::write::check_arrays, types::check_carried};
 
 use crate::{
     error::{CoreError, Result},
@@ -24,8 +24,9 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    pub(crate) fn new(schema: SchemaRef, stream: BatchStream) -> Self {
-        Self { schema, stream: Mutex::new(Some(stream)) }
+    pub(crate) fn new(schema: SchemaRef, stream: BatchStream) -> Result<Self> {
+        check_carried(&schema)?;
+        Ok(Self { schema, stream: Mutex::new(Some(stream)) })
     }
 }
 
@@ -67,13 +68,14 @@ impl Batches {
 }
 
 /// A schema as an object with `__arrow_c_schema__`.
-pub(crate) fn py_schema(schema: SchemaRef) -> PySchema {
-    PySchema::new(schema)
+pub(crate) fn py_schema(schema: SchemaRef) -> Result<PySchema> {
+    check_carried(&schema)?;
+    Ok(PySchema::new(schema))
 }
 
 /// The capsule of a schema.
 pub(crate) fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyAny>> {
-    let object = Bound::new(py, PySchema::new(Arc::clone(schema)))?;
+    let object = Bound::new(py, py_schema(Arc::clone(schema))?)?;
     object.call_method0("__arrow_c_schema__")
 }
 
@@ -84,6 +86,7 @@ pub(crate) fn stream_capsule<'py>(
     stream: BatchStream,
     requested_schema: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    check_carried(&schema).map_err(CoreError::from)?;
     let reader = PyRecordBatchReader::new(Box::new(Reader { schema, stream }));
     let object = Bound::new(py, reader)?;
     object.call_method1("__arrow_c_stream__", (requested_schema,))

@@ -33,7 +33,7 @@ impl Changes {
         interruptible(py, || {
             let mut stream = locked(&self.0)?;
             Ok(match stream.progress()? {
-                Progress::Rows(id, schema, rows) => Some((Some(id), Some(Batches::new(schema, rows)), None)),
+                Progress::Rows(id, schema, rows) => Some((Some(id), Some(Batches::new(schema, rows)?), None)),
                 Progress::Wait(millis) => Some((None, None, Some(millis))),
                 Progress::End => None,
             })

@@ -84,7 +84,7 @@ impl Inspection {
     #[pyo3(signature = (whole=false))]
     #[allow(unused_variables, reason = "nothing is read ahead here")]
     fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
-        interruptible(py, || Ok(Batches::new(self.schema()?, self.rows()?)))
+        interruptible(py, || Batches::new(self.schema()?, self.rows()?))
     }
 
     fn count(&self, py: Python<'_>) -> Result<usize> {

@@ -62,7 +62,7 @@ impl Plan {
     fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
         interruptible(py, || {
             let rows = if whole { self.table.read_whole(&self.args, &self.planned)? } else { self.stream()? };
-            Ok(Batches::new(self.planned.schema()?, rows))
+            Batches::new(self.planned.schema()?, rows)
         })
     }
 
@@ -106,7 +106,7 @@ impl Split {
 
     #[getter]
     fn bytes(&self) -> i64 {
-        self.split.files().map(|f| f.file_size).sum()
+        self.split.files().map(|f| f.file_size).fold(0, i64::saturating_add)
     }
 
     #[getter]
@@ -117,7 +117,7 @@ impl Split {
     fn read(&self, py: Python<'_>) -> Result<Batches> {
         interruptible(py, || {
             let (schema, rows) = self.split.read()?;
-            Ok(Batches::new(schema, rows))
+            Batches::new(schema, rows)
         })
     }
 

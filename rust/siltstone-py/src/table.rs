@@ -105,7 +105,7 @@ impl PyTable {
     }
 
     fn arrow_schema(&self) -> Result<PySchema> {
-        Ok(py_schema(arrow_schema(&self.table()?.context().schema.fields)?))
+        py_schema(arrow_schema(&self.table()?.context().schema.fields)?)
     }
 
     fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {
@@ -236,7 +236,7 @@ impl PyTable {
     ) -> Result<PySchema> {
         let table = self.table()?;
         let args = ScanArgs { columns, filter_sql, filter_json, ..ScanArgs::default() };
-        interruptible(py, || Ok(py_schema(table.view_schema(name, &args)?)))
+        interruptible(py, || py_schema(table.view_schema(name, &args)?))
     }
 
     fn consumers(&self, py: Python<'_>) -> Result<Vec<(String, i64, i64)>> {

@@ -93,6 +93,10 @@ fn check_types(schema: &TableSchema) -> Result<()> {
         if let Some(name) = unsupported_type(&field.data_type) {
             return Err(Error::unsupported(format!("the type {name}")).with("column", &field.name));
         }
+        if field.data_type.holds_empty_row() {
+            let e = Error::unsupported("a ROW without fields").with("column", &field.name);
+            return Err(e.hint("Parquet files cannot have it: drop the column"));
+        }
     }
     Ok(())
 }

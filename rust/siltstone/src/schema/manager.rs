@@ -112,7 +112,12 @@ impl SchemaManager {
 
     /// `false`: another writer has that id.
     fn publish(&self, schema: &TableSchema) -> Result<bool> {
-        match self.fs.publish(&self.path(schema.id), schema.to_json()?.as_bytes(), true) {
+        let (path, json) = (self.path(schema.id), schema.to_json()?);
+        // a schema that nobody can read would be the end of the table
+        TableSchema::from_json(&path, json.as_bytes()).map_err(|e| {
+            Error::new(ErrorKind::IllegalSchema, "the schema could not be read back and was not written").caused_by(e)
+        })?;
+        match self.fs.publish(&path, json.as_bytes(), true) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::FileExists => Ok(false),
             Err(e) => Err(e),
@@ -136,7 +141,8 @@ fn id_of(path: &str) -> Option<i64> {
 mod tests {
     use super::super::new_table::tests::table;
     use super::*;
-    use crate::fs::FaultFileIo;
+    use crate::fs::{FaultFileIo, FileIo};
+    use crate::types::{DataField, DataType, TypeKind, parse_type};
 
     fn manager() -> (Arc<FaultFileIo>, SchemaManager) {
         let fs = Arc::new(FaultFileIo::new());
@@ -175,6 +181,41 @@ mod tests {
         let (fs, manager) = manager();
         fs.put("/t/schema/schema-5", first().to_json().unwrap().as_bytes());
         assert_eq!(manager.latest().unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn a_schema_that_could_not_be_read_back_is_not_published() {
+        let (fs, manager) = manager();
+        let mut deep = parse_type("INT").unwrap();
+        for _ in 0..45 {
+            deep = DataType::new(TypeKind::Row(vec![DataField::new(0, "a", deep)]));
+        }
+        let mut schema = first();
+        schema.fields.push(DataField::new(1, "v", deep));
+        assert_eq!(manager.create(schema).unwrap_err().kind(), ErrorKind::IllegalSchema);
+        assert_eq!(manager.latest().unwrap(), None);
+        assert!(fs.list("/t/schema").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_change_to_a_type_that_is_too_deep_leaves_the_schema_as_it_is() {
+        let (_, manager) = manager();
+        manager.create(first()).unwrap();
+        for open in ["ROW<a ", "MAP<STRING, ", "ARRAY<", "MULTISET<"] {
+            let column = |levels: usize| SchemaChange::AddColumn {
+                path: vec!["v".to_owned()],
+                data_type: parse_type(&format!("{}INT{}", open.repeat(levels), ">".repeat(levels))).unwrap(),
+                comment: None,
+                position: None,
+            };
+            let error = manager.commit_changes(&[column(32)]).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::UnsupportedType, Some("v")));
+            let before = manager.latest().unwrap().unwrap().id;
+            manager.commit_changes(&[column(31)]).unwrap();
+            let new = SchemaManager::new(manager.fs.clone(), "/t").latest().unwrap().unwrap();
+            assert_eq!((new.id, new.field("v").unwrap().data_type.nesting()), (before + 1, 31));
+            manager.commit_changes(&[SchemaChange::DropColumn { path: vec!["v".to_owned()] }]).unwrap();
+        }
     }
 
     #[test]

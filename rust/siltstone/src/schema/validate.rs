@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{BucketFunctionType, CoreOptions};
-use crate::types::{DataField, TypeKind, special};
+use crate::types::{DataField, MAX_NESTING, TypeKind, special, too_deep};
 
 /// Names that Paimon needs for itself (`SpecialFields`).
 const RESERVED: &[&str] = &[special::SEQUENCE_NUMBER, special::VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"];
@@ -29,6 +29,12 @@ fn check_columns(schema: &TableSchema) -> Result<()> {
     if schema.fields.is_empty() {
         return Err(illegal("a table needs at least one column"));
     }
+    for field in &schema.fields {
+        let levels = field.data_type.nesting();
+        if levels > MAX_NESTING {
+            return Err(too_deep(levels).with("column", &field.name));
+        }
+    }
     check_names(&schema.fields)?;
     for field in &schema.fields {
         let name = field.name.as_str();
@@ -41,12 +47,17 @@ fn check_columns(schema: &TableSchema) -> Result<()> {
     Ok(())
 }
 
-/// Names are there and differ, also inside rows.
+/// Names are there, differ and survive C, also inside rows.
 fn check_names(fields: &[DataField]) -> Result<()> {
     let mut earlier = HashSet::new();
     for (at, field) in fields.iter().enumerate() {
         if field.name.trim().is_empty() {
             return Err(illegal(format!("column {} has no name", at + 1)));
+        }
+        if field.name.contains('\0') {
+            let name = field.name.escape_debug();
+            return Err(illegal(format!("the column name '{name}' has a NUL, which the Arrow C interface cuts off"))
+                .with("column", name));
         }
         if !earlier.insert(field.name.as_str()) {
             return Err(illegal(format!("the column '{}' occurs twice", field.name)).with("column", &field.name));
@@ -58,6 +69,10 @@ fn check_names(fields: &[DataField]) -> Result<()> {
 
 fn check_nested_names(kind: &TypeKind) -> Result<()> {
     match kind {
+        // Java makes such a table, but cannot write a row to it: Parquet has no group without fields
+        TypeKind::Row(fields) if fields.is_empty() => {
+            Err(illegal("a ROW needs at least one field").hint("leave the column out until it has a field"))
+        }
         TypeKind::Row(fields) => check_names(fields),
         TypeKind::Array(inner) | TypeKind::Multiset(inner) | TypeKind::Vector(inner, _) => {
             check_nested_names(&inner.kind)
@@ -194,6 +209,10 @@ mod tests {
             &[("rowkind", "INT")],
             &[("r", "ROW<x INT, x INT>")],
             &[("r", "ARRAY<ROW<x INT, x INT>>")],
+            &[("a\0b", "INT")],
+            &[("r", "ARRAY<ROW<`x\0` INT>>")],
+            &[("r", "ROW<>")],
+            &[("r", "MAP<INT, ROW<a ROW<>>>")],
             &[],
         ] {
             let error = table(columns, &[], &[], &[]).into_schema().unwrap_err();

@@ -4,12 +4,15 @@
 //! (`decisions.md`, "Types at the border").
 
 mod arrow;
+mod carried;
 mod display;
 mod from_arrow;
 mod json;
 mod parse;
 
 pub use arrow::{arrow_schema, arrow_type};
+pub(crate) use carried::too_deep;
+pub use carried::{MAX_NESTING, check_carried};
 pub use from_arrow::data_type_from_arrow;
 pub use json::fields_from_json;
 pub use parse::parse_type;
