@@ -4,7 +4,9 @@
 //! run. What they raise is what the call raises.
 
 use std::{
+    any::Any,
     cell::{Cell, RefCell},
+    panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{Mutex, MutexGuard, TryLockError},
 };
@@ -50,7 +52,9 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
             pending.map_err(|e| *asked.borrow_mut() = Some(e)).is_err()
         };
         let _inside = Inside::new();
-        let result = cancel::interruptible(wants_to_stop, work);
+        // a panic is a defect of ours: `except Exception` gets it like any other error, with the table left as it was
+        let worked = catch_unwind(AssertUnwindSafe(|| cancel::interruptible(wants_to_stop, work)));
+        let result = worked.unwrap_or_else(|panic| Err(panicked(panic.as_ref()).into()));
         match raised.take() {
             Some(raised) => Err(CoreError::Raised(raised)),
             None => result,
@@ -61,6 +65,13 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
         (Some(raised), Ok(_) | Err(CoreError::Core(_))) => Err(CoreError::Raised(raised)),
         (_, result) => result,
     }
+}
+
+/// A panic as an error; where it was is on stderr.
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    Error::new(ErrorKind::Internal, format!("siltstone failed in the middle: {}", text.unwrap_or("a panic")))
+        .hint("please report this with what stderr says")
 }
 
 /// The state of an object, for one call at a time. A signal handler that runs in the middle of a call on it gets an error:

@@ -6,7 +6,7 @@ use super::{bucketed::BucketQueue, rewrite::rewrite, vectors::AppendVectors};
 use crate::{
     deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
-    io::{FileWriteSpec, RollingWriter, TableContext, batch_bytes},
+    io::{FileWriteSpec, RollingWriter, TableContext, batch_bytes, numbers_used_up},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
 };
 
@@ -49,7 +49,7 @@ pub struct AppendWriter {
 impl AppendWriter {
     /// A writer after the live files of the bucket (none for unaware buckets).
     pub fn new(ctx: &TableContext, bucket: BucketId, restored: Vec<DataFileMeta>, settings: &AppendSettings) -> Self {
-        let next_sequence = restored.iter().map(|f| f.max_sequence_number + 1).max().unwrap_or(0);
+        let next_sequence = restored.iter().map(|f| f.max_sequence_number.saturating_add(1)).max().unwrap_or(0);
         Self {
             ctx: ctx.clone(),
             bucket,
@@ -94,6 +94,9 @@ impl AppendWriter {
     }
 
     fn write_to_file(&mut self, rows: &RecordBatch) -> Result<()> {
+        let count = i64::try_from(rows.num_rows())
+            .map_err(|e| Error::new(ErrorKind::InvalidArgument, "a batch has too many rows").caused_by(e))?;
+        let end = self.next_sequence.checked_add(count).ok_or_else(|| numbers_used_up(&self.ctx.name))?;
         let writer = match &mut self.open {
             Some(writer) => writer,
             closed => {
@@ -103,9 +106,7 @@ impl AppendWriter {
             }
         };
         writer.write(rows)?;
-        let rows = i64::try_from(rows.num_rows())
-            .map_err(|e| Error::new(ErrorKind::InvalidArgument, "a batch has too many rows").caused_by(e))?;
-        self.next_sequence += rows;
+        self.next_sequence = end;
         Ok(())
     }
 

@@ -14,6 +14,7 @@ pub use context::TableContext;
 pub use decoded::{Decoded, DecodedStream};
 pub use read::{OpenDataFile, decode_data_file, read_data_file};
 pub use rolling::RollingWriter;
+pub(crate) use rolling::numbers_used_up;
 pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
 
 /// Batches, one after another, possibly computed on other threads.

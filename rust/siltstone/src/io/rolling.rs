@@ -132,7 +132,7 @@ impl RollingWriter {
         let (sequence, deletes) = if self.spec.key_value {
             (sequence_bounds(batch)?, deletes(batch)?)
         } else {
-            (self.next_sequence..=self.next_sequence + rows - 1, 0)
+            (self.next_sequence..=self.next_sequence.saturating_add(rows - 1), 0)
         };
         if self.open.is_none() {
             let first_key = key(&columns, batch, 0)?;
@@ -146,7 +146,7 @@ impl RollingWriter {
         file.sequence = *file.sequence.start().min(sequence.start())..=*file.sequence.end().max(sequence.end());
         file.deletes += deletes;
         self.rows += rows;
-        self.next_sequence += rows;
+        self.next_sequence = self.next_sequence.saturating_add(rows);
         if file.writer.size() >= self.target_size || file.writer.rows() >= self.target_rows {
             self.close()?;
         }
@@ -264,4 +264,12 @@ fn deletes(batch: &RecordBatch) -> Result<i64> {
     let retract = [RowKind::UpdateBefore.to_byte(), RowKind::Delete.to_byte()];
     let count = kinds.values().iter().filter(|k| retract.contains(k)).count();
     Ok(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// No sequence number is left for the next row, because a file says that it has the last one.
+pub(crate) fn numbers_used_up(table: &str) -> Error {
+    let message = "a file of the bucket says that the last sequence number is used, there is none for another row";
+    Error::new(ErrorKind::CorruptFile, message)
+        .with("table", table)
+        .hint("see _MAX_SEQUENCE_NUMBER in $files: overwrite the partition with the rows that are read from it")
 }

@@ -14,6 +14,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     format::avro::{ContainerReader, Cursor, FieldRule, Plan, WriterType},
     fs::{check_external_path, check_file_name},
+    limits::MOST,
     stats::SimpleStats,
     threads::in_pool,
 };
@@ -286,7 +287,10 @@ impl EntryPlan {
             }
             Ok(())
         })?;
-        Ok(f)
+        match f.wrong_number() {
+            Some((field, number)) => Err(at.corrupt(format!("a '{field}' that can be true"), number)),
+            None => Ok(f),
+        }
     }
 }
 
@@ -352,9 +356,9 @@ fn read_manifest_meta(plan: &Plan<ListSlot>, stats: &Plan<StatsSlot>, at: &mut C
         match slot {
             ListSlot::Version => check_version(t, at, MANIFEST_VERSION)?,
             ListSlot::FileName => m.file_name = file_name("_FILE_NAME", t, at)?,
-            ListSlot::FileSize => m.file_size = need(t.long(at)?, at)?,
-            ListSlot::Added => m.num_added_files = need(t.long(at)?, at)?,
-            ListSlot::Deleted => m.num_deleted_files = need(t.long(at)?, at)?,
+            ListSlot::FileSize => m.file_size = count("_FILE_SIZE", t, at)?,
+            ListSlot::Added => m.num_added_files = count("_NUM_ADDED_FILES", t, at)?,
+            ListSlot::Deleted => m.num_deleted_files = count("_NUM_DELETED_FILES", t, at)?,
             ListSlot::PartitionStats => m.partition_stats = read_stats(stats, t, at)?,
             ListSlot::SchemaId => m.schema_id = need(t.long(at)?, at)?,
             ListSlot::MinBucket => m.min_bucket = t.int(at)?,
@@ -467,6 +471,15 @@ impl IndexPlan {
 #[inline]
 fn need<T>(value: Option<T>, at: &Cursor<'_>) -> Result<T> {
     value.ok_or_else(|| at.corrupt("a value", "null"))
+}
+
+/// A number of bytes or files that can be true.
+fn count(field: &'static str, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<i64> {
+    let number = need(data_type.long(at)?, at)?;
+    if (0..=MOST).contains(&number) {
+        return Ok(number);
+    }
+    Err(at.corrupt(format!("a '{field}' that can be true"), number))
 }
 
 fn strings(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<Vec<String>>> {

@@ -1,6 +1,6 @@
 //! The values that manifests hold. Bytes are in the neighbouring modules.
 
-use crate::stats::SimpleStats;
+use crate::{limits::MOST, stats::SimpleStats};
 
 /// Whether an entry adds or deletes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,6 +97,25 @@ pub struct EntryId {
     pub embedded_file_index: Option<Vec<u8>>,
     /// external path
     pub external_path: Option<String>,
+}
+
+impl DataFileMeta {
+    /// The first number that cannot be true, with its field: others count on from these. What is not known is absent, a
+    /// negative count is nobody's.
+    pub(crate) fn wrong_number(&self) -> Option<(&'static str, i64)> {
+        let deleted = self.delete_row_count.unwrap_or(0);
+        [
+            ("_FILE_SIZE", self.file_size, MOST),
+            ("_ROW_COUNT", self.row_count, MOST),
+            ("_DELETE_ROW_COUNT", deleted, MOST),
+            ("_LEVEL", self.level.into(), i32::MAX.into()),
+        ]
+        .into_iter()
+        .find(|(_, number, most)| !(0..=*most).contains(number))
+        .map(|(field, number, _)| (field, number))
+        // the next row needs a number, too
+        .or((self.max_sequence_number == i64::MAX).then_some(("_MAX_SEQUENCE_NUMBER", i64::MAX)))
+    }
 }
 
 impl ManifestEntry {

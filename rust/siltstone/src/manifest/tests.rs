@@ -35,17 +35,22 @@ fn stats() -> impl Strategy<Value = SimpleStats> {
     })
 }
 
+/// Bytes, rows and files that can be.
+fn count() -> impl Strategy<Value = i64> {
+    0..=crate::limits::MOST
+}
+
 fn kind() -> impl Strategy<Value = EntryKind> {
     prop_oneof![Just(EntryKind::Add), Just(EntryKind::Delete)]
 }
 
 prop_compose! {
     fn data_file()(
-        (file_name, file_size, row_count, min_key, max_key) in (name(), any::<i64>(), any::<i64>(), bytes(), bytes()),
+        (file_name, file_size, row_count, min_key, max_key) in (name(), count(), count(), bytes(), bytes()),
         (key_stats, value_stats) in (stats(), stats()),
-        (min_sequence_number, max_sequence_number, schema_id, level) in any::<(i64, i64, i64, i32)>(),
+        (min_sequence_number, max_sequence_number, schema_id, level) in (any::<i64>(), ..i64::MAX, any::<i64>(), 0..=i32::MAX),
         extra_files in vec(name(), 0..3),
-        (creation_time, delete_row_count, first_row_id) in any::<(Option<i64>, Option<i64>, Option<i64>)>(),
+        (creation_time, delete_row_count, first_row_id) in (any::<Option<i64>>(), option::of(count()), any::<Option<i64>>()),
         embedded_file_index in option::of(bytes()),
         file_source in option::of(prop_oneof![Just(FileSource::Append), Just(FileSource::Compact)]),
         (value_stats_cols, write_cols) in (option::of(vec(name(), 0..3)), option::of(vec(name(), 0..3))),
@@ -69,8 +74,8 @@ prop_compose! {
 
 prop_compose! {
     fn manifest_meta()(
-        (file_name, file_size, partition_stats) in (name(), any::<i64>(), stats()),
-        (num_added_files, num_deleted_files, schema_id) in any::<(i64, i64, i64)>(),
+        (file_name, file_size, partition_stats) in (name(), count(), stats()),
+        (num_added_files, num_deleted_files, schema_id) in (count(), count(), any::<i64>()),
         (min_bucket, max_bucket, min_level, max_level) in any::<(Option<i32>, Option<i32>, Option<i32>, Option<i32>)>(),
         (min_row_id, max_row_id) in any::<(Option<i64>, Option<i64>)>(),
     ) -> ManifestFileMeta {

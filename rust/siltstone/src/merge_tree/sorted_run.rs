@@ -17,7 +17,7 @@ impl SortedRun {
 
     /// Bytes of all files.
     pub fn total_size(&self) -> i64 {
-        self.files.iter().map(|f| f.file_size).sum()
+        crate::limits::sum(self.files.iter().map(|f| f.file_size))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     Error, ErrorKind, Result,
     cancel::{self, Cancellation},
     env,
-    io::{BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext},
+    io::{BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext, numbers_used_up},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource},
     options::{ChangelogProducer, LookupCompact, SortOrder},
     types::DataType,
@@ -169,10 +169,7 @@ impl MergeTreeWriter {
     /// The rows with the next sequence numbers and their kinds behind.
     fn key_value_batch(&mut self, rows: &RecordBatch, kinds: &Int8Array) -> Result<RecordBatch> {
         let count = i64::try_from(rows.num_rows()).unwrap_or(i64::MAX);
-        let end = self.next_sequence.checked_add(count).ok_or_else(|| {
-            Error::new(ErrorKind::Internal, "the sequence numbers of a bucket are used up")
-                .with("table", &self.ctx.name)
-        })?;
+        let end = self.next_sequence.checked_add(count).ok_or_else(|| numbers_used_up(&self.ctx.name))?;
         let numbers = Int64Array::from_iter_values(self.next_sequence..end);
         let mut columns: Vec<ArrayRef> = rows.columns().to_vec();
         columns.push(Arc::new(numbers));

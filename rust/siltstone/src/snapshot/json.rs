@@ -13,6 +13,10 @@ use crate::{
 
 /// The newest version of snapshot files that is known.
 const NEWEST_VERSION: i32 = 3;
+/// Rows of a version: more would leave no room to add some.
+const MOST_ROWS: i64 = i64::MAX / 2;
+/// From the year 1 to the end of the year 9999: times that Python, SQL and ISO 8601 can show.
+const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
 
 impl Snapshot {
     /// From the content of `snapshot-<n>` or `tag-<name>`; `file` is for messages.
@@ -49,6 +53,20 @@ impl Snapshot {
             if !(least..i64::MAX).contains(&number) {
                 return Err(Error::corrupt(file, 0, format!("'{field}' of at least {least}"), number));
             }
+        }
+        // deletes make a delta negative; what an old version of Paimon did not count is absent
+        let counts = [
+            ("totalRecordCount", self.total_record_count, 0),
+            ("deltaRecordCount", self.delta_record_count, -MOST_ROWS),
+            ("changelogRecordCount", self.changelog_record_count, 0),
+        ];
+        for (field, number, least) in counts {
+            if let Some(number) = number.filter(|n| !(least..=MOST_ROWS).contains(n)) {
+                return Err(Error::corrupt(file, 0, format!("a '{field}' that can be true"), number));
+            }
+        }
+        if !TIMES.contains(&self.time_millis) {
+            return Err(Error::corrupt(file, 0, "a 'timeMillis' of the years 1 to 9999", self.time_millis));
         }
         Ok(())
     }

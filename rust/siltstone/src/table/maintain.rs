@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Table, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
+    limits::sum,
     manifest::DataFileMeta,
     operation::{
         CommitMessage,
@@ -81,10 +82,10 @@ impl Table {
             "tasks": messages.len(),
             "files_before": before.len(),
             "files_after": after.len(),
-            "bytes_before": before.iter().map(|f| f.file_size).sum::<i64>(),
-            "bytes_after": after.iter().map(|f| f.file_size).sum::<i64>(),
-            "rows_before": before.iter().map(|f| f.row_count).sum::<i64>(),
-            "rows_after": after.iter().map(|f| f.row_count).sum::<i64>(),
+            "bytes_before": sum(before.iter().map(|f| f.file_size)),
+            "bytes_after": sum(after.iter().map(|f| f.file_size)),
+            "rows_before": sum(before.iter().map(|f| f.row_count)),
+            "rows_after": sum(after.iter().map(|f| f.row_count)),
         })
     }
 
@@ -147,5 +148,5 @@ pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u
 }
 
 fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {
-    files.iter().map(of).sum()
+    sum(files.iter().map(of))
 }

@@ -309,7 +309,8 @@ pub fn explain(planned: &Planned) -> String {
 
 fn explain_scan(plan: &ScanPlan) -> String {
     let files: usize = plan.splits.iter().map(|s| s.files.len() + s.before_files.len()).sum();
-    let bytes: i64 = plan.splits.iter().flat_map(|s| s.files.iter().chain(&s.before_files)).map(|f| f.file_size).sum();
+    let files_of = plan.splits.iter().flat_map(|s| s.files.iter().chain(&s.before_files));
+    let bytes = crate::limits::sum(files_of.map(|f| f.file_size));
     let raw = plan.splits.iter().filter(|s| s.raw_convertible || s.is_streaming).count();
     let version = plan.snapshot.as_ref().map_or_else(
         || "no snapshot".to_owned(),
@@ -326,7 +327,7 @@ fn explain_scan(plan: &ScanPlan) -> String {
     let deletions = plan.splits.iter().flat_map(|s| s.deletion_files.iter().flatten().flatten());
     let deletions: Vec<Option<i64>> = deletions.map(|(_, range)| range.cardinality).collect();
     if !deletions.is_empty() {
-        let rows = deletions.iter().copied().sum::<Option<i64>>();
+        let rows = deletions.iter().try_fold(0_i64, |sum, rows| Some(sum.saturating_add((*rows)?)));
         let rows = rows.map_or_else(|| "an unknown number of".to_owned(), |rows| rows.to_string());
         lines.push(format!("deletes  {rows} rows of {} files by deletion vectors", deletions.len()));
     }

@@ -144,7 +144,9 @@ impl ReadableSplit {
         let dropped = split.is_streaming && !header.row_kind;
         let merged = !split.raw_convertible && !split.is_streaming;
         let known = !merged && !dropped && split.before_files.is_empty();
-        (known && !filtered).then(|| (0..split.files.len()).map(|i| split.rows_left(i)).sum()).flatten()
+        (known && !filtered)
+            .then(|| (0..split.files.len()).try_fold(0_i64, |sum, i| Some(sum.saturating_add(split.rows_left(i)?))))
+            .flatten()
     }
 
     /// The rows and their schema, which is the one that was planned with, never "latest".

@@ -41,7 +41,7 @@ impl Changes {
 
     /// Row counts: added minus deleted.
     pub(super) fn delta_records(&self) -> i64 {
-        self.files.iter().map(signed_rows).sum()
+        crate::limits::sum(self.files.iter().map(signed_rows))
     }
 
     fn add(&mut self, message: &CommitMessage, kind: EntryKind, files: &[DataFileMeta]) {
@@ -67,7 +67,7 @@ impl Changes {
 pub(super) fn signed_rows(entry: &ManifestEntry) -> i64 {
     match entry.kind {
         EntryKind::Add => entry.file.row_count,
-        EntryKind::Delete => -entry.file.row_count,
+        EntryKind::Delete => entry.file.row_count.saturating_neg(),
     }
 }
 

@@ -1,13 +1,15 @@
 //! What holds of every snapshot that is published, each as a function with a name.
 //!
 //! Checked before publishing in builds with debug assertions (all tests), on values that are in memory anyway.
-//! A failure is a defect of siltstone, never of the table, and keeps the snapshot from being published.
+//! A failure is a defect of siltstone, or of the table where it compares what was read (`CorruptFile`), and keeps the
+//! snapshot from being published.
 
 use std::collections::HashSet;
 
 use super::conflict::overlap;
 use crate::{
     error::{Error, ErrorKind, Result},
+    limits::sum,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta},
     snapshot::Snapshot,
     types::DataType,
@@ -20,7 +22,7 @@ pub fn snapshot_follows(previous: Option<&Snapshot>, next: &Snapshot) -> Result<
     let before = previous.map_or(Some(0), |snapshot| snapshot.total_record_count);
     let (delta, total) = (next.delta_record_count, next.total_record_count);
     if let (Some(before), Some(delta), Some(total)) = (before, delta, total) {
-        ensure(total == before + delta, || format!("{before} rows and {delta} more are not {total}"))?;
+        ensure(Some(total) == before.checked_add(delta), || format!("{before} rows and {delta} more are not {total}"))?;
         ensure(total >= 0, || format!("a table cannot have {total} rows"))?;
     }
     let falls = previous.and_then(|snapshot| snapshot.watermark).filter(|mark| *mark != i64::MIN) > next.watermark;
@@ -30,10 +32,15 @@ pub fn snapshot_follows(previous: Option<&Snapshot>, next: &Snapshot) -> Result<
 /// Packing manifests differently keeps the number of live files: ADD entries minus DELETE entries.
 pub fn merging_keeps_files(before: &[ManifestFileMeta], after: &[ManifestFileMeta]) -> Result<()> {
     let net = |manifests: &[ManifestFileMeta]| -> i64 {
-        manifests.iter().map(|manifest| manifest.num_added_files - manifest.num_deleted_files).sum()
+        sum(manifests.iter().map(|manifest| manifest.num_added_files.saturating_sub(manifest.num_deleted_files)))
     };
     let (before, after) = (net(before), net(after));
-    ensure(before == after, || format!("merging manifests turned {before} files into {after}"))
+    if before == after {
+        return Ok(());
+    }
+    // the numbers before were read, those after are of entries that were written or of manifests that were kept
+    let message = format!("the manifest lists of the table say {before} files, their manifests hold {after}");
+    Err(Error::new(ErrorKind::CorruptFile, message).with("field", "_NUM_ADDED_FILES").hint("fsck says which list"))
 }
 
 /// A commit names each file once for each kind.
@@ -67,7 +74,7 @@ pub fn levels_are_sorted_runs(live: &[ManifestEntry], key_types: &[DataType]) ->
 
 /// The recorded number of rows is that of the live files.
 pub fn total_is_sum_of_live_files(snapshot: &Snapshot, live: &[ManifestEntry]) -> Result<()> {
-    let sum: i64 = live.iter().map(|entry| entry.file.row_count).sum();
+    let sum = sum(live.iter().map(|entry| entry.file.row_count));
     let total = snapshot.total_record_count;
     ensure(total.is_none_or(|total| total == sum), || {
         format!("live files hold {sum} rows, the snapshot says {total:?}")

@@ -133,7 +133,7 @@ impl SnapshotWriter<'_> {
                 commit_identifier: identifier,
                 commit_kind: self.request.kind,
                 time_millis: self.now,
-                total_record_count: Some(self.total_before(latest)?.saturating_add(delta_rows)),
+                total_record_count: Some(self.total_after(latest, delta_rows)?),
                 delta_record_count: Some(delta_rows),
                 changelog_record_count: (!delta.changelog.is_empty()).then(|| rows(&plan.changes.changelog)),
                 watermark: known(latest.and_then(|latest| latest.watermark)).max(known(self.request.watermark)),
@@ -193,6 +193,20 @@ impl SnapshotWriter<'_> {
                 Ok(Some(name))
             }
         }
+    }
+
+    /// Rows after this commit. Fewer than none can only be when the snapshot before told a wrong number.
+    fn total_after(&self, latest: Option<&Snapshot>, delta: i64) -> Result<i64> {
+        let before = self.total_before(latest)?;
+        let total = before.checked_add(delta).filter(|total| (0..=i64::MAX / 2).contains(total));
+        total.ok_or_else(|| {
+            let message = format!("a table of {before} rows cannot change by {delta} rows");
+            let file = latest.map(|latest| format!("snapshot-{}", latest.id)).unwrap_or_default();
+            Error::new(ErrorKind::CorruptFile, message)
+                .with("file", file)
+                .with("field", "totalRecordCount")
+                .hint("the snapshot says another number of rows than its files hold: roll back to one before it")
+        })
     }
 
     /// Rows before this commit; counted anew when an old version of Paimon did not record them.

@@ -78,7 +78,7 @@ impl CompactionTask {
 
     /// Bytes of the files that the task reads or moves.
     pub fn input_bytes(&self) -> i64 {
-        self.inputs().iter().map(|f| f.file_size).sum()
+        crate::limits::sum(self.inputs().iter().map(|f| f.file_size))
     }
 
     /// Bytes that travel.

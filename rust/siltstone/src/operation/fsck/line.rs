@@ -16,7 +16,7 @@ use crate::{
 const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
 
 fn files(metas: &[&ManifestFileMeta]) -> i64 {
-    metas.iter().map(|meta| meta.num_added_files.saturating_sub(meta.num_deleted_files)).sum()
+    crate::limits::sum(metas.iter().map(|meta| meta.num_added_files.saturating_sub(meta.num_deleted_files)))
 }
 
 /// Files by partition, bucket and name.

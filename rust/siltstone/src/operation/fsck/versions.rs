@@ -6,6 +6,7 @@ use super::{Check, RESTORE, index::LiveFiles};
 use crate::{
     error::Result,
     io::TableContext,
+    limits::sum,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta, live_entries, merge_entries},
     operation::commit::invariants::levels_are_sorted_runs,
     options::ChangelogProducer,
@@ -127,7 +128,7 @@ impl Check<'_> {
             self.in_line(place, &manifests, &base)?;
         }
         let known = |metas: &[ManifestFileMeta]| -> i64 {
-            metas.iter().map(|m| m.num_added_files.saturating_sub(m.num_deleted_files)).sum()
+            sum(metas.iter().map(|m| m.num_added_files.saturating_sub(m.num_deleted_files)))
         };
         let (Some(all), Some(delta_entries), Some(changelog)) = (
             self.entries(place, &base, before.is_none() || known(&base) < 0)?,
@@ -162,7 +163,7 @@ impl Check<'_> {
             Err(e) => self.verdict.problem("file-added-twice", place, e.to_string(), RESTORE),
         }
         let Ok(live) = live_entries(all) else { return Ok(()) };
-        let rows: i64 = live.iter().map(|entry| entry.file.row_count).sum();
+        let rows = sum(live.iter().map(|entry| entry.file.row_count));
         if let Some(total) = version.total_record_count.filter(|total| *total != rows) {
             let message = format!("says {total} rows, its live files hold {rows}");
             self.verdict.problem("wrong-row-count", place, message, "compact the table; counts are carried on");
@@ -185,7 +186,7 @@ impl Check<'_> {
         changelog: Option<&[ManifestEntry]>,
     ) {
         let signed = |e: &ManifestEntry| if e.kind == EntryKind::Add { e.file.row_count } else { -e.file.row_count };
-        let rows: i64 = delta.iter().map(signed).sum();
+        let rows = sum(delta.iter().map(signed));
         let mut wrong = |what: &str, says: Option<i64>, is: i64| {
             if let Some(says) = says.filter(|says| *says != is) {
                 let message = format!("says {says} {what}, the manifests {is}");
@@ -194,7 +195,7 @@ impl Check<'_> {
         };
         wrong("rows changed", version.delta_record_count, rows);
         if let Some(changelog) = changelog {
-            let rows = changelog.iter().map(|e| e.file.row_count).sum();
+            let rows = sum(changelog.iter().map(|e| e.file.row_count));
             wrong("rows of changelog", version.changelog_record_count, rows);
         }
         if let Some(total) = before.and_then(|before| before.total_record_count) {

@@ -57,9 +57,11 @@ fn count_changes(plan: &ScanPlan, split: &Split) -> Option<u64> {
         return None;
     }
     let all = plan.read.row_kind || plan.read.keep_deletes || plan.ctx.schema.primary_keys.is_empty();
-    let rows =
-        split.files.iter().map(|f| if all { Some(f.row_count) } else { Some(f.row_count - f.delete_row_count?) });
-    u64::try_from(rows.sum::<Option<i64>>()?).ok()
+    let mut rows = split
+        .files
+        .iter()
+        .map(|f| if all { Some(f.row_count) } else { Some(f.row_count.saturating_sub(f.delete_row_count?)) });
+    u64::try_from(rows.try_fold(0_i64, |sum, rows| Some(sum.saturating_add(rows?)))?).ok()
 }
 
 /// Rows that metadata counts, and what is left to read.

@@ -351,7 +351,7 @@ fn limited(splits: Vec<Split>, limit: usize) -> Vec<Split> {
     let mut rows = 0_i64;
     let mut enough = Vec::new();
     for split in splits.iter().filter(|s| s.raw_convertible) {
-        rows = rows.saturating_add((0..split.files.len()).filter_map(|i| split.rows_left(i)).sum());
+        rows = rows.saturating_add(crate::limits::sum((0..split.files.len()).filter_map(|i| split.rows_left(i))));
         enough.push(split.clone());
         if rows >= limit {
             return enough;

@@ -24,7 +24,7 @@ impl Section {
     }
 
     pub(crate) fn size(&self) -> i64 {
-        self.runs.iter().map(SortedRun::total_size).sum()
+        crate::limits::sum(self.runs.iter().map(SortedRun::total_size))
     }
 
     /// No key is in two files.

@@ -21,7 +21,7 @@ pub(super) fn check_options(ctx: &TableContext) -> Result<()> {
 
 /// A postponed bucket holds rows that no reader shows before a compaction moves them to real buckets.
 pub(super) fn drop_postponed(ctx: &TableContext, entries: &mut Vec<ManifestEntry>) {
-    let postponed: i64 = entries.iter().filter(|e| e.bucket < 0).map(|e| e.file.row_count).sum();
+    let postponed = crate::limits::sum(entries.iter().filter(|e| e.bucket < 0).map(|e| e.file.row_count));
     if postponed > 0 {
         tracing::warn!(table = %ctx.name, rows = postponed, "rows in postponed buckets are not read before they are compacted");
         entries.retain(|e| e.bucket >= 0);

@@ -125,7 +125,7 @@ fn data_file(bytes: &[u8]) -> Result<DataFileMeta> {
         Some(1) => Some(FileSource::Compact),
         Some(other) => return Err(Error::corrupt("data file meta", 0, "file source 0 or 1", other)),
     };
-    Ok(DataFileMeta {
+    let file = DataFileMeta {
         file_name: file_name(&row, 0)?,
         file_size: row.long(1)?,
         row_count: row.long(2)?,
@@ -146,7 +146,13 @@ fn data_file(bytes: &[u8]) -> Result<DataFileMeta> {
         external_path: row.option(17, external_path)?,
         first_row_id: row.option(18, View::long)?,
         write_cols: row.option(19, View::strings)?,
-    })
+    };
+    match file.wrong_number() {
+        Some((field, number)) => {
+            Err(Error::corrupt("data file meta", 0, format!("a '{field}' that can be true"), number))
+        }
+        None => Ok(file),
+    }
 }
 
 /// Names and paths come from another process: they are checked as those of manifests.

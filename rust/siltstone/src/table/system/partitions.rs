@@ -99,9 +99,9 @@ impl Sum {
     }
 
     fn add(&mut self, other: &Self) {
-        self.rows += other.rows;
-        self.bytes += other.bytes;
-        self.files += other.files;
+        self.rows = self.rows.saturating_add(other.rows);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.files = self.files.saturating_add(other.files);
         self.newest = self.newest.max(other.newest);
     }
 }
