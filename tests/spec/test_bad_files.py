@@ -188,3 +188,46 @@ def test_garbage_tokens_are_refused(t):
     with pytest.raises(e.SiltstoneError):
         t.commit([b"garbage"])
     assert read(t).num_rows == 200
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**31, 2**32 - 1])
+def test_a_footer_of_a_wrong_length_is_damage_of_the_data_file(t, length):
+    path = victim(t, "data file")
+    whole = slurp(path)
+    with open(path, "wb") as f:
+        f.write(whole[:-8] + length.to_bytes(4, "little") + whole[-4:])
+    for use in (read, lambda t: t.compact(full=True), lambda t: t.delete("id = 1")):
+        with pytest.raises(e.CorruptFile, match=os.path.basename(path)):
+            use(t)
+    assert not t.maintenance.fsck(deep=True).ok
+
+
+def test_broken_pages_are_damage_of_the_data_file_and_not_of_the_storage(make):
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1)
+    rng = random.Random(7)
+    t.append([{"id": i, "v": "".join(rng.choices("abcdefgh", k=40))} for i in range(300)])
+    path = victim(t, "data file")
+    whole = slurp(path)
+    failed = 0
+    for at in range(4, len(whole) * 3 // 4, 97):
+        with open(path, "wb") as f:
+            f.write(whole[:at] + bytes(b ^ 0xA5 for b in whole[at : at + 8]) + whole[at + 8 :])
+        try:
+            read(t)
+        except e.CorruptFile as caught:
+            assert os.path.basename(path) in str(caught)
+            failed += 1
+    assert failed
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_directory_in_the_place_of_a_snapshot_is_said_at_once(t, ahead):
+    path = os.path.join(t.location, "snapshot", f"snapshot-{3 + ahead}")
+    if not ahead:
+        os.remove(path)
+    os.mkdir(path)
+    for use in (lambda: t.append([{"id": 1, "v": "x"}]), t.maintenance.analyze, t.truncate):
+        with pytest.raises(e.CorruptFile, match="found a directory") as caught:
+            use()
+        # a commit in doubt would be tried again for seconds
+        assert "not known" not in str(caught.value)

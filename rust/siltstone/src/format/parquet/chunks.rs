@@ -146,6 +146,10 @@ impl Chunks {
         let length = tail.len().checked_sub(8).and_then(|at| tail.get(at..)?.first_chunk::<4>());
         let length = u64::from(length.map_or(0, |bytes| u32::from_le_bytes(*bytes)));
         let end = self.0.size.saturating_sub(8);
+        if length == 0 {
+            return Err(Error::corrupt(self.path(), end, "a footer", "a footer of 0 bytes")
+                .hint("the footer of the Parquet file is damaged"));
+        }
         let start = end.checked_sub(length).ok_or_else(|| {
             Error::corrupt(self.path(), end, format!("a footer of at most {end} bytes"), format!("{length} bytes"))
         })?;

@@ -26,7 +26,7 @@ use parquet::{
 use super::{
     chunks::Chunks,
     conform::conform,
-    error::{broken, reading},
+    error::{broken, panicked, reading},
     footer,
     project::{Projection, project},
     prune::{Block, Prune, Pruner, blocks},
@@ -112,7 +112,9 @@ impl ParquetFile {
                 }
             }
         })?;
-        if metadata.row_groups().iter().any(|g| g.num_rows() < 0) {
+        let mut rows = metadata.row_groups().iter().map(RowGroupMetaData::num_rows);
+        // the sum of them is asked for later
+        if rows.try_fold(0_i64, |sum, rows| sum.checked_add(rows).filter(|_| rows >= 0)).is_none() {
             return Err(broken(chunks.path()));
         }
         Ok(Self { chunks, metadata: Arc::new(metadata), indexed: false })
@@ -255,7 +257,7 @@ fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(chunks.take_failure().unwrap_or_else(|| reading(chunks.path(), e))),
-        Err(_) => Err(broken(chunks.path())),
+        Err(panic) => Err(panicked(chunks.path(), panic.as_ref())),
     }
 }
 

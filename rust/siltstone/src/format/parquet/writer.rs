@@ -1,6 +1,10 @@
 //! One Parquet file being written.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use arrow_array::{
     Array, ArrayRef, RecordBatch,
@@ -24,7 +28,7 @@ use super::{
     dictionary::dictionaries,
     encodable::Encodable,
     encoder::{ColumnEncoder, Encoder},
-    error::writing,
+    error::{encoder_panicked, writing},
     options::{LEAST_BLOCK_SIZE, ParquetWriteOptions},
     schema::{Int96As, schema_with},
 };
@@ -184,8 +188,11 @@ impl ParquetFileWriter {
     ) -> std::result::Result<Vec<parquet::arrow::arrow_writer::ArrowColumnWriter>, ParquetError> {
         // only lends its schema and properties to the factory; what it "writes" is dropped
         let model = SerializedFileWriter::new(Vec::new(), self.encoding_schema.root_schema_ptr(), properties)?;
-        ArrowRowGroupWriterFactory::new(&model, Arc::clone(self.encodable.schema()))
-            .create_column_writers(self.file.flushed_row_groups().len())
+        let factory = ArrowRowGroupWriterFactory::new(&model, Arc::clone(self.encodable.schema()));
+        // every column gets a zstd context of its own, and the crate panics where there is no memory for one
+        let made = || factory.create_column_writers(self.file.flushed_row_groups().len());
+        catch_unwind(AssertUnwindSafe(made))
+            .unwrap_or_else(|panic| Err(ParquetError::External(Box::new(encoder_panicked(&self.path, panic.as_ref())))))
     }
 
     fn end_row_group(&mut self) -> Result<()> {
