@@ -36,6 +36,7 @@ struct DataFile<'a> {
 }
 
 /// What is wrong with a file: code, words, repair; a warning when `mild`.
+#[derive(Debug)]
 pub(super) struct Fault {
     pub(super) code: &'static str,
     pub(super) message: String,
@@ -81,8 +82,9 @@ impl Check<'_> {
             }
         }
         self.verdict.count("data files read", files.len());
-        let faults = cancel::carried(|file: &DataFile<'_>| (file.place.clone(), file.faults()));
-        let found: Vec<(String, Vec<Fault>)> = in_pool(|| files.par_iter().map(faults).collect());
+        let faults = cancel::carried(|file: &DataFile<'_>| Ok((file.place.clone(), file.faults()?)));
+        let all = || files.par_iter().map(faults).collect::<Result<_>>();
+        let found: Vec<(String, Vec<Fault>)> = in_pool(all)?;
         for (place, faults) in found {
             for fault in faults {
                 self.fault(&place, fault);
@@ -109,8 +111,12 @@ fn listed(ctx: &TableContext, list: &str) -> Result<Vec<ManifestEntry>> {
 
 /// A fault for something that could not be read: what siltstone does not have is only said, a file that is missing was
 /// found missing before.
-pub(super) fn unread(code: &'static str, error: &Error) -> Option<Fault> {
-    match error.kind() {
+///
+/// # Errors
+/// Memory that could not be had: it says nothing about the table.
+pub(super) fn unread(code: &'static str, error: Error) -> Result<Option<Fault>> {
+    Ok(match error.kind() {
+        ErrorKind::MemoryLimitExceeded => return Err(error),
         ErrorKind::FileNotFound => None,
         ErrorKind::UnsupportedFeature => Some(Fault {
             code: "not-checked",
@@ -119,15 +125,15 @@ pub(super) fn unread(code: &'static str, error: &Error) -> Option<Fault> {
             mild: true,
         }),
         _ => Some(Fault { code, message: error.to_string(), repair: RESTORE, mild: false }),
-    }
+    })
 }
 
 impl DataFile<'_> {
     /// All that is wrong with the file.
-    fn faults(&self) -> Vec<Fault> {
+    fn faults(&self) -> Result<Vec<Fault>> {
         match self.read() {
-            Ok(faults) => faults,
-            Err(e) => unread("bad-data-file", &e).into_iter().collect(),
+            Ok(faults) => Ok(faults),
+            Err(e) => Ok(unread("bad-data-file", e)?.into_iter().collect()),
         }
     }
 
@@ -404,4 +410,22 @@ fn float_rows_outside(values: &ArrayRef, outside: &Predicate) -> Option<u64> {
         values.as_primitive_opt::<Float64Type>()?.iter().flatten().filter(|value| beyond(*value)).count()
     };
     u64::try_from(rows).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_cannot_be_had_is_no_fault_of_a_file() {
+        let error = |kind| Error::new(kind, "a test");
+        let fault = |kind| unread("bad-data-file", error(kind)).unwrap().map(|fault| (fault.code, fault.mild));
+        assert_eq!(
+            unread("x", error(ErrorKind::MemoryLimitExceeded)).unwrap_err().kind(),
+            ErrorKind::MemoryLimitExceeded
+        );
+        assert_eq!(fault(ErrorKind::CorruptFile), Some(("bad-data-file", false)));
+        assert_eq!(fault(ErrorKind::UnsupportedFeature), Some(("not-checked", true)));
+        assert_eq!(fault(ErrorKind::FileNotFound), None);
+    }
 }

@@ -238,7 +238,7 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         check.data_files(&whole, &contexts)?;
         // what could not be read because the check is to stop is no finding
         cancel::check()?;
-        check.index_files(&whole);
+        check.index_files(&whole)?;
         cancel::check()?;
         check.whole_versions(&whole)?;
     }

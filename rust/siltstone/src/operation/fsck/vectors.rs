@@ -31,7 +31,7 @@ struct Vector {
 
 impl Check<'_> {
     /// Looks at all index files of these versions; each vector is read once.
-    pub(super) fn index_files(&mut self, versions: &[(TableContext, Snapshot)]) {
+    pub(super) fn index_files(&mut self, versions: &[(TableContext, Snapshot)]) -> Result<()> {
         let mut known: HashSet<(String, i32, String)> = HashSet::new();
         let mut vectors = Vec::new();
         for (ctx, version) in versions.iter().filter(|(_, version)| version.index_manifest.is_some()) {
@@ -41,13 +41,15 @@ impl Check<'_> {
             index_of_version(ctx, &place, version, &found, &mut known, &mut vectors);
         }
         self.verdict.count("deletion vectors read", vectors.len());
-        let fault = cancel::carried(|vector: &Vector| (vector.place.clone(), vector.fault(self.ctx)));
-        let faults: Vec<(String, Option<Fault>)> = in_pool(|| vectors.par_iter().map(fault).collect());
+        let fault = cancel::carried(|vector: &Vector| Ok((vector.place.clone(), vector.fault(self.ctx)?)));
+        let all = || vectors.par_iter().map(fault).collect::<Result<_>>();
+        let faults: Vec<(String, Option<Fault>)> = in_pool(all)?;
         for (place, fault) in faults {
             if let Some(fault) = fault {
                 self.fault(&place, fault);
             }
         }
+        Ok(())
     }
 }
 
@@ -89,19 +91,17 @@ fn index_of(ctx: &TableContext, version: &Snapshot) -> Result<Vec<IndexManifestE
 
 impl Vector {
     /// Checksum, form and cardinality are checked by reading it.
-    fn fault(&self, ctx: &TableContext) -> Option<Fault> {
-        // the check as a whole says that it was stopped
-        cancel::check().ok()?;
+    fn fault(&self, ctx: &TableContext) -> Result<Option<Fault>> {
+        cancel::check()?;
         let rows = match DeletionVectorsIndexFile::read(&ctx.fs, &self.path, &self.range) {
             Ok(rows) => rows,
-            Err(e) => return unread("bad-vector", &e),
+            Err(e) => return unread("bad-vector", e),
         };
-        let most = rows.max()?;
-        if u64::try_from(self.rows).is_ok_and(|count| most < count) {
-            return None;
-        }
+        let Some(most) = rows.max().filter(|most| u64::try_from(self.rows).is_ok_and(|count| *most >= count)) else {
+            return Ok(None);
+        };
         let name = &self.range.data_file_name;
         let message = format!("{name} has {} rows, and row {most} is deleted from it", self.rows);
-        Some(Fault { code: "vector-beyond-file", message, repair: REWRITE, mild: false })
+        Ok(Some(Fault { code: "vector-beyond-file", message, repair: REWRITE, mild: false }))
     }
 }

@@ -46,7 +46,7 @@ impl Check<'_> {
                 Ok(planned) => planned,
                 Err(e) => {
                     cancel::check()?;
-                    if let Some(fault) = unread("unreadable-version", &e) {
+                    if let Some(fault) = unread("unreadable-version", e)? {
                         self.fault(&place, fault);
                     }
                     continue;
@@ -68,7 +68,7 @@ impl Check<'_> {
                     }
                     Err(e) => {
                         cancel::check()?;
-                        if let Some(fault) = unread("unreadable-version", &e) {
+                        if let Some(fault) = unread("unreadable-version", e)? {
                             self.fault(&place, fault);
                         }
                     }
@@ -109,7 +109,7 @@ fn twice(plan: &ScanPlan, splits: &[Split], threads: usize, held: u64) -> Result
         // each file is read by itself, rows are as they are
         return Ok(0);
     }
-    let all: i64 = splits.iter().flat_map(|split| &split.files).map(|file| file.row_count).sum();
+    let all = crate::limits::sum(splits.iter().flat_map(|split| &split.files).map(|file| file.row_count));
     let shares = u64::try_from(all).unwrap_or(0) / held + 1;
     let mut suspects: HashSet<u64> = HashSet::new();
     for share in 0..shares {
