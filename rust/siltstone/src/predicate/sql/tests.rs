@@ -83,7 +83,7 @@ fn limits_are_named() {
     assert!(refused(&"(".repeat(60)).contains(&format!("{MAX_DEPTH} levels")));
     assert!(refused(&format!("1{}", " + 1".repeat(3_000))).contains(&MAX_OPERATORS.to_string()));
     assert!(refused(&format!("'{}'", "x".repeat(MAX_LENGTH))).contains(&MAX_LENGTH.to_string()));
-    assert_eq!(read(&format!("1{}", " + 1".repeat(2_000))).len(), 8_001);
+    assert!(parse_expression(&format!("1{}", " + 1".repeat(2_000)), &PLAIN).is_ok());
 }
 
 #[test]
