@@ -70,6 +70,11 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Resu
 /// A panic as an error; where it was is on stderr.
 fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    // zstd says it so that it gets no memory
+    if text.is_some_and(|text| text.contains("null pointer when creating new context")) {
+        return Error::new(ErrorKind::MemoryLimitExceeded, "there was no memory left to decompress a file")
+            .hint("give the process more memory, or read fewer columns; the table may well be in order");
+    }
     Error::new(ErrorKind::Internal, format!("siltstone failed in the middle: {}", text.unwrap_or("a panic")))
         .hint("please report this with what stderr says")
 }
