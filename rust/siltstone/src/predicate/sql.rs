@@ -187,12 +187,12 @@ fn refused(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<String> {
                 return Some("SELECT".to_owned());
             }
             let name = word.value.to_ascii_lowercase();
-            let call = tokens.get(at + 1) == Some(&Token::LParen)
-                && !may_open(keyword)
-                && !grammar.functions.contains(&name.as_str())
-                && !(is_type(keyword) && has_numbers(tokens, at + 2))
-                && !is_cast(tokens, at, grammar);
-            call.then(|| format!("the function {}", shorten(&word.value)))
+            let is_known = tokens.get(at + 1) != Some(&Token::LParen)
+                || may_open(keyword)
+                || grammar.functions.contains(&name.as_str())
+                || is_type(keyword) && has_numbers(tokens, at + 2)
+                || is_cast(tokens, at, grammar);
+            (!is_known).then(|| format!("the function {}", shorten(&word.value)))
         }
         Token::Number(..)
         | Token::SingleQuotedString(_)
