@@ -86,8 +86,8 @@ def test_a_long_condition_is_answered_by_ctrl_c_or_done(table):
     script = f"""
     import siltstone as st
     t = st.open_table({table.location!r})
-    print("go", flush=True)
     try:
+        print("go", flush=True)
         while True:
             t.scan(filter="id IN (" + ",".join(map(str, range(500_000))) + ")").count()
     except KeyboardInterrupt:
