@@ -238,6 +238,46 @@ def test_following_waits_for_snapshots_to_come(t):
         next(batches)
 
 
+def test_a_stream_says_that_what_it_has_read_was_taken_back(t):
+    """It once went on behind the snapshots that had come in their place, and passed over their rows in silence."""
+    live = t.changes(1, follow=True)
+    assert [next(live).snapshot_id for _ in range(3)] == [1, 2, 3]
+    t.rollback(version=1)
+    for value in "xyz":
+        t.upsert([{"id": 9, "v": value}])
+    with pytest.raises(e.SnapshotNotFound, match="snapshot 3, the last one that was read, was taken back") as caught:
+        next(live)
+    assert caught.value.context["snapshot"] == "3"
+
+
+def test_a_stream_goes_on_after_a_rollback_to_what_it_has_read(t):
+    live = t.changes(1, follow=True)
+    assert [next(live).snapshot_id for _ in range(2)] == [1, 2]
+    t.rollback(version=2)
+    t.upsert([{"id": 9, "v": "x"}])
+    assert [list(pa.record_batch(next(live)).to_pydict().values())[1:] for _ in range(1)] == [[[9], ["x"]]]
+
+
+def test_a_stream_goes_on_when_what_it_has_read_has_expired(t):
+    live = t.changes(1, follow=True)
+    assert [next(live).snapshot_id for _ in range(3)] == [1, 2, 3]
+    t.upsert([{"id": 9, "v": "x"}])
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    assert next(live).snapshot_id == 4
+
+
+def test_a_consumer_says_that_what_it_has_read_was_taken_back(t):
+    assert {row[0] for row in stream(t, consumer="audit")} == {1, 2, 3}
+    t.rollback(version=1)
+    for value in "xyz":
+        t.upsert([{"id": 9, "v": value}])
+    with pytest.raises(e.SnapshotNotFound, match="was taken back by a rollback") as caught:
+        stream(t, consumer="audit")
+    assert "reset the consumer" in caught.value.hint
+    t.consumers.reset("audit", 2)
+    assert {row[0] for row in stream(t, consumer="audit")} == {2, 3, 4}
+
+
 def test_scan_options_say_where_a_stream_begins(t):
     def begins(**options):
         opened = st.open_table(

@@ -63,6 +63,16 @@ impl ConsumerManager {
         Ok(found)
     }
 
+    /// One consumer; `None` when it does not exist.
+    pub fn get(&self, id: &str) -> Result<Option<Consumer>> {
+        check_can_exist("consumer", id)?;
+        // the time first: progress that is made meanwhile only seems older than it is
+        let Some(file) = self.fs.status(&self.path(id))? else { return Ok(None) };
+        let modified_millis = file.modified_millis;
+        let found = |next_snapshot| Consumer { id: id.to_owned(), next_snapshot, modified_millis };
+        Ok(self.next_snapshot(id)?.map(found))
+    }
+
     /// The snapshot that a consumer reads next; `None` when it does not exist.
     pub fn next_snapshot(&self, id: &str) -> Result<Option<i64>> {
         check_can_exist("consumer", id)?;

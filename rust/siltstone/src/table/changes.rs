@@ -142,14 +142,14 @@ impl Changes {
         };
         let consumers = table.consumers();
         let known = match &consumer {
-            Some(id) if !ctx.options.consumer_ignore_progress => consumers.next_snapshot(id)?,
+            Some(id) if !ctx.options.consumer_ignore_progress => consumers.get(id)?,
             _ => None,
         };
         // a consumer's progress counts, wherever the caller would begin
         let start = if known.is_some() { Start::Options } else { start_of(args.start.as_ref()) };
         let mut follow = Follow::new(ctx, request, &FollowOptions { start, end }, system_clock())?;
         match (&consumer, known) {
-            (_, Some(next)) => follow.restore(next)?,
+            (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,
             (Some(id), None) => {
                 if let Some(next) = follow.first_snapshot() {
                     consumers.reset(id, next)?;

@@ -219,6 +219,26 @@ impl Versions {
         })
     }
 
+    /// A snapshot; when it has expired its long-lived changelog.
+    pub(super) fn with_changelog(&self, id: i64) -> Result<Snapshot> {
+        match self.snapshots.get(id) {
+            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
+                match self.changelogs.get(id) {
+                    Err(absent) if absent.kind() == ErrorKind::FileNotFound => Err(e),
+                    other => other,
+                }
+            }
+            other => other,
+        }
+    }
+
+    /// The newest snapshot at or before a time, long-lived changelogs not counted.
+    pub(super) fn last_at(&self, millis: i64) -> Result<Snapshot> {
+        self.snapshots.at_or_before(millis)?.ok_or_else(|| {
+            Error::new(ErrorKind::SnapshotNotFound, format!("there is no snapshot at or before {}", utc(millis)))
+        })
+    }
+
     /// The newest snapshot that a (full) compaction made; the latest when there is none.
     pub(super) fn last_compacted(&self, ctx: &TableContext) -> Result<Option<Snapshot>> {
         let every = ctx.options.full_compaction_delta_commits;

@@ -7,39 +7,26 @@
 //! Source: semantics f.7, c.1; `DataTableStreamScan`, `DeltaFollowUpScanner`, `ChangelogFollowUpScanner`,
 //! `NextSnapshotFetcher`, `BoundedChecker`.
 
+mod line;
+mod start;
+
+pub use self::start::{Start, end_of};
 use super::{
     ScanPlan, ScanRequest, VersionSelector,
     between::Source,
     incremental::{of_overwrite, of_snapshot},
     request::{Prepared, plan},
     supported::check_options,
-    target::local_millis,
-    version::{Versions, utc},
+    version::Versions,
 };
 use crate::{
     env::ClockRef,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::overtaken::expired_meanwhile,
-    options::{ChangelogProducer, ScanMode},
-    snapshot::{CommitKind, Snapshot},
+    options::ChangelogProducer,
+    snapshot::{CommitKind, RemovedSnapshot, Snapshot},
 };
-
-/// Where a stream begins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Start {
-    /// As the table's `scan.*` options say; without any, with the changes of the earliest snapshot.
-    #[default]
-    Options,
-    /// With the latest state, then what changes.
-    Full,
-    /// With the changes of this snapshot; an error when it has expired.
-    Snapshot(i64),
-    /// With the changes of the snapshot that a tag names.
-    Tag(String),
-    /// With the changes of the first snapshot committed at or after these epoch milliseconds.
-    Timestamp(i64),
-}
 
 /// How to follow.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +67,8 @@ pub struct Follow {
     files_since: Option<i64>,
     /// `None`: the table was empty, any first snapshot will do.
     next: Option<i64>,
+    /// The snapshot before `next`, when this stream has seen it.
+    passed: Option<RemovedSnapshot>,
 }
 
 impl Follow {
@@ -97,6 +86,7 @@ impl Follow {
             full: None,
             files_since: None,
             next: None,
+            passed: None,
         };
         follow.begin(&options.start).and_then(|()| follow.check_end()).map_err(|e| e.with("table", &ctx.name))?;
         Ok(follow)
@@ -112,11 +102,15 @@ impl Follow {
         self.full.or(self.next)
     }
 
-    /// Goes on with this snapshot: the progress of a consumer.
-    pub fn restore(&mut self, next: i64) -> Result<()> {
-        (self.full, self.files_since) = (None, None);
+    /// Goes on with this snapshot: the progress of a consumer, written at a time (epoch milliseconds).
+    ///
+    /// # Errors
+    /// `SnapshotExpired`; `SnapshotNotFound` when the table was rolled back since to a snapshot before.
+    pub fn restore(&mut self, next: i64, written_at: i64) -> Result<()> {
+        (self.full, self.files_since, self.passed) = (None, None, None);
         self.next = Some(next);
         let versions = Versions::new(&self.ctx);
+        line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &self.ctx.name))?;
         match earliest(&versions)? {
             Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
             _ => Ok(()),
@@ -133,96 +127,6 @@ impl Follow {
             }
             _ => Ok(()),
         }
-    }
-
-    fn begin(&mut self, start: &Start) -> Result<()> {
-        let versions = Versions::new(&self.ctx);
-        let latest = versions.snapshots.latest_id()?;
-        match start {
-            Start::Options => self.begin_by_options(&versions),
-            Start::Full => {
-                self.full = latest;
-                Ok(())
-            }
-            Start::Snapshot(id) => self.begin_at(&versions, *id),
-            Start::Tag(name) => self.begin_at(&versions, versions.tags.get(name)?.id),
-            Start::Timestamp(millis) => {
-                self.next = first_at_or_after(&versions, *millis)?;
-                Ok(())
-            }
-        }
-    }
-
-    fn begin_at(&mut self, versions: &Versions, id: i64) -> Result<()> {
-        self.next = Some(id);
-        let latest = versions.snapshots.latest_id()?.unwrap_or(0);
-        match earliest(versions)? {
-            Some(first) if id < first => Err(expired(id, first)),
-            _ if id > latest.saturating_add(1) || id < 1 => Err(Error::new(
-                ErrorKind::SnapshotNotFound,
-                format!("snapshot {id} does not exist, the latest is {latest}"),
-            )
-            .with("snapshot", id)
-            .hint(format!("start with {} to get what comes next", latest.saturating_add(1)))),
-            _ => Ok(()),
-        }
-    }
-
-    /// `scan.mode` and what goes with it (semantics f.5, streaming).
-    fn begin_by_options(&mut self, versions: &Versions) -> Result<()> {
-        let o = &self.ctx.options;
-        let latest = versions.snapshots.latest_id()?;
-        let millis = match (&o.scan_timestamp_millis, &o.scan_timestamp) {
-            (Some(millis), _) => Some(*millis),
-            (None, Some(text)) => Some(local_millis(text)?),
-            (None, None) => None,
-        };
-        if let Some(key) = ["scan.tag-name", "scan.watermark", "scan.version"].iter().find(|k| o.get(k).is_some()) {
-            return Err(Error::new(ErrorKind::InvalidOption, format!("a stream cannot begin with '{key}'"))
-                .with("option", key)
-                .hint("give start=<tag or snapshot id>, or set scan.snapshot-id"));
-        }
-        let needs = |what: &str| {
-            Error::new(ErrorKind::InvalidOption, format!("scan.mode = {} needs {what}", o.scan_mode.as_str()))
-                .with("option", "scan.mode")
-        };
-        let clamp = |id: i64| -> Result<i64> { Ok(earliest(versions)?.map_or(id, |first| id.max(first))) };
-        match o.scan_mode {
-            ScanMode::Default | ScanMode::FromSnapshot if o.scan_snapshot_id.is_some() => {
-                self.next = o.scan_snapshot_id.map(clamp).transpose()?;
-            }
-            ScanMode::Default | ScanMode::FromTimestamp if millis.is_some() => {
-                self.next = millis.map(|m| first_at_or_after(versions, m)).transpose()?.flatten();
-            }
-            ScanMode::Default | ScanMode::FromFileCreationTime if o.scan_file_creation_time_millis.is_some() => {
-                (self.full, self.files_since) = (latest, o.scan_file_creation_time_millis);
-            }
-            ScanMode::Default | ScanMode::FromCreationTimestamp if o.scan_creation_time_millis.is_some() => {
-                let since = o.scan_creation_time_millis;
-                self.next = since.map(|millis| versions.first_created_since(millis)).transpose()?.flatten();
-                if self.next.is_none() {
-                    (self.full, self.files_since) = (latest, since);
-                }
-            }
-            // changes from before the snapshots that are left come only when they are asked for
-            ScanMode::Default => self.next = versions.snapshots.earliest_id()?,
-            ScanMode::LatestFull | ScanMode::Full => self.full = latest,
-            ScanMode::Latest => self.next = latest.map(|id| id + 1),
-            ScanMode::CompactedFull => self.full = versions.last_compacted(&self.ctx)?.map(|s| s.id),
-            ScanMode::FromSnapshotFull => {
-                let id = o.scan_snapshot_id.ok_or_else(|| needs("scan.snapshot-id"))?;
-                self.full = latest.map(|_| clamp(id)).transpose()?;
-            }
-            ScanMode::FromFileCreationTime => return Err(needs("scan.file-creation-time-millis")),
-            ScanMode::FromCreationTimestamp => return Err(needs("scan.creation-time-millis")),
-            ScanMode::FromSnapshot => return Err(needs("scan.snapshot-id")),
-            ScanMode::FromTimestamp => return Err(needs("scan.timestamp-millis or scan.timestamp")),
-            other => {
-                let message = format!("a stream cannot begin with scan.mode = {}", other.as_str());
-                return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "scan.mode"));
-            }
-        }
-        Ok(())
     }
 
     /// The next rows. Snapshots without changes are passed over.
@@ -246,6 +150,9 @@ impl Follow {
             let Some(snapshot) = Self::snapshot(&versions, id)? else {
                 return Ok(Step::Wait);
             };
+            if let Some(passed) = &self.passed {
+                line::check_follows(&versions, passed)?;
+            }
             if self.is_beyond_watermark(&snapshot) {
                 return Ok(Step::End);
             }
@@ -253,17 +160,22 @@ impl Follow {
                 return Ok(Step::Wait);
             }
             let plan = self.changes(&snapshot).map_err(|e| expired_meanwhile(&self.ctx, &snapshot, e))?;
-            self.next = Some(id + 1);
+            self.pass(&snapshot);
             if let Some(plan) = plan.filter(|plan| !plan.splits.is_empty()) {
                 return Ok(Step::Rows { snapshot_id: id, plan: Box::new(plan) });
             }
         }
     }
 
+    fn pass(&mut self, snapshot: &Snapshot) {
+        self.next = Some(snapshot.id + 1);
+        self.passed = Some(RemovedSnapshot::from(snapshot));
+    }
+
     /// The state to begin with, without what later changelogs bring (c.1).
     fn full_state(&mut self, versions: &Versions, id: i64) -> Result<Step> {
         let snapshot = versions.by_id(id)?;
-        self.next = Some(id + 1);
+        self.pass(&snapshot);
         let options = &self.ctx.options;
         let has_key = self.ctx.schema.has_primary_key();
         let request = ScanRequest {
@@ -286,6 +198,8 @@ impl Follow {
 
     fn snapshot(versions: &Versions, id: i64) -> Result<Option<Snapshot>> {
         match versions.with_changelog(id) {
+            // left of a rollback that died, which the next commit or upkeep clears away
+            Ok(snapshot) if versions.snapshots.removals().read()?.is_rolled_back(&snapshot) => Ok(None),
             Ok(snapshot) => Ok(Some(snapshot)),
             Err(e) if e.kind() == ErrorKind::SnapshotNotFound => {
                 let latest = versions.snapshots.latest_id()?.unwrap_or(0);
@@ -353,26 +267,6 @@ fn earliest(versions: &Versions) -> Result<Option<i64>> {
     })
 }
 
-/// The id after the newest snapshot before a time.
-fn first_at_or_after(versions: &Versions, millis: i64) -> Result<Option<i64>> {
-    let mut ids = versions.changelogs.ids()?;
-    ids.extend(versions.snapshots.ids()?);
-    ids.sort_unstable();
-    ids.dedup();
-    let (mut low, mut high) = (0, ids.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let Some(&id) = ids.get(middle) else { break };
-        match versions.with_changelog(id) {
-            Ok(snapshot) if snapshot.time_millis >= millis => high = middle,
-            Ok(_) => low = middle + 1,
-            Err(e) if e.kind() == ErrorKind::SnapshotExpired => low = middle + 1,
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(ids.get(low).copied().or_else(|| ids.last().map(|last| last + 1)))
-}
-
 fn expired(id: i64, first: i64) -> Error {
     Error::new(ErrorKind::SnapshotExpired, format!("snapshot {id} has expired, its changes are gone"))
         .with("snapshot", id)
@@ -380,37 +274,4 @@ fn expired(id: i64, first: i64) -> Error {
         .hint(format!(
             "the nearest that is left is {first}; read with a consumer to keep snapshots until they are read"
         ))
-}
-
-impl Versions {
-    /// A snapshot; when it has expired its long-lived changelog.
-    pub(super) fn with_changelog(&self, id: i64) -> Result<Snapshot> {
-        match self.snapshots.get(id) {
-            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
-                match self.changelogs.get(id) {
-                    Err(absent) if absent.kind() == ErrorKind::FileNotFound => Err(e),
-                    other => other,
-                }
-            }
-            other => other,
-        }
-    }
-
-    /// The newest snapshot at or before a time, long-lived changelogs not counted.
-    pub(super) fn last_at(&self, millis: i64) -> Result<Snapshot> {
-        self.snapshots.at_or_before(millis)?.ok_or_else(|| {
-            Error::new(ErrorKind::SnapshotNotFound, format!("there is no snapshot at or before {}", utc(millis)))
-        })
-    }
-}
-
-/// The last snapshot of a stream that ends with a snapshot id, tag or time.
-pub fn end_of(ctx: &TableContext, end: &Start) -> Result<Option<i64>> {
-    let versions = Versions::new(ctx);
-    Ok(match end {
-        Start::Options | Start::Full => versions.snapshots.latest_id()?,
-        Start::Snapshot(id) => Some(*id),
-        Start::Tag(name) => Some(versions.tags.get(name)?.id),
-        Start::Timestamp(millis) => Some(versions.last_at(*millis)?.id),
-    })
 }
