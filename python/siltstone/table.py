@@ -333,6 +333,9 @@ class Table(Reads):
     def abort(self, messages: Iterable[bytes]) -> None:
         """Delete the files of messages that will not be committed.
 
+        Files that a snapshot refers to stay, whoever committed them. Call it only when no other process can commit the
+        messages any more: a commit that begins before the files are deleted may be reported although they are gone.
+
         Raises:
             InvalidArgument: A message of another table or branch.
             CorruptFile: A message was damaged on its way.
