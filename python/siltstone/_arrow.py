@@ -97,7 +97,10 @@ def _batch(batch: Any) -> Any:
 
 
 def _column(name: str, values: Any) -> Any:
-    """An array with buffers as long as they must be, at addresses that its offsets can be read from."""
+    """An array with buffers as long as they must be, at addresses that its offsets can be read from.
+
+    Slices of structs in structs are copied: arrow-rs applies the offset of the outer one twice when it imports them.
+    """
     import pyarrow as pa
 
     try:
@@ -108,9 +111,26 @@ def _column(name: str, values: Any) -> Any:
         ) from e
     wide = any(word in str(values.type) for word in ("large_", "view"))
     width = 8 if wide else 4  # of offsets; the core aligns what is wider
-    if not any(b is not None and b.size and b.address % width for b in values.buffers()):
-        return values
-    return _copied(values)
+    misaligned = any(b is not None and b.size and b.address % width for b in values.buffers())
+    return _copied(values) if misaligned or _is_sliced_within(values) else values
+
+
+def _is_sliced_within(values: Any) -> bool:
+    """Whether a struct that has structs in it, at any depth, is a slice."""
+    import pyarrow as pa
+
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _is_sliced_within(values.storage)
+    if pa.types.is_struct(kind):
+        parts = [values.field(at) for at in range(kind.num_fields)]
+        sliced = values.offset and any(pa.types.is_struct(part.type) for part in parts)
+        return bool(sliced) or any(map(_is_sliced_within, parts))
+    if pa.types.is_map(kind):
+        return _is_sliced_within(values.keys) or _is_sliced_within(values.items)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _is_sliced_within(values.values)
+    return False
 
 
 def _copied(values: Any) -> Any:

@@ -136,3 +136,28 @@ def test_capsules_of_another_kind_and_used_ones_are_wrong_arguments(t):
     for capsule in (pa.array([1]).__arrow_c_array__()[1], 7, used):
         with pytest.raises(e.InvalidArgument):
             t.upsert(Fake(capsule))
+
+
+@pytest.mark.parametrize("around", ["row", "list", "map"])
+def test_slices_of_rows_in_rows_are_their_own_rows(make, around):
+    """arrow-rs applied the offset of the outer rows twice: a panic, told as broken data."""
+    inner = pa.struct([("r", pa.struct([("a", pa.int32()), ("s", pa.string())]))])
+    rows = [{"r": {"a": i, "s": f"s{i}"}} if i % 3 else {"r": None} for i in range(10)]
+    types = {"row": "ROW<r ROW<a INT, s STRING>>", "list": "ARRAY<ROW<r ROW<a INT, s STRING>>>"}
+    types["map"] = "MAP<INT, ROW<r ROW<a INT, s STRING>>>"
+    if around == "row":
+        values = pa.array(rows, inner)
+    elif around == "list":
+        parts = pa.array(rows, inner)[2:8]
+        values = pa.ListArray.from_arrays(pa.array([0, 2, 2, 5, 6], pa.int32()), parts)
+    else:
+        parts = pa.array(rows, inner)[2:8]
+        values = pa.MapArray.from_arrays(pa.array([0, 2, 2, 5, 6], pa.int32()), pa.array(range(6), pa.int32()), parts)
+    whole = pa.table({"v": values})
+    t = make({"v": types[around]}, bucket=-1)
+    expected = []
+    for start in range(len(whole)):
+        part = whole.slice(start, 3)
+        expected += part.to_pylist()
+        t.append(part)
+    assert sorted(map(repr, t.scan().to_arrow().to_pylist())) == sorted(map(repr, expected))

@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 
 import pytest
+from siltstone import col
 from siltstone import errors as e
 from siltstone.procedures import Call, run_call
 
@@ -206,3 +207,22 @@ def test_a_call_with_blank_partitions_means_all_of_them(cat, t):
     """As in Java; nothing was compacted, and the call said that it was done."""
     run_call(Call("compact", named={"table": "db.p", "partitions": " "}), cat.table)
     assert {f["level"] for f in t.files()} == {5}
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "others"),
+    [
+        ("STRING", "", [None, "a", "__DEFAULT_PARTITION__"]),
+        ("STRING", " ", [None, "", "  "]),
+        ("STRING", "__DEFAULT_PARTITION__", [None, ""]),
+        ("BYTES", b"\xff", ["\ufffd".encode(), None]),
+        ("STRING", None, ["", "null"]),
+    ],
+)
+def test_a_condition_on_partitions_deletes_exactly_those(make, data_type, value, others):
+    """It went by the texts of directories, which do not tell all values apart: too little was deleted, or another partition."""
+    t = make({"dt": data_type, "id": "INT"}, partition_by=["dt"], bucket=-1)
+    t.append([{"dt": value, "id": 0}, *({"dt": other, "id": 1} for other in others)])
+    report = t.delete(col("dt").is_null() if value is None else col("dt") == value)
+    assert report.affected_rows == 1
+    assert t.scan().to_arrow()["id"].to_pylist() == [1] * len(others)

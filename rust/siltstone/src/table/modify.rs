@@ -1,6 +1,6 @@
 //! DELETE and UPDATE as one commit each, repeated when others change the same files meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow_array::RecordBatch;
 
@@ -8,7 +8,7 @@ use super::{CommitReport, Table, TableWriter, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
     operation::{
-        commit::{Committable, PartitionSpec},
+        commit::Committable,
         modify::{Assignment, KeysToDelete, Modification, check_deletes, check_updates, modify_files, write_matching},
         overtaken::again_when_overtaken,
         read::count,
@@ -155,17 +155,12 @@ impl Table {
             let rows = count(&plan, threads(None))?;
             Ok((plan, rows))
         })?;
-        let partitions: std::collections::BTreeSet<&[u8]> =
-            plan.splits.iter().map(|split| split.bucket.partition.as_slice()).collect();
+        // the rows themselves: texts of partitions, as directories have them, do not tell all values apart
+        let partitions: HashSet<Vec<u8>> = plan.splits.iter().map(|split| split.bucket.partition.clone()).collect();
         if partitions.is_empty() {
             return Ok(CommitReport::default());
         }
-        let specs = partitions.into_iter().map(|partition| {
-            let values = ctx.paths.partition_spec(partition)?;
-            Ok(values.into_iter().map(|(name, value)| (name, Some(value))).collect::<PartitionSpec>())
-        });
-        let specs: Vec<PartitionSpec> = specs.collect::<Result<_>>()?;
-        let snapshots = self.committer(None).truncate(Some(&specs))?.snapshots;
+        let snapshots = self.committer(None).drop_partitions(partitions)?.snapshots;
         let unseen = "the partitions were dropped: the changelog does not have their rows, because the merge engine takes \
                       no deletes";
         let notes = if self.has_changelog() { vec![unseen.to_owned()] } else { Vec::new() };

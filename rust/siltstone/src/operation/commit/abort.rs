@@ -1,7 +1,9 @@
 //! Deleting files that no snapshot refers to.
 //!
 //! A caller may be wrong about what was committed: the same messages may have been committed by another process, or
-//! by a call whose answer was lost. So every snapshot that can know the files is asked before anything is deleted.
+//! by a call whose answer was lost. So every version that can know the files is asked before anything is deleted: the
+//! snapshots, what tags and long-lived changelogs keep of those that have expired, and all other branches, to which the files
+//! may have come by a fast-forward, or because the branch has another name now.
 
 use std::collections::HashSet;
 
@@ -11,10 +13,11 @@ use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
     operation::{
         CommitMessage,
+        cleanup::{ManifestCache, References, Roots},
         overtaken::at_newest,
         scan::{EntryFilter, live_entries},
     },
-    snapshot::{Snapshot, SnapshotManager},
+    snapshot::{BranchManager, Snapshot, SnapshotManager},
 };
 
 /// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the
@@ -33,10 +36,15 @@ impl<'a> Unused<'a> {
     pub(super) fn find(ctx: &'a TableContext, snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<Self> {
         at_newest(ctx, |newest| {
             let mut search = Search::new(ctx, messages)?;
-            if let (false, Some(newest)) = (search.names.is_empty(), newest) {
+            if search.names.is_empty() {
+                return Ok(Self { ctx, used: search.used });
+            }
+            if let Some(newest) = newest {
                 search.live(newest)?;
                 search.history(snapshots)?;
             }
+            search.kept()?;
+            search.elsewhere()?;
             Ok(Self { ctx, used: search.used })
         })
     }
@@ -146,6 +154,34 @@ impl<'a> Search<'a> {
                 read => read?,
             }
         }
+        Ok(())
+    }
+
+    /// What tags and long-lived changelogs of the branch keep of snapshots that have expired.
+    fn kept(&mut self) -> Result<()> {
+        let roots = Roots::of(self.ctx, &self.ctx.branch)?;
+        self.referred(&self.ctx.branch, Roots { snapshots: Vec::new(), ..roots })
+    }
+
+    fn elsewhere(&mut self) -> Result<()> {
+        let branches = BranchManager::new(self.ctx.fs.clone(), &self.ctx.location).names()?;
+        for branch in branches.iter().map(String::as_str).chain(["main"]).filter(|name| *name != self.ctx.branch) {
+            self.referred(branch, Roots::of(self.ctx, branch)?)?;
+        }
+        Ok(())
+    }
+
+    /// What these versions of a branch refer to.
+    fn referred(&mut self, branch: &str, mut roots: Roots) -> Result<()> {
+        let since = self.since.unwrap_or(i64::MIN);
+        roots.snapshots.retain(|snapshot| snapshot.time_millis >= since);
+        roots.aside.retain(|snapshot| snapshot.time_millis >= since);
+        roots.tags.retain(|(_, tagged)| tagged.time_millis >= since);
+        roots.changelogs.retain(|changelog| changelog.time_millis >= since);
+        let of = TableContext { branch: branch.to_owned(), ..self.ctx.clone() };
+        let mut found = References::default();
+        found.add_branch(&of, &ManifestCache::new(self.ctx)?, &roots)?;
+        found.data.into_iter().chain(found.meta).for_each(|name| self.found(name));
         Ok(())
     }
 
