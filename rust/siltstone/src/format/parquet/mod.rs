@@ -11,6 +11,7 @@
 //! INT96 is what the parquet crate can neither write from Arrow nor read without losing range, so such columns
 //! are encoded and decoded as 12-byte fixed values, which are the same bytes; only the schema says INT96.
 
+mod batch_size;
 mod bounds;
 mod chunks;
 mod conform;

@@ -24,6 +24,7 @@ use parquet::{
 };
 
 use super::{
+    batch_size::batch_rows,
     chunks::Chunks,
     conform::conform,
     error::{broken, panicked, reading},
@@ -70,7 +71,7 @@ pub struct ParquetRead {
     pub row_test: Option<RowTest>,
     /// Whether to say where in the file each row is.
     pub position: bool,
-    /// Largest number of rows at once.
+    /// Largest number of rows at once; fewer come where rows are large.
     pub batch_rows: usize,
 }
 
@@ -152,6 +153,9 @@ impl ParquetFile {
         let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
         limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
             .map_err(|e| e.with("file", chunks.path()).hint("read fewer columns"))?;
+        let leaves: Vec<usize> =
+            (0..metadata.file_metadata().schema_descr().num_columns()).filter(|l| wanted(*l)).collect();
+        let batch_rows = batch_rows(&metadata, &row_groups, &leaves, request.batch_rows);
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
         let left = (selection.is_none() && request.row_test.is_none()).then(|| rows_of(&metadata, &row_groups));
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
@@ -166,7 +170,7 @@ impl ParquetFile {
             let mask = ProjectionMask::leaves(&descriptor, projection.leaves.iter().copied());
             let described = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options)?;
             let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), described)
-                .with_batch_size(request.batch_rows.max(1))
+                .with_batch_size(batch_rows)
                 .with_row_groups(row_groups)
                 .with_projection(mask);
             if let Some(selection) = selection {

@@ -31,6 +31,9 @@ use crate::{
 /// Wins in a row after which an input is searched instead of stepped.
 const STREAK: usize = 16;
 
+/// Bytes of batches taken from the inputs after which the rows that wait go out: they hold the batches that they come from.
+const TAKEN_BYTES: usize = 32 * 1024 * 1024;
+
 struct Input {
     stream: BatchStream,
     slot: usize,
@@ -63,6 +66,8 @@ pub(super) struct Kernel<C: KeyCodec> {
     unique: bool,
     /// slots that make a collection worth its cost
     collect_at: usize,
+    /// bytes of batches taken since the last collection
+    taken: usize,
     /// the last winner and how often it has won in a row
     streak: (usize, usize),
     finished: bool,
@@ -95,6 +100,7 @@ impl<C: KeyCodec> Kernel<C> {
             group: None,
             unique,
             collect_at: 4 * count + 16,
+            taken: 0,
             streak: (0, if count == 1 { STREAK } else { 0 }),
             finished: false,
             failed: false,
@@ -123,7 +129,7 @@ impl<C: KeyCodec> Kernel<C> {
         }
     }
 
-    /// Merges until a batch is full, many slots are in use, or the inputs end.
+    /// Merges until a batch is full, many slots or bytes are in use, or the inputs end.
     fn fill(&mut self) -> Result<()> {
         let mut tree = self.tree.take().ok_or_else(|| Error::new(ErrorKind::Internal, "the merge has no tree"))?;
         let result = self.fill_with(&mut tree);
@@ -132,7 +138,7 @@ impl<C: KeyCodec> Kernel<C> {
     }
 
     fn fill_with(&mut self, tree: &mut LoserTree) -> Result<()> {
-        while !self.assembler.is_full() && !self.assembler.has_ready() && self.keys.len() < self.collect_at {
+        while !self.assembler.is_full() && !self.assembler.has_ready() && !self.holds_much() {
             let winner = tree.winner();
             let Some(input) = self.inputs.get(winner).filter(|input| !input.done) else {
                 self.assembler.end_group();
@@ -157,6 +163,12 @@ impl<C: KeyCodec> Kernel<C> {
             tree.replay(|a, b| self.beats(a, b));
         }
         Ok(())
+    }
+
+    /// Whether a collection is worth its cost.
+    #[inline]
+    fn holds_much(&self) -> bool {
+        self.keys.len() >= self.collect_at || self.taken >= TAKEN_BYTES
     }
 
     #[inline]
@@ -246,6 +258,7 @@ impl<C: KeyCodec> Kernel<C> {
                 ));
             }
             let slot = self.keys.len();
+            self.taken = self.taken.saturating_add(batch.get_array_memory_size());
             let input = &mut self.inputs[at];
             (input.slot, input.row, input.rows) = (slot, 0, batch.num_rows());
             self.keys.push(self.codec.encode(&batch)?);
@@ -302,6 +315,7 @@ impl<C: KeyCodec> Kernel<C> {
         }
         self.assembler.renumber(&new);
         self.collect_at = self.keys.len() + 4 * self.inputs.len() + 16;
+        self.taken = 0;
     }
 }
 

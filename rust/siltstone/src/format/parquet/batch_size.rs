@@ -1,0 +1,94 @@
+//! How many rows are decoded at once: as many as were asked for, and fewer where rows are large.
+//!
+//! Who reads holds one batch of each file, and a merge one of each sorted run; what bounds memory is their bytes. The footer says
+//! how long values are. It is believed only in so far as a batch gets smaller.
+
+use parquet::{
+    basic::Type,
+    file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData},
+};
+
+/// Bytes of values that a batch is to have at most. Rows up to a kilobyte are not affected by it.
+const BATCH_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The rows of a batch of these columns (leaves), at most `wanted`.
+pub(super) fn batch_rows(metadata: &ParquetMetaData, row_groups: &[usize], leaves: &[usize], wanted: usize) -> usize {
+    let groups = row_groups.iter().filter_map(|at| metadata.row_groups().get(*at));
+    let largest = groups.map(|group| row_bytes(group, leaves)).max().unwrap_or(0);
+    let fitting = usize::try_from(BATCH_BYTES / largest.max(1)).unwrap_or(usize::MAX);
+    wanted.min(fitting).max(1)
+}
+
+/// Mean bytes of a row.
+fn row_bytes(group: &RowGroupMetaData, leaves: &[usize]) -> u64 {
+    let chunks = leaves.iter().filter_map(|leaf| group.columns().get(*leaf));
+    let bytes = chunks.map(value_bytes).fold(0, u64::saturating_add);
+    bytes / u64::try_from(group.num_rows()).unwrap_or(0).max(1)
+}
+
+/// Bytes of a column's values in memory: a dictionary has each of them once, and runs of equal values take next to nothing in the
+/// file. How long texts are together is known where the writer has said so.
+fn value_bytes(chunk: &ColumnChunkMetaData) -> u64 {
+    let values = u64::try_from(chunk.num_values()).unwrap_or(0);
+    match chunk.column_type() {
+        Type::BOOLEAN => values / 8,
+        Type::INT32 | Type::FLOAT => values.saturating_mul(4),
+        Type::INT64 | Type::DOUBLE | Type::INT96 => values.saturating_mul(8),
+        Type::BYTE_ARRAY => {
+            let texts = chunk.unencoded_byte_array_data_bytes().and_then(|bytes| u64::try_from(bytes).ok());
+            let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or(0);
+            texts.unwrap_or(encoded).saturating_add(values.saturating_mul(4))
+        }
+        Type::FIXED_LEN_BYTE_ARRAY => {
+            values.saturating_mul(u64::try_from(chunk.column_descr().type_length()).unwrap_or(0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests may stop at the first surprise")]
+
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+    use parquet::{arrow::ArrowWriter, file::metadata::ParquetMetaDataReader};
+
+    use super::*;
+
+    /// A file of 1000 rows with a number and a text.
+    fn file(text: &dyn Fn(usize) -> String) -> ParquetMetaData {
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..1000));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..1000).map(text)));
+        let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes)).unwrap()
+    }
+
+    #[test]
+    fn small_rows_come_in_as_many_as_were_asked_for() {
+        let metadata = file(&|i| format!("text {i}"));
+        assert_eq!(batch_rows(&metadata, &[0], &[0, 1], 8192), 8192);
+        assert_eq!(batch_rows(&metadata, &[0], &[0, 1], 0), 1);
+        assert_eq!(batch_rows(&metadata, &[], &[], 100), 100);
+    }
+
+    #[test]
+    fn large_rows_come_in_few_and_columns_that_are_not_read_do_not_count() {
+        let metadata = file(&|i| format!("{i}").repeat(20_000));
+        let rows = batch_rows(&metadata, &[0], &[0, 1], 8192);
+        assert!((100..=160).contains(&rows), "{rows}");
+        assert_eq!(batch_rows(&metadata, &[0], &[0], 8192), 8192);
+    }
+
+    #[test]
+    fn values_that_a_dictionary_has_once_count_as_often_as_they_occur() {
+        let metadata = file(&|i| ["a", "b"][i % 2].repeat(50_000));
+        assert!(metadata.row_group(0).column(1).uncompressed_size() < 1_000_000);
+        let rows = batch_rows(&metadata, &[0], &[1], 8192);
+        assert!((150..=170).contains(&rows), "{rows}");
+    }
+}
