@@ -45,6 +45,34 @@ print(t.scan(batch_size=2**40).to_arrow().num_rows, t.compact(full=True).tasks, 
     assert in_little_memory(code, str(tmp_path))[0] == "50"
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in KiB on Linux only")
+@pytest.mark.parametrize(
+    "what", ["t.scan(memory_limit='64mb')", "t.compact(full=True)", "t.maintenance.fsck(deep=True)"]
+)
+def test_large_rows_are_decoded_and_merged_a_few_at_a_time(make, what):
+    """Every run decoded 8192 rows at once, whatever the memory limit was: gigabytes for rows of half a megabyte."""
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1, write_only="true")
+    texts = [os.urandom(125_000).hex() for _ in range(5)]
+    for run in range(2):
+        with t.writer(memory_limit="64mb") as w:
+            for start in range(0, 400, 40):
+                rows = range(start, start + 40)
+                w.write(pa.table({"id": [2 * i + run for i in rows], "s": [texts[i % 5] for i in rows]}))
+            w.commit()
+    code = f"""
+import sys, resource, siltstone as st
+t = st.open_table(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+done = {what}
+if hasattr(done, "to_batches"):
+    assert sum(batch.num_rows for batch in done.to_batches()) == 800
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    kib = int(in_little_memory(code, t.location)[0])
+    assert kib < 220 * 1024, f"{kib // 1024} MiB for rows of 200 MiB"
+    assert t.scan(["id"]).count() == 800
+
+
 @pytest.mark.skipif(os.name != "posix", reason="files in use keep their names elsewhere")
 def test_spilled_runs_have_no_names_that_a_killed_process_could_leave_behind(make, tmp_path):
     t = make({"id": "BIGINT", "v": "STRING"}, ["id"], bucket=2)
