@@ -68,7 +68,7 @@ def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any]
     if isinstance(value, bool) or not isinstance(value, (int, str, dt.datetime)):
         raise InvalidArgument(f"{name}={value!r} is neither a snapshot id nor a tag nor a time")
     if isinstance(value, int):
-        return ("snapshot", value)
+        return ("snapshot", count(name, value, -(2**63)))
     texts_in(name, value)
     if isinstance(value, dt.datetime):
         return ("time", millis(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import TracebackType
 from typing import Any, Self
 
@@ -128,7 +129,8 @@ class TableWrite(Unpicklable):
 
         Args:
             identifier: Explicit identifiers are idempotent for one commit user: one that is not above the user's
-                last is reported as committed already. None takes the next free one.
+                last is reported as committed already. None takes the next free one. ``2**63 - 1`` is Java's number for
+                commits of batch jobs, which says nothing: it is committed each time.
             watermark: Event-time watermark, epoch milliseconds; it never goes back.
             allow_empty: Make a snapshot although nothing was written.
 
@@ -167,7 +169,8 @@ def _kinds(row_kind: RowKinds | None, table: _core.Table) -> str | list[str] | N
         return optional_text("row_kind", row_kind)
     if hasattr(row_kind, "to_pylist"):
         row_kind = row_kind.to_pylist()
-    if not isinstance(row_kind, Iterable):
+    # a set has no order, and the keys of a mapping are no kinds of rows
+    if not isinstance(row_kind, Iterable) or isinstance(row_kind, (AbstractSet, Mapping)):
         raise InvalidRowKind(
             f"row_kind={row_kind!r} is neither one of +I -U +U -D nor a list of them", context={"table": table.name}
         )

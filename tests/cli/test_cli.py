@@ -3,6 +3,7 @@
 import json
 import pathlib
 
+import pyarrow as pa
 import pytest
 import siltstone as st
 from siltstone.cli.__main__ import main
@@ -203,3 +204,30 @@ def test_names_never_lead_out_of_the_warehouse(run, lake, name):
         code, _, _ = run(*args)
         assert code != 0, args
     assert sorted(str(p) for p in pathlib.Path(lake).parent.rglob("*")) == before
+
+
+def test_numbers_that_are_only_superscripts_are_no_numbers(run):
+    """They came out as tracebacks."""
+    assert run("count", "shop.orders", "--as-of", "\u00b2")[0] != 0
+    assert run("count", "shop.orders", "--between", "\u00b2,\u00b3")[0] != 0
+    assert run("changes", "shop.orders", "--start", "\u00b2")[0] != 0
+    assert run("changes", "shop.orders", "--start", "9" * 30)[0] != 0
+
+
+def test_an_argument_that_is_given_twice_is_refused(run):
+    """The last one won."""
+    code, _, err = run("update", "shop.orders", "--set", "item='q'", "--set", "item='z'", "--where", "id = 1")
+    assert (code, "item two values" in err) == (2, True)
+    code, _, err = run("call", "create_tag", "table=shop.orders", "tag=a", "tag=b")
+    assert (code, "tag is given twice" in err) == (2, True)
+
+
+def test_json_has_a_text_for_every_value(run, lake):
+    """NaN is no JSON, and Python has no days after the year 9999."""
+    t = st.connect(lake).create_table("shop.odd", {"x": "DOUBLE", "d": "DATE"}, options={"bucket": "-1"})
+    days = pa.array([10_000_000], pa.int32()).cast(pa.date32())
+    t.append(pa.table({"x": [float("nan")], "d": days}))
+    t.append(pa.table({"x": [float("-inf")], "d": days}))
+    code, rows, _ = run("cat", "shop.odd")
+    assert (code, sorted(row["x"] for row in rows)) == (0, ["-Infinity", "NaN"])
+    assert {row["d"] for row in rows} == {days.cast(pa.string())[0].as_py()}

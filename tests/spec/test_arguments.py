@@ -123,3 +123,19 @@ def test_a_retention_without_unit_is_milliseconds_as_in_java(make):
     assert t.tags.create("v", retain="1500").time_retained.total_seconds() == 1.5
     with pytest.raises(e.InvalidArgument, match="retention as '30 d'"):
         t.tags.create("w", retain="1 year")
+
+
+@pytest.mark.parametrize("kinds", [{"+I", "-D"}, {"+I": 0, "-D": 1}, frozenset(("+I", "-D"))])
+def test_kinds_of_rows_without_an_order_are_refused(make, kinds):
+    """Which row was deleted went by the order of a set, which differs from process to process."""
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1)
+    with pytest.raises(e.InvalidRowKind, match="nor a list of them"):
+        t.append([{"id": 1, "s": "a"}, {"id": 2, "s": "b"}], row_kind=kinds)
+
+
+@pytest.mark.parametrize("where", ["start", "end"])
+def test_a_place_beyond_all_numbers_is_a_wrong_argument(make, where):
+    t = make({"id": "BIGINT"}, bucket=-1)
+    t.append([{"id": 1}])
+    with pytest.raises(e.InvalidArgument, match=where):
+        list(t.changes(**{where: 10**30}))

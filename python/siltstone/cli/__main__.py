@@ -55,6 +55,9 @@ def main(args: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, for example `| head`
         sys.exit(exits.OK)
+    except OSError as e:
+        click.echo(f"error: {e}", err=True)  # our output cannot be written, for example on a full disk
+        sys.exit(exits.FAILURE)
 
 
 if __name__ == "__main__":

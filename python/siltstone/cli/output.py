@@ -6,6 +6,7 @@ import base64
 import datetime as dt
 import decimal
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None
     """Print rows: one JSON object a line, or a table with the given columns."""
     if app.output == "json":
         for item in items:
-            click.echo(json.dumps(item, default=plain, ensure_ascii=False))
+            click.echo(_json(item))
         return
     items = list(items)
     names = columns or list(dict.fromkeys(name for item in items for name in item))
@@ -31,7 +32,7 @@ def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None
 def record(app: App, item: Mapping[str, Any]) -> None:
     """Print one object: JSON, or two columns."""
     if app.output == "json":
-        click.echo(json.dumps(item, default=plain, ensure_ascii=False))
+        click.echo(_json(item))
         return
     _table(app, ["", ""], [[name, _cell(value)] for name, value in item.items()], header=False)
 
@@ -53,8 +54,41 @@ def _cell(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, (list, dict)):
-        return json.dumps(value, default=plain, ensure_ascii=False)
+        return _json(value)
     return str(plain(value))
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), default=plain, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no word for NaN and infinities: they become texts."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def values(batch: Any) -> list[dict[str, Any]]:
+    """The rows of a batch; days and times that Python has no value for, after the year 9999, as texts."""
+    try:
+        rows: list[dict[str, Any]] = batch.to_pylist()
+    except (OverflowError, ValueError):
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([pa.record_batch(batch)])
+        for at, field in enumerate(table.schema):
+            if pa.types.is_date(field.type) or pa.types.is_timestamp(field.type):
+                table = table.set_column(at, field.name, table.column(at).cast(pa.string()))
+        rows = table.to_pylist()
+    return rows
 
 
 def plain(value: Any) -> Any:

@@ -99,7 +99,7 @@ class SiltstoneSource(DataSource):
             "filter": options.get("filter"),
             "version": options.get("version"),
             "tag": options.get("tag"),
-            "as_of": int(as_of) if as_of and as_of.lstrip("-").isdigit() else as_of,
+            "as_of": int(as_of) if as_of and as_of.lstrip("-").isdecimal() else as_of,
             "between": _between(options.get("between")),
             "mode": options.get("mode"),
         }
@@ -164,7 +164,7 @@ def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
     start, comma, end = (part.strip() for part in text.partition(","))
     if not (start and comma and end):
         raise InvalidArgument(f"between={text!r} does not name a start and an end, as in '3,7'")
-    return (int(start), int(end)) if start.isdigit() and end.isdigit() else (start, end)
+    return (int(start), int(end)) if start.isdecimal() and end.isdecimal() else (start, end)
 
 
 @dataclasses.dataclass

@@ -29,6 +29,9 @@ def call(app: App, procedure: str, arguments: tuple[str, ...]) -> None:
         pairs = [pair.partition("=") for pair in arguments]
         if bad := next((name for name, sign, _ in pairs if not sign or not name), None):
             raise click.UsageError(f"'{bad}' is not ARGUMENT=VALUE")
+        names = [name for name, _, _ in pairs]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise click.UsageError(f"{twice} is given twice")
         parsed = Call(procedure.removeprefix("sys.").lower(), named={name: value for name, _, value in pairs})
     result = run_call(parsed, app.table, tables=lambda database: app.catalog().tables(database))
     output.rows(app, [dict(zip(result.columns, row, strict=True)) for row in result.rows], result.columns)

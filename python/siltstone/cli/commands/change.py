@@ -38,6 +38,9 @@ def update(app: App, table: str, assignments: tuple[str, ...], where: str) -> No
     for text, (column, equals, value) in zip(assignments, pairs, strict=True):
         if not (column.strip() and equals and value.strip()):
             raise click.UsageError(f"--set {text!r} is not column=expression")
+    columns = [column.strip() for column, _, _ in pairs]
+    if twice := next((column for column in columns if columns.count(column) > 1), None):
+        raise click.UsageError(f"--set gives column {twice} two values")
     _print(app, app.table(table).update({c.strip(): v.strip() for c, _, v in pairs}, where=where))
 
 

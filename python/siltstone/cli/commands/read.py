@@ -37,7 +37,7 @@ def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, qu
         query["where"],
         version=query["version"],
         tag=query["tag"],
-        as_of=int(as_of) if as_of and as_of.isdigit() else as_of,
+        as_of=int(as_of) if as_of and as_of.isdecimal() else as_of,
         between=_between(query["between"]),
         mode=query["mode"],
         limit=limit,
@@ -50,7 +50,7 @@ def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
     start, comma, end = (part.strip() for part in text.partition(","))
     if not (start and comma and end):
         raise click.UsageError("--between takes START,END, for example 3,7")
-    return (int(start), int(end)) if start.isdigit() and end.isdigit() else (start, end)
+    return (int(start), int(end)) if start.isdecimal() and end.isdecimal() else (start, end)
 
 
 @click.command()
@@ -65,7 +65,7 @@ def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -
     """Print rows."""
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = _scan(app, table, columns, limit or None, query)
-    items = (row for batch in scan.to_batches() for row in batch.to_pylist())
+    items = (row for batch in scan.to_batches() for row in output.values(batch))
     output.rows(app, items, columns)
 
 
@@ -103,11 +103,11 @@ def changes(  # one argument an option
     t = app.table(table)
     stream = t.changes(_place(start), _place(end), consumer=consumer, follow=follow, filter=where)
     for batch in stream:
-        output.rows(app, ({"snapshot": batch.snapshot_id, **row} for row in batch.to_pylist()))
+        output.rows(app, ({"snapshot": batch.snapshot_id, **row} for row in output.values(batch)))
 
 
 def _place(text: str | None) -> str | int | None:
-    return int(text) if text and text.isdigit() else text
+    return int(text) if text and text.isdecimal() else text
 
 
 COMMANDS = [cat, count, changes]

@@ -254,9 +254,9 @@ def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> Non
     where: dict[str, Any]
     if t.tags.exists(target):
         where = {"tag": target}
-    elif target.isdigit():
+    elif target.isdecimal():
         where = {"version": int(target)}
-    elif target[:4].isdigit() and "-" in target[4:6]:
+    elif target[:4].isdecimal() and "-" in target[4:6]:
         where = {"as_of": target}
     else:
         where = {"tag": target}

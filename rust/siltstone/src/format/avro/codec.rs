@@ -5,7 +5,7 @@
 
 use std::{
     borrow::Cow,
-    io::{Read, Write},
+    io::{self, Read, Write},
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -93,23 +93,31 @@ impl Compression {
     pub(super) fn decompress<'a>(self, file: &str, offset: u64, packed: &'a [u8]) -> Result<Cow<'a, [u8]>> {
         let limit = packed.len().saturating_mul(MAX_RATIO).max(FREE_BYTES);
         let corrupt = |found: String| Error::corrupt(file, offset, format!("a block of codec {}", self.name()), found);
+        let broken = |e: io::Error| match e.kind() {
+            // it says nothing about the file
+            io::ErrorKind::OutOfMemory => {
+                Error::new(ErrorKind::MemoryLimitExceeded, "there is no memory for a decompressed block")
+                    .with("file", file)
+                    .caused_by(e)
+            }
+            _ => corrupt(e.to_string()),
+        };
         let plain = match self {
             Self::None => return Ok(Cow::Borrowed(packed)),
-            Self::Deflate => read_limited(flate2::read::DeflateDecoder::new(packed), limit).map_err(corrupt)?,
+            Self::Deflate => read_limited(flate2::read::DeflateDecoder::new(packed), limit).map_err(broken)?,
             Self::Snappy => snappy(packed, limit).map_err(corrupt)?,
             Self::Zstd(_) => zstd::stream::read::Decoder::with_buffer(packed)
-                .map_err(|e| e.to_string())
                 .and_then(|decoder| read_limited(decoder, limit))
-                .map_err(corrupt)?,
+                .map_err(broken)?,
         };
         Ok(Cow::Owned(plain))
     }
 }
 
-fn read_limited(source: impl Read, limit: usize) -> std::result::Result<Vec<u8>, String> {
+fn read_limited(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     let mut plain = Vec::new();
-    source.take(limit as u64 + 1).read_to_end(&mut plain).map_err(|e| e.to_string())?;
-    if plain.len() > limit { Err(format!("more than {limit} bytes in it")) } else { Ok(plain) }
+    source.take(limit as u64 + 1).read_to_end(&mut plain)?;
+    if plain.len() > limit { Err(io::Error::other(format!("more than {limit} bytes in it"))) } else { Ok(plain) }
 }
 
 fn snappy(packed: &[u8], limit: usize) -> std::result::Result<Vec<u8>, String> {
