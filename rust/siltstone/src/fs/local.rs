@@ -396,7 +396,9 @@ fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<()> {
             Err(e) if e.kind() == io::ErrorKind::NotFound && !needed.is_dir() => {
                 return Err(home.gone(&needed.to_string_lossy()));
             }
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(storage("create the directory", level, e)),
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(storage("create the directory", level, e));
+            }
             _ => {}
         }
     }
@@ -515,7 +517,8 @@ pub(super) fn exists_already(path: &str) -> Error {
 /// from a link that is there.
 fn not_published(path: &str, e: io::Error) -> Error {
     use io::ErrorKind::{
-        AlreadyExists, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, TooManyLinks, Unsupported,
+        AlreadyExists, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, TooManyLinks,
+        Unsupported,
     };
     match e.kind() {
         AlreadyExists => exists_already(path),

@@ -115,9 +115,11 @@ impl SchemaManager {
         let path = self.path(known.id);
         match self.fs.read(&path) {
             Ok(bytes) if TableSchema::from_json(&path, &bytes)? == *known => Ok(()),
-            Ok(_) => Err(Error::new(ErrorKind::CommitConflict, "another table or schema has taken the place of this one")
-                .with("file", path)
-                .hint("open the table again")),
+            Ok(_) => {
+                Err(Error::new(ErrorKind::CommitConflict, "another table or schema has taken the place of this one")
+                    .with("file", path)
+                    .hint("open the table again"))
+            }
             Err(e) => Err(e),
         }
     }

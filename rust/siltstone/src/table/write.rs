@@ -14,7 +14,7 @@ use crate::{
         CommitMessage, CompactRequest, TaskResources,
         commit::{
             CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, check_place,
-            invisible_rows,
+            explain_by_place, invisible_rows,
         },
         overtaken::at_newest,
         partition_spec, plan_compaction, run_task,
@@ -375,7 +375,7 @@ impl TableWriter {
         }
         self.decided()?;
         check_place(&self.ctx)?;
-        let messages = self.write.prepare_commit()?;
+        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
         committable.messages.clone_from(&messages);
         let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
         let given_up = self.write.take_given_up();

@@ -37,7 +37,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-pub use place::check_place;
+pub use place::{check_place, explain_by_place};
 
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
 

@@ -44,6 +44,14 @@ pub fn check_place(ctx: &TableContext) -> Result<()> {
     }
 }
 
+/// Why reading or writing files of a table failed: when the table is not there any more, that is it.
+pub fn explain_by_place(ctx: &TableContext, error: Error) -> Error {
+    match explain(ctx, false) {
+        Some(displaced) => displaced.caused_by(error),
+        None => error,
+    }
+}
+
 /// To be asked when the file of a snapshot that was published is found to be another's: ours may have gone with its table.
 ///
 /// # Errors
@@ -87,7 +95,9 @@ pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, own: &
     match snapshots.get(own.id) {
         Ok(found) if RemovedSnapshot::from(own).is(&found) => {}
         Ok(_) => return Err(moved(ctx)),
-        Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => return Err(moved(ctx)),
+        Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
+            return Err(moved(ctx));
+        }
         Err(e) => return Err(e),
     }
     if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
@@ -118,11 +128,9 @@ fn look(ctx: &TableContext) -> Result<Found> {
     let schemas = schemas(ctx);
     let path = schemas.path(ctx.schema.id);
     match ctx.fs.read(&path) {
-        Ok(bytes) => Ok(if is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) {
-            Found::Ours
-        } else {
-            Found::Others
-        }),
+        Ok(bytes) => {
+            Ok(if is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) { Found::Ours } else { Found::Others })
+        }
         Err(e) if e.kind() == ErrorKind::FileNotFound => {
             Ok(if schemas.ids()?.is_empty() { Found::Nothing } else { Found::Others })
         }
@@ -152,7 +160,9 @@ fn displaced(ctx: &TableContext, found: Found) -> Error {
                  was opened with"
             ),
         ),
-        Found::Ours | Found::Nothing => (lost_kind(ctx), format!("the {what} was dropped or renamed while it was open")),
+        Found::Ours | Found::Nothing => {
+            (lost_kind(ctx), format!("the {what} was dropped or renamed while it was open"))
+        }
     };
     Error::new(kind, text)
         .with("table", &ctx.name)

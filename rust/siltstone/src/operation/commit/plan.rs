@@ -98,7 +98,8 @@ impl<'a> Planner<'a> {
         }
         if self.kind == CommitKind::Overwrite {
             // it takes single files away and does not rescale
-            let gone: HashSet<_> = changes.files.iter().filter(|e| e.kind == EntryKind::Delete).map(|e| e.id()).collect();
+            let gone: HashSet<_> =
+                changes.files.iter().filter(|e| e.kind == EntryKind::Delete).map(ManifestEntry::id).collect();
             let stay = base.iter().filter(|entry| !gone.contains(&entry.id()));
             self.rules(latest).check_new_bucket_counts(stay, &changes.files)?;
         }

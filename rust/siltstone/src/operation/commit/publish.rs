@@ -143,7 +143,9 @@ impl TableCommit {
                 }
                 Ok(Step::Nothing) => return Ok(published(None, &retry)),
                 Ok(Step::Lost) => None,
-                Ok(Step::Unknown(error)) if place::is_lost(&error) => return Err(self.end(request, &store, tries, error)),
+                Ok(Step::Unknown(error)) if place::is_lost(&error) => {
+                    return Err(self.end(request, &store, tries, error));
+                }
                 Ok(Step::Unknown(error)) => Some(error),
                 Err(error) if tries.in_doubt && is_transient(&error) => Some(error),
                 Err(error) if self.was_overtaken(&error, &tries) => None,
@@ -213,8 +215,7 @@ impl TableCommit {
     fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
-        let published =
-            self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &|| check_place(&self.ctx));
+        let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &|| check_place(&self.ctx));
         let standing = match published {
             Ok(true) => attempt.standing(&self.snapshots),
             Ok(false) => match place::check_lost(&self.ctx) {
