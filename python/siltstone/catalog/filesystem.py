@@ -77,6 +77,7 @@ class Catalog:
 
         Raises:
             DatabaseNotFound: It does not exist.
+            UpkeepRunning: With ``cascade``: an expiry or the like was at work on one of its tables all the time.
         """
         self._core.drop_database(text("name", name), flag("cascade", cascade), flag("if_exists", if_exists))
 
@@ -152,11 +153,19 @@ class Catalog:
         return self._core.location(text("name", name))
 
     def rename_table(self, source: str, target: str) -> None:
-        """Rename a table; both names are ``db.table``."""
+        """Rename a table; both names are ``db.table``. Handles that were opened by the old name commit nothing more.
+
+        Raises:
+            UpkeepRunning: An expiry, rollback or the like was at work on it all the time.
+        """
         self._core.rename_table(text("source", source), text("target", target))
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> None:
-        """Drop a table with all its files."""
+        """Drop a table with all its files; for others it is gone at once.
+
+        Raises:
+            UpkeepRunning: An expiry, rollback or the like was at work on it all the time.
+        """
         self._core.drop_table(text("name", name), flag("if_exists", if_exists))
 
 

@@ -96,14 +96,22 @@ struct Inner {
     hint: Option<String>,
     context: Vec<(&'static str, String)>,
     without_effect: bool,
+    files_stay: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let (hint, context, without_effect, source) = (None, Vec::new(), false, None);
-        Self(Box::new(Inner { kind, message: message.into(), hint, context, without_effect, source }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            hint: None,
+            context: Vec::new(),
+            without_effect: false,
+            files_stay: false,
+            source: None,
+        }))
     }
 
     /// A file whose bytes break the format: what was expected and what was found, at which offset.
@@ -160,6 +168,18 @@ impl Error {
     /// Whether the call which failed is known to have changed nothing.
     pub fn is_without_effect(&self) -> bool {
         self.0.without_effect
+    }
+
+    /// Says that the files of the commit which failed must stay, whatever its kind says otherwise: others may have seen it.
+    #[must_use]
+    pub fn files_stay(mut self) -> Self {
+        self.0.files_stay = true;
+        self
+    }
+
+    /// Whether the files of the commit which failed must stay.
+    pub fn lets_files_stay(&self) -> bool {
+        self.0.files_stay
     }
 
     /// Whether a file is gone, and none with one of these names.

@@ -20,8 +20,13 @@ pub struct ConfinedFileIo {
 }
 
 impl ConfinedFileIo {
-    /// Changes only below the table at `location`.
+    /// Changes only below the table at `location`, whose directory must be there: it is never made, nor that of a branch.
     pub fn new(inner: FileIoRef, location: &str) -> Self {
+        Self::founding(inner.within(location).unwrap_or(inner), location)
+    }
+
+    /// The same for who creates the table: its directory is made, too.
+    pub fn founding(inner: FileIoRef, location: &str) -> Self {
         Self { inner, table: location.trim_end_matches('/').to_owned(), external: Arc::from([]) }
     }
 
@@ -121,9 +126,9 @@ impl FileIo for ConfinedFileIo {
         self.inner.write_new(path, data, sync)
     }
 
-    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+    fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         self.own(path)?;
-        self.inner.publish(path, data, sync)
+        self.inner.publish_if(path, data, sync, still)
     }
 
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {

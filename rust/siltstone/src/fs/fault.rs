@@ -13,7 +13,8 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    FileIo, FileStatus, HeldLock, InputFile, OutputFile, checked_range,
+    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, checked_range,
+    home::Home,
     local::{directory_instead, exists_already, not_found},
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -43,6 +44,8 @@ pub trait BeforeCall: Send + Sync + std::fmt::Debug {
 pub struct FaultFileIo {
     state: Arc<Mutex<State>>,
     gate: Option<Arc<dyn BeforeCall>>,
+    /// The directory of the table that this handle is for.
+    home: Option<Home>,
 }
 
 type FileId = u64;
@@ -57,7 +60,8 @@ struct State {
     names: BTreeMap<String, FileId>,
     durable_names: BTreeMap<String, FileId>,
     dirs: BTreeSet<String>,
-    locks: BTreeSet<String>,
+    /// Held ones: where their files are now, when these were not deleted with a directory.
+    locks: BTreeMap<u64, String>,
     trace: Vec<String>,
     bytes_read: u64,
 }
@@ -78,13 +82,13 @@ impl FaultFileIo {
     /// A storage of its own that begins with the same files and the same time, and has seen no calls.
     pub fn fork(&self) -> Self {
         let state = State { calls: 0, fail_at: None, trace: Vec::new(), bytes_read: 0, ..self.state().clone() };
-        Self { state: Arc::new(Mutex::new(state)), gate: None }
+        Self { state: Arc::new(Mutex::new(state)), gate: None, home: None }
     }
 
     /// A handle to the same storage whose calls ask first.
     #[must_use]
     pub fn behind(&self, gate: Arc<dyn BeforeCall>) -> Self {
-        Self { state: Arc::clone(&self.state), gate: Some(gate) }
+        Self { state: Arc::clone(&self.state), gate: Some(gate), home: self.home.clone() }
     }
 
     /// The time of the file that was written last.
@@ -152,6 +156,14 @@ impl FaultFileIo {
     /// Paths of all files, not counted as a call.
     pub fn paths(&self) -> Vec<String> {
         self.state().names.keys().cloned().collect()
+    }
+
+    /// An error when the table or branch that a directory belongs to is gone.
+    fn room(&self, state: &State, directory: &str) -> Result<()> {
+        match self.home.as_ref().and_then(|home| Some((home, home.of(directory)?))) {
+            Some((home, needed)) if !state.dirs.contains(needed) => Err(home.gone(needed)),
+            _ => Ok(()),
+        }
     }
 
     /// Counts a call and runs its effect unless this is a call that fails.
@@ -279,12 +291,16 @@ impl FileIo for FaultFileIo {
     }
 
     fn create(&self, path: &str) -> Result<Box<dyn OutputFile>> {
-        let id = self.call("create", path, |s| s.add_new(path, Vec::new()))?;
+        let id = self.call("create", path, |s| {
+            self.room(s, parent(path))?;
+            s.add_new(path, Vec::new())
+        })?;
         Ok(Box::new(FaultOutput { io: self.clone(), path: path.to_owned(), id, position: 0 }))
     }
 
     fn write_new(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
         self.call("write_new", path, |s| {
+            self.room(s, parent(path))?;
             let id = s.add_new(path, data.to_vec())?;
             if sync {
                 s.sync_content(id);
@@ -293,23 +309,30 @@ impl FileIo for FaultFileIo {
         })
     }
 
-    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+    fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         let directory = parent(path);
-        let temporary = format!("{directory}/.{}.tmp", path.rsplit('/').next().unwrap_or(path));
         let added = self.call("publish: temporary file", path, |s| {
+            self.room(s, directory)?;
+            let temporary = format!("{directory}/.{}.{}.tmp", path.rsplit('/').next().unwrap_or(path), s.next_id);
             let id = s.add(&temporary, data.to_vec());
             if sync {
                 s.sync_content(id);
             }
-            Ok(id)
+            Ok((id, temporary))
         });
-        let id = added.map_err(Error::without_effect)?;
-        let linked = self.call("publish: link", path, |s| {
-            if s.names.contains_key(path) {
-                return Err(exists_already(path));
-            }
-            s.names.insert(path.to_owned(), id);
-            Ok(())
+        let (id, temporary) = added.map_err(Error::without_effect)?;
+        let checked = still().map_err(Error::without_effect);
+        let linked = checked.and_then(|()| {
+            self.call("publish: link", path, |s| {
+                if s.names.contains_key(path) {
+                    return Err(exists_already(path));
+                }
+                if !s.names.contains_key(&temporary) {
+                    return Err(not_found(&temporary).without_effect());
+                }
+                s.names.insert(path.to_owned(), id);
+                Ok(())
+            })
         });
         let removed = self.call("publish: remove temporary file", path, |s| {
             s.names.remove(&temporary);
@@ -321,6 +344,9 @@ impl FileIo for FaultFileIo {
 
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
         self.call("overwrite", path, |s| {
+            if self.home.is_some() && !s.dirs.contains(parent(path)) {
+                return Err(not_found(path));
+            }
             let id = s.add(path, data.to_vec());
             s.sync_content(id);
             Ok(())
@@ -371,12 +397,14 @@ impl FileIo for FaultFileIo {
         self.call("delete_dir", path, |s| {
             s.names.retain(|name, _| !below(name, path));
             s.dirs.retain(|name| name != path && !below(name, path));
+            s.locks.retain(|_, file| !below(file, path));
             Ok(())
         })
     }
 
     fn create_dir(&self, path: &str) -> Result<()> {
         self.call("create_dir", path, |s| {
+            self.room(s, path.trim_end_matches('/'))?;
             s.add_dirs(path.trim_end_matches('/'));
             Ok(())
         })
@@ -397,18 +425,31 @@ impl FileIo for FaultFileIo {
             let dirs = std::mem::take(&mut s.dirs).into_iter();
             s.dirs = dirs.map(|p| moved(&p).filter(|_| inside(&p)).unwrap_or(p)).collect();
             s.add_dirs(to);
+            for file in s.locks.values_mut().filter(|file| inside(file)) {
+                *file = moved(file).unwrap_or_default();
+            }
             Ok(())
         })
     }
 
+    fn within(&self, location: &str) -> Option<FileIoRef> {
+        Some(Arc::new(Self { home: Some(Home::new(location)), ..self.clone() }))
+    }
+
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
-        let mut taken = false;
+        let mut taken = None;
         let called = self.call("try_lock", path, |s| {
-            taken = s.locks.insert(path.to_owned());
+            self.room(s, parent(path))?;
+            if !s.locks.values().any(|file| file == path) {
+                let id = s.next_id;
+                s.next_id += 1;
+                s.locks.insert(id, path.to_owned());
+                taken = Some(id);
+            }
             Ok(())
         });
         // a holder whose call fails drops this at once, as the end of its process would
-        let held = taken.then(|| FaultLock { io: self.clone(), path: path.to_owned() });
+        let held = taken.map(|id| FaultLock { io: self.clone(), path: path.to_owned(), id });
         called.map(|()| held.map(|held| Box::new(held) as Box<dyn HeldLock>))
     }
 }
@@ -417,13 +458,18 @@ impl FileIo for FaultFileIo {
 struct FaultLock {
     io: FaultFileIo,
     path: String,
+    id: u64,
 }
 
-impl HeldLock for FaultLock {}
+impl HeldLock for FaultLock {
+    fn is_in_place(&self) -> Result<bool> {
+        self.io.call("status", &self.path, |s| Ok(s.locks.get(&self.id) == Some(&self.path)))
+    }
+}
 
 impl Drop for FaultLock {
     fn drop(&mut self) {
-        self.io.state().locks.remove(&self.path);
+        self.io.state().locks.remove(&self.id);
         if let Some(gate) = &self.io.gate {
             gate.unlocked(&self.path);
         }

@@ -15,12 +15,15 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    fs::{File, TryLockError},
-    io, process,
+    fs::{self, File, Metadata, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    process,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::HeldLock;
+use super::{HeldLock, local::storage};
+use crate::error::Result as Outcome;
 
 #[derive(Debug, Default)]
 struct Held {
@@ -65,8 +68,8 @@ pub(super) enum Refused {
     Lock(io::Error),
 }
 
-/// Takes the lock of a file that is opened for it; `None`: somebody has it.
-pub(super) fn take(open: impl FnOnce() -> io::Result<File>) -> Result<Option<LocalLock>, Refused> {
+/// Takes the lock of the file at `path`, which `open` opens; `None`: somebody has it.
+pub(super) fn take(path: &Path, open: impl FnOnce() -> io::Result<File>) -> Result<Option<LocalLock>, Refused> {
     let mut held = held();
     let file = open().map_err(Refused::Open)?;
     match file.try_lock() {
@@ -77,18 +80,45 @@ pub(super) fn take(open: impl FnOnce() -> io::Result<File>) -> Result<Option<Loc
     let number = held.next;
     held.next += 1;
     held.files.insert(number, file);
-    Ok(Some(LocalLock { number, process: process::id() }))
+    Ok(Some(LocalLock { path: path.to_owned(), number, process: process::id() }))
 }
 
 /// The operating system frees the lock when the process ends.
 #[derive(Debug)]
 pub(super) struct LocalLock {
+    path: PathBuf,
     number: u64,
     /// A value that a forked child has inherited is no lock of the child's.
     process: u32,
 }
 
-impl HeldLock for LocalLock {}
+impl HeldLock for LocalLock {
+    fn is_in_place(&self) -> Outcome<bool> {
+        let failed = |e| storage("look at the lock", &self.path, e);
+        let found = match fs::symlink_metadata(&self.path) {
+            Ok(found) => found,
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(false),
+            Err(e) => return Err(failed(e)),
+        };
+        match held().files.get(&self.number) {
+            Some(file) => file.metadata().map(|own| is_same(&own, &found)).map_err(failed),
+            // a forked child holds nothing
+            None => Ok(false),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Where directories with open files cannot be renamed or deleted.
+#[cfg(not(unix))]
+fn is_same(_a: &Metadata, _b: &Metadata) -> bool {
+    true
+}
 
 impl Drop for LocalLock {
     fn drop(&mut self) {

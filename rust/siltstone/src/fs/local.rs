@@ -15,8 +15,9 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    FileIo, FileStatus, HeldLock, InputFile, OutputFile,
+    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile,
     held::{self, Refused},
+    home::Home,
 };
 use crate::{
     cancel,
@@ -31,8 +32,10 @@ const WRITE_BUFFER: usize = 256 * 1024;
 /// Files of this machine (or mounted ones with `link`).
 #[derive(Debug, Default)]
 pub struct LocalFileIo {
-    /// Directories made by this handle whose name in their parent may not be durable.
-    fresh_dirs: Mutex<HashSet<PathBuf>>,
+    /// Directories made by this handle, or one that shares them, whose name in their parent may not be durable.
+    fresh_dirs: Arc<Mutex<HashSet<PathBuf>>>,
+    /// The directory of the table that this handle is for.
+    home: Option<Home>,
 }
 
 impl LocalFileIo {
@@ -43,9 +46,13 @@ impl LocalFileIo {
 
     /// Creates a directory with its parents and remembers which of them are new.
     fn ensure_dir(&self, directory: &Path) -> Result<()> {
+        let home = self.home.as_ref().and_then(|home| Some((home, Path::new(home.of(directory.to_str()?)?))));
         let mut missing = Vec::new();
         let mut at = directory;
         while !at.as_os_str().is_empty() && !at.is_dir() {
+            if let Some((home, needed)) = home.filter(|(_, needed)| *needed == at) {
+                return Err(home.gone(&needed.to_string_lossy()));
+            }
             missing.push(at.to_path_buf());
             match at.parent() {
                 Some(parent) => at = parent,
@@ -55,7 +62,10 @@ impl LocalFileIo {
         if missing.is_empty() {
             return Ok(());
         }
-        fs::create_dir_all(directory).map_err(|e| storage("create the directory", directory, e))?;
+        match home {
+            Some((home, needed)) => make_below(home, needed, &missing)?,
+            None => fs::create_dir_all(directory).map_err(|e| storage("create the directory", directory, e))?,
+        }
         self.fresh_dirs.lock().unwrap_or_else(PoisonError::into_inner).extend(missing);
         Ok(())
     }
@@ -123,12 +133,16 @@ impl FileIo for LocalFileIo {
         })
     }
 
-    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+    fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         let target = Path::new(path);
         if target.exists() {
             return Err(exists_already(path));
         }
         let temporary = self.write_temporary(path, data, sync).map_err(Error::without_effect)?;
+        if let Err(error) = still() {
+            let _ = fs::remove_file(&temporary);
+            return Err(error.without_effect());
+        }
         let linked = fs::hard_link(&temporary, target);
         // over NFS a link can succeed and its answer be lost: then the temporary file has two names
         let really_linked = linked.is_ok() || link_count(&temporary) == 2;
@@ -145,6 +159,9 @@ impl FileIo for LocalFileIo {
 
     #[allow(clippy::disallowed_methods, reason = "this is the place that replaces small files")]
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
+        if self.home.is_some() && !Path::new(path).parent().is_some_and(Path::is_dir) {
+            return Err(not_found(path));
+        }
         let temporary = self.write_temporary(path, data, true)?;
         fs::rename(&temporary, path).map_err(|e| {
             let _ = fs::remove_file(&temporary);
@@ -253,7 +270,7 @@ impl FileIo for LocalFileIo {
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
         let target = Path::new(path);
         let take = || {
-            held::take(|| {
+            held::take(target, || {
                 let file = lock_options().open(target)?;
                 if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
             })
@@ -276,6 +293,10 @@ impl FileIo for LocalFileIo {
             Err(Refused::Lock(e)) => Err(storage("take the lock", target, e)
                 .hint("the file system must support locks of whole files (flock), local disks and NFS 4 do")),
         }
+    }
+
+    fn within(&self, location: &str) -> Option<FileIoRef> {
+        Some(Arc::new(Self { fresh_dirs: Arc::clone(&self.fresh_dirs), home: Some(Home::new(location)) }))
     }
 
     fn check_no_links(&self, root: &str, path: &str) -> Result<()> {
@@ -366,6 +387,22 @@ impl OutputFile for LocalOutput {
         finish().map_err(|e| storage("write the file", Path::new(&self.path), e))?;
         Ok(self.position)
     }
+}
+
+/// Makes directories below `needed`, the outermost of them last in `missing`.
+fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<()> {
+    for level in missing.iter().rev() {
+        match fs::create_dir(level) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !needed.is_dir() => {
+                return Err(home.gone(&needed.to_string_lossy()));
+            }
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(storage("create the directory", level, e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Opens a regular file. Pipes, sockets and devices are looked at first and not opened: a pipe would wait for a writer.
@@ -480,14 +517,16 @@ pub(super) fn exists_already(path: &str) -> Error {
 /// from a link that is there.
 fn not_published(path: &str, e: io::Error) -> Error {
     use io::ErrorKind::{
-        AlreadyExists, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, TooManyLinks, Unsupported,
+        AlreadyExists, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, TooManyLinks,
+        Unsupported,
     };
     match e.kind() {
         AlreadyExists => exists_already(path),
         Unsupported | PermissionDenied => storage("publish the file by a hard link", Path::new(path), e)
             .hint("the file system must support hard links: a rename could replace another commit")
             .without_effect(),
-        ReadOnlyFilesystem | StorageFull | QuotaExceeded | TooManyLinks => {
+        // `NotFound`: the directory was replaced since the file was finished there
+        ReadOnlyFilesystem | StorageFull | QuotaExceeded | TooManyLinks | NotFound => {
             storage("publish the file", Path::new(path), e).without_effect()
         }
         _ => storage("publish the file", Path::new(path), e),

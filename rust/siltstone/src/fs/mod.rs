@@ -6,6 +6,7 @@
 mod confined;
 mod fault;
 mod held;
+mod home;
 mod local;
 mod names;
 mod temporary;
@@ -61,7 +62,11 @@ pub trait InputFile: Send + Sync {
 }
 
 /// A lock that is held: dropping it frees it, and so does the end of the process.
-pub trait HeldLock: Send + Sync + std::fmt::Debug {}
+pub trait HeldLock: Send + Sync + std::fmt::Debug {
+    /// Whether the file that is locked is still the one at its path. Of a directory that was renamed or deleted after the file
+    /// had been opened, the lock protects nothing that others find at the path.
+    fn is_in_place(&self) -> Result<bool>;
+}
 
 /// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed.
 pub trait FileIo: Send + Sync + std::fmt::Debug {
@@ -79,8 +84,16 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     ///
     /// An error that is [without effect](Error::is_without_effect) says that the file is not there; after any other one,
     /// but `FileExists`, it may be.
-    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()>;
-    /// Replaces a small file atomically (hints, tags with replace). The content is durable, the name not yet.
+    fn publish(&self, path: &str, data: &[u8], sync: bool) -> Result<()> {
+        self.publish_if(path, data, sync, &|| Ok(()))
+    }
+    /// As [`FileIo::publish`], if `still` says so when the file is finished and only its name is missing; its error is one
+    /// without effect. The name comes about only in the very directory that the file was finished in: when that one has been
+    /// renamed or replaced since, this fails without effect. So what `still` has found of the place of the file holds when the
+    /// name is there.
+    fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()>;
+    /// Replaces a small file atomically (hints, tags with replace). The content is durable, the name not yet. A handle that is
+    /// confined to a table makes no directory for it.
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;
     /// Makes the names in a directory durable, and the directory itself when this handle created it.
     fn sync_dir(&self, path: &str) -> Result<()>;
@@ -115,6 +128,10 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// An error when a directory between `root` and `path`, which lies below it, is a link. `root` itself may be one.
     fn check_no_links(&self, _root: &str, _path: &str) -> Result<()> {
         Ok(())
+    }
+    /// A handle of the same storage that makes no directory of the table at `location`, or of a branch of it, and none above.
+    fn within(&self, _location: &str) -> Option<FileIoRef> {
+        None
     }
     /// The storage below a handle that is confined to one table.
     fn unconfined(&self) -> Option<&FileIoRef> {

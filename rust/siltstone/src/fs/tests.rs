@@ -175,3 +175,85 @@ fn file_schemes_are_removed_and_others_kept() {
     assert_eq!(strip_scheme("é/b"), "é/b");
     assert_eq!(strip_scheme("s3://x/y"), "s3://x/y");
 }
+
+/// A storage of each kind, as whoever works on the table at the path sees it, and as all others do.
+fn each_within(check: impl Fn(&dyn FileIo, &dyn FileIo, &str)) {
+    each(|io, root| {
+        let table = format!("{root}/t");
+        io.create_dir(&format!("{table}/branch/branch-b")).expect("create");
+        check(&*io.within(&table).expect("a handle of the table"), io, &table);
+    });
+}
+
+#[test]
+fn a_handle_of_a_table_makes_neither_its_directory_nor_that_of_a_branch() {
+    each_within(|own, all, table| {
+        let write = |directory: &str| {
+            let path = |name: &str| format!("{directory}/deep/{name}");
+            [
+                own.create(&path("created")).map(drop),
+                own.write_new(&path("written"), b"x", false),
+                own.publish(&path("published"), b"x", true),
+                own.create_dir(&path("directory")),
+                own.try_lock(&path("lock")).map(drop),
+            ]
+        };
+        let branch = format!("{table}/branch/branch-b");
+        for directory in [table, &branch] {
+            assert!(write(directory).iter().all(Result::is_ok), "{directory}");
+        }
+        for (gone, kind) in [(branch.as_str(), ErrorKind::BranchNotFound), (table, ErrorKind::TableNotFound)] {
+            all.delete_dir(gone).expect("delete");
+            for done in write(gone) {
+                let error = done.expect_err(gone);
+                assert!(error.kind() == kind && error.is_without_effect(), "{error}");
+            }
+            assert!(!all.exists(gone).expect("exists"), "{gone}");
+        }
+    });
+}
+
+#[test]
+fn a_handle_of_a_table_makes_no_directory_for_a_hint() {
+    each_within(|own, all, table| {
+        assert!(own.overwrite(&format!("{table}/snapshot/LATEST"), b"1").is_err());
+        assert!(!all.exists(&format!("{table}/snapshot")).expect("exists"));
+        own.publish(&format!("{table}/snapshot/snapshot-1"), b"1", true).expect("publish");
+        own.overwrite(&format!("{table}/snapshot/LATEST"), b"1").expect("overwrite");
+    });
+}
+
+#[test]
+fn what_was_finished_in_a_directory_gets_no_name_in_another_one_that_took_its_place() {
+    each_within(|own, all, table| {
+        let path = format!("{table}/snapshot/snapshot-1");
+        let replaced = || {
+            all.rename_dir(table, &format!("{table}-renamed"))?;
+            all.create_dir(&format!("{table}/snapshot"))
+        };
+        let error = own.publish_if(&path, b"x", true, &replaced).expect_err("replaced");
+        assert!(error.is_without_effect(), "{error}");
+        assert!(names(all, &format!("{table}/snapshot")).is_empty());
+        let refused = || Err(Error::new(ErrorKind::CommitConflict, "no"));
+        let error = own.publish_if(&path, b"x", true, &refused).expect_err("refused");
+        assert!(error.kind() == ErrorKind::CommitConflict && error.is_without_effect(), "{error}");
+        assert!(names(all, &format!("{table}/snapshot")).is_empty());
+        own.publish_if(&path, b"x", true, &|| Ok(())).expect("published");
+    });
+}
+
+#[test]
+fn a_lock_is_in_place_until_its_directory_is_renamed_or_deleted() {
+    each_within(|own, all, table| {
+        let path = format!("{table}/siltstone/upkeep.lock");
+        let held = own.try_lock(&path).expect("lock").expect("free");
+        assert!(held.is_in_place().expect("look"));
+        all.rename_dir(table, &format!("{table}-renamed")).expect("rename");
+        assert!(!held.is_in_place().expect("look"), "nothing is at its path");
+        all.create_dir(table).expect("create");
+        let new = own.try_lock(&path).expect("lock").expect("another file");
+        assert!(new.is_in_place().expect("look") && !held.is_in_place().expect("look"));
+        all.delete_dir(table).expect("delete");
+        assert!(!new.is_in_place().expect("look"));
+    });
+}

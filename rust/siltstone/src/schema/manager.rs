@@ -102,7 +102,7 @@ impl SchemaManager {
             };
             let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
             let new = change::apply(&old, changes, has_snapshots)?;
-            if self.publish(&new)? {
+            if self.publish_if(&new, &|| self.check_stored(&old))? {
                 return self.get(new.id);
             }
         }
@@ -110,14 +110,32 @@ impl SchemaManager {
         Err(Error::new(ErrorKind::CommitRetriesExhausted, message).with("file", self.directory()))
     }
 
-    /// `false`: another writer has that id.
+    /// An error when the file of a schema that was read before has another content, or is gone.
+    fn check_stored(&self, known: &TableSchema) -> Result<()> {
+        let path = self.path(known.id);
+        match self.fs.read(&path) {
+            Ok(bytes) if TableSchema::from_json(&path, &bytes)? == *known => Ok(()),
+            Ok(_) => {
+                Err(Error::new(ErrorKind::CommitConflict, "another table or schema has taken the place of this one")
+                    .with("file", path)
+                    .hint("open the table again"))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
     fn publish(&self, schema: &TableSchema) -> Result<bool> {
+        self.publish_if(schema, &|| Ok(()))
+    }
+
+    /// `false`: another writer has that id.
+    fn publish_if(&self, schema: &TableSchema, still: &dyn Fn() -> Result<()>) -> Result<bool> {
         let (path, json) = (self.path(schema.id), schema.to_json()?);
         // a schema that nobody can read would be the end of the table
         TableSchema::from_json(&path, json.as_bytes()).map_err(|e| {
             Error::new(ErrorKind::IllegalSchema, "the schema could not be read back and was not written").caused_by(e)
         })?;
-        match self.fs.publish(&path, json.as_bytes(), true) {
+        match self.fs.publish_if(&path, json.as_bytes(), true, still) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::FileExists => Ok(false),
             Err(e) => Err(e),

@@ -267,9 +267,14 @@ impl SnapshotManager {
     /// The same content already there counts as published: an earlier attempt did succeed. The file is read
     /// back, because a JVM on the same directory may have replaced it by a rename.
     pub fn publish(&self, snapshot: &Snapshot, sync: bool) -> Result<bool> {
+        self.publish_if(snapshot, sync, &|| Ok(()))
+    }
+
+    /// As [`SnapshotManager::publish`], if `still` says so when only the name is missing ([`crate::fs::FileIo::publish_if`]).
+    pub fn publish_if(&self, snapshot: &Snapshot, sync: bool, still: &dyn Fn() -> Result<()>) -> Result<bool> {
         let path = self.path(snapshot.id);
         let json = snapshot.to_json().map_err(Error::without_effect)?;
-        match self.fs.publish(&path, json.as_bytes(), sync) {
+        match self.fs.publish_if(&path, json.as_bytes(), sync, still) {
             Ok(()) => Ok(self.read(snapshot.id)? == *snapshot),
             Err(e) if e.kind() == ErrorKind::FileExists => match self.read(snapshot.id) {
                 // ours is whole: what is there is somebody else's

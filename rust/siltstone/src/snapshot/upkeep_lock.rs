@@ -31,7 +31,7 @@ impl UpkeepLock {
     /// The lock, waiting at most `patience` for whoever holds it.
     ///
     /// # Errors
-    /// `UpkeepRunning`: it was held all the time.
+    /// `UpkeepRunning`: it was held all the time; `TableNotFound`: the table's directory is gone.
     pub fn take(fs: &FileIoRef, location: &str, patience: Duration) -> Result<Self> {
         Self::take_with(fs, location, patience, &system_clock())
     }
@@ -45,7 +45,7 @@ impl UpkeepLock {
             }
             let waited = clock.now_millis().saturating_sub(begun);
             if i64::try_from(patience.as_millis()).is_ok_and(|patience| waited >= patience) {
-                let message = "another expiry, rollback, deletion of a tag or branch, or orphan cleaning is at work";
+                let message = "another expiry, rollback, deletion or renaming, or orphan cleaning is at work";
                 return Err(Error::new(ErrorKind::UpkeepRunning, message)
                     .with("file", path(location))
                     .with("waited_millis", waited)
@@ -57,8 +57,9 @@ impl UpkeepLock {
     }
 
     fn try_with(fs: &FileIoRef, location: &str, clock: &ClockRef) -> Result<Option<Self>> {
-        let held = fs.try_lock(&path(location))?;
-        Ok(held.map(|held| Self { clock: ClockRef::clone(clock), _held: held }))
+        let Some(held) = fs.try_lock(&path(location))? else { return Ok(None) };
+        // of a directory that was renamed or deleted meanwhile it is no lock of the table that is there now
+        Ok(held.is_in_place()?.then(|| Self { clock: ClockRef::clone(clock), _held: held }))
     }
 
     pub(super) fn now_millis(&self) -> i64 {

@@ -14,9 +14,11 @@ use super::name::{TableName, check_database};
 use super::open::local_path;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{ConfinedFileIo, FileIoRef, LocalFileIo};
+use crate::operation::cleanup::delete_tree;
+use crate::options::CoreOptions;
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
-use crate::snapshot::BranchManager;
+use crate::snapshot::{BranchManager, UpkeepLock};
 
 const SUFFIX: &str = ".db";
 
@@ -136,6 +138,9 @@ impl FilesystemCatalog {
             let hint = "drop its tables first, or drop the database with cascade";
             return Err(Error::new(ErrorKind::InvalidArgument, message).with("database", name).hint(hint));
         }
+        for table in self.table_names(name)? {
+            self.drop_table(&format!("{name}.{table}"), true)?;
+        }
         self.fs.delete_dir(&path)
     }
 
@@ -173,7 +178,8 @@ impl FilesystemCatalog {
         let name = TableName::parse_plain(name)?;
         self.need_database(&name.database)?;
         let location = self.table_path(&name);
-        let schemas = self.schemas(&location, "main");
+        let own: FileIoRef = Arc::new(ConfinedFileIo::founding(self.fs.clone(), &location));
+        let schemas = Arc::new(SchemaManager::new(own, &location));
         if let Some(schema) = schemas.latest()? {
             return if if_not_exists {
                 Ok(FoundTable { name, location, schema, schemas })
@@ -211,18 +217,27 @@ impl FilesystemCatalog {
         }
     }
 
-    /// Drops a table with all its files.
+    /// Drops a table with all its files: for others it is gone at once, as a whole.
+    ///
+    /// # Errors
+    /// `UpkeepRunning`: an expiry, rollback or the like was at work on it all the time.
     pub fn drop_table(&self, name: &str, if_exists: bool) -> Result<()> {
         let name = TableName::parse_plain(name)?;
-        match self.has_database(&name.database)? && self.has_table(&name)? {
-            true => self.fs.delete_dir(&self.table_path(&name)),
-            false if if_exists => Ok(()),
-            false if !self.has_database(&name.database)? => Err(self.no_database(&name.database)),
+        let dropped = match self.has_database(&name.database)? && self.has_table(&name)? {
+            true => self.lock(&name).and_then(|_lock| delete_tree(&self.fs, &self.table_path(&name))),
+            false if !if_exists && !self.has_database(&name.database)? => Err(self.no_database(&name.database)),
             false => Err(self.no_table(&name)),
+        };
+        match dropped {
+            Err(e) if if_exists && e.kind() == ErrorKind::TableNotFound => Ok(()),
+            dropped => dropped,
         }
     }
 
     /// Renames a table, also into another database.
+    ///
+    /// # Errors
+    /// `UpkeepRunning`: an expiry, rollback or the like was at work on it all the time.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
         let (from, to) = (TableName::parse_plain(from)?, TableName::parse_plain(to)?);
         if !self.has_database(&from.database)? {
@@ -233,10 +248,28 @@ impl FilesystemCatalog {
         }
         self.need_database(&to.database)?;
         let target = self.table_path(&to);
+        let _lock = self.lock(&from)?;
         if self.fs.exists(&target)? {
             return Err(table_exists(&to).with("file", target));
         }
         self.fs.rename_dir(&self.table_path(&from), &target)
+    }
+
+    /// The lock of whoever removes names of the table: a table that goes does not go under somebody's hands. `None`: nobody can
+    /// have it, because something is in its way.
+    fn lock(&self, name: &TableName) -> Result<Option<UpkeepLock>> {
+        let location = self.table_path(name);
+        // a table that cannot be read is dropped all the same
+        let stored = self.schemas(&location, "main").latest().ok().flatten();
+        let options = stored.and_then(|schema| CoreOptions::parse(&schema.options).ok());
+        let patience = options.map_or_else(|| CoreOptions::default().upkeep_lock_timeout, |o| o.upkeep_lock_timeout);
+        let own: FileIoRef = Arc::new(ConfinedFileIo::new(self.fs.clone(), &location));
+        match UpkeepLock::take(&own, &location, patience) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(e) if e.kind() == ErrorKind::CorruptFile => Ok(None),
+            Err(e) if e.kind() == ErrorKind::TableNotFound => Err(self.no_table(name)),
+            Err(e) => Err(e.with("table", name)),
+        }
     }
 
     fn database_path(&self, name: &str) -> String {

@@ -13,15 +13,14 @@ use crate::{
     operation::{
         CommitMessage, CompactRequest, TaskResources,
         commit::{
-            CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invisible_rows,
+            CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, check_place,
+            explain_by_place, invisible_rows,
         },
         overtaken::at_newest,
         partition_spec, plan_compaction, run_task,
         scan::bucket_vectors,
         write::{RowKinds, TableWrite, WriteOptions},
     },
-    path::branch_root,
-    schema::SchemaManager,
     snapshot::Snapshot,
 };
 
@@ -207,7 +206,7 @@ impl Table {
 
     /// An error when the table was dropped and created anew since this handle was opened.
     fn check_same_table(&self) -> Result<()> {
-        check_same_table(self.context())
+        check_place(self.context())
     }
 
     /// An error when a file that messages add is not there: they belong to another table, or were aborted.
@@ -375,8 +374,8 @@ impl TableWriter {
             return Err(replaces(&self.ctx.name));
         }
         self.decided()?;
-        check_same_table(&self.ctx)?;
-        let messages = self.write.prepare_commit()?;
+        check_place(&self.ctx)?;
+        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
         committable.messages.clone_from(&messages);
         let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
         let given_up = self.write.take_given_up();
@@ -478,27 +477,12 @@ fn check_latest_index(ctx: &TableContext) -> Result<()> {
     at_newest(ctx, |newest| newest.map_or(Ok(()), |newest| bucket_vectors(ctx, newest).map(drop)))
 }
 
-/// The schema that `ctx` works with must still be the table's schema of that number.
-fn check_same_table(ctx: &TableContext) -> Result<()> {
-    let schemas = SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
-    let gone = |e: Error| {
-        Error::new(ErrorKind::TableNotFound, "the table was dropped or renamed").with("table", &ctx.name).caused_by(e)
-    };
-    let now = schemas.get(ctx.schema.id).map_err(gone)?;
-    if now.fields == ctx.schema.fields && now.time_millis == ctx.schema.time_millis {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::CommitConflict, "the table was dropped and created anew while it was open")
-        .with("table", &ctx.name)
-        .hint("open the table again and write the rows again; nothing was committed"))
-}
-
 fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {
     serde_json::to_value(snapshot).map_err(|e| Error::new(ErrorKind::Internal, "a snapshot as JSON").caused_by(e))
 }
 
-/// After a conflict nothing refers to the files of the messages: they are deleted. After any other error the outcome
-/// may be unknown, and they stay.
+/// After a conflict nothing refers to the files of the messages: they are deleted, unless others may have seen the commit.
+/// After any other error the outcome may be unknown, and they stay.
 pub(super) fn give_up_on_conflict(
     commit: &TableCommit,
     messages: &[CommitMessage],
@@ -506,6 +490,7 @@ pub(super) fn give_up_on_conflict(
 ) -> Result<CommitOutcome> {
     if let Err(e) = &outcome
         && e.kind() == ErrorKind::CommitConflict
+        && !e.lets_files_stay()
         && let Err(error) = commit.abort(messages)
     {
         tracing::warn!(%error, "the files of a commit that was given up were not deleted");

@@ -21,6 +21,7 @@ mod metadata;
 mod mutated_bytes;
 mod overtaken;
 mod reads;
+mod replaced;
 mod rows;
 mod schemas;
 mod sizes;

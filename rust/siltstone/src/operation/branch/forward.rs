@@ -57,6 +57,7 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         place_first(ctx, &ours, first)?;
     }
     let mut report = Report { dry_run, ..Report::default() };
+    let mut changes_schemas = false;
     for round in 1.. {
         let plan = plan(&main, &root, &own(&ours)?, &theirs, apart)?;
         let comes = theirs.last().is_some_and(|last| last.id > plan.stands);
@@ -69,12 +70,18 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
             }
         }
         let removals = ours.removals().read()?;
+        changes_schemas |= plan.changes_schemas && lock.is_some();
         match Report::of(&ctx.fs, plan.complete(&ours, &theirs, &removals)?, dry_run) {
             // a writer was faster with the next id
             Err(e) if e.kind() == ErrorKind::CommitConflict && round < ROUNDS => {}
             done => {
                 report.extend(done?);
-                break;
+                // a commit that was published before its schema went gives way, too: its writer has looked already
+                let last = ours.listed_ids()?.last().copied();
+                if !(changes_schemas && last > theirs.last().map(|last| last.id) && round < ROUNDS) {
+                    break;
+                }
+                changes_schemas = false;
             }
         }
     }
@@ -112,6 +119,8 @@ struct Forward {
     gone: Vec<Snapshot>,
     /// Tags of the branch that main does not have, by their paths there.
     tags_come: Vec<(String, Tag)>,
+    /// Schemas of main go, or get another content.
+    changes_schemas: bool,
     /// Where names change.
     directories: [String; 3],
     plan: Plan,
@@ -182,6 +191,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         check_branch_points(&others, manager, &target, &tags_gone)?;
     }
     let schemas = schema_changes(main, root, theirs)?;
+    let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     plan.delete_in_order(all_gone.map(|s| file(manager.path(s.id), FileKind::Snapshot)).collect());
     plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
@@ -205,6 +215,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         replaced,
         stands,
         has_common: shared > 0,
+        changes_schemas,
         tags_come,
         directories,
         gone: gone.into_iter().cloned().collect(),

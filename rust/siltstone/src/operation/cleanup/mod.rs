@@ -15,7 +15,7 @@ mod unneeded;
 
 pub use cache::ManifestCache;
 pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
-pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, plan_beside_others};
+pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, plan_beside_others};
 pub use references::{References, Roots, elsewhere, long_lived};
 pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};

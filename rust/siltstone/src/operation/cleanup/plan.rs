@@ -291,8 +291,8 @@ impl Share<'_> {
 }
 
 /// Deletes a directory so that it is there whole or not at all, also for other processes: first it gets a hidden name,
-/// and that is durable before any of its files goes. Hidden ones that were left behind go with the orphan files.
-fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
+/// and that is durable before any of its files goes. Hidden ones that were left behind in a table go with the orphan files.
+pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
     let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !name.starts_with('.')) else {
         return fs.delete_dir(path);
     };

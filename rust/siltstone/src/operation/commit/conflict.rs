@@ -84,11 +84,15 @@ impl ConflictCheck<'_> {
         Ok(())
     }
 
-    /// A write-only job does not restore the files of its buckets, so it does not see that their number changed.
-    pub(super) fn check_new_bucket_counts(&self, base: &[ManifestEntry], delta: &[ManifestEntry]) -> Result<()> {
-        let live = base.iter().filter(|entry| entry.total_buckets > 0);
+    /// A job that was opened before the number changed, or does not restore the files of its buckets, did not see it.
+    pub(super) fn check_new_bucket_counts<'e>(
+        &self,
+        base: impl Iterator<Item = &'e ManifestEntry>,
+        delta: &[ManifestEntry],
+    ) -> Result<()> {
+        let live = base.filter(|entry| entry.total_buckets > 0);
         let old: HashMap<&[u8], i32> = live.map(|entry| (entry.partition.as_slice(), entry.total_buckets)).collect();
-        for entry in delta {
+        for entry in delta.iter().filter(|entry| entry.kind == EntryKind::Add && entry.total_buckets > 0) {
             if let Some(old) = old.get(entry.partition.as_slice()).filter(|old| **old != entry.total_buckets) {
                 let text = format!(
                     "Try to write {} with a new bucket num {}, but the previous bucket num is {old}. Please switch to \

@@ -123,7 +123,7 @@ fn full(
         return Ok(false);
     }
     let deleted = deleted_entries(store, input)?;
-    let partitions = DeletedPartitions::from(&deleted, partition_types)?;
+    let partitions = PartitionBounds::of(deleted.iter().map(|id| id.partition.as_slice()), partition_types)?;
     let mut rewrite = Vec::new();
     let mut kept = Vec::new();
     for manifest in input {
@@ -159,21 +159,21 @@ fn deleted_entries(store: &ManifestStore, input: &[ManifestFileMeta]) -> Result<
     Ok(entries.iter().map(ManifestEntry::id).collect())
 }
 
-/// Partitions that lose files, to leave manifests alone that hold none of them.
-struct DeletedPartitions<'a> {
+/// Some partitions, to leave manifests alone that hold none of them.
+pub(super) struct PartitionBounds<'a> {
     types: &'a [DataType],
     partitions: Vec<Vec<Datum>>,
 }
 
-impl<'a> DeletedPartitions<'a> {
-    fn from(deleted: &HashSet<EntryId>, types: &'a [DataType]) -> Result<Self> {
-        let distinct: HashSet<&[u8]> = deleted.iter().map(|id| id.partition.as_slice()).collect();
+impl<'a> PartitionBounds<'a> {
+    pub(super) fn of<'p>(partitions: impl Iterator<Item = &'p [u8]>, types: &'a [DataType]) -> Result<Self> {
+        let distinct: HashSet<&[u8]> = partitions.collect();
         let decode = |partition: &[u8]| BinaryRow::from_serialized(partition)?.datums(types);
         Ok(Self { types, partitions: distinct.into_iter().map(decode).collect::<Result<_>>()? })
     }
 
     /// Whether the manifest's partition statistics leave room for one of the partitions.
-    fn may_be_in(&self, manifest: &ManifestFileMeta) -> Result<bool> {
+    pub(super) fn may_be_in(&self, manifest: &ManifestFileMeta) -> Result<bool> {
         if self.partitions.is_empty() || self.types.is_empty() {
             return Ok(!self.partitions.is_empty());
         }

@@ -9,6 +9,7 @@
 //! Source: semantics chapter e, format chapter 1.7; `FileStoreCommitImpl`, `ConflictDetection`.
 
 mod abort;
+mod buckets;
 mod changes;
 mod conflict;
 mod durable;
@@ -18,6 +19,7 @@ pub mod invariants;
 mod merge;
 mod model;
 mod overwrite;
+mod place;
 mod plan;
 mod publish;
 mod retry;
@@ -34,6 +36,8 @@ use std::{
     collections::{BTreeMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+pub use place::{check_place, explain_by_place};
 
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
 
@@ -267,7 +271,7 @@ impl TableCommit {
                 outcome.snapshots.extend(published.snapshot);
                 CompactionOutcome::Committed
             }
-            Err(error) if error.kind() == ErrorKind::CommitConflict => {
+            Err(error) if error.kind() == ErrorKind::CommitConflict && !error.lets_files_stay() => {
                 self.drop_compactions(&committable.messages);
                 CompactionOutcome::Dropped(error)
             }
@@ -310,6 +314,8 @@ impl TableCommit {
         let mut history = self.history();
         let newest = history.newest(&self.snapshots, &self.user, latest.as_ref())?;
         if newest.is_some_and(|newest| newest.commit_identifier >= identifier) {
+            // in a table that has taken the place of this one, it says nothing
+            check_place(&self.ctx)?;
             return Ok(LookedUp::Committed);
         }
         Ok(LookedUp::NotUpTo(Some(latest.map_or(0, |latest| latest.id))))

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
+    buckets::{self, BaseManifests},
     changes::{Changes, DELETION_VECTORS},
     conflict::ConflictCheck,
     index_files::combine,
@@ -53,6 +54,7 @@ pub(super) struct Plan<'a> {
 pub(super) struct Planner<'a> {
     pub(super) ctx: &'a TableContext,
     pub(super) store: &'a ManifestStore,
+    pub(super) manifests: &'a BaseManifests,
     pub(super) user: &'a str,
     pub(super) kind: CommitKind,
     pub(super) source: Source<'a>,
@@ -79,13 +81,12 @@ impl<'a> Planner<'a> {
     }
 
     fn checked_files(&self, given: &'a Changes, latest: Option<&Snapshot>, check: bool) -> Result<Cow<'a, Changes>> {
-        let options = &self.ctx.options;
-        let discard = self.kind == CommitKind::Append && options.commit_discard_duplicate_files;
+        let discard = self.kind == CommitKind::Append && self.ctx.options.commit_discard_duplicate_files;
         if self.kind == CommitKind::Append && !check && !discard {
             let rules = self.rules(latest);
             rules.check(&[], &given.files, None)?;
-            if options.write_only && options.bucket > 0 {
-                rules.check_new_bucket_counts(&self.base(latest, given)?, &given.files)?;
+            if !self.has_newest_bucket_counts(latest, given)? {
+                rules.check_new_bucket_counts(self.base(latest, given)?.iter(), &given.files)?;
             }
             return Ok(Cow::Borrowed(given));
         }
@@ -95,11 +96,26 @@ impl<'a> Planner<'a> {
             let live: HashSet<_> = base.iter().map(ManifestEntry::id).collect();
             changes.to_mut().files.retain(|entry| !live.contains(&entry.id()));
         }
+        if self.kind == CommitKind::Overwrite {
+            // it takes single files away and does not rescale
+            let gone: HashSet<_> =
+                changes.files.iter().filter(|e| e.kind == EntryKind::Delete).map(ManifestEntry::id).collect();
+            let stay = base.iter().filter(|entry| !gone.contains(&entry.id()));
+            self.rules(latest).check_new_bucket_counts(stay, &changes.files)?;
+        }
         self.check(latest, &base, &changes)?;
         if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
             check_unseen(self.ctx, self.store, latest, self.user, &base, &changes)?;
         }
         Ok(changes)
+    }
+
+    fn has_newest_bucket_counts(&self, latest: Option<&Snapshot>, changes: &Changes) -> Result<bool> {
+        let Some(latest) = latest.filter(|_| changes.files.iter().any(|entry| entry.total_buckets > 0)) else {
+            return Ok(true);
+        };
+        let manifests = self.manifests.of(self.store, latest)?;
+        buckets::are_as_newest(self.store, manifests, self.ctx.paths.partition_types(), &changes.files)
     }
 
     /// Live files of the partitions that change.

@@ -6,6 +6,7 @@
 //! while publishing    refused: as before publishing
 //!                     otherwise the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
 //! published           into a hole that a removal left meanwhile: withdrawn, and tried again (standing)
+//!                     the place is another table's by now: an error, and what the snapshot names stays (place)
 //! ```
 //!
 //! When the tries end with the outcome unknown, it stays in memory ([`Doubt`]): committing the same files again
@@ -18,7 +19,9 @@ use std::{
 
 use super::{
     TableCommit,
+    buckets::BaseManifests,
     durable::sync_names,
+    place::{self, Kept, check_place},
     plan::{Planner, Source},
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
@@ -78,13 +81,22 @@ struct Tries {
     /// The snapshot that the last try began with.
     base: Option<RemovedSnapshot>,
     in_doubt: bool,
+    /// The only one that was published was taken back, after others may have seen it.
+    taken_back: bool,
     synced: bool,
 }
 
 impl Tries {
     fn doubt(&mut self, attempt: Attempt) {
+        self.taken_back = false;
         self.attempts.push(attempt);
         self.in_doubt = true;
+    }
+
+    fn took_back(&mut self, attempt: Attempt) {
+        let first = self.attempts.is_empty();
+        self.doubt(attempt);
+        self.taken_back = first;
     }
 
     fn lists(&self) -> Vec<String> {
@@ -122,7 +134,8 @@ impl TableCommit {
         let mut retry = Retry::new(&self.ctx.options, &self.clock);
         let mut tries = self.resume(request);
         loop {
-            let failed = match self.try_once(request, &store, &mut tries) {
+            let tried = self.try_once(request, &store, &mut tries).map_err(|error| self.explained(error, &tries));
+            let failed = match tried {
                 Ok(Step::Done(snapshot)) => return Ok(published(Some(*snapshot), &retry)),
                 Ok(Step::Theirs) => {
                     tries.delta.delete(&store);
@@ -130,6 +143,9 @@ impl TableCommit {
                 }
                 Ok(Step::Nothing) => return Ok(published(None, &retry)),
                 Ok(Step::Lost) => None,
+                Ok(Step::Unknown(error)) if place::is_lost(&error) => {
+                    return Err(self.end(request, &store, tries, error));
+                }
                 Ok(Step::Unknown(error)) => Some(error),
                 Err(error) if tries.in_doubt && is_transient(&error) => Some(error),
                 Err(error) if self.was_overtaken(&error, &tries) => None,
@@ -155,6 +171,7 @@ impl TableCommit {
         if let (Some(after), Some(latest)) = (tries.looked_up_to, latest)
             && let Some(own) = self.find(request, tries, after, latest)?
         {
+            check_place(&self.ctx)?;
             let ours = tries.in_doubt || tries.lists().contains(&own.delta_manifest_list);
             return Ok(if ours { Step::Done(Box::new(own)) } else { Step::Theirs });
         }
@@ -166,7 +183,9 @@ impl TableCommit {
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         tries.base = latest.map(RemovedSnapshot::from);
         let identifier = self.identifier(request.identifier, latest)?;
-        let planner = Planner { ctx: &self.ctx, store, user: &self.user, kind: request.kind, source: request.source };
+        let manifests = &BaseManifests::default();
+        let (ctx, user) = (&self.ctx, &self.user);
+        let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
         let plan = planner.plan(latest, request.check || tries.in_doubt)?;
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
             return Ok(Step::Nothing);
@@ -177,7 +196,7 @@ impl TableCommit {
             tries.synced = true;
         }
         let now = self.clock.now_millis();
-        let writer = SnapshotWriter { ctx: &self.ctx, store, request, user: &self.user, now, removals: &removals };
+        let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals: &removals };
         let mut written = Written::default();
         let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
@@ -196,19 +215,35 @@ impl TableCommit {
     fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
-        let standing = match self.snapshots.publish(&attempt.snapshot, self.ctx.options.sync) {
+        let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &|| check_place(&self.ctx));
+        let standing = match published {
             Ok(true) => attempt.standing(&self.snapshots),
-            Ok(false) => {
-                written.delete(store);
-                clear_the_way(&self.ctx, &self.snapshots);
-                return Ok(Step::Lost);
-            }
+            Ok(false) => match place::check_lost(&self.ctx) {
+                Ok(()) => {
+                    written.delete(store);
+                    clear_the_way(&self.ctx, &self.snapshots);
+                    return Ok(Step::Lost);
+                }
+                Err(error) => Err(error),
+            },
             // it is certain that the snapshot is not there: nothing to find out, and no reason to try again
             Err(error) if error.is_without_effect() => {
                 written.delete(store);
                 return Err(error);
             }
             Err(error) => Err(error),
+        };
+        // what was found holds only where the place is still that of the commit
+        let standing = match standing {
+            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt.snapshot) {
+                Ok(Kept::Here) => Ok(found),
+                Ok(Kept::TakenBack) => {
+                    tries.took_back(attempt);
+                    return Ok(Step::Lost);
+                }
+                Err(error) => Err(error),
+            },
+            failed => failed,
         };
         let standing = match standing {
             Ok(Standing::TooLate) => match withdraw(&self.ctx, &self.snapshots, &attempt) {
@@ -280,6 +315,15 @@ impl TableCommit {
     fn was_overtaken(&self, error: &Error, tries: &Tries) -> bool {
         let moved = |latest: Option<Snapshot>| latest.as_ref().map(RemovedSnapshot::from) != tries.base;
         error.kind() == ErrorKind::FileNotFound && self.snapshots.latest().is_ok_and(moved)
+    }
+
+    /// When the table, branch or schema of a commit is not there any more, that is why it failed.
+    fn explained(&self, error: Error, tries: &Tries) -> Error {
+        let Some(displaced) = place::explain(&self.ctx, tries.in_doubt && !tries.taken_back) else {
+            return error;
+        };
+        tracing::debug!(%error, table = self.ctx.name, "a commit failed because its place is another's");
+        if tries.taken_back { displaced.files_stay() } else { displaced }
     }
 
     /// The end of a commit that was not published, or not to our knowledge.

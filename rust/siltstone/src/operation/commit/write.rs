@@ -6,6 +6,7 @@
 //! ```
 
 use super::{
+    buckets::BaseManifests,
     changes::Changes,
     invariants,
     merge::{Thresholds, merge_manifests},
@@ -87,6 +88,7 @@ fn delete_quietly<'a>(store: &ManifestStore, names: impl Iterator<Item = &'a str
 pub(super) struct SnapshotWriter<'a> {
     pub(super) ctx: &'a TableContext,
     pub(super) store: &'a ManifestStore,
+    pub(super) manifests: &'a BaseManifests,
     pub(super) request: &'a Request<'a>,
     pub(super) user: &'a str,
     pub(super) now: i64,
@@ -162,17 +164,16 @@ impl SnapshotWriter<'_> {
         let Some(latest) = latest else {
             return Ok((!self.request.packs_manifests()).then(Vec::new));
         };
-        let mut before = self.store.read_list(&latest.base_manifest_list)?;
-        before.extend(self.store.read_list(&latest.delta_manifest_list)?);
+        let before = self.manifests.of(self.store, latest)?;
         let mut thresholds = Thresholds::from(&self.ctx.options);
         if self.request.packs_manifests() {
             thresholds.min_count = 1;
             thresholds.full_size = 1;
         }
-        let merged = merge_manifests(self.store, &before, thresholds, self.ctx.paths.partition_types())?;
+        let merged = merge_manifests(self.store, before, thresholds, self.ctx.paths.partition_types())?;
         written.0.extend(merged.written.iter().cloned());
         if cfg!(debug_assertions) {
-            invariants::merging_keeps_files(&before, &merged.manifests)?;
+            invariants::merging_keeps_files(before, &merged.manifests)?;
         }
         let unchanged = merged.written.is_empty() && merged.manifests.len() == before.len();
         Ok((!self.request.packs_manifests() || !unchanged).then_some(merged.manifests))

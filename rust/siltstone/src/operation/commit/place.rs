@@ -1,0 +1,189 @@
+//! A commit belongs to the table, the branch and the schemas that its writer was opened with.
+//!
+//! ```text
+//! writer A  opens table t, writes, prepares snapshot 5 …                           … publishes snapshot 5
+//! others                             rename t, drop it, make another one of that name, go forward to a branch
+//! ```
+//!
+//! The schema file of the writer says whose place it is: it has the time of its making in it. It is looked at
+//!
+//! 1. when the snapshot's file is finished and only its name is missing. The name comes about only in the directory in which the
+//!    file was finished ([`crate::fs::FileIo::publish_if`]), so a table or branch that was replaced gets nothing;
+//! 2. after publishing. When the place has become another's, the snapshot has gone along with its own table, and what it names
+//!    stays: a renamed table or branch has it as a version. Where it lies in a place that is not its own (a fast-forward took
+//!    its schema away), it is taken back.
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::cleanup::upkeep_lock,
+    path::branch_root,
+    schema::{SchemaManager, TableSchema},
+    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, is_main},
+};
+
+/// What is found where a writer was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The table or branch with the writer's schema.
+    Ours,
+    /// No schema at all.
+    Nothing,
+    /// Other schemas.
+    Others,
+}
+
+/// An error when the table or branch that `ctx` was opened on, or its schema, is not there any more; nothing was committed.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: it was dropped or renamed; `CommitConflict`: something else is in its place.
+pub fn check_place(ctx: &TableContext) -> Result<()> {
+    match look(ctx)? {
+        Found::Ours => Ok(()),
+        found => Err(displaced(ctx, found)),
+    }
+}
+
+/// Why reading or writing files of a table failed: when the table is not there any more, that is it.
+pub fn explain_by_place(ctx: &TableContext, error: Error) -> Error {
+    match explain(ctx, false) {
+        Some(displaced) => displaced.caused_by(error),
+        None => error,
+    }
+}
+
+/// To be asked when the file of a snapshot that was published is found to be another's: ours may have gone with its table.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: the place is another's, and it is not known where the snapshot is.
+pub(super) fn check_lost(ctx: &TableContext) -> Result<()> {
+    if look(ctx)? == Found::Ours { Ok(()) } else { Err(moved(ctx)) }
+}
+
+/// Why a commit failed, when that is because its place has become another's; `in_doubt`: it may have been published before.
+pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
+    match look(ctx) {
+        Ok(Found::Ours) | Err(_) => None,
+        Ok(_) if in_doubt => Some(moved(ctx)),
+        Ok(found) => Some(displaced(ctx, found)),
+    }
+}
+
+/// What became of a snapshot that was published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It is where it belongs.
+    Here,
+    /// Its schema had been taken away: it is deleted again. Others may have seen it.
+    TakenBack,
+}
+
+/// Looks again after a snapshot was published.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
+/// table or branch with another name.
+pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, own: &Snapshot) -> Result<Kept> {
+    if is_complete(ctx, own)? {
+        return Ok(Kept::Here);
+    }
+    // whoever renames, drops or goes forward has it
+    let _lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
+    if is_complete(ctx, own)? {
+        return Ok(Kept::Here);
+    }
+    match snapshots.get(own.id) {
+        Ok(found) if RemovedSnapshot::from(own).is(&found) => {}
+        Ok(_) => return Err(moved(ctx)),
+        Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
+            return Err(moved(ctx));
+        }
+        Err(e) => return Err(e),
+    }
+    if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
+        let text = "the schema of a commit was taken away after it was published, and others have built on it";
+        return Err(Error::new(ErrorKind::Storage, text)
+            .with("table", &ctx.name)
+            .with("snapshot", own.id)
+            .hint("restore the schema file, or roll back to the snapshot before"));
+    }
+    ctx.fs.delete(&snapshots.path(own.id))?;
+    Ok(Kept::TakenBack)
+}
+
+/// Whether an error says that a commit may be in a table or branch that has another name now.
+pub(super) fn is_lost(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::TableNotFound | ErrorKind::BranchNotFound)
+}
+
+/// The place is the writer's, and has the schema that the snapshot names.
+fn is_complete(ctx: &TableContext, own: &Snapshot) -> Result<bool> {
+    if look(ctx)? != Found::Ours {
+        return Ok(false);
+    }
+    Ok(own.schema_id == ctx.schema.id || ctx.fs.exists(&schemas(ctx).path(own.schema_id))?)
+}
+
+fn look(ctx: &TableContext) -> Result<Found> {
+    let schemas = schemas(ctx);
+    let path = schemas.path(ctx.schema.id);
+    match ctx.fs.read(&path) {
+        Ok(bytes) => {
+            Ok(if is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) { Found::Ours } else { Found::Others })
+        }
+        Err(e) if e.kind() == ErrorKind::FileNotFound => {
+            Ok(if schemas.ids()?.is_empty() { Found::Nothing } else { Found::Others })
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Options do not tell schemas apart: a handle may have others on top.
+fn is_same(stored: &TableSchema, own: &TableSchema) -> bool {
+    (stored.id, stored.time_millis) == (own.id, own.time_millis)
+        && stored.fields == own.fields
+        && stored.partition_keys == own.partition_keys
+        && stored.primary_keys == own.primary_keys
+}
+
+fn schemas(ctx: &TableContext) -> SchemaManager {
+    SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+}
+
+fn displaced(ctx: &TableContext, found: Found) -> Error {
+    let what = what(ctx);
+    let (kind, text) = match found {
+        Found::Others => (
+            ErrorKind::CommitConflict,
+            format!(
+                "the {what} was dropped and made again while it was open, or a fast-forward has replaced the schema that it \
+                 was opened with"
+            ),
+        ),
+        Found::Ours | Found::Nothing => {
+            (lost_kind(ctx), format!("the {what} was dropped or renamed while it was open"))
+        }
+    };
+    Error::new(kind, text)
+        .with("table", &ctx.name)
+        .hint(format!("open the {what} again and write the rows again; nothing was committed"))
+}
+
+/// The place is another's after something may have been published.
+fn moved(ctx: &TableContext) -> Error {
+    let what = what(ctx);
+    let text = format!(
+        "the {what} was renamed, dropped or replaced while a commit was published: it is not known whether the commit is in it"
+    );
+    Error::new(lost_kind(ctx), text).with("table", &ctx.name).hint(format!(
+        "Do not delete the files. Where the {what} has another name now, look for the rows there before you write them again."
+    ))
+}
+
+fn lost_kind(ctx: &TableContext) -> ErrorKind {
+    if is_main(&ctx.branch) { ErrorKind::TableNotFound } else { ErrorKind::BranchNotFound }
+}
+
+fn what(ctx: &TableContext) -> &'static str {
+    if is_main(&ctx.branch) { "table" } else { "branch" }
+}

@@ -1,0 +1,101 @@
+"""Handles that were opened before their table was renamed, dropped, made again or rescaled."""
+
+from pathlib import Path
+
+import pytest
+import siltstone as st
+from siltstone import errors as e
+
+SCHEMA = {"id": "BIGINT", "v": "STRING"}
+
+
+@pytest.fixture
+def t(cat):
+    t = create(cat)
+    t.upsert([{"id": 1, "v": "first"}])
+    return t
+
+
+def create(cat, **options):
+    return cat.create_table("db.t", SCHEMA, primary_key=["id"], options={"bucket": "1", **options})
+
+
+def ids(t):
+    return sorted(row["id"] for row in t.scan(["id"]).to_arrow().to_pylist())
+
+
+def is_whole(t):
+    return t.maintenance.fsck(deep=True).ok
+
+
+def test_rows_of_an_old_handle_do_not_get_into_the_table_that_was_made_in_its_place(cat, t):
+    with t.writer() as w:
+        w.write([{"id": 2, "v": "of the old table"}])
+        cat.drop_table("db.t")
+        new = create(cat)
+        new.upsert([{"id": 3, "v": "of the new table"}])
+        with pytest.raises(e.CommitConflict, match="made again"):
+            w.commit()
+    with pytest.raises(e.CommitConflict, match="made again"):
+        t.upsert([{"id": 4, "v": "too late"}])
+    with pytest.raises(e.CommitConflict):
+        t.alter().set_option("my.option", "x").commit()
+    assert ids(new) == [3]
+    assert ids(cat.table("db.t")) == [3]
+    assert is_whole(new)
+
+
+def test_an_old_handle_does_not_bring_the_directory_of_a_renamed_table_back(cat, t):
+    place = Path(t.location)
+    with t.writer() as w:
+        w.write([{"id": 2, "v": "x"}])
+        cat.rename_table("db.t", "db.u")
+        with pytest.raises(e.TableNotFound, match="renamed"):
+            w.commit()
+    with pytest.raises(e.TableNotFound):
+        t.upsert([{"id": 3, "v": "x"}])
+    assert not place.exists()
+    assert cat.tables("db") == ["u"]
+    renamed = cat.table("db.u")
+    renamed.upsert([{"id": 4, "v": "x"}])
+    assert ids(renamed) == [1, 4]
+    assert is_whole(renamed)
+
+
+def test_an_old_handle_does_not_bring_a_dropped_table_back(cat, t):
+    cat.drop_table("db.t")
+    with pytest.raises(e.TableNotFound):
+        t.upsert([{"id": 2, "v": "x"}])
+    assert not Path(t.location).exists()
+    # nothing hidden is left of it either
+    assert list(Path(t.location).parent.iterdir()) == []
+
+
+def test_an_old_handle_does_not_bring_a_deleted_branch_back(cat, t):
+    t.branches.create("b")
+    old = cat.table("db.t$branch_b")
+    t.branches.delete("b")
+    with pytest.raises(e.BranchNotFound):
+        old.upsert([{"id": 2, "v": "x"}])
+    assert t.branches.list() == []
+    assert ids(t) == [1]
+
+
+def test_rows_of_a_writer_from_before_a_rescale_are_refused_and_not_put_into_old_buckets(cat, t):
+    with t.writer() as w:
+        w.write([{"id": 2, "v": "one bucket"}])
+        now = cat.table("db.t")
+        now.alter().set_option("bucket", "3").commit()
+        now = cat.table("db.t")
+        now.overwrite([{"id": 1, "v": "three buckets"}])
+        with pytest.raises(e.CommitConflict, match="bucket num"):
+            w.commit()
+    now.upsert([{"id": 5, "v": "three buckets"}])
+    assert ids(now) == [1, 5]
+    assert is_whole(now)
+
+
+def test_a_table_is_dropped_with_what_is_below_it_though_it_cannot_be_read(cat, t):
+    (Path(t.location) / "schema" / "schema-0").write_text("{")
+    cat.drop_table("db.t")
+    assert not Path(t.location).exists()
