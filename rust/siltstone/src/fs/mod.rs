@@ -8,6 +8,7 @@ mod fault;
 mod held;
 mod home;
 mod local;
+mod meanwhile;
 mod names;
 mod temporary;
 
@@ -19,6 +20,7 @@ pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
 pub use held::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub use local::LocalFileIo;
+pub use meanwhile::Meanwhile;
 pub use names::{can_exist, check_can_exist, check_external_path, check_file_name, name_fault, subdirectory_fault};
 pub(crate) use temporary::TemporaryFile;
 

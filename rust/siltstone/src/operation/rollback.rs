@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Once the record is there, what is later than the target is no version any more, whether its file is there or not: a
-//! rollback that was cut short is done, and the next operation that holds the lock removes what is left of it.
+//! rollback that was cut short is done, and the next operation that holds the lock removes what is left of it. An error after
+//! the record is a note of the report.
 //!
 //! Data and manifests of the removed snapshots stay until orphan files are removed: readers may still be at them.
 //!
@@ -21,11 +22,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, upkeep_lock},
+        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
         scan::{EntryFilter, VersionSelector, live_entries, travel},
     },
     path::branch_root,
-    snapshot::{BranchManager, ChangelogManager, RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
+    snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
     threads::in_pool,
 };
 
@@ -51,21 +52,35 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     check_whole(ctx, &target)?;
     let later = later_than(&snapshots, target.id)?;
     let gone = later_tags(ctx, &snapshots, &target)?;
-    if let Some(lock) = &lock {
+    let mut cut_off = later_changelogs(&ChangelogManager::new(ctx.fs.clone(), &root), target.id)?;
+    // whatever cannot be read is found before the rollback takes effect
+    let plan = plan(ctx, &snapshots, &target, &later, &gone)?;
+    plan.check(&ctx.fs)?;
+    let report = if let Some(lock) = &lock {
+        cut_off.extend(gone.into_iter().map(|(_, tagged)| tagged));
         restore(ctx, &snapshots, &target)?;
-        snapshots.removals().append(lock, RemovalKind::Rollback, target.id, &later)?;
-    }
-    let report = Report::of(&ctx.fs, plan(ctx, &snapshots, &target, &later, &gone)?, dry_run)?;
-    if let Some(lock) = &lock {
-        // writers that came too late
-        snapshots.settle(lock)?;
-    }
+        snapshots.removals().append_rollback(lock, target.id, &later, &cut_off).map_err(|e| e.in_table(&ctx.name))?;
+        let done = format!("the table is back at snapshot {}", target.id);
+        // with writers that came too late
+        after_record(ctx, plan, &done, || snapshots.settle(lock))?
+    } else {
+        Report::of(&ctx.fs, plan, true)?
+    };
     Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
 }
 
 /// Snapshots with later ids, those that are going already among them.
 pub(super) fn later_than(snapshots: &SnapshotManager, id: i64) -> Result<Vec<Snapshot>> {
     snapshots.existing(snapshots.listed_ids()?.into_iter().filter(|other| *other > id))
+}
+
+/// Long-lived changelogs with later ids, without those that are broken, which go all the same.
+fn later_changelogs(changelogs: &ChangelogManager, id: i64) -> Result<Vec<Snapshot>> {
+    let read = |id: i64| match changelogs.get(id) {
+        Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => None,
+        other => Some(other),
+    };
+    changelogs.ids()?.into_iter().filter(|other| *other > id).filter_map(read).collect()
 }
 
 /// Tags that go with the snapshots later than the target.

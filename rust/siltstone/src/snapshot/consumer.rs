@@ -2,11 +2,21 @@
 //!
 //! `consumer-<id>` is `{ "nextSnapshot" : 5 }` in Jackson's pretty form, overwritten as the reader goes on.
 //!
+//! Consumers expire when nobody has written their files for long. A reader may do so between the last look and the deletion:
+//! expiry and reader each write first and look afterwards, so that one of the two sees the other.
+//!
+//! ```text
+//! expiry   lock ─ mark ─ look: which files are old ─ delete them ─ take the mark away
+//! reader   write the file ─ is there a mark? Then wait for the lock, and write the file again if it is gone
+//! ```
+//!
 //! Source: format chapter 10.3; `Consumer`, `ConsumerManager`.
+
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::check_name;
+use super::{UpkeepLock, check_name};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, check_can_exist},
@@ -30,12 +40,15 @@ pub struct Consumer {
 pub struct ConsumerManager {
     fs: FileIoRef,
     directory: String,
+    /// There while an expiry of consumers is at work, or after one that died.
+    mark: String,
 }
 
 impl ConsumerManager {
     /// Consumers below `branch_root` (`path::branch_root`).
     pub fn new(fs: FileIoRef, branch_root: &str) -> Self {
-        Self { fs, directory: format!("{}/consumer", branch_root.trim_end_matches('/')) }
+        let root = branch_root.trim_end_matches('/');
+        Self { fs, directory: format!("{root}/consumer"), mark: format!("{root}/siltstone/consumers-expire") }
     }
 
     /// Path of `consumer-<id>`.
@@ -101,6 +114,38 @@ impl ConsumerManager {
         check_name("consumer", id)?;
         self.fs.create_dir(&self.directory)?;
         self.fs.overwrite(&self.path(id), format!("{{\n  \"nextSnapshot\" : {next_snapshot}\n}}").as_bytes())
+    }
+
+    /// Remembers how far a reader has come, also beside an expiry of consumers. `location` is the table's, `patience` how long
+    /// to wait for that expiry.
+    ///
+    /// # Errors
+    /// `UpkeepRunning`: it did not end, and may forget the consumer.
+    pub fn record(&self, location: &str, id: &str, next_snapshot: i64, patience: Duration) -> Result<()> {
+        self.reset(id, next_snapshot)?;
+        if !self.fs.exists(&self.mark)? {
+            return Ok(());
+        }
+        let _lock = UpkeepLock::take(&self.fs, location, patience).map_err(|e| e.with("consumer", id))?;
+        if self.next_snapshot(id)?.is_none() {
+            self.reset(id, next_snapshot)?;
+        }
+        // whoever holds the lock is the only one at work: the mark is of an expiry that died
+        self.fs.delete(&self.mark)
+    }
+
+    /// Runs an expiry of consumers: what `expire` finds old is not written meanwhile by a reader who does not notice.
+    pub fn expire<T>(&self, _lock: &UpkeepLock, expire: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some((directory, _)) = self.mark.rsplit_once('/') {
+            self.fs.create_dir(directory)?;
+        }
+        self.fs.overwrite(&self.mark, b"")?;
+        let expired = expire();
+        // one that stays does no harm: the next reader takes it away
+        if let Err(error) = self.fs.delete(&self.mark) {
+            tracing::warn!(%error, "the mark of an expiry of consumers was not removed");
+        }
+        expired
     }
 
     /// Deletes a consumer; fine when absent.

@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Snapshot;
+use super::{CommitKind, Snapshot};
 use crate::error::{Error, Result};
 
 /// The property of a snapshot that says how many removal records its writer knew: `<count> <manifest list> <branch>`.
@@ -42,15 +42,38 @@ pub enum RemovalKind {
     Keep,
 }
 
-/// A snapshot that goes. Ids are used again after a rollback; the manifest list of a commit's changes has a unique name.
+/// What its user calls a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitName {
+    /// The user.
+    pub user: String,
+    /// The user's number for it.
+    pub identifier: i64,
+    /// Of one number there may be an APPEND and a COMPACT.
+    pub kind: CommitKind,
+}
+
+/// A snapshot that goes. Ids are used again after a rollback; the manifest list of a commit's changes has a unique name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemovedSnapshot {
     /// Its id.
     pub id: i64,
     /// Its identity.
     pub delta_manifest_list: String,
+    /// What its user calls it: whoever commits the same under the same name finds it here when it has expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitName>,
 }
+
+impl PartialEq for RemovedSnapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.delta_manifest_list == other.delta_manifest_list
+    }
+}
+
+impl Eq for RemovedSnapshot {}
 
 impl RemovedSnapshot {
     /// Whether this is that snapshot, not another one of the same id.
@@ -61,7 +84,9 @@ impl RemovedSnapshot {
 
 impl From<&Snapshot> for RemovedSnapshot {
     fn from(snapshot: &Snapshot) -> Self {
-        Self { id: snapshot.id, delta_manifest_list: snapshot.delta_manifest_list.clone() }
+        let Snapshot { commit_user, commit_identifier, commit_kind, .. } = snapshot;
+        let commit = CommitName { user: commit_user.clone(), identifier: *commit_identifier, kind: *commit_kind };
+        Self { id: snapshot.id, delta_manifest_list: snapshot.delta_manifest_list.clone(), commit: Some(commit) }
     }
 }
 
@@ -177,24 +202,37 @@ impl Removals {
     }
 
     /// How many records a snapshot's writer knew; `None`: it was another program's, or the records are others.
-    fn known(&self, snapshot: &Snapshot) -> Option<u64> {
-        let mut parts = snapshot.properties.as_ref()?.get(KNOWN_REMOVALS)?.splitn(3, ' ');
-        let count: u64 = parts.next()?.parse().ok()?;
-        let list = parts.next()?;
-        let own = list == snapshot.delta_manifest_list && parts.next() == Some(self.branch.as_str());
-        (own && count <= self.count).then_some(count)
+    pub(crate) fn known(&self, snapshot: &Snapshot) -> Option<u64> {
+        snapshot.known_removals(&self.branch).filter(|count| *count <= self.count)
     }
 
-    /// The next record.
-    pub(super) fn next(&self, kind: RemovalKind, bound: i64, going: &[Snapshot], now: i64) -> Removal {
+    /// Whether a version was put into its place for a rollback to it, whose record was, or is not yet, written.
+    pub(crate) fn was_placed(&self, version: &Snapshot) -> bool {
+        version.known_removals(&self.branch).is_some_and(|record| {
+            record == self.count + 1 || self.rollbacks.iter().any(|r| r.record == record && r.target == version.id)
+        })
+    }
+
+    /// The next record. `cut_off`: tagged snapshots and changelogs that go with a rollback, and may have expired before.
+    pub(super) fn next(
+        &self,
+        kind: RemovalKind,
+        bound: i64,
+        going: &[Snapshot],
+        cut_off: &[Snapshot],
+        now: i64,
+    ) -> Removal {
         let mut rollbacks = self.remembered(now);
         let fence = match kind {
             RemovalKind::Expire => self.fence.max(bound),
             RemovalKind::Keep => bound,
             RemovalKind::Rollback => {
                 rollbacks.retain(|earlier| earlier.target < bound);
-                let foreign = going.iter().filter(|snapshot| self.known(snapshot).is_none()).map(RemovedSnapshot::from);
-                rollbacks.push(self.rollback(bound, foreign.collect(), now));
+                let foreign = going.iter().chain(cut_off).filter(|snapshot| self.known(snapshot).is_none());
+                let mut foreign: Vec<RemovedSnapshot> = foreign.map(RemovedSnapshot::from).collect();
+                foreign.sort_by(|a, b| (a.id, &a.delta_manifest_list).cmp(&(b.id, &b.delta_manifest_list)));
+                foreign.dedup();
+                rollbacks.push(self.rollback(bound, foreign, now));
                 self.fence.min(bound)
             }
         };
@@ -205,7 +243,7 @@ impl Removals {
     /// The next record, once everything that rollbacks cut off is gone. `newest`: it takes a void fence back, and this is
     /// the newest version; what writers who do not know it publish after that was made from a version that is gone.
     pub(super) fn settled(&self, fence: i64, newest: Option<i64>, now: i64) -> Removal {
-        let mut record = self.next(RemovalKind::Keep, fence, &[], now);
+        let mut record = self.next(RemovalKind::Keep, fence, &[], &[], now);
         if let Some(newest) = newest {
             record.rollbacks.retain(|earlier| earlier.target < newest);
             record.rollbacks.push(self.rollback(newest, Vec::new(), now));
@@ -243,11 +281,11 @@ impl Removals {
     /// Whether these records, all that are kept with their numbers, say that a snapshot was published into a hole.
     pub(super) fn came_too_late(&self, snapshot: &Snapshot, records: &[(u64, Removal)]) -> bool {
         let Some(known) = self.known(snapshot) else { return false };
-        let mut later = records.iter().skip_while(|(number, _)| *number <= known).peekable();
-        // where the first of them is not kept any more, it may have listed the snapshot
-        let whole = later.peek().is_some_and(|(number, _)| *number == known + 1);
-        let met = later.find(|(number, record)| record.concerns(*number, snapshot.id));
-        whole && met.is_some_and(|(_, record)| !record.lists(snapshot))
+        let later = records.iter().skip_while(|(number, _)| *number <= known);
+        // one that is not kept any more may have listed the snapshot: what comes after it does not tell
+        let mut whole = later.zip(known + 1..).take_while(|((number, _), next)| number == next);
+        let met = whole.find(|((number, record), _)| record.concerns(*number, snapshot.id));
+        met.is_some_and(|((_, record), _)| !record.lists(snapshot))
     }
 
     /// Whether a snapshot was published where a rollback that its writer did not know has cut the line off.
@@ -269,6 +307,14 @@ impl Removals {
 }
 
 impl Snapshot {
+    /// How many removal records of the branch its writer knew; `None`: the property is missing, or of another snapshot.
+    fn known_removals(&self, branch: &str) -> Option<u64> {
+        let mut parts = self.properties.as_ref()?.get(KNOWN_REMOVALS)?.splitn(3, ' ');
+        let count: u64 = parts.next()?.parse().ok()?;
+        let list = parts.next()?;
+        (list == self.delta_manifest_list && parts.next() == Some(branch)).then_some(count)
+    }
+
     /// The same snapshot as one of a writer who knows this many removal records of the branch.
     #[must_use]
     pub fn knowing(mut self, removals: u64, branch: &str) -> Self {

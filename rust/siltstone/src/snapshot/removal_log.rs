@@ -1,7 +1,7 @@
 //! The records of one branch, `siltstone/removal-<k>`, published one after another without replacing.
 
 use super::{
-    Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, UpkeepLock,
+    Removal, RemovalKind, Removals, Snapshot, UpkeepLock,
     manager::{parse_id, read_hint},
     removal::is_old,
 };
@@ -13,19 +13,8 @@ use crate::{
 const PREFIX: &str = "removal-";
 /// Old records are looked for once in so many.
 const PRUNED_EVERY: u64 = 32;
-
-/// Where a published snapshot stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It became part of the line; it may have expired since.
-    Committed,
-    /// It came into a hole that a removal had left: nobody takes it for a version.
-    TooLate,
-    /// It was part of the line and a rollback has taken it out.
-    RolledBack,
-    /// The records that would tell are not kept any more.
-    Unknown,
-}
+/// How often reading begins again because what was to be read had been deleted, being old, since it was found.
+pub(super) const ATTEMPTS: usize = 5;
 
 /// Records of a table or branch.
 #[derive(Clone, Debug)]
@@ -68,6 +57,16 @@ impl RemovalLog {
 
     /// What the records say now.
     pub fn read(&self) -> Result<Removals> {
+        for _ in 0..ATTEMPTS {
+            if let Some(found) = self.read_once()? {
+                return Ok(found);
+            }
+        }
+        Err(self.vanished())
+    }
+
+    /// `None`: the newest record was found, and had been deleted when it was read, because there were many newer ones by then.
+    fn read_once(&self) -> Result<Option<Removals>> {
         let mut newest = match self.hint()? {
             Some(hint) => hint,
             None => self.last_listed()?,
@@ -76,61 +75,50 @@ impl RemovalLog {
             newest += 1;
         }
         if newest == 0 {
-            return Ok(self.none());
+            return Ok(Some(self.none()));
         }
-        match self.record(newest)? {
-            Some(record) => Ok(Removals::of(&self.branch, newest, record)),
-            // a hint that is wrong
-            None => match self.last_listed()? {
-                0 => Ok(self.none()),
-                last => {
-                    let gone = || Error::new(ErrorKind::FileNotFound, "a removal record is gone");
-                    Ok(Removals::of(
-                        &self.branch,
-                        last,
-                        self.record(last)?.ok_or_else(|| gone().with("file", self.path(last)))?,
-                    ))
-                }
-            },
+        if let Some(record) = self.record(newest)? {
+            return Ok(Some(Removals::of(&self.branch, newest, record)));
+        }
+        // a hint that is wrong, or old by now
+        match self.last_listed()? {
+            0 => Ok(Some(self.none())),
+            last => Ok(self.record(last)?.map(|record| Removals::of(&self.branch, last, record))),
         }
     }
 
-    /// Where a snapshot stands that was published by a writer who knew `known` records.
-    pub fn standing(&self, snapshot: &Snapshot, known: u64) -> Result<Standing> {
-        let mut next = known + 1;
-        loop {
-            let Some(record) = self.record(next)? else {
-                let older = next == known + 1 && self.hint()?.is_some_and(|newest| newest > known);
-                return Ok(if older { Standing::Unknown } else { Standing::Committed });
-            };
-            if record.concerns(next, snapshot.id) {
-                return Ok(match (record.lists(snapshot), record.kind) {
-                    (false, _) => Standing::TooLate,
-                    (true, RemovalKind::Rollback) => Standing::RolledBack,
-                    // it was in the line; whether it is still there does not matter
-                    (true, _) => Standing::Committed,
-                });
-            }
-            next += 1;
-        }
-    }
-
-    /// Why this very snapshot was removed after `known` records; `None` when none of the later ones lists it.
-    pub fn removed_by(&self, snapshot: &RemovedSnapshot, known: u64) -> Result<Option<RemovalKind>> {
-        let mut next = known + 1;
-        while let Some(record) = self.record(next)? {
-            if record.removed.contains(snapshot) {
-                return Ok(Some(record.kind));
-            }
-            next += 1;
-        }
-        Ok(None)
+    fn vanished(&self) -> Error {
+        Error::new(ErrorKind::Storage, "removal records were deleted faster than they could be read")
+            .with("file", &self.directory)
+            .hint("try again")
     }
 
     /// Publishes the next record. The lock is the proof that nobody else does at the same time.
     pub fn append(&self, lock: &UpkeepLock, kind: RemovalKind, bound: i64, going: &[Snapshot]) -> Result<Removals> {
+        self.append_with(lock, kind, bound, going, &[])
+    }
+
+    /// Publishes the record of a rollback. `cut_off`: tagged snapshots and changelogs that go, too.
+    pub fn append_rollback(
+        &self,
+        lock: &UpkeepLock,
+        bound: i64,
+        going: &[Snapshot],
+        cut_off: &[Snapshot],
+    ) -> Result<Removals> {
+        self.append_with(lock, RemovalKind::Rollback, bound, going, cut_off)
+    }
+
+    fn append_with(
+        &self,
+        lock: &UpkeepLock,
+        kind: RemovalKind,
+        bound: i64,
+        going: &[Snapshot],
+        cut_off: &[Snapshot],
+    ) -> Result<Removals> {
         let before = self.read()?;
-        let record = before.next(kind, bound, going, lock.now_millis());
+        let record = before.next(kind, bound, going, cut_off, lock.now_millis());
         self.publish(lock, before.count + 1, record)
     }
 
@@ -141,18 +129,43 @@ impl RemovalLog {
         self.publish(lock, before.count + 1, record)
     }
 
+    /// From here on the operation has taken effect, whatever fails afterwards: a record is published, or an error says that it
+    /// is not, or that nobody knows.
     fn publish(&self, lock: &UpkeepLock, number: u64, record: Removal) -> Result<Removals> {
-        self.fs.publish(&self.path(number), record.to_json()?.as_bytes(), true).map_err(|e| match e.kind() {
-            ErrorKind::FileExists => Error::new(ErrorKind::UpkeepRunning, "another program writes removal records")
-                .with("file", self.path(number))
-                .hint("try again when it has ended"),
-            _ => e,
-        })?;
+        let content = record.to_json()?;
+        if let Err(failed) = self.fs.publish(&self.path(number), content.as_bytes(), true) {
+            self.make_sure(number, &content, failed)?;
+        }
         let hinted = self.fs.overwrite(&self.hint_path(), number.to_string().as_bytes());
         if let Err(error) = hinted.and_then(|()| self.prune(number, lock.now_millis())) {
             tracing::warn!(%error, record = number, "the hint to the removal records was not written");
         }
         Ok(Removals::of(&self.branch, number, record))
+    }
+
+    /// Whether a record is there although publishing it has failed: an answer may have been lost.
+    fn make_sure(&self, number: u64, content: &str, failed: Error) -> Result<()> {
+        if failed.is_without_effect() {
+            return Err(failed);
+        }
+        let path = self.path(number);
+        match self.fs.read(&path) {
+            // its name may not be durable yet, and what goes after it must not be gone without it
+            Ok(found) if found == content.as_bytes() => self.fs.sync_dir(&self.directory).map_err(|e| {
+                Error::new(e.kind(), "the operation has taken effect, but a power loss may undo it")
+                    .with("file", path)
+                    .hint("nothing has been deleted; run the same operation again when the storage works")
+                    .caused_by(e)
+            }),
+            Ok(_) => Err(Error::new(ErrorKind::UpkeepRunning, "another program writes removal records")
+                .with("file", path)
+                .hint("try again when it has ended")),
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Err(failed),
+            Err(_) => Err(Error::new(failed.kind(), "it is not known whether the operation has taken effect")
+                .with("file", path)
+                .hint("the table is whole, and nothing has been deleted; run the same operation again when the storage works")
+                .caused_by(failed)),
+        }
     }
 
     /// All records that are kept, oldest first.
@@ -162,14 +175,22 @@ impl RemovalLog {
 
     /// All records that are kept with their numbers, oldest first.
     pub(super) fn numbered(&self) -> Result<Vec<(u64, Removal)>> {
-        let mut found = Vec::new();
-        for number in self.listed()? {
-            found.extend(self.record(number)?.map(|record| (number, record)));
+        for _ in 0..ATTEMPTS {
+            let listed = self.listed()?;
+            let mut found = Vec::new();
+            for number in &listed {
+                // one that was deleted since: those before it are gone, too, and there are many newer ones
+                let Some(record) = self.record(*number)? else { break };
+                found.push((*number, record));
+            }
+            if found.len() == listed.len() {
+                return Ok(found);
+            }
         }
-        Ok(found)
+        Err(self.vanished())
     }
 
-    fn record(&self, number: u64) -> Result<Option<Removal>> {
+    pub(super) fn record(&self, number: u64) -> Result<Option<Removal>> {
         let path = self.path(number);
         match self.fs.read(&path) {
             Ok(bytes) => Removal::from_json(&path, &bytes).map(Some),
@@ -178,7 +199,7 @@ impl RemovalLog {
         }
     }
 
-    fn hint(&self) -> Result<Option<u64>> {
+    pub(super) fn hint(&self) -> Result<Option<u64>> {
         Ok(read_hint(&self.fs, &self.hint_path())?.and_then(|id| u64::try_from(id).ok()))
     }
 
@@ -195,16 +216,26 @@ impl RemovalLog {
         Ok(self.listed()?.last().copied().unwrap_or(0))
     }
 
-    /// Deletes records that no writer asks for any more, oldest first.
+    /// Whether a record is there.
+    pub(super) fn has(&self, number: u64) -> Result<bool> {
+        self.fs.exists(&self.path(number))
+    }
+
+    /// Deletes records that no writer asks for any more, oldest first; the hint names a much newer one by then. Who misses a
+    /// record and finds no such hint has come to the end of the records.
     fn prune(&self, newest: u64, now: i64) -> Result<()> {
         if !newest.is_multiple_of(PRUNED_EVERY) {
             return Ok(());
         }
+        let mut hint_is_durable = false;
         for number in self.listed()? {
             // one that is gone is old, when its number is
             let time = self.record(number)?.map_or(i64::MIN, |record| record.time_millis);
             if !is_old(number, time, newest, now) {
                 return Ok(());
+            }
+            if !std::mem::replace(&mut hint_is_durable, true) {
+                self.fs.sync_dir(&self.directory)?;
             }
             self.fs.delete(&self.path(number))?;
         }

@@ -9,8 +9,11 @@ use crate::{
     fs::{FaultFileIo, FileIo as _, FileIoRef},
 };
 
+mod held_up;
+
 const NOBODY_WAITS: Duration = Duration::ZERO;
 
+#[derive(Clone)]
 struct Bed {
     io: FaultFileIo,
     fs: FileIoRef,

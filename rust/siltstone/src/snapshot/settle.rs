@@ -69,16 +69,26 @@ impl SnapshotManager {
                 return Ok(());
             }
         }
+        let (mut dead, mut newest) = (Vec::new(), None);
         for id in listed.into_iter().rev() {
             match self.try_read(id)? {
                 Some(snapshot) if removals.is_rolled_back(&snapshot) || removals.came_too_late(&snapshot, &records) => {
-                    self.fs.delete(&self.path(id))?;
+                    dead.push(id);
                 }
-                Some(_) => break,
+                Some(_) => {
+                    newest = Some(id);
+                    break;
+                }
                 None => {}
             }
         }
-        Ok(())
+        // Java believes the hint when the snapshot after it does not exist
+        if let (false, Some(newest)) = (dead.is_empty(), newest)
+            && self.hint("LATEST")?.is_some_and(|hint| hint > newest)
+        {
+            self.fs.overwrite(&self.hint_path("LATEST"), newest.to_string().as_bytes())?;
+        }
+        dead.into_iter().try_for_each(|id| self.fs.delete(&self.path(id)))
     }
 
     /// Deletes long-lived changelogs and tags that a rollback cut off; their names are gone for good before a record says that

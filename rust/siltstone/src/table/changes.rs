@@ -67,6 +67,12 @@ impl Table {
         ConsumerManager::new(self.context().fs.clone(), &self.branch_root())
     }
 
+    fn record(&self, consumer: &str, next: i64) -> Result<()> {
+        let ctx = self.context();
+        let recorded = self.consumers().record(&ctx.location, consumer, next, ctx.options.upkeep_lock_timeout);
+        recorded.map_err(|e| e.in_table(&ctx.name))
+    }
+
     /// All consumers.
     pub fn consumer_list(&self) -> Result<Vec<Consumer>> {
         self.consumers().list()
@@ -87,7 +93,7 @@ impl Table {
         }
         let consumers = self.consumers();
         let before = consumers.next_snapshot(id).ok().flatten();
-        consumers.reset(id, next).map_err(|e| e.with("table", &self.context().name))?;
+        self.record(id, next)?;
         // an expiry that had chosen before the consumer was there
         if snapshots.earliest_id()?.is_some_and(|earliest| next < earliest) {
             match before {
@@ -152,7 +158,7 @@ impl Changes {
             (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,
             (Some(id), None) => {
                 if let Some(next) = follow.first_snapshot() {
-                    consumers.reset(id, next)?;
+                    table.record(id, next)?;
                     check_still_there(&table, &consumers, id, next)?;
                 }
             }
@@ -178,7 +184,7 @@ impl Changes {
     /// The rows of all snapshots so far have been handed out: the consumer goes on after them.
     pub fn done(&self) -> Result<()> {
         match (&self.consumer, self.follow.next_snapshot()) {
-            (Some(id), Some(next)) => self.table.consumers().reset(id, next),
+            (Some(id), Some(next)) => self.table.record(id, next),
             _ => Ok(()),
         }
     }

@@ -34,7 +34,9 @@ use siltstone::{
 
 use crate::folder::Folder;
 
+mod after_records;
 mod crash_points;
+mod renewed;
 
 const ROOT: &str = "/lake/db.db/t";
 

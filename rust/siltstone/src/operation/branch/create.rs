@@ -58,7 +58,7 @@ fn check_branch_name(name: &str) -> Result<()> {
 ///
 /// # Errors
 /// `InvalidArgument` for a name that cannot be one; `BranchExists`; `TagNotFound`, `SnapshotNotFound` or
-/// `SnapshotExpired` for the source.
+/// `SnapshotExpired` for the source; `UpkeepRunning` beside an expiry, a rollback or a fast-forward.
 pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> Result<()> {
     check_branch_name(name)?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
@@ -66,8 +66,8 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         return Err(exists_already(ctx, name));
     }
     let main = main_context(ctx);
-    // while nothing expires, no expiry begins before the branch is there
-    let lock = UpkeepLock::try_take(&ctx.fs, &ctx.location)?;
+    // a rollback, an expiry or a fast-forward has looked at the branches before its record: none may come between the two
+    let lock = upkeep_lock(ctx)?;
     // whole or not at all: readers do not look at names that start with a dot
     let hidden = format!("{}/.{name}.{}", branches.directory(), new_uuid());
     match source {
@@ -76,7 +76,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         BranchSource::Snapshot(id) => {
             let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
             let fork = fork_tag(name);
-            keep_fork_point(&main, lock.as_ref(), &fork, version)?;
+            keep_fork_point(&main, &lock, &fork, version)?;
             from_tag(&main, &hidden, &fork)?;
         }
     }
@@ -89,7 +89,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     }
     sync(ctx, &branches, name)?;
     without_lost_changelog(ctx, &branches, name)?;
-    // whoever deletes a tag removes it first and looks at the branches then: one of the two sees the other
+    // other programs delete tags without the lock
     let keeper = match source {
         BranchSource::Empty => None,
         BranchSource::Tag(tag) => Some(tag.clone()),
@@ -98,7 +98,6 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     if let Some(tag) = keeper
         && !is_kept(ctx, &branches.root(name), &tag)?
     {
-        let _lock = lock.map_or_else(|| upkeep_lock(ctx), Ok)?;
         ctx.fs.delete_dir(&branches.root(name))?;
         return Err(Error::new(ErrorKind::TagNotFound, format!("tag '{tag}' was deleted while the branch was made"))
             .with("table", &ctx.name)
@@ -123,9 +122,9 @@ fn without_lost_changelog(ctx: &TableContext, branches: &BranchManager, name: &s
 }
 
 /// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same.
-fn keep_fork_point(main: &TableContext, lock: Option<&UpkeepLock>, fork: &str, version: VersionSelector) -> Result<()> {
+fn keep_fork_point(main: &TableContext, lock: &UpkeepLock, fork: &str, version: VersionSelector) -> Result<()> {
     let request = CreateTag { version, ..CreateTag::default() };
-    match create_tag_beside(main, lock, fork, &request) {
+    match create_tag_beside(main, Some(lock), fork, &request) {
         Err(e) if e.kind() == ErrorKind::TagExists => {
             let kept = TagManager::new(main.fs.clone(), &main.location).get(fork)?;
             let wanted = match request.version {

@@ -4,6 +4,9 @@
 //! in common stays untouched. The branch keeps everything, so a fast-forward that was cut short is finished by the same
 //! call. For main it is a rollback to the last common version (a removal record, semantics of `rollback`), and then commits
 //! of what the branch has; a writer that commits in between gives way, too.
+//!
+//! Between that record and the branch's last snapshot main is at the common version: what fails there is an error that says so.
+//! What fails later is a note.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,11 +16,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, upkeep_lock},
+        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
         rollback::check_branch_points,
     },
     schema::SchemaManager,
-    snapshot::{BranchManager, RemovalKind, Removals, Snapshot, SnapshotManager, Tag, TagManager, is_main},
+    snapshot::{BranchManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
 };
 
 /// Makes main what the branch is.
@@ -48,49 +51,100 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     if let (Some(lock), Some(_)) = (&lock, before) {
         ours.settle(lock)?;
     }
-    let root = branches.root(name);
-    let own = |ours: &SnapshotManager| -> Result<Ours> {
-        Ok(Ours { snapshots: ours.existing(ours.listed_ids()?)?, manager: ours.clone() })
+    let way = Way { main, root: branches.root(name), ours, theirs: &theirs };
+    let apart = !way.plan(false)?.has_common || was_parted(&way.ours, first)?;
+    let report = if let Some(lock) = &lock {
+        let mut moved = false;
+        let (mut report, rest) =
+            way.go(lock, first, apart, &mut moved).map_err(|e| if moved { unfinished(ctx, name, e) } else { e })?;
+        let done = format!("main is what branch '{name}' is");
+        report.extend(after_record(ctx, rest, &done, || way.ours.settle(lock))?);
+        report
+    } else {
+        let (plan, rest) = way.plan(apart)?.complete(&way.ours, &theirs)?;
+        let mut report = Report::of(&ctx.fs, plan, true)?;
+        report.extend(Report::of(&ctx.fs, rest, true)?);
+        report
     };
-    let apart = !plan(&main, &root, &own(&ours)?, &theirs, false)?.has_common;
-    if lock.is_some() && apart && !ours.exists(first.id)? {
-        place_first(ctx, &ours, first)?;
-    }
-    let mut report = Report { dry_run, ..Report::default() };
-    let mut changes_schemas = false;
-    for round in 1.. {
-        let plan = plan(&main, &root, &own(&ours)?, &theirs, apart)?;
-        let comes = theirs.last().is_some_and(|last| last.id > plan.stands);
-        if let Some(lock) = &lock
-            && (apart || comes || !plan.gone.is_empty())
-        {
-            ours.removals().append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
-            if !plan.parted.is_empty() {
-                ours.removals().append(lock, RemovalKind::Expire, first.id, &plan.parted)?;
-            }
-        }
-        let removals = ours.removals().read()?;
-        changes_schemas |= plan.changes_schemas && lock.is_some();
-        match Report::of(&ctx.fs, plan.complete(&ours, &theirs, &removals)?, dry_run) {
-            // a writer was faster with the next id
-            Err(e) if e.kind() == ErrorKind::CommitConflict && round < ROUNDS => {}
-            done => {
-                report.extend(done?);
-                // a commit that was published before its schema went gives way, too: its writer has looked already
-                let last = ours.listed_ids()?.last().copied();
-                if !(changes_schemas && last > theirs.last().map(|last| last.id) && round < ROUNDS) {
-                    break;
-                }
-                changes_schemas = false;
-            }
-        }
-    }
-    if let Some(lock) = &lock {
-        ours.settle(lock)?;
-    }
     Ok(report
         .with("previous_snapshot", before.map_or(Value::Null, Value::from))
         .with("current_snapshot", theirs.last().map_or(Value::Null, |last| json!(last.id))))
+}
+
+/// Main, and where it goes.
+struct Way<'a> {
+    main: TableContext,
+    /// Of the branch.
+    root: String,
+    ours: SnapshotManager,
+    theirs: &'a [Snapshot],
+}
+
+impl Way<'_> {
+    fn plan(&self, apart: bool) -> Result<Forward> {
+        let snapshots = self.ours.existing(self.ours.listed_ids()?)?;
+        let ours = Ours { snapshots, manager: self.ours.clone() };
+        plan(&self.main, &self.root, &ours, self.theirs, apart)
+    }
+
+    /// Until main has all versions of the branch; what is left to do then. `moved`: main is not any more what it was.
+    fn go(&self, lock: &UpkeepLock, first: &Snapshot, apart: bool, moved: &mut bool) -> Result<(Report, Plan)> {
+        let (fs, removals) = (&self.main.fs, self.ours.removals());
+        if apart && !self.ours.exists(first.id)? {
+            *moved = true;
+            place_first(&self.main, &self.ours, first)?;
+        }
+        let mut report = Report::default();
+        let mut changes_schemas = false;
+        let mut round = 1;
+        loop {
+            let plan = self.plan(apart)?;
+            changes_schemas |= plan.changes_schemas;
+            // what is not main's to delete is found before a record says that it goes
+            plan.plan.check(fs)?;
+            let comes = self.theirs.last().is_some_and(|last| last.id > plan.stands);
+            if apart || comes || !plan.gone.is_empty() {
+                *moved = true;
+                removals.append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
+                if !plan.parted.is_empty() {
+                    removals.append(lock, RemovalKind::Expire, first.id, &plan.parted)?;
+                }
+            }
+            let (plan, rest) = plan.complete(&self.ours, self.theirs)?;
+            match Report::of(fs, plan, false) {
+                // a writer was faster with the next id
+                Err(e) if e.kind() == ErrorKind::CommitConflict && round < ROUNDS => {}
+                done => {
+                    report.extend(done?);
+                    // a commit that was published before its schema went gives way, too: its writer has looked already
+                    let last = self.ours.listed_ids()?.last().copied();
+                    if !(changes_schemas && last > self.theirs.last().map(|last| last.id) && round < ROUNDS) {
+                        return Ok((report, rest));
+                    }
+                    changes_schemas = false;
+                }
+            }
+            round += 1;
+        }
+    }
+}
+
+/// The error of a fast-forward that main has gone the first steps of.
+fn unfinished(ctx: &TableContext, name: &str, cause: Error) -> Error {
+    let message = format!("main has given way to branch '{name}', and does not have all of its versions yet");
+    Error::new(cause.kind(), message)
+        .with("table", &ctx.name)
+        .with("branch", name)
+        .hint("fast-forward to the branch again: it goes on where this one has stopped")
+        .caused_by(cause)
+}
+
+/// Whether an earlier fast-forward found no common version, gave main the branch's first one and died before all that main has
+/// before that one had gone.
+fn was_parted(ours: &SnapshotManager, first: &Snapshot) -> Result<bool> {
+    let removals = ours.removals().read()?;
+    let Some(found) = ours.existing([first.id])?.pop() else { return Ok(false) };
+    Ok(removals.was_placed(&found) && ours.listed_ids()?.iter().any(|id| *id < first.id))
 }
 
 /// Where main and the branch have no version in common (main's have expired, or the branch began empty), main gets the branch's
@@ -127,8 +181,10 @@ struct Forward {
 }
 
 impl Forward {
-    /// With the branch's later versions, as those of a writer who knows this many removal records.
-    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot], removals: &Removals) -> Result<Plan> {
+    /// With the branch's later versions, as those of a writer who knows the removal records; and what is left to do when main
+    /// has them.
+    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot]) -> Result<(Plan, Plan)> {
+        let removals = manager.removals().read()?;
         let own = |snapshot: Snapshot| snapshot.knowing(removals.count, &removals.branch);
         for (path, Tag { snapshot, create_time, time_retained }) in self.tags_come {
             let tag = Tag { snapshot: own(snapshot), create_time, time_retained };
@@ -137,18 +193,20 @@ impl Forward {
         if let (true, Some(first)) = (self.replaced, theirs.first()) {
             self.plan.overwrite(manager.path(first.id), own(first.clone()).to_json()?);
         }
+        // what is removed must not come back after a power loss, when the orphan cleaning has taken its files; and snapshots
+        // come after the schemas that they name
+        let sync = |directory| Step::Change(Change::Sync { directory });
+        self.plan.steps.extend(self.directories.map(sync));
         for snapshot in theirs.iter().filter(|s| s.id > self.stands) {
             let content = own(snapshot.clone()).to_json()?;
             self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
         }
+        let mut rest = Plan::default();
         if let Some(last) = theirs.last() {
-            self.plan.overwrite(manager.hint_path("LATEST"), last.id.to_string());
+            rest.overwrite(manager.hint_path("LATEST"), last.id.to_string());
         }
-        // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
-        for directory in self.directories {
-            self.plan.steps.push(Step::Change(Change::Sync { directory }));
-        }
-        Ok(self.plan)
+        rest.steps.push(sync(manager.directory().to_owned()));
+        Ok((self.plan, rest))
     }
 }
 

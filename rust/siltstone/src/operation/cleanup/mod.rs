@@ -6,6 +6,7 @@
 //!
 //! Source: semantics g.2, g.4 and g.8; `FileDeletionBase`, `OrphanFilesClean`.
 
+mod after_record;
 mod cache;
 mod needs;
 mod plan;
@@ -13,6 +14,7 @@ mod references;
 mod tagged;
 mod unneeded;
 
+pub use after_record::after_record;
 pub use cache::ManifestCache;
 pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, plan_beside_others};

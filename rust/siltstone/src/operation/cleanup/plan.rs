@@ -197,7 +197,7 @@ impl Plan {
     }
 }
 
-fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
+pub(super) fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
     match step {
         Step::Delete(files) => delete_all(fs, files),
         Step::DeleteInOrder(files) => {

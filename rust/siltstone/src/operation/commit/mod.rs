@@ -1,7 +1,7 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
 //! ```text
-//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, standing, user)
+//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, outcome, standing, user)
 //! ```
 //!
 //! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
@@ -14,10 +14,12 @@ mod changes;
 mod conflict;
 mod durable;
 mod fold;
+mod idle;
 mod index_files;
 pub mod invariants;
 mod merge;
 mod model;
+mod outcome;
 mod overwrite;
 mod place;
 mod plan;
@@ -37,16 +39,16 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-pub use place::{check_place, explain_by_place};
-
+pub(in crate::operation) use idle::newest_write;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
+pub use place::{check_place, explain_by_place};
 
 use self::{
     changes::{Changes, Collected},
     overwrite::Partitions,
     plan::Source,
     publish::{Doubt, Published, Request},
-    user::{Identifier, UserHistory},
+    user::{Identifier, Seen, UserHistory},
 };
 use crate::{
     env::{ClockRef, new_uuid, system_clock},
@@ -76,8 +78,8 @@ pub struct TableCommit {
 /// Whether an explicit identifier is there already.
 enum LookedUp {
     Committed,
-    /// Not up to this snapshot; `None`: the identifier is not explicit.
-    NotUpTo(Option<i64>),
+    /// Not as far as the table was looked at; `None`: the identifier is not explicit.
+    NotUpTo(Option<Seen>),
 }
 
 impl TableCommit {
@@ -254,7 +256,7 @@ impl TableCommit {
         committable: &Committable,
         compact: &Changes,
         mut outcome: CommitOutcome,
-        looked_up_to: Option<i64>,
+        looked_up_to: Option<Seen>,
     ) -> CommitOutcome {
         if compact.is_empty() {
             return outcome;
@@ -310,7 +312,7 @@ impl TableCommit {
         let Identifier::Explicit(identifier) = Identifier::of(committable.identifier) else {
             return Ok(LookedUp::NotUpTo(None));
         };
-        let latest = self.snapshots.latest()?;
+        let (removals, latest) = self.snapshots.latest_with_removals()?;
         let mut history = self.history();
         let newest = history.newest(&self.snapshots, &self.user, latest.as_ref())?;
         if newest.is_some_and(|newest| newest.commit_identifier >= identifier) {
@@ -318,7 +320,7 @@ impl TableCommit {
             check_place(&self.ctx)?;
             return Ok(LookedUp::Committed);
         }
-        Ok(LookedUp::NotUpTo(Some(latest.map_or(0, |latest| latest.id))))
+        Ok(LookedUp::NotUpTo(Some(Seen::of(&removals, latest.as_ref()))))
     }
 
     fn history(&self) -> MutexGuard<'_, UserHistory> {

@@ -1,12 +1,14 @@
 //! Which partitions an overwrite replaces, and what that deletes (semantics e.6).
 
 use std::{
+    borrow::Cow,
     cmp::Ordering,
     collections::{BTreeMap, HashSet},
 };
 
 use super::{
     changes::{Changes, deletion_of},
+    idle::newest_write,
     model::{OverwriteTarget, PartitionSpec},
 };
 use crate::{
@@ -32,6 +34,8 @@ pub(super) enum Partitions {
     All,
     /// Exactly these (serialized rows).
     These(HashSet<Vec<u8>>),
+    /// Those of these that have no file since a time ([`newest_write`]), as every try finds them.
+    Idle { of: HashSet<Vec<u8>>, since: i64 },
     /// Those that match one of the patterns: a value for each partition column, `None` = any.
     Matching(Vec<Vec<Option<Datum>>>),
 }
@@ -81,7 +85,7 @@ impl Partitions {
     pub(super) fn contains(&self, ctx: &TableContext, partition: &[u8]) -> Result<bool> {
         Ok(match self {
             Self::All => true,
-            Self::These(set) => set.contains(partition),
+            Self::These(set) | Self::Idle { of: set, .. } => set.contains(partition),
             Self::Matching(patterns) => {
                 let values = BinaryRow::from_serialized(partition)?.datums(ctx.paths.partition_types())?;
                 let fits = |pattern: &Vec<Option<Datum>>| {
@@ -96,7 +100,9 @@ impl Partitions {
     fn filter(&self, ctx: &TableContext) -> EntryFilter {
         match self {
             Self::All => EntryFilter::default(),
-            Self::These(set) => EntryFilter { partitions: Some(set.clone()), ..EntryFilter::default() },
+            Self::These(set) | Self::Idle { of: set, .. } => {
+                EntryFilter { partitions: Some(set.clone()), ..EntryFilter::default() }
+            }
             Self::Matching(patterns) => {
                 let predicate = Predicate::any(patterns.iter().map(|pattern| partition_spec::condition(ctx, pattern)));
                 EntryFilter { partition_predicate: Some(predicate), ..EntryFilter::default() }
@@ -110,6 +116,16 @@ impl Partitions {
         let mut live = self.live(ctx, snapshot)?;
         live.retain(|entry| is_replaced(ctx, entry));
         Ok(live)
+    }
+
+    /// These partitions as they are now, given their live files: without those that are not idle any more.
+    fn now(&self, live: &[ManifestEntry]) -> Cow<'_, Self> {
+        let Self::Idle { of, since } = self else { return Cow::Borrowed(self) };
+        let is_idle = |partition: &&Vec<u8>| {
+            let files = live.iter().filter(|entry| entry.partition == **partition);
+            newest_write(files).is_some_and(|newest| newest < *since)
+        };
+        Cow::Owned(Self::These(of.iter().filter(is_idle).cloned().collect()))
     }
 
     /// Live files of these partitions.
@@ -139,7 +155,11 @@ pub(super) fn changes(
     let Some(latest) = latest else {
         return Ok((new.clone(), Vec::new()));
     };
-    let live = partitions.live(ctx, latest)?;
+    let mut live = partitions.live(ctx, latest)?;
+    let partitions = partitions.now(&live);
+    if let Partitions::These(set) = &*partitions {
+        live.retain(|entry| set.contains(&entry.partition));
+    }
     let replaced = live.iter().filter(|entry| is_replaced(ctx, entry));
     let drop_stats = ctx.options.manifest_delete_file_drop_stats;
     let mut files: Vec<ManifestEntry> = replaced.map(|entry| deletion_of(entry, drop_stats)).collect();

@@ -7,6 +7,7 @@
 //!                     otherwise the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
 //! published           into a hole that a removal left meanwhile: withdrawn, and tried again (standing)
 //!                     the place is another table's by now: an error, and what the snapshot names stays (place)
+//! never known         the removal records that would tell are not kept any more: the commit ends at once, nothing is deleted
 //! ```
 //!
 //! When the tries end with the outcome unknown, it stays in memory ([`Doubt`]): committing the same files again
@@ -25,7 +26,7 @@ use super::{
     plan::{Planner, Source},
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
-    user::{Identifier, find_own},
+    user::{Identifier, Seen},
     write::{DeltaManifests, SnapshotWriter, Written},
 };
 use crate::{
@@ -52,7 +53,7 @@ pub(super) struct Request<'a> {
     pub(super) allow_empty: bool,
     /// An explicit identifier was looked for up to this snapshot and not found: if it comes up later, another
     /// process has committed it.
-    pub(super) looked_up_to: Option<i64>,
+    pub(super) looked_up_to: Option<Seen>,
 }
 
 impl Request<'_> {
@@ -68,19 +69,26 @@ pub(super) struct Doubt {
     kind: CommitKind,
     attempts: Vec<Attempt>,
     looked_up_to: i64,
+    /// What came after it has expired before it was looked at ([`Tries::unseen`]).
+    seen: Option<Seen>,
 }
 
 /// What is kept from try to try.
 #[derive(Debug, Default)]
-struct Tries {
+#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
+pub(super) struct Tries {
     delta: DeltaManifests,
     /// Those that may have been published.
-    attempts: Vec<Attempt>,
+    pub(super) attempts: Vec<Attempt>,
     /// No snapshot up to this one is ours.
-    looked_up_to: Option<i64>,
+    pub(super) looked_up_to: Option<i64>,
+    /// Of an explicit identifier: no snapshot up to this one is another process's, and all after it are looked at.
+    pub(super) seen: Option<Seen>,
+    /// Some of them have expired, and the records that would tell whose they were are not kept any more.
+    pub(super) unseen: bool,
     /// The snapshot that the last try began with.
     base: Option<RemovedSnapshot>,
-    in_doubt: bool,
+    pub(super) in_doubt: bool,
     /// The only one that was published was taken back, after others may have seen it.
     taken_back: bool,
     synced: bool,
@@ -99,18 +107,20 @@ impl Tries {
         self.taken_back = first;
     }
 
-    fn lists(&self) -> Vec<String> {
+    pub(super) fn lists(&self) -> Vec<String> {
         self.attempts.iter().map(|attempt| attempt.snapshot.delta_manifest_list.clone()).collect()
     }
 }
 
-enum Step {
+pub(super) enum Step {
     Done(Box<Snapshot>),
     /// Another process published this identifier.
     Theirs,
     Nothing,
     Lost,
     Unknown(Error),
+    /// The outcome will never be known: another try could commit the same twice.
+    Untold(Error),
 }
 
 /// What came of a request.
@@ -149,7 +159,7 @@ impl TableCommit {
                 Ok(Step::Unknown(error)) => Some(error),
                 Err(error) if tries.in_doubt && is_transient(&error) => Some(error),
                 Err(error) if self.was_overtaken(&error, &tries) => None,
-                Err(error) => return Err(self.end(request, &store, tries, error)),
+                Ok(Step::Untold(error)) | Err(error) => return Err(self.end(request, &store, tries, error)),
             };
             if let Err(exhausted) = retry.next() {
                 let error = match failed {
@@ -168,19 +178,15 @@ impl TableCommit {
             (removals, latest) = self.snapshots.latest_with_removals()?;
         }
         let latest = latest.as_ref();
-        if let (Some(after), Some(latest)) = (tries.looked_up_to, latest)
-            && let Some(own) = self.find(request, tries, after, latest)?
-        {
-            check_place(&self.ctx)?;
-            let ours = tries.in_doubt || tries.lists().contains(&own.delta_manifest_list);
-            return Ok(if ours { Step::Done(Box::new(own)) } else { Step::Theirs });
-        }
-        for attempt in &tries.attempts {
-            if attempt.has_expired(&self.snapshots)? {
-                return Ok(Step::Done(Box::new(attempt.snapshot.clone())));
+        if let Some(step) = self.known_outcome(request, tries, &removals, latest)? {
+            if !matches!(step, Step::Untold(_)) {
+                // in a table that has taken the place of this one, it says nothing
+                check_place(&self.ctx)?;
             }
+            return Ok(step);
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
+        tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));
         tries.base = latest.map(RemovedSnapshot::from);
         let identifier = self.identifier(request.identifier, latest)?;
         let manifests = &BaseManifests::default();
@@ -253,12 +259,17 @@ impl TableCommit {
                 }
                 Ok(Withdrawn::Left) => return Ok(Step::Lost),
                 Ok(Withdrawn::Committed) => Ok(Standing::Committed),
+                Ok(Withdrawn::Unknown) => Ok(Standing::Unknown),
                 Err(error) => Err(error),
             },
-            Ok(Standing::Unknown) => Err(unknown(&attempt.snapshot)),
             other => other,
         };
         Ok(match standing {
+            Ok(Standing::Unknown) => {
+                let error = unknown(&attempt.snapshot);
+                tries.doubt(attempt);
+                Step::Untold(error)
+            }
             Ok(Standing::Committed) => {
                 self.hint(attempt.snapshot.id);
                 Step::Done(Box::new(attempt.snapshot))
@@ -271,26 +282,13 @@ impl TableCommit {
         })
     }
 
-    fn find(&self, request: &Request<'_>, tries: &Tries, after: i64, latest: &Snapshot) -> Result<Option<Snapshot>> {
-        let (identifier, kind) = (request.identifier, request.kind);
-        let own = find_own(&self.snapshots, &self.user, identifier, kind, &tries.lists(), after, latest)?;
-        if let Some(own) = &own {
-            // the link is there; whether it outlives a power loss is not known yet
-            if self.ctx.options.sync {
-                self.ctx.fs.sync_dir(&self.ctx.paths.snapshot_dir(&self.ctx.branch))?;
-            }
-            self.hint(own.id);
-        }
-        Ok(own)
-    }
-
     fn sync_manifests(&self, store: &ManifestStore) -> Result<()> {
         if self.ctx.options.sync { store.sync() } else { Ok(()) }
     }
 
     /// `LATEST` after every commit, `EARLIEST` after the first one (as Java, whose committers expire unless the table
     /// is write-only). Readers find both snapshots without them, only slower.
-    fn hint(&self, id: i64) {
+    pub(super) fn hint(&self, id: i64) {
         let mut written = self.snapshots.write_latest_hint(id);
         if id == 1 && !self.ctx.options.write_only {
             written = written.and_then(|()| self.snapshots.write_earliest_hint(id));
@@ -330,12 +328,14 @@ impl TableCommit {
     fn end(&self, request: &Request<'_>, store: &ManifestStore, tries: Tries, error: Error) -> Error {
         if !tries.in_doubt {
             tries.delta.delete(store);
-        } else if error.kind() != ErrorKind::CommitConflict {
+        }
+        if tries.unseen || (tries.in_doubt && error.kind() != ErrorKind::CommitConflict) {
             let doubt = Doubt {
                 files: request.source.new_files(),
                 kind: request.kind,
                 attempts: tries.attempts,
                 looked_up_to: tries.looked_up_to.unwrap_or(0),
+                seen: tries.seen.filter(|_| tries.unseen),
             };
             self.doubts().push(doubt);
         }
@@ -345,7 +345,8 @@ impl TableCommit {
     /// Continues where an earlier call with some of the same files ended in doubt.
     fn resume(&self, request: &Request<'_>) -> Tries {
         let mut doubts = self.doubts();
-        let mut tries = Tries { looked_up_to: request.looked_up_to, ..Tries::default() };
+        let seen = request.looked_up_to;
+        let mut tries = Tries { looked_up_to: seen.map(|seen| seen.latest), seen, ..Tries::default() };
         if doubts.is_empty() {
             return tries;
         }
@@ -354,7 +355,9 @@ impl TableCommit {
             doubts.drain(..).partition(|d| d.kind == request.kind && !d.files.is_disjoint(&files));
         *doubts = other;
         for doubt in same {
-            tries.in_doubt = true;
+            tries.in_doubt |= !doubt.attempts.is_empty();
+            tries.unseen |= doubt.seen.is_some();
+            tries.seen = doubt.seen.or(tries.seen);
             tries.looked_up_to = Some(tries.looked_up_to.unwrap_or(i64::MAX).min(doubt.looked_up_to));
             tries.attempts.extend(doubt.attempts);
         }

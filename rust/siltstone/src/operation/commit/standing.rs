@@ -9,11 +9,12 @@
 //! ([`crate::snapshot::RemovalLog::standing`]). Those of other programs leave none: what can be seen of them is looked for in the snapshots
 //! themselves, the one that the commit was built on first.
 
+use super::user::Identifier;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::upkeep_lock,
-    snapshot::{RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
+    snapshot::{Fate, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
 };
 
 /// A snapshot that was or may have been published, and what its writer knew.
@@ -35,20 +36,20 @@ impl Attempt {
         }
         let base_removed = match &self.base {
             Some(base) => snapshots.removals().removed_by(base, self.known)?,
-            None => None,
+            None => Fate::NotRemoved,
         };
         match base_removed {
             // that record may have come after the first look
-            Some(_) => snapshots.removals().standing(&self.snapshot, self.known),
-            None if self.is_in_line(snapshots)? => Ok(Standing::Committed),
-            None => Ok(Standing::TooLate),
+            Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
+            Fate::Unknown => Ok(Standing::Unknown),
+            Fate::NotRemoved if self.is_in_line(snapshots)? => Ok(Standing::Committed),
+            Fate::NotRemoved => Ok(Standing::TooLate),
         }
     }
 
-    /// Whether it was in the line and has expired since.
-    pub(super) fn has_expired(&self, snapshots: &SnapshotManager) -> Result<bool> {
-        let removed = snapshots.removals().removed_by(&RemovedSnapshot::from(&self.snapshot), self.known)?;
-        Ok(removed == Some(RemovalKind::Expire))
+    /// What has become of it, which is not among the versions any more, or never was.
+    pub(super) fn fate(&self, snapshots: &SnapshotManager) -> Result<Fate> {
+        snapshots.removals().removed_by(&RemovedSnapshot::from(&self.snapshot), self.known)
     }
 
     fn base_is_there(&self, snapshots: &SnapshotManager) -> Result<bool> {
@@ -90,12 +91,17 @@ pub(super) enum Withdrawn {
     Left,
     /// A second look, with the lock, finds it in the line.
     Committed,
+    /// The records that would tell at the second look are not kept any more.
+    Unknown,
 }
 
 /// Deletes the snapshot of a commit that came too late. Where no record says that it did, others may take it for a version:
 /// then nothing goes on before it is gone.
 pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Withdrawn> {
-    let recorded = snapshots.removals().standing(&attempt.snapshot, attempt.known)? == Standing::TooLate;
+    let recorded = match snapshots.removals().standing(&attempt.snapshot, attempt.known)? {
+        Standing::Unknown => return Ok(Withdrawn::Unknown),
+        standing => standing == Standing::TooLate,
+    };
     let _lock = match UpkeepLock::try_take(&ctx.fs, &ctx.location)? {
         Some(lock) => lock,
         None if recorded => return Ok(Withdrawn::Left),
@@ -111,13 +117,15 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
         return Ok(Withdrawn::Gone);
     }
     match attempt.standing(snapshots)? {
-        Standing::TooLate if recorded || snapshots.ids()?.iter().any(|id| *id != found.id) => {
+        // once a record has said so, it does not matter how long that one is kept
+        Standing::Unknown if !recorded => Ok(Withdrawn::Unknown),
+        Standing::TooLate | Standing::Unknown if recorded || snapshots.ids()?.iter().any(|id| *id != found.id) => {
             ctx.fs.delete(&snapshots.path(found.id))?;
             Ok(Withdrawn::Gone)
         }
-        Standing::RolledBack | Standing::Unknown => Ok(Withdrawn::Left),
+        Standing::RolledBack => Ok(Withdrawn::Left),
         // the only version that is left is one, whatever it looks like
-        Standing::Committed | Standing::TooLate => Ok(Withdrawn::Committed),
+        Standing::Committed | Standing::TooLate | Standing::Unknown => Ok(Withdrawn::Committed),
     }
 }
 
@@ -130,9 +138,23 @@ pub(super) fn clear_the_way(ctx: &TableContext, snapshots: &SnapshotManager) {
     }
 }
 
+/// Nobody can tell any more what has become of a commit: it ends, because a second try could commit the same twice.
 pub(super) fn unknown(snapshot: &Snapshot) -> Error {
     let message = "the commit was held up for so long that it cannot be told any more whether it was published in time";
-    Error::new(ErrorKind::Storage, message)
-        .with("snapshot", snapshot.id)
-        .hint("look whether its rows are in the table before you write them again")
+    Error::new(ErrorKind::Storage, message).with("snapshot", snapshot.id).hint(LOOK_FIRST)
 }
+
+/// The same of a commit with an explicit identifier, of which nothing was published here: versions that were made meanwhile
+/// have expired before they were looked at.
+pub(super) fn unseen(identifier: Identifier) -> Error {
+    let message =
+        "the commit was held up for so long that it cannot be told any more whether another process has committed it";
+    let error = Error::new(ErrorKind::Storage, message).hint(LOOK_FIRST);
+    match identifier {
+        Identifier::Explicit(identifier) => error.with("commit_identifier", identifier),
+        _ => error,
+    }
+}
+
+const LOOK_FIRST: &str = "Do not delete the files. Look whether the rows are in the table before you write them again; \
+    committing the same messages with the same committer looks, too, and never commits them twice.";

@@ -32,6 +32,8 @@ use crate::{
     types::{DataField, DataType, TypeKind},
 };
 
+mod held_up;
+
 const ROOT: &str = "/t";
 
 struct Table {

@@ -3,9 +3,13 @@
 //! A user's identifiers never decrease, so the user's newest snapshot answers both. Java's batch identifier
 //! (2^63 - 1) says nothing: it is never a sign that a commit is already there.
 
+use super::standing::unknown;
 use crate::{
     error::{ErrorKind, Result},
-    snapshot::{BATCH_COMMIT_IDENTIFIER, CommitKind, RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{
+        BATCH_COMMIT_IDENTIFIER, CommitKind, CommitName, RemovalKind, Removals, RemovedSnapshot, Snapshot,
+        SnapshotManager, Standing,
+    },
 };
 
 /// How a commit gets its identifier, and by what it is recognised when its outcome was lost.
@@ -68,8 +72,10 @@ impl UserHistory {
         };
         if let Some(latest) = latest {
             let own = |s: &Snapshot| s.commit_user == user && s.commit_identifier != BATCH_COMMIT_IDENTIFIER;
-            if let Some(found) = find_back(snapshots, latest, seen, &own)? {
-                self.newest = Some(found);
+            match find_back(snapshots, latest, seen, &own)? {
+                Search::Found(found) => self.newest = Some(*found),
+                Search::Untold(found) => return Err(unknown(&found)),
+                Search::NotFrom(_) => {}
             }
         }
         self.seen = Some(last);
@@ -92,26 +98,40 @@ impl UserHistory {
     }
 }
 
+/// How far a table was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Up to this snapshot.
+    pub(super) latest: i64,
+    /// How many removal records there were.
+    pub(super) removals: u64,
+}
+
+impl Seen {
+    pub(super) fn of(removals: &Removals, latest: Option<&Snapshot>) -> Self {
+        Self { latest: latest.map_or(0, |latest| latest.id), removals: removals.count }
+    }
+}
+
+/// What a search for a snapshot came to.
+#[derive(Debug)]
+pub(super) enum Search {
+    Found(Box<Snapshot>),
+    /// It is none from this id on; what is before has expired, or was not to be looked at.
+    NotFrom(i64),
+    /// It is there, and the records that would tell whether it came too late are not kept any more.
+    Untold(Box<Snapshot>),
+}
+
 /// The newest snapshot after `after` that is wanted; the search ends at the first one that has expired.
 fn find_back(
     snapshots: &SnapshotManager,
     latest: &Snapshot,
     after: i64,
     wanted: &dyn Fn(&Snapshot) -> bool,
-) -> Result<Option<Snapshot>> {
+) -> Result<Search> {
     let removals = snapshots.removals().read()?;
-    let was_in_line = |snapshot: &Snapshot| -> Result<bool> {
-        if removals.admits(snapshot) {
-            return Ok(true);
-        }
-        if SnapshotManager::fence_is_void(&removals, Some(latest)) {
-            return snapshots.is_version(snapshot);
-        }
-        // a file before the fence: of an expiry that is not over, or it came too late
-        let own = RemovedSnapshot::from(snapshot);
-        let records = snapshots.removals().all()?;
-        Ok(records.iter().any(|record| record.kind == RemovalKind::Expire && record.removed.contains(&own)))
-    };
+    let mut from = latest.id + 1;
     for id in ((after + 1)..=latest.id).rev() {
         let snapshot = if id == latest.id {
             latest.clone()
@@ -122,29 +142,84 @@ fn find_back(
                 Err(e) => return Err(e),
             }
         };
-        if wanted(&snapshot) && was_in_line(&snapshot)? {
-            return Ok(Some(snapshot));
+        from = id;
+        if wanted(&snapshot) {
+            match stands(snapshots, &removals, latest, &snapshot)? {
+                Standing::Committed => return Ok(Search::Found(Box::new(snapshot))),
+                Standing::Unknown => return Ok(Search::Untold(Box::new(snapshot))),
+                Standing::TooLate | Standing::RolledBack => {}
+            }
         }
     }
-    Ok(None)
+    Ok(Search::NotFrom(from))
 }
 
-/// Looks for a snapshot of this very commit between `after` and `latest`: one whose delta manifest list it wrote,
-/// or (explicit identifiers) one of the same user, identifier and kind.
-pub(super) fn find_own(
+/// Whether a snapshot that is there is, or was, part of the line.
+fn stands(
     snapshots: &SnapshotManager,
-    user: &str,
-    identifier: Identifier,
-    kind: CommitKind,
-    delta_lists: &[String],
-    after: i64,
+    removals: &Removals,
     latest: &Snapshot,
-) -> Result<Option<Snapshot>> {
-    let own = |snapshot: &Snapshot| {
-        let named = identifier == Identifier::Explicit(snapshot.commit_identifier)
-            && snapshot.commit_user == user
-            && snapshot.commit_kind == kind;
-        named || delta_lists.contains(&snapshot.delta_manifest_list)
-    };
-    find_back(snapshots, latest, after, &own)
+    snapshot: &Snapshot,
+) -> Result<Standing> {
+    if removals.admits(snapshot) {
+        return Ok(Standing::Committed);
+    }
+    if SnapshotManager::fence_is_void(removals, Some(latest)) {
+        return Ok(if snapshots.is_version(snapshot)? { Standing::Committed } else { Standing::TooLate });
+    }
+    // a file before the fence or after a rollback: of a removal that is not over, or it came too late
+    if let Some(known) = removals.known(snapshot) {
+        return snapshots.removals().standing(snapshot, known);
+    }
+    if removals.is_rolled_back(snapshot) {
+        return Ok(Standing::RolledBack);
+    }
+    let own = RemovedSnapshot::from(snapshot);
+    let Some(removed) = snapshots.removals().removed_since(0)? else { return Ok(Standing::Unknown) };
+    let expired = removed.contains(&(RemovalKind::Expire, own));
+    Ok(if expired { Standing::Committed } else { Standing::TooLate })
+}
+
+/// What a commit is recognised by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Own<'a> {
+    pub(super) user: &'a str,
+    pub(super) identifier: Identifier,
+    pub(super) kind: CommitKind,
+    /// Delta manifest lists that it wrote.
+    pub(super) lists: &'a [String],
+}
+
+impl Own<'_> {
+    /// By user, identifier and kind; explicit identifiers only.
+    fn is_named(&self, name: &CommitName) -> bool {
+        self.identifier == Identifier::Explicit(name.identifier) && name.user == self.user && name.kind == self.kind
+    }
+
+    fn is(&self, snapshot: &Snapshot) -> bool {
+        let named = RemovedSnapshot::from(snapshot).commit.is_some_and(|name| self.is_named(&name));
+        named || self.lists.contains(&snapshot.delta_manifest_list)
+    }
+
+    /// Looks for a snapshot of this very commit between `after` and `latest`.
+    pub(super) fn find(&self, snapshots: &SnapshotManager, after: i64, latest: &Snapshot) -> Result<Search> {
+        find_back(snapshots, latest, after, &|snapshot| self.is(snapshot))
+    }
+
+    /// Whether one of the snapshots after `seen` and before `from`, which have expired before they were looked at, is of this
+    /// explicit identifier; `None`: nobody can tell.
+    pub(super) fn has_expired(&self, snapshots: &SnapshotManager, seen: Seen, from: i64) -> Result<Option<bool>> {
+        if from <= seen.latest + 1 || !matches!(self.identifier, Identifier::Explicit(_)) {
+            return Ok(Some(false));
+        }
+        let Some(removed) = snapshots.removals().removed_since(seen.removals)? else { return Ok(None) };
+        let expired = || removed.iter().filter(|(kind, _)| *kind == RemovalKind::Expire).map(|(_, removed)| removed);
+        let mut known = expired().filter_map(|removed| removed.commit.as_ref());
+        if known.any(|name| self.is_named(name)) {
+            return Ok(Some(true));
+        }
+        // one that no record lists was removed by another program
+        let told = |id: i64| expired().any(|removed| removed.id == id && removed.commit.is_some());
+        Ok((seen.latest + 1..from).all(told).then_some(false))
+    }
 }

@@ -14,10 +14,10 @@ use super::{
     range::{before, expiring},
 };
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{FileKind, Plan, PlannedFile, Report},
+        cleanup::{FileKind, Plan, PlannedFile, Report, upkeep_lock},
         tag,
     },
     options::{CoreOptions, ExpireMode},
@@ -128,23 +128,30 @@ fn consumers(ctx: &TableContext, now: i64) -> Result<()> {
 }
 
 /// Deletes consumers whose file was last written before this time: nobody reads with them any more.
+///
+/// Which they are is looked for again when the lock is held and readers can tell that an expiry is at work.
 pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> Result<Report> {
     let manager = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
-    let reason: Arc<str> = Arc::from("the consumer has not read for longer than `consumer.expiration-time`");
-    let old: Vec<_> = manager.list()?.into_iter().filter(|c| c.modified_millis < older_than).collect();
-    let mut plan = Plan::default();
-    plan.delete_in_order(
-        old.iter()
-            .map(|consumer| PlannedFile {
-                path: manager.path(&consumer.id),
-                kind: FileKind::Consumer,
-                bytes: 0,
-                reason: Arc::clone(&reason),
-            })
-            .collect(),
-    );
-    let names: Vec<String> = old.into_iter().map(|consumer| consumer.id).collect();
-    Report::of(&ctx.fs, plan, dry_run)
-        .map(|r| r.with("consumers", names))
-        .map_err(|e: Error| e.with("table", &ctx.name))
+    let old = || -> Result<Vec<String>> {
+        let old = manager.list()?.into_iter().filter(|consumer| consumer.modified_millis < older_than);
+        Ok(old.map(|consumer| consumer.id).collect())
+    };
+    let delete = |names: Vec<String>| {
+        let mut plan = Plan::default();
+        plan.delete_in_order(names.iter().map(|id| consumer_file(manager.path(id))).collect());
+        Report::of(&ctx.fs, plan, dry_run).map(|report| report.with("consumers", names))
+    };
+    let expire = || {
+        let names = old()?;
+        if dry_run || names.is_empty() {
+            return delete(names);
+        }
+        manager.expire(&upkeep_lock(ctx)?, || delete(old()?))
+    };
+    expire().map_err(|e| e.in_table(&ctx.name))
+}
+
+fn consumer_file(path: String) -> PlannedFile {
+    let reason = Arc::from("the consumer has not read for longer than `consumer.expiration-time`");
+    PlannedFile { path, kind: FileKind::Consumer, bytes: 0, reason }
 }

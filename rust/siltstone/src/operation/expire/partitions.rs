@@ -1,4 +1,5 @@
-//! Expiry of partitions (semantics g.9): partitions that are old enough are dropped by an OVERWRITE commit.
+//! Expiry of partitions (semantics g.9): partitions that are old enough are dropped by an OVERWRITE commit. Those that are old
+//! because nobody has written to them are looked at again by each try of that commit.
 //!
 //! Their files stay until the snapshots that read them expire.
 
@@ -15,7 +16,7 @@ use crate::{
     manifest::ManifestEntry,
     operation::{
         cleanup::{FileKind, Plan, Report, Unneeded, data_files},
-        commit::TableCommit,
+        commit::{TableCommit, newest_write},
         overtaken::at_newest,
         scan::{EntryFilter, live_entries},
     },
@@ -102,26 +103,58 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     old.sort_by_key(|(_, partition)| joined(partition));
     old.truncate(expiry.limit);
     let reason: Arc<str> = Arc::from("its partition has expired; the file stays until its snapshots expire");
-    let mut names = Vec::new();
-    for (key, _) in &old {
-        names.push(ctx.paths.partition_path(key)?);
-    }
     let entries = old.iter().flat_map(|(_, partition)| &partition.entries);
     let gone: Vec<Unneeded> = entries.cloned().map(Unneeded::from).collect();
-    let files = data_files(ctx, &gone, &vec![reason; gone.len()], FileKind::Data)?;
     let report = |plan| Report { plan, dry_run, ..Report::default() };
     if dry_run {
-        plan.delete(files);
-        return Ok(report(plan).with("partitions", names));
+        plan.delete(data_files(ctx, &gone, &vec![reason; gone.len()], FileKind::Data)?);
+        return Ok(report(plan).with("partitions", names(ctx, old.iter().map(|(key, _)| key))?));
     }
-    let mut made: Vec<i64> = Vec::new();
+    let (mut made, mut dropped): (Vec<i64>, Vec<&Vec<u8>>) = (Vec::new(), Vec::new());
     let batch = if expiry.batch == 0 { old.len().max(1) } else { expiry.batch };
     for partitions in old.chunks(batch) {
-        let keys: HashSet<Vec<u8>> = partitions.iter().map(|(key, _)| key.clone()).collect();
-        let outcome = TableCommit::with_new_user(ctx).drop_partitions(keys)?;
-        made.extend(outcome.snapshots.iter().map(|snapshot| snapshot.id));
+        let keys: Vec<&Vec<u8>> = partitions.iter().map(|(key, _)| key).collect();
+        let Dropped { snapshots, partitions: gone } =
+            drop_them(ctx, expiry, now, keys.iter().map(|key| (*key).clone()).collect())?;
+        match gone {
+            Ok(gone) => dropped.extend(keys.into_iter().filter(|key| gone.contains(*key))),
+            Err(error) => plan
+                .notes
+                .push(format!("snapshots {snapshots:?} have dropped partitions, which ones cannot be read: {error}")),
+        }
+        made.extend(snapshots);
     }
-    Ok(report(plan).with("partitions", names).with("snapshots", made))
+    Ok(report(plan).with("partitions", names(ctx, dropped.into_iter())?).with("snapshots", made))
+}
+
+fn names<'k>(ctx: &TableContext, keys: impl Iterator<Item = &'k Vec<u8>>) -> Result<Vec<String>> {
+    keys.map(|key| ctx.paths.partition_path(key)).collect()
+}
+
+/// What one commit did.
+struct Dropped {
+    snapshots: Vec<i64>,
+    /// An error when it cannot be read any more.
+    partitions: Result<HashSet<Vec<u8>>>,
+}
+
+fn drop_them(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, keys: HashSet<Vec<u8>>) -> Result<Dropped> {
+    let commit = TableCommit::with_new_user(ctx);
+    let (outcome, partitions) = match expiry.strategy {
+        // values stay what they are
+        PartitionExpireStrategy::ValuesTime => {
+            let outcome = commit.drop_partitions(keys.clone())?;
+            let dropped = if outcome.snapshots.is_empty() { HashSet::new() } else { keys };
+            (outcome, Ok(dropped))
+        }
+        PartitionExpireStrategy::UpdateTime => commit.drop_idle_partitions(keys, limit(expiry, now))?,
+    };
+    Ok(Dropped { snapshots: outcome.snapshots.iter().map(|snapshot| snapshot.id).collect(), partitions })
+}
+
+/// What is older is old (local wall clock, epoch milliseconds).
+fn limit(expiry: &PartitionExpiry, now: i64) -> i64 {
+    crate::env::local_wall_clock(before(now, expiry.kept))
 }
 
 /// Values as Java's `toString` gives them, which is what the pattern works on.
@@ -134,15 +167,12 @@ fn values(ctx: &TableContext, partition: &[u8]) -> Result<Vec<(String, Option<St
 
 /// `None`: nobody can tell.
 fn is_old(partition: &Partition, expiry: &PartitionExpiry, now: i64) -> Option<bool> {
-    let limit = crate::env::local_wall_clock(before(now, expiry.kept));
+    let limit = limit(expiry, now);
     match expiry.strategy {
         PartitionExpireStrategy::ValuesTime => {
             let time = partition_time(&partition.values, expiry.pattern.as_deref(), expiry.formatter.as_deref())?;
             Some(time.and_utc().timestamp_millis() < limit)
         }
-        PartitionExpireStrategy::UpdateTime => {
-            let newest = partition.entries.iter().map(|entry| entry.file.creation_time).max()??;
-            Some(newest < limit)
-        }
+        PartitionExpireStrategy::UpdateTime => Some(newest_write(partition.entries.iter())? < limit),
     }
 }

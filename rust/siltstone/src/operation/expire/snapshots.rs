@@ -6,6 +6,9 @@
 //!
 //! The record comes before the plan: a tag that is made later finds the record, a tag that was made before is seen by the
 //! plan. Data goes for snapshots that the record lists, which were in the line when it was written, and for no others.
+//!
+//! An expiry that fails before it deletes anything is called off by another record. One that fails later says that its
+//! snapshots count as expired, and the next one finishes it.
 
 use std::sync::Arc;
 
@@ -18,6 +21,7 @@ use super::{
     range::{Range, expiring},
 };
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
@@ -61,16 +65,40 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     // a tag that cannot be read stops the expiry before it leaves a trace
     Tagged::read(ctx, &snapshots)?;
     let hint = snapshots.earliest_hint()?;
-    snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots)?;
-    snapshots.write_earliest_hint(going.end)?;
-    let planned = check_consumers(ctx, &going).and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going)));
-    if planned.is_err() {
-        // nothing has been deleted: the versions stay, and readers must go on finding them
-        snapshots.removals().append(lock, RemovalKind::Keep, going.fence, &[])?;
-        snapshots.write_earliest_hint(hint.or(going.first()).unwrap_or(going.end))?;
+    let in_table = |e: Error| e.in_table(&ctx.name);
+    snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots).map_err(in_table)?;
+    let prepared = snapshots
+        .write_earliest_hint(going.end)
+        .and_then(|()| check_consumers(ctx, &going))
+        .and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going)))
+        .and_then(|(plan, expired)| plan.check(&ctx.fs).map(|()| (plan, expired)));
+    let (plan, expired) = match prepared {
+        Ok(planned) => planned,
+        Err(error) => return Err(call_off(lock, &snapshots, &going, hint, error).in_table(&ctx.name)),
+    };
+    Ok(Report::of(&ctx.fs, plan, false)
+        .map_err(|e| unfinished(&going, e).in_table(&ctx.name))?
+        .with("snapshots", expired))
+}
+
+/// Nothing has been deleted: the versions stay, and readers must go on finding them.
+fn call_off(lock: &UpkeepLock, snapshots: &SnapshotManager, going: &Going, hint: Option<i64>, error: Error) -> Error {
+    // what is begun here is ended, also when the expiry was stopped
+    let _shield = cancel::shield();
+    if let Err(failed) = snapshots.removals().append(lock, RemovalKind::Keep, going.fence, &[]) {
+        tracing::warn!(error = %failed, "an expiry was not called off");
+        return unfinished(going, error);
     }
-    let (plan, expired) = planned?;
-    Ok(Report::of(&ctx.fs, plan, false)?.with("snapshots", expired))
+    if let Err(failed) = snapshots.write_earliest_hint(hint.or(going.first()).unwrap_or(going.end)) {
+        tracing::warn!(error = %failed, "the hint to the earliest snapshot was not written");
+    }
+    error
+}
+
+/// The error of an expiry that failed after its record.
+fn unfinished(going: &Going, cause: Error) -> Error {
+    let message = format!("snapshots before {} count as expired, but not all of their files were deleted", going.end);
+    Error::new(cause.kind(), message).hint("the next expiry deletes the others").caused_by(cause)
 }
 
 /// A consumer that came after the choice, and before it could see the record, keeps its snapshots as those before.

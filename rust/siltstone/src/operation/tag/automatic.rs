@@ -3,11 +3,16 @@
 use chrono::{Local, NaiveDateTime};
 use serde_json::json;
 
-use super::{create::publish, delete::delete_tag, period::Period, zone::Zone};
+use super::{
+    create::publish,
+    delete::{delete_chosen, delete_tag_locked},
+    period::Period,
+    zone::Zone,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::cleanup::Report,
+    operation::cleanup::{Report, upkeep_lock},
     options::TagCreation,
     path::branch_root,
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager},
@@ -83,28 +88,21 @@ fn periodic(ctx: &TableContext, time_of: &dyn Fn(&Snapshot) -> Option<NaiveDateT
 
 /// Deletes the oldest automatic tags above `tag.num-retained-max`.
 fn keep_newest(ctx: &TableContext, tags: &TagManager, is_auto: &dyn Fn(&str) -> bool) -> Result<Report> {
-    let mut report = Report::default();
-    let Some(max) = ctx.options.tag_num_retained_max else { return Ok(report) };
-    let mut auto: Vec<(String, Snapshot)> = tags.list()?;
-    auto.retain(|(name, _)| is_auto(name));
-    let surplus = auto.len().saturating_sub(max);
-    for (name, _) in auto.into_iter().take(surplus) {
-        match delete_tag(ctx, &name, false) {
-            Ok(done) => report.extend(done),
-            Err(e) if matches!(e.kind(), ErrorKind::VersionInUse | ErrorKind::TagNotFound) => {
-                report.plan.notes.push(e.to_string());
-            }
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(report)
+    let Some(max) = ctx.options.tag_num_retained_max else { return Ok(Report::default()) };
+    delete_chosen(ctx, false, &|| {
+        let mut auto: Vec<(String, Snapshot)> = tags.list()?;
+        auto.retain(|(name, _)| is_auto(name));
+        let surplus = auto.len().saturating_sub(max);
+        Ok(auto.into_iter().take(surplus).map(|(name, _)| name).collect())
+    })
 }
 
 /// `batch-write-2024-05-01` on the latest snapshot, in the place of an older tag of that name.
 fn batch(ctx: &TableContext) -> Result<Report> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let tags = TagManager::new(ctx.fs.clone(), &root);
-    let Some(latest) = SnapshotManager::new(ctx.fs.clone(), &root).latest()? else {
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let Some(latest) = snapshots.latest()? else {
         return Ok(Report::default().with("created", json!([])));
     };
     let zone = Zone::parse("sink.process-time-zone", ctx.options.sink_process_time_zone.as_deref())?;
@@ -117,11 +115,22 @@ fn batch(ctx: &TableContext) -> Result<Report> {
     };
     crate::snapshot::check_name("tag", &name)?;
     let mut report = Report::default();
+    let mut lock = None;
     if tags.exists(&name)? {
-        report.extend(delete_tag(ctx, &name, false)?);
+        let lock = lock.insert(upkeep_lock(ctx)?);
+        match tags.get(&name) {
+            // another commit was faster, and its tag is of a newer version
+            Ok(tagged) if tagged.id > latest.id && snapshots.has_version(&tagged)? => {
+                return Ok(report.with("created", json!([])));
+            }
+            Ok(_) => report.extend(delete_tag_locked(ctx, Some(lock), &name)?),
+            Err(e) if e.kind() == ErrorKind::TagNotFound => {}
+            Err(e) => return Err(e),
+        }
     }
     let tag = Tag::new(latest, ctx.options.tag_default_time_retained, Local::now().naive_local());
-    publish(ctx, None, &name, tag, true)?;
+    publish(ctx, lock.as_ref(), &name, tag, true)?;
+    drop(lock);
     success_file(ctx, &name)?;
     report.extend(keep_newest(ctx, &tags, &|_| true)?);
     Ok(report.with("created", json!([name])))

@@ -151,23 +151,41 @@ fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Pl
 /// Deletes tags whose retention is over at `now` (epoch milliseconds), and with `older_than` also those made before that
 /// time (a tag that does not know when it was made: when its file was written).
 ///
-/// A tag that a branch was made from stays, and the report says so.
+/// A tag that a branch was made from stays, and the report says so. So does one that was replaced by a younger one since.
 pub fn expire_tags(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_run: bool) -> Result<Report> {
     let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
-    let mut report = Report { dry_run, ..Report::default() };
-    let mut gone = Vec::new();
     let local = |millis: i64| chrono::DateTime::from_timestamp_millis(local_wall_clock(millis)).map(|t| t.naive_utc());
     let (Some(now), limit) = (local(now), older_than.and_then(local)) else {
         return Err(Error::new(ErrorKind::InvalidArgument, "the time is out of range"));
     };
-    for (name, tag) in tags.tags()? {
-        let over = tag.expires_at().is_some_and(|end| end < now);
-        let made = made_at(&tags, &name, &tag, &local)?;
-        let old = limit.is_some_and(|limit| made.is_some_and(|made| made < limit));
-        if !over && !old {
-            continue;
+    delete_chosen(ctx, dry_run, &|| {
+        let mut chosen = Vec::new();
+        for (name, tag) in tags.tags()? {
+            let over = tag.expires_at().is_some_and(|end| end < now);
+            let made = made_at(&tags, &name, &tag, &local)?;
+            if over || limit.is_some_and(|limit| made.is_some_and(|made| made < limit)) {
+                chosen.push(name);
+            }
         }
-        match delete_tag(ctx, &name, dry_run) {
+        Ok(chosen)
+    })
+}
+
+/// Deletes the tags that `choose` names. It is asked again when the lock is held: from then on nobody replaces a tag.
+pub(super) fn delete_chosen(
+    ctx: &TableContext,
+    dry_run: bool,
+    choose: &dyn Fn() -> Result<Vec<String>>,
+) -> Result<Report> {
+    let mut report = Report { dry_run, ..Report::default() };
+    let mut chosen = choose()?;
+    let lock = if dry_run || chosen.is_empty() { None } else { Some(upkeep_lock(ctx)?) };
+    if lock.is_some() {
+        chosen = choose()?;
+    }
+    let mut gone = Vec::new();
+    for name in chosen {
+        match delete_tag_locked(ctx, lock.as_ref(), &name) {
             Ok(done) => {
                 report.extend(done);
                 gone.push(name);

@@ -63,31 +63,9 @@ pub(super) fn outcomes(world: &World, first: Operation, others: &[Operation]) ->
         }
         all.extend(states);
     }
-    if first.actor == Actor::BranchForward {
-        let midway: Vec<State> = others.iter().flat_map(|other| made_midway(world, &all, *other)).collect();
-        all.extend(midway);
-    }
     all.sort();
     all.dedup();
     all
-}
-
-/// A branch that is made while a fast-forward is stopped begins with what main is then: any version of the branch `fix`.
-fn made_midway(world: &World, states: &[State], operation: Operation) -> Vec<State> {
-    if operation.actor != Actor::BranchCreate || operation.ended != Ended::Acknowledged {
-        return Vec::new();
-    }
-    let name = Actor::name(operation.number);
-    let begun = |state: &State| state.branches.contains_key(&name);
-    let midway = states.iter().filter(|state| begun(state)).flat_map(|state| {
-        (2..).zip(&world.fix).map(|(id, rows)| {
-            let mut state = state.clone();
-            state.tags.insert(format!("fork-{name}"), (rows.clone(), id));
-            state.branches.insert(name.clone(), rows.clone());
-            state
-        })
-    });
-    midway.collect()
 }
 
 fn after(world: &World, states: &[State], operation: Operation) -> Vec<State> {

@@ -133,6 +133,29 @@ fn a_fast_forward_that_dies_anywhere_is_finished_by_the_same_call() {
 }
 
 #[test]
+fn a_fast_forward_to_a_branch_whose_first_version_is_after_all_of_mains_is_finished_by_the_same_call() {
+    // a fast-forward that died when main had the branch's first version, and no record yet that the others expire, left them
+    let make = || {
+        let (io, fs) = busy_table();
+        create_branch(&open(&fs, "main"), "far", &BranchSource::Empty).unwrap();
+        (0..12).for_each(|k| append(&fs, "far", (k, 99)));
+        let before = io.paths();
+        expire_snapshots(&open(&fs, "far"), &until(12, 11), false).unwrap();
+        for path in before {
+            io.sync_dir(path.rsplit_once('/').unwrap().0).unwrap();
+        }
+        (io, fs)
+    };
+    let operation = |ctx: &TableContext| {
+        fast_forward(ctx, "far", false)?;
+        let line = SnapshotManager::new(ctx.fs.clone(), ROOT).ids()?;
+        assert_eq!(line, [11, 12]);
+        Ok(())
+    };
+    die_everywhere(&make, &operation, 0, true);
+}
+
+#[test]
 fn a_branch_whose_deletion_dies_anywhere_is_there_whole_or_gone() {
     let make = || {
         let (io, fs) = busy_table();
