@@ -138,8 +138,11 @@ impl FilesystemCatalog {
             let hint = "drop its tables first, or drop the database with cascade";
             return Err(Error::new(ErrorKind::InvalidArgument, message).with("database", name).hint(hint));
         }
-        for table in self.table_names(name)? {
-            self.drop_table(&format!("{name}.{table}"), true)?;
+        // of a link the link goes, and the tables that it leads to stay
+        if self.fs.status(&path)?.is_some_and(|status| status.is_plain) {
+            for table in self.table_names(name)? {
+                self.drop_table(&format!("{name}.{table}"), true)?;
+            }
         }
         self.fs.delete_dir(&path)
     }
