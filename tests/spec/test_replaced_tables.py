@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import siltstone as st
 from siltstone import errors as e
 
 SCHEMA = {"id": "BIGINT", "v": "STRING"}
