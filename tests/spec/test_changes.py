@@ -266,6 +266,20 @@ def test_a_stream_goes_on_when_what_it_has_read_has_expired(t):
     assert next(live).snapshot_id == 4
 
 
+def test_a_stream_that_waits_says_that_what_it_has_read_was_taken_back(t):
+    """It waited for the next id, and wrote its progress anew, later than the rollback: the next reader passed over rows."""
+    live = st.open_table(t.location, options={"continuous.discovery-interval": "1 ms"})
+    batches = live.changes(1, follow=True, consumer="audit")
+    assert [next(batches).snapshot_id for _ in range(3)] == [1, 2, 3]
+    t.rollback(version=1)
+    for value in "xy":
+        t.upsert([{"id": 9, "v": value}])
+    assert t.snapshot().id == 3
+    with pytest.raises(e.SnapshotNotFound, match="snapshot 3, the last one that was read, was taken back"):
+        next(batches)
+    assert [c.next_snapshot for c in t.consumers.list()] == [3]
+
+
 def test_a_consumer_says_that_what_it_has_read_was_taken_back(t):
     assert {row[0] for row in stream(t, consumer="audit")} == {1, 2, 3}
     t.rollback(version=1)

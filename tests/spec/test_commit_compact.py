@@ -283,3 +283,32 @@ def test_an_empty_partition_is_not_a_way_to_say_everything(t):
     with pytest.raises(e.InvalidArgument):
         t.truncate("a")
     assert by_day(t) == {"a": [0, 0, 0]}
+
+
+def repeated(table, identifier):
+    with st.open_table(table.location).writer(commit_user="nightly") as w:
+        w.write([{"id": identifier, "v": "x"}])
+        return w.commit(identifier=identifier).already_committed
+
+
+def test_a_job_that_is_repeated_after_its_snapshots_expired_commits_once(make):
+    """Only snapshots were asked for the identifier: a sum was added to twice."""
+    t = make({"id": "INT", "v": "STRING"}, bucket=-1)
+    assert [repeated(t, identifier) for identifier in (3, 5)] == [False, False]
+    t.append([{"id": 7, "v": "another"}])
+    assert t.maintenance.expire_snapshots(retain_max=1, retain_min=1).details["snapshots"] == [1, 2]
+    assert [repeated(t, identifier) for identifier in (3, 5, 4)] == [True, True, True]
+    assert repeated(t, 6) is False
+    assert sorted(t.scan().to_arrow()["id"].to_pylist()) == [3, 5, 6, 7]
+
+
+def test_a_job_whose_commit_was_rolled_back_after_it_expired_commits_again(make):
+    t = make({"id": "INT", "v": "STRING"}, bucket=-1)
+    t.append([{"id": 1, "v": "before"}])
+    t.tags.create("before")
+    assert repeated(t, 3) is False
+    t.append([{"id": 2, "v": "another"}])
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    t.rollback(tag="before")
+    assert repeated(t, 3) is False
+    assert sorted(t.scan().to_arrow()["id"].to_pylist()) == [1, 3]

@@ -62,11 +62,41 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
         snapshots.removals().append_rollback(lock, target.id, &later, &cut_off).map_err(|e| e.in_table(&ctx.name))?;
         let done = format!("the table is back at snapshot {}", target.id);
         // with writers that came too late
-        after_record(ctx, plan, &done, || snapshots.settle(lock))?
+        let mut strays = Vec::new();
+        let mut report = after_record(ctx, plan, &done, || {
+            strays = remove_strays(ctx, &snapshots, target.id)?;
+            snapshots.settle(lock)
+        })?;
+        report.plan.notes.extend(note_of_strays(&strays));
+        report
     } else {
         Report::of(&ctx.fs, plan, true)?
     };
     Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+/// Deletes what another program, which knows no records, has published meanwhile on a version that was going: it lies behind a
+/// hole after the version that is the latest one now, and would be taken for a version as soon as the hole is filled.
+pub(super) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, latest: i64) -> Result<Vec<i64>> {
+    let mut gone = Vec::new();
+    loop {
+        let ids = snapshots.listed_ids()?;
+        let later: Vec<i64> = ids.iter().copied().filter(|id| *id > latest).collect();
+        let in_line = (latest + 1..).zip(&later).take_while(|(next, id)| next == *id).count();
+        let strays = later.get(in_line..).unwrap_or_default();
+        if strays.is_empty() || !ids.contains(&latest) {
+            return Ok(gone);
+        }
+        for id in strays.iter().rev() {
+            ctx.fs.delete(&snapshots.path(*id))?;
+        }
+        gone.extend(strays);
+    }
+}
+
+pub(super) fn note_of_strays(strays: &[i64]) -> Option<String> {
+    let gone = || format!("snapshots {strays:?}, which another program made meanwhile on what was going, went, too");
+    (!strays.is_empty()).then(gone)
 }
 
 /// Snapshots with later ids, those that are going already among them.

@@ -184,9 +184,22 @@ impl Changes {
     /// The rows of all snapshots so far have been handed out: the consumer goes on after them.
     pub fn done(&self) -> Result<()> {
         match (&self.consumer, self.follow.next_snapshot()) {
-            (Some(id), Some(next)) => self.table.record(id, next),
+            (Some(id), Some(next)) => self.remember(id, next),
             _ => Ok(()),
         }
+    }
+
+    /// Not what a rollback has taken back, whose ids are given again: whoever goes on with the consumer would pass over them.
+    fn remember(&self, id: &str, next: i64) -> Result<()> {
+        self.follow.check_follows()?;
+        self.table.record(id, next)?;
+        let rolled_back = self.follow.check_follows();
+        if rolled_back.is_err()
+            && let Some(target) = self.follow.rolled_back_to()?
+        {
+            self.table.record(id, target.saturating_add(1))?;
+        }
+        rolled_back
     }
 }
 

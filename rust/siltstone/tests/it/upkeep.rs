@@ -36,6 +36,7 @@ use crate::folder::Folder;
 
 mod after_records;
 mod crash_points;
+mod foreign;
 mod renewed;
 
 const ROOT: &str = "/lake/db.db/t";

@@ -17,7 +17,7 @@ use crate::{
     io::TableContext,
     operation::{
         cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
-        rollback::check_branch_points,
+        rollback::{check_branch_points, note_of_strays, remove_strays},
     },
     schema::SchemaManager,
     snapshot::{BranchManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
@@ -58,7 +58,14 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         let (mut report, rest) =
             way.go(lock, first, apart, &mut moved).map_err(|e| if moved { unfinished(ctx, name, e) } else { e })?;
         let done = format!("main is what branch '{name}' is");
-        report.extend(after_record(ctx, rest, &done, || way.ours.settle(lock))?);
+        let mut strays = Vec::new();
+        report.extend(after_record(ctx, rest, &done, || {
+            if let Some(last) = theirs.last() {
+                strays = remove_strays(ctx, &way.ours, last.id)?;
+            }
+            way.ours.settle(lock)
+        })?);
+        report.plan.notes.extend(note_of_strays(&strays));
         report
     } else {
         let (plan, rest) = way.plan(apart)?.complete(&way.ours, &theirs)?;

@@ -12,6 +12,7 @@ mod abort;
 mod buckets;
 mod changes;
 mod conflict;
+mod descent;
 mod durable;
 mod fold;
 mod idle;
@@ -48,7 +49,7 @@ use self::{
     overwrite::Partitions,
     plan::Source,
     publish::{Doubt, Published, Request},
-    user::{Identifier, Seen, UserHistory},
+    user::{Identifier, Seen, UserHistory, newest_expired},
 };
 use crate::{
     env::{ClockRef, new_uuid, system_clock},
@@ -314,8 +315,14 @@ impl TableCommit {
         };
         let (removals, latest) = self.snapshots.latest_with_removals()?;
         let mut history = self.history();
-        let newest = history.newest(&self.snapshots, &self.user, latest.as_ref())?;
-        if newest.is_some_and(|newest| newest.commit_identifier >= identifier) {
+        let newest =
+            history.newest(&self.snapshots, &self.user, latest.as_ref())?.map(|newest| newest.commit_identifier);
+        let newest = match newest {
+            // all that the user has committed may have expired
+            None if removals.count > 0 => newest_expired(&self.snapshots, &self.user)?,
+            known => known,
+        };
+        if newest.is_some_and(|newest| newest >= identifier) {
             // in a table that has taken the place of this one, it says nothing
             check_place(&self.ctx)?;
             return Ok(LookedUp::Committed);

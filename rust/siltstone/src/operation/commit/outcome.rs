@@ -3,6 +3,7 @@
 //! ```text
 //! a version is of this commit, or of another process's with the same explicit identifier   it is there
 //! a removal record lists it                                                                  it was there, and has expired
+//! the newest version has its files                                                           it was there; another program has removed it
 //! records that would tell are not kept any more                                              nobody knows: the commit ends
 //! ```
 
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    operation::scan::{EntryFilter, live_entries},
     snapshot::{Fate, RemovalKind, Removals, Snapshot},
 };
 
@@ -59,6 +61,11 @@ impl TableCommit {
                 Fate::Removed(_) | Fate::NotRemoved => {}
             }
         }
+        if let (true, Some(attempt), Some(latest)) = (tries.in_doubt, tries.attempts.last(), latest)
+            && self.has_files_of(request, latest)?
+        {
+            return Ok(Some(Step::Done(Box::new(attempt.snapshot.clone()))));
+        }
         if let (Some(seen), Some(from)) = (tries.seen, from) {
             match own.has_expired(snapshots, seen, from)? {
                 Some(true) => return Ok(Some(Step::Theirs)),
@@ -70,6 +77,17 @@ impl TableCommit {
             }
         }
         Ok(None)
+    }
+
+    /// Whether the newest version has files that the commit brings: then it is there, although another program has removed its
+    /// snapshot.
+    fn has_files_of(&self, request: &Request<'_>, latest: &Snapshot) -> Result<bool> {
+        let names = request.source.new_files();
+        if names.is_empty() {
+            return Ok(false);
+        }
+        let live = live_entries(&self.ctx, latest, &EntryFilter::default())?;
+        Ok(live.iter().any(|entry| names.contains(&entry.file.file_name)))
     }
 
     /// The link is there; whether it outlives a power loss is not known yet.

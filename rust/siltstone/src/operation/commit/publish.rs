@@ -223,7 +223,7 @@ impl TableCommit {
         let _shield = cancel::shield();
         let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &|| check_place(&self.ctx));
         let standing = match published {
-            Ok(true) => attempt.standing(&self.snapshots),
+            Ok(true) => attempt.standing(&self.ctx, &self.snapshots),
             Ok(false) => match place::check_lost(&self.ctx) {
                 Ok(()) => {
                     written.delete(store);

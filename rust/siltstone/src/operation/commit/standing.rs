@@ -9,6 +9,7 @@
 //! ([`crate::snapshot::RemovalLog::standing`]). Those of other programs leave none: what can be seen of them is looked for in the snapshots
 //! themselves, the one that the commit was built on first.
 
+use super::descent::was_built_on;
 use super::user::Identifier;
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -29,10 +30,20 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Where it stands after it was published.
-    pub(super) fn standing(&self, snapshots: &SnapshotManager) -> Result<Standing> {
+    pub(super) fn standing(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
         let recorded = snapshots.removals().standing(&self.snapshot, self.known)?;
-        if recorded != Standing::Committed || self.base_is_there(snapshots)? {
+        if recorded != Standing::Committed {
             return Ok(recorded);
+        }
+        if self.base_is_there(snapshots)? {
+            // what another program has built on a version that was rolled back may lie behind the hole that this one has filled
+            let hidden = match self.follower(snapshots)? {
+                Some(next) if snapshots.removals().read()?.admits(&next) => {
+                    was_built_on(ctx, &next, &self.snapshot)? == Some(false)
+                }
+                _ => false,
+            };
+            return Ok(if hidden { Standing::TooLate } else { Standing::Committed });
         }
         let base_removed = match &self.base {
             Some(base) => snapshots.removals().removed_by(base, self.known)?,
@@ -42,8 +53,7 @@ impl Attempt {
             // that record may have come after the first look
             Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
             Fate::Unknown => Ok(Standing::Unknown),
-            Fate::NotRemoved if self.is_in_line(snapshots)? => Ok(Standing::Committed),
-            Fate::NotRemoved => Ok(Standing::TooLate),
+            Fate::NotRemoved => self.standing_by_others(ctx, snapshots),
         }
     }
 
@@ -62,19 +72,36 @@ impl Attempt {
     }
 
     /// What the snapshots themselves say when another program, which leaves no records, has removed the base.
-    fn is_in_line(&self, snapshots: &SnapshotManager) -> Result<bool> {
+    fn standing_by_others(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
+        let in_line = |yes| if yes { Standing::Committed } else { Standing::TooLate };
         let id = self.snapshot.id;
         // without what an expiry that died has left before the fence
         let fence = snapshots.removals().read()?.fence;
         let ids: Vec<i64> =
             snapshots.listed_ids()?.into_iter().filter(|other| *other >= fence || *other == id).collect();
-        if let Some(next) = ids.iter().find(|other| **other > id) {
+        if !ids.contains(&id) && ids.iter().any(|other| *other > id) {
+            // it has expired with all before it, or somebody else has removed it
+            return Ok(Standing::Unknown);
+        }
+        if let Some(next) = self.follower(snapshots)? {
             // others went on: from this snapshot, or from one of the same id that has gone
-            let follower = snapshots.get(*next);
-            return Ok(*next == id + 1 && follower.is_ok_and(|next| next.time_millis >= self.snapshot.time_millis));
+            let built_on = was_built_on(ctx, &next, &self.snapshot)?;
+            return Ok(in_line(built_on.unwrap_or(next.time_millis >= self.snapshot.time_millis)));
+        }
+        if ids.iter().any(|other| *other > id) {
+            return Ok(Standing::TooLate);
         }
         // nothing before it: all of that has expired; otherwise there is a hole, which a rollback has left
-        Ok(self.base.is_none() || ids.iter().all(|other| *other >= id))
+        Ok(in_line(self.base.is_none() || ids.iter().all(|other| *other >= id)))
+    }
+
+    /// The snapshot with the next id.
+    fn follower(&self, snapshots: &SnapshotManager) -> Result<Option<Snapshot>> {
+        let Some(next) = self.snapshot.id.checked_add(1) else { return Ok(None) };
+        if !snapshots.exists(next)? {
+            return Ok(None);
+        }
+        Ok(snapshots.existing([next])?.pop())
     }
 }
 
@@ -116,7 +143,7 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
         // another one has its name: then it was removed by somebody else
         return Ok(Withdrawn::Gone);
     }
-    match attempt.standing(snapshots)? {
+    match attempt.standing(ctx, snapshots)? {
         // once a record has said so, it does not matter how long that one is kept
         Standing::Unknown if !recorded => Ok(Withdrawn::Unknown),
         Standing::TooLate | Standing::Unknown if recorded || snapshots.ids()?.iter().any(|id| *id != found.id) => {

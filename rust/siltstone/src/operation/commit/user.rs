@@ -180,6 +180,24 @@ fn stands(
     Ok(if expired { Standing::Committed } else { Standing::TooLate })
 }
 
+/// The largest identifier of a user among the commits that have expired, as far as removal records are kept; without those
+/// that a later rollback has taken back.
+pub(super) fn newest_expired(snapshots: &SnapshotManager, user: &str) -> Result<Option<i64>> {
+    let mut newest: Vec<(i64, i64)> = Vec::new();
+    for record in snapshots.removals().all()? {
+        match record.kind {
+            RemovalKind::Expire => newest.extend(record.removed.iter().filter_map(|removed| {
+                let name = removed.commit.as_ref()?;
+                let counts = name.user == user && name.identifier != BATCH_COMMIT_IDENTIFIER;
+                counts.then_some((removed.id, name.identifier))
+            })),
+            RemovalKind::Rollback => newest.retain(|(id, _)| *id <= record.bound),
+            RemovalKind::Keep => {}
+        }
+    }
+    Ok(newest.into_iter().map(|(_, identifier)| identifier).max())
+}
+
 /// What a commit is recognised by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own<'a> {

@@ -117,6 +117,23 @@ impl Follow {
         }
     }
 
+    /// The snapshot that was read last is the table's still, or has expired.
+    ///
+    /// # Errors
+    /// `SnapshotNotFound`: a rollback has taken it back.
+    pub fn check_follows(&self) -> Result<()> {
+        let Some(passed) = &self.passed else { return Ok(()) };
+        line::check_follows(&Versions::new(&self.ctx), passed).map_err(|e| e.with("table", &self.ctx.name))
+    }
+
+    /// Where the newest rollback behind what was read has gone back to.
+    pub fn rolled_back_to(&self) -> Result<Option<i64>> {
+        let next = self.next.unwrap_or(0);
+        let removals = Versions::new(&self.ctx).snapshots.removals().read()?;
+        let behind = removals.rollbacks.iter().filter(|rollback| rollback.target < next.saturating_sub(1));
+        Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.target))
+    }
+
     /// A stream may begin right behind its end, with nothing to read, but not later.
     fn check_end(&self) -> Result<()> {
         let last_start = |end: i64| if self.full.is_some() { end } else { end.saturating_add(1) };
@@ -147,12 +164,13 @@ impl Follow {
             if self.end.is_some_and(|end| id > end) {
                 return Ok(Step::End);
             }
-            let Some(snapshot) = Self::snapshot(&versions, id)? else {
-                return Ok(Step::Wait);
-            };
+            let found = Self::snapshot(&versions, id)?;
             if let Some(passed) = &self.passed {
                 line::check_follows(&versions, passed)?;
             }
+            let Some(snapshot) = found else {
+                return Ok(Step::Wait);
+            };
             if self.is_beyond_watermark(&snapshot) {
                 return Ok(Step::End);
             }

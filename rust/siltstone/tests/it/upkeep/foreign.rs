@@ -1,0 +1,173 @@
+//! Another program, which knows neither lock nor records, commits and expires before each storage call of ours.
+
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+
+use siltstone::{
+    ErrorKind,
+    env::ManualClock,
+    fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
+    io::TableContext,
+    manifest::ManifestStore,
+    operation::{
+        commit::{Committable, TableCommit},
+        rollback::rollback,
+        scan::{EntryFilter, VersionSelector, live_entries},
+    },
+    snapshot::{Snapshot, SnapshotManager},
+};
+
+use super::{ROOT, append, busy_table, check_whole, open, table, written};
+
+fn snapshots(fs: &FileIoRef) -> SnapshotManager {
+    SnapshotManager::new(Arc::clone(fs), ROOT)
+}
+
+/// An empty commit of the other program on the snapshot with the largest id, wherever that belongs.
+fn others_commit(fs: &FileIoRef) -> Snapshot {
+    let snapshots = snapshots(fs);
+    let id = *snapshots.listed_ids().unwrap().last().unwrap();
+    let next = built_on(fs, &snapshots.get(id).unwrap());
+    publish(fs, &next);
+    next
+}
+
+fn built_on(fs: &FileIoRef, base: &Snapshot) -> Snapshot {
+    let ctx = open(fs, "main");
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
+    let mut manifests = store.read_list(&base.base_manifest_list).unwrap();
+    manifests.extend(store.read_list(&base.delta_manifest_list).unwrap());
+    let (base_manifest_list, _) = store.write_list(&manifests).unwrap();
+    let (delta_manifest_list, _) = store.write_list(&[]).unwrap();
+    Snapshot {
+        id: base.id + 1,
+        base_manifest_list,
+        base_manifest_list_size: None,
+        delta_manifest_list,
+        delta_manifest_list_size: None,
+        commit_user: "another program".to_owned(),
+        delta_record_count: Some(0),
+        properties: None,
+        ..base.clone()
+    }
+}
+
+fn publish(fs: &FileIoRef, snapshot: &Snapshot) {
+    fs.publish(&snapshots(fs).path(snapshot.id), snapshot.to_json().unwrap().as_bytes(), true).unwrap();
+    snapshots(fs).write_latest_hint(snapshot.id).unwrap();
+}
+
+/// The other program keeps two snapshots.
+fn others_expire(fs: &FileIoRef) {
+    let snapshots = snapshots(fs);
+    let ids = snapshots.listed_ids().unwrap();
+    for id in &ids[..ids.len() - 2] {
+        fs.delete(&snapshots.path(*id)).unwrap();
+    }
+    snapshots.write_earliest_hint(ids[ids.len() - 2]).unwrap();
+}
+
+/// Names of the files of the newest version.
+fn files(fs: &FileIoRef) -> Vec<String> {
+    let newest = snapshots(fs).latest().unwrap().unwrap();
+    let live = live_entries(&open(fs, "main"), &newest, &EntryFilter::default()).unwrap();
+    live.into_iter().map(|entry| entry.file.file_name).collect()
+}
+
+fn behind(io: &FaultFileIo, fs: &FileIoRef, meanwhile: &Arc<Meanwhile>) -> TableContext {
+    let gate: FileIoRef = Arc::new(io.behind(Arc::<Meanwhile>::clone(meanwhile)));
+    TableContext { fs: gate, ..open(fs, "main") }
+}
+
+#[test]
+fn what_others_build_on_a_version_while_it_is_rolled_back_goes_too() {
+    let (made, _) = busy_table();
+    let swept = AtomicUsize::new(0);
+    for call in 0.. {
+        let io = made.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let others = Arc::clone(&fs);
+        let meanwhile = Arc::new(Meanwhile::new().before_call(call, move || {
+            others_commit(&others);
+            Ok(())
+        }));
+        let ctx = behind(&io, &fs, &meanwhile);
+        let result = rollback(&ctx, &VersionSelector::Snapshot(5), false);
+        if meanwhile.left() > 0 {
+            assert!(call > 20, "{call}");
+            break;
+        }
+        let Ok(report) = result else { continue };
+        swept.fetch_add(
+            report.plan.notes.iter().filter(|note| note.contains("another program")).count(),
+            Ordering::Relaxed,
+        );
+        let ids = snapshots(&fs).ids().unwrap();
+        assert_eq!(snapshots(&fs).listed_ids().unwrap(), ids, "before call {call}");
+        assert!(ids == [1, 2, 3, 4, 5] || ids == [1, 2, 3, 4, 5, 6], "before call {call}: {ids:?}");
+        let before = files(&fs).len();
+        for row in 0..6 {
+            append(&fs, "main", (1000 + row, 0));
+        }
+        assert_eq!(files(&fs).len(), before + 6, "before call {call}: a commit is lost");
+        check_whole(&fs, 0);
+    }
+    assert!(swept.into_inner() > 2);
+}
+
+#[test]
+fn a_commit_is_not_acknowledged_that_a_snapshot_of_others_behind_it_hides() {
+    let (io, fs) = busy_table();
+    let newest = snapshots(&fs).latest().unwrap().unwrap();
+    let stray = built_on(&fs, &newest);
+    let ctx = open(&fs, "main");
+    rollback(&ctx, &VersionSelector::Snapshot(newest.id - 2), false).unwrap();
+    // it was held up for so long
+    io.publish(&snapshots(&fs).path(stray.id), stray.to_json().unwrap().as_bytes(), true).unwrap();
+    append(&fs, "main", (1000, 0));
+    let before = files(&fs);
+    let messages = written(&ctx, &[(1001, 0)]);
+    let hidden = TableCommit::with_new_user(&ctx).with_clock(Arc::new(ManualClock::at(0)));
+    let error = hidden.commit(Committable { messages, ..Committable::default() }).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitRetriesExhausted, "{error}");
+    assert_eq!(files(&fs), before);
+    assert_eq!(snapshots(&fs).latest_id().unwrap(), Some(newest.id - 1));
+    rollback(&ctx, &VersionSelector::Snapshot(newest.id - 1), false).unwrap();
+    append(&fs, "main", (1001, 0));
+    append(&fs, "main", (1002, 0));
+    assert_eq!(files(&fs).len(), before.len() + 2);
+}
+
+#[test]
+fn a_commit_beside_commits_and_expiries_of_others_is_in_the_newest_version_once() {
+    let (made, fs) = table(&[], &[("bucket", "-1"), ("write-only", "true")]);
+    append(&fs, "main", (1, 1));
+    append(&fs, "main", (2, 2));
+    for call in 0.. {
+        let io = made.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let others = Arc::clone(&fs);
+        let meanwhile = Arc::new(Meanwhile::new().before_call(call, move || {
+            (0..3).for_each(|_| drop(others_commit(&others)));
+            others_expire(&others);
+            Ok(())
+        }));
+        let ctx = behind(&io, &fs, &meanwhile);
+        let messages = written(&open(&fs, "main"), &[(3, 3)]);
+        let own = messages[0].data.new_files[0].file_name.clone();
+        let result = TableCommit::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() });
+        if meanwhile.left() > 0 {
+            assert!(call > 20, "{call}");
+            break;
+        }
+        let times = files(&fs).into_iter().filter(|name| *name == own).count();
+        match &result {
+            Ok(_) => assert_eq!(times, 1, "before call {call}: {result:?}"),
+            Err(error) => assert!(
+                error.to_string().contains("it cannot be told any more") || times == 0,
+                "before call {call}: {error}"
+            ),
+        }
+        let ids = snapshots(&fs).ids().unwrap();
+        assert!(ids.windows(2).all(|pair| pair[0] + 1 == pair[1]), "before call {call}: {ids:?}");
+    }
+}
