@@ -60,6 +60,7 @@ class Branches(Handle):
             InvalidArgument: The name cannot be used.
             TagNotFound: There is no such tag.
             SnapshotNotFound: There is no such snapshot.
+            UpkeepRunning: An expiry, a rollback or a fast-forward was at work all the time.
         """
         self._table.upkeep.create_branch(
             text("name", name), optional_text("tag", tag), version_text("version", version)
