@@ -14,6 +14,7 @@ mod value;
 
 pub use evolve::{evolve, evolved_source, same_values};
 pub use rule::{CastRule, cast_rule};
+pub use text::no_value;
 
 use arrow_array::ArrayRef;
 

@@ -37,15 +37,15 @@ pub(super) fn from_bytes(value: Datum) -> Result<Datum> {
 
 /// A text that is no value of the type fails the read, as in Java.
 pub(super) fn parse(text: &str, to: &TypeKind) -> Result<Datum> {
-    let no_value = || {
-        let t = DataType::new(to.clone());
-        Error::new(
-            ErrorKind::SchemaMismatch,
-            format!("the text '{text}' is not a value of {t}, which its column became"),
-        )
+    let t = || DataType::new(to.clone());
+    let error = || no_value(format!("the text '{text}' is not a value of {}, which its column became", t()));
+    parse_value(text, to).ok_or_else(error)
+}
+
+/// The error of a value that its column's new type does not have.
+pub fn no_value(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::SchemaMismatch, message)
         .hint("read with the older schema (time travel), or change the column back")
-    };
-    parse_value(text, to).ok_or_else(no_value)
 }
 
 fn parse_value(text: &str, to: &TypeKind) -> Option<Datum> {

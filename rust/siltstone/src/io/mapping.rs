@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{ArrayRef, new_null_array};
 
+use super::late_cast::{Failures, cast_rows, is_no_value};
 use crate::{
     cast::{evolve, evolved_source, same_values},
     error::{Error, Result},
@@ -36,6 +37,22 @@ enum Source {
     Cast(usize, DataType),
 }
 
+impl Target {
+    fn value(&self, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let Self { field, source } = self;
+        let array = match source {
+            Source::Null => Ok(new_null_array(&arrow_type(&field.data_type)?, rows)),
+            Source::Same(i) => column(columns, *i).map(Arc::clone),
+            Source::Cast(i, from) => evolve(column(columns, *i)?, from, &field.data_type),
+        };
+        array.map_err(|e| e.with("column", &field.name))
+    }
+}
+
+fn column(columns: &[ArrayRef], i: usize) -> Result<&ArrayRef> {
+    columns.get(i).ok_or_else(|| Error::unsupported("a batch with columns missing"))
+}
+
 impl Mapping {
     /// `wanted` fields out of the fields that the file was written with.
     pub(crate) fn new(file_fields: &[DataField], wanted: &[DataField]) -> Self {
@@ -62,16 +79,38 @@ impl Mapping {
 
     /// The wanted fields from the columns that were read.
     pub(crate) fn apply(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
-        let column = |i: &usize| columns.get(*i).ok_or_else(|| Error::unsupported("a batch with columns missing"));
-        let values = self.targets.iter().map(|Target { field, source }| {
-            let array = match source {
-                Source::Null => Ok(new_null_array(&arrow_type(&field.data_type)?, rows)),
-                Source::Same(i) => column(i).map(Arc::clone),
-                Source::Cast(i, from) => evolve(column(i)?, from, &field.data_type),
-            };
-            array.map_err(|e| e.with("column", &field.name))
-        });
+        let values = self.targets.iter().map(|target| target.value(columns, rows));
         values.collect()
+    }
+
+    /// The same, where values of some fields that cannot be cast fail later.
+    pub(super) fn apply_late(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        late: &dyn Fn(&DataField) -> bool,
+    ) -> Result<(Vec<ArrayRef>, Option<Failures>)> {
+        let mut all: Option<Vec<Option<String>>> = None;
+        let mut values = Vec::with_capacity(self.targets.len());
+        for target in &self.targets {
+            let value = target.value(columns, rows);
+            let (Err(error), Source::Cast(i, from)) = (&value, &target.source) else {
+                values.push(value?);
+                continue;
+            };
+            if !is_no_value(error) || !late(&target.field) {
+                return value.map(|_| (Vec::new(), None));
+            }
+            let (value, failures) = cast_rows(column(columns, *i)?, from, &target.field.data_type)?;
+            values.push(value);
+            let name = &target.field.name;
+            let named = failures.into_iter().map(|failure| failure.map(|why| format!("{why} (column: {name})")));
+            all = Some(match all {
+                None => named.collect(),
+                Some(known) => known.into_iter().zip(named).map(|(known, new)| known.or(new)).collect(),
+            });
+        }
+        Ok((values, all.map(Failures::from)))
     }
 
     /// Whether no column of the file is needed.

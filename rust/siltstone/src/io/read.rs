@@ -8,20 +8,25 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, cast::AsArray, types::Int8Type};
-use arrow_buffer::BooleanBuffer;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions,
+    cast::AsArray,
+    types::{Int8Type, Int64Type},
+};
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
+use arrow_select::filter::{FilterBuilder, filter_record_batch};
 
 use super::{
     BatchStream, Decoded, DecodedStream, FileReadSpec, TableContext,
     decoded::Steps,
+    late_cast::with_failures,
     mapping::{Mapping, prune},
 };
 use crate::{
     cast::same_values,
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
-    format::parquet::{Block, ParquetFile, ParquetRead, RowTest, Rows},
+    format::parquet::{Block, Claim, ParquetFile, ParquetRead, RowTest, Rows},
     manifest::DataFileMeta,
     path::format_of,
     predicate::{Predicate, evaluate},
@@ -95,6 +100,11 @@ impl OpenDataFile {
             same.then(|| DataField::new(old.id, &old.name, field.data_type.clone()))
         };
         self.parquet.blocks(&fields.iter().map(column).collect::<Vec<_>>())
+    }
+
+    /// What the file says of its own values, of those columns of the schema that it was written with; one list for each.
+    pub fn claims(&self, fields: &[DataField]) -> Result<Vec<Vec<Claim>>> {
+        self.parquet.claims(fields)
     }
 }
 
@@ -193,6 +203,8 @@ struct Reading {
     /// Rows are dropped after decoding.
     post_filter: Option<PostFilter>,
     deletions: Option<Arc<DeletedRows>>,
+    /// Ids of fields whose values may fail later.
+    late_casts: Vec<i32>,
 }
 
 /// A filter over the columns that are read anyway.
@@ -235,6 +247,7 @@ impl Reading {
             filter_fields,
             post_filter,
             deletions: spec.deletions.clone(),
+            late_casts: spec.late_casts.clone(),
         })
     }
 
@@ -259,7 +272,20 @@ impl Reading {
     }
 
     fn batch(&self, rows: &Rows) -> Result<RecordBatch> {
-        let mut columns = self.mapping.apply(&rows.columns, rows.count)?;
+        let positions = || rows.positions.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"));
+        // rows that are deleted are not cast
+        match &self.deletions {
+            Some(deletions) => match deletions.keep_at(positions()?) {
+                Some(kept) => self.live_batch(&filtered(rows, &BooleanArray::new(kept, None))?),
+                None => self.live_batch(rows),
+            },
+            None => self.live_batch(rows),
+        }
+    }
+
+    fn live_batch(&self, rows: &Rows) -> Result<RecordBatch> {
+        let (mut columns, failures) =
+            self.mapping.apply_late(&rows.columns, rows.count, &|field| self.late_casts.contains(&field.id))?;
         if let Some(kinds) = self.kinds.and_then(|at| columns.get(at)) {
             check_kinds(kinds)?;
         }
@@ -267,20 +293,30 @@ impl Reading {
             Some(filter) => Some(evaluate(&filter.predicate, &batch_of(&filter.schema, columns.clone(), rows.count)?)?),
             None => None,
         };
-        let positions = || rows.positions.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"));
-        let mask = match &self.deletions {
-            None => mask,
-            Some(deletions) => and(mask, deletions.keep_at(positions()?))?,
-        };
         if self.position {
-            columns.push(Arc::new(positions()?.clone()));
+            let positions = rows.positions.as_ref();
+            columns
+                .push(Arc::new(positions.ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"))?.clone()));
         }
         let batch = batch_of(&self.schema, columns, rows.count)?;
+        let batch = match failures {
+            Some(failures) => with_failures(batch, failures)?,
+            None => batch,
+        };
         match mask {
-            Some(mask) => Ok(arrow_select::filter::filter_record_batch(&batch, &mask)?),
+            Some(mask) => Ok(filter_record_batch(&batch, &mask)?),
             None => Ok(batch),
         }
     }
+}
+
+/// Some rows of decoded ones.
+fn filtered(rows: &Rows, mask: &BooleanArray) -> Result<Rows> {
+    let filter = FilterBuilder::new(mask).optimize().build();
+    let columns = rows.columns.iter().map(|column| Ok(filter.filter(column)?)).collect::<Result<_>>()?;
+    let positions = rows.positions.as_ref().map(|positions| filter.filter(positions)).transpose()?;
+    let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>().cloned());
+    Ok(Rows { count: filter.count(), columns, positions })
 }
 
 /// Every row says what it does: an unknown kind would be taken for a retract, and its row be lost.
@@ -299,15 +335,6 @@ fn check_kinds(column: &ArrayRef) -> Result<()> {
         .with("found", found));
     }
     Ok(())
-}
-
-/// Rows that both leave.
-fn and(mask: Option<BooleanArray>, kept: Option<BooleanBuffer>) -> Result<Option<BooleanArray>> {
-    let kept = kept.map(|kept| BooleanArray::new(kept, None));
-    Ok(match (mask, kept) {
-        (Some(mask), Some(kept)) => Some(arrow_arith::boolean::and_kleene(&mask, &kept)?),
-        (mask, kept) => mask.or(kept),
-    })
 }
 
 /// A filter over columns of its own.

@@ -68,6 +68,9 @@ pub struct FileReadSpec {
     pub batch_rows: usize,
     /// Rows that do not come: the file's deletion vector.
     pub deletions: Option<Arc<DeletedRows>>,
+    /// Fields whose values may fail to be cast until it is known whether their rows are wanted: batches of such rows have one
+    /// column more. Only for who merges them.
+    pub late_casts: Vec<i32>,
 }
 
 impl FileReadSpec {
@@ -85,6 +88,7 @@ impl FileReadSpec {
             exact_filter: false,
             batch_rows: Self::DEFAULT_BATCH_ROWS,
             deletions: None,
+            late_casts: Vec::new(),
         }
     }
 }

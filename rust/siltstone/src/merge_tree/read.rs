@@ -11,7 +11,7 @@ use super::{
         MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead, row_kinds,
         wrapper::{Rule, Wrapper},
     },
-    merge_function::{MergeFunction, for_layout},
+    merge_function::{Choice, MergeFunction, for_layout},
 };
 use crate::{
     Result,
@@ -152,8 +152,9 @@ impl SectionReader {
             section.sort_by_key(|run| std::cmp::Reverse(run.total_size()));
         }
         let filter = if single { reader.single_filter() } else { reader.options.key_filter.clone() };
+        let late = reader.late_casts(section.len(), &options);
         let mut runs: Vec<BatchStream> =
-            section.into_iter().map(|run| Self::run(reader, run, filter.clone())).collect();
+            section.into_iter().map(|run| Self::run(reader, run, filter.clone(), late.clone())).collect();
         if single && let Some(run) = runs.pop() {
             let run = if reader.options.threads > 0 { read_ahead(run, 2) } else { run };
             return Ok(if reader.options.drop_deletes { reader.without_retracts(run) } else { run });
@@ -174,7 +175,8 @@ impl SectionReader {
         runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.total_size()));
         let filter = reader.options.key_filter.clone();
         let options = reader.merge_options(runs.iter().map(|(_, run)| run));
-        let inputs = runs.into_iter().map(|(level, run)| (level, Self::run(reader, run, filter.clone()))).collect();
+        let inputs =
+            runs.into_iter().map(|(level, run)| (level, Self::run(reader, run, filter.clone(), Vec::new()))).collect();
         merge_wrapped(inputs, &reader.layout, Arc::clone(&reader.function), options, wrapper)
     }
 
@@ -187,13 +189,26 @@ impl SectionReader {
     }
 
     /// The files of a run, one after another.
-    fn run(reader: &Arc<Self>, run: SortedRun, filter: Option<Predicate>) -> BatchStream {
+    fn run(reader: &Arc<Self>, run: SortedRun, filter: Option<Predicate>, late_casts: Vec<i32>) -> BatchStream {
         let reader = Arc::clone(reader);
-        Box::new(run.files.into_iter().flat_map(move |file| opened(reader.file(&file, filter.clone()))))
+        let open = move |file| opened(reader.file(&file, filter.clone(), late_casts.clone()));
+        Box::new(run.files.into_iter().flat_map(open))
     }
 
-    fn file(&self, file: &DataFileMeta, filter: Option<Predicate>) -> Result<BatchStream> {
+    /// Fields whose values matter only in rows that win: the engine takes rows as they are, by other fields, and all runs are
+    /// merged at once.
+    fn late_casts(&self, runs: usize, options: &MergeOptions) -> Vec<i32> {
+        let chooses = matches!(self.function.choice(), Choice::First { .. } | Choice::Last { .. });
+        if runs == 1 || !chooses || options.spill.as_ref().is_some_and(|spill| runs > spill.max_fan_in) {
+            return Vec::new();
+        }
+        let by = |at: &usize| self.layout.key.contains(at) || self.layout.sequence.contains(at);
+        self.layout.fields.iter().enumerate().filter(|(at, _)| !by(at)).map(|(_, field)| field.id).collect()
+    }
+
+    fn file(&self, file: &DataFileMeta, filter: Option<Predicate>, late_casts: Vec<i32>) -> Result<BatchStream> {
         let spec = FileReadSpec {
+            late_casts,
             system: true,
             filter,
             batch_rows: self.options.batch_rows,

@@ -7,6 +7,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::EntryKind,
+    snapshot::RemovedSnapshot,
 };
 
 const MESSAGE: Seal = Seal { what: "commit message", magic: "SSCM", version: 1 };
@@ -91,13 +92,17 @@ struct MessageHeader {
     table: TableIdentity,
     /// Written without looking at the rows that are there: sequence numbers begin anew.
     replaces: bool,
+    /// See [`CommitMessage::after`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<RemovedSnapshot>,
 }
 
 impl CommitMessage {
     /// Bytes that travel: Java's own, with the table they belong to and a checksum. `replaces`: its writer did not look
     /// at the rows that are there, because they will be replaced.
     pub fn seal(&self, ctx: &TableContext, replaces: bool) -> Result<Vec<u8>> {
-        MESSAGE.close(&MessageHeader { table: TableIdentity::of(ctx), replaces }, &self.to_bytes()?)
+        let header = MessageHeader { table: TableIdentity::of(ctx), replaces, after: self.after.clone() };
+        MESSAGE.close(&header, &self.to_bytes()?)
     }
 
     /// A message that arrived, if it is whole and of this table, and whether it replaces what is there.
@@ -115,6 +120,7 @@ impl CommitMessage {
         let (header, payload): (MessageHeader, _) = MESSAGE.open(bytes).map_err(|e| e.in_table(&ctx.name))?;
         header.table.check(ctx, MESSAGE.what)?;
         let message = Self::from_bytes(payload).map_err(|e| e.in_table(&ctx.name))?;
+        let message = Self { after: header.after, ..message };
         message.check_places(ctx)?;
         Ok((message, header.replaces))
     }

@@ -1,6 +1,9 @@
 //! What travels between planning, executing and committing.
 
-use crate::manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, DeletionVectorRange};
+use crate::{
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, DeletionVectorRange},
+    snapshot::RemovedSnapshot,
+};
 
 /// What one writer or compaction of one bucket hands to the commit (`CommitMessageImpl`).
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +18,9 @@ pub struct CommitMessage {
     pub compact: CompactIncrement,
     /// the snapshot whose files the compaction looked keys up in (0: there was none); `None`: not known
     pub seen: Option<i64>,
+    /// the newest snapshot when the message was handed out (id 0: there was none): nobody has committed it before; `None`: not
+    /// known. Java's bytes do not hold it
+    pub after: Option<RemovedSnapshot>,
 }
 
 impl CommitMessage {

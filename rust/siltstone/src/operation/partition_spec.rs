@@ -5,11 +5,13 @@ use crate::{
     io::TableContext,
     operation::commit::PartitionSpec,
     predicate::{CompareOp, Predicate},
-    row::{Datum, datum_from_text},
+    row::{Datum, exact_datum_from_text},
     types::DataType,
 };
 
 /// For each partition column the value that is meant; `None`: any value.
+///
+/// Texts are not rounded: what they name may be deleted, and 1.005 is not the partition 1.01.
 ///
 /// # Errors
 /// `InvalidArgument`: a name that is no partition column, or a text that is no value of the column.
@@ -23,7 +25,8 @@ pub(crate) fn pattern(ctx: &TableContext, spec: &PartitionSpec) -> Result<Vec<Op
         Some(None) => Ok(Some(Datum::Null)),
         Some(Some(text)) if *text == ctx.options.partition_default_name => Ok(Some(Datum::Null)),
         Some(Some(text)) => {
-            datum_from_text(text, data_type).map(Some).map_err(|e| e.with("table", &ctx.name).with("column", name))
+            let value = exact_datum_from_text(text, data_type);
+            value.map(Some).map_err(|e| e.with("table", &ctx.name).with("column", name))
         }
     };
     names.iter().zip(ctx.paths.partition_types()).map(value).collect()

@@ -41,8 +41,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
     let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
-    // where all snapshots are lost, a tag is what is left to go back to
-    let before = snapshots.latest_id().ok().flatten();
+    let before = latest_before(&snapshots)?;
     if let (Some(lock), Some(_)) = (&lock, before) {
         snapshots.settle(lock)?;
     }
@@ -73,6 +72,14 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
         Report::of(&ctx.fs, plan, true)?
     };
     Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+/// The latest version, if there is one: where all snapshots are lost, a tag is what is left to go back to.
+fn latest_before(snapshots: &SnapshotManager) -> Result<Option<i64>> {
+    match snapshots.latest_id() {
+        Err(e) if e.kind() == ErrorKind::Storage => Err(e),
+        found => Ok(found.ok().flatten()),
+    }
 }
 
 /// Deletes what another program, which knows no records, has published meanwhile on a version that was going: it lies behind a
@@ -144,28 +151,33 @@ fn restore(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -
 }
 
 /// Before anything later goes: every file of the target must be there.
+///
+/// Only a file that is gone says that the version has expired. What cannot be asked for now, or is damaged, is its own error:
+/// the advice to choose another version would be wrong.
 fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
     let broken = |e: Error| {
-        Error::new(
-            ErrorKind::SnapshotExpired,
-            format!("snapshot {} cannot be gone back to, it is not whole", target.id),
-        )
-        .with("table", &ctx.name)
-        .with("snapshot", target.id)
-        .caused_by(e)
-        .hint("it has expired in part: choose a newer snapshot or a tag")
+        if e.kind() != ErrorKind::FileNotFound {
+            return e.in_table(&ctx.name).with("snapshot", target.id);
+        }
+        let message = format!("snapshot {} cannot be gone back to, it is not whole", target.id);
+        Error::new(ErrorKind::SnapshotExpired, message)
+            .with("table", &ctx.name)
+            .with("snapshot", target.id)
+            .caused_by(e)
+            .hint("it has expired in part: choose a newer snapshot or a tag")
     };
     let live = live_entries(ctx, target, &EntryFilter::default()).map_err(broken)?;
-    let missing: Option<String> = in_pool(|| {
+    let problem: Option<Error> = in_pool(|| {
         live.par_iter().find_map_any(|entry| {
             let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file).ok()?;
-            matches!(ctx.fs.exists(&path), Ok(false)).then_some(path)
+            match ctx.fs.exists(&path) {
+                Ok(true) => None,
+                Ok(false) => Some(Error::new(ErrorKind::FileNotFound, format!("{path} is missing"))),
+                Err(e) => Some(e),
+            }
         })
     });
-    match missing {
-        Some(path) => Err(broken(Error::new(ErrorKind::FileNotFound, format!("{path} is missing")))),
-        None => Ok(()),
-    }
+    problem.map_or(Ok(()), |e| Err(broken(e)))
 }
 
 fn plan(

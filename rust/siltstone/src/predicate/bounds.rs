@@ -6,7 +6,10 @@
 
 use std::cmp::Ordering;
 
-use super::{CompareOp, Predicate, like::Pattern};
+use super::{
+    CompareOp, Predicate,
+    like::{Pattern, Steps},
+};
 use crate::row::Datum;
 
 /// What statistics say about one column of a file, row group or page. `Datum::Null` = unknown bound.
@@ -128,7 +131,11 @@ pub fn matches_datums(predicate: &Predicate, value: &dyn Fn(&str) -> Option<Datu
             if values.iter().any(Datum::is_null) { None } else { Some(*negated) }
         }
         Predicate::Like { column, pattern, escape, negated } => match value(column)? {
-            Datum::String(text) => Some(Pattern::new(pattern, *escape).matches(&text) != *negated),
+            // stopped in the middle is unknown; whoever asks next stops
+            Datum::String(text) => {
+                let found = Pattern::new(pattern, *escape).matches(&text, &mut Steps::default()).ok()?;
+                Some(found != *negated)
+            }
             _ => None,
         },
     }

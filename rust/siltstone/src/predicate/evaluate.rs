@@ -10,12 +10,16 @@ use arrow_array::{
     types::{Float32Type, Float64Type},
 };
 use arrow_ord::cmp;
-use arrow_schema::{DataType as Arrow, TimeUnit};
+use arrow_schema::DataType as Arrow;
 
-use super::{CompareOp, Predicate, like::Pattern};
+use super::{
+    CompareOp, Predicate,
+    like::{Pattern, Steps},
+};
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
-    row::Datum,
+    row::{Datum, ticks},
 };
 
 /// One value per row: true, false, or null for unknown. Every column of the predicate must be in the batch.
@@ -35,8 +39,9 @@ pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArr
             if *negated { Ok(not(&found)?) } else { Ok(found) }
         }
         Predicate::Like { column, pattern, escape, negated } => {
-            like(find(batch, column)?, &Pattern::new(pattern, *escape), *negated)
-                .ok_or_else(|| not_comparable(find(batch, column).ok(), "LIKE").with("column", column))
+            let array = find(batch, column)?;
+            like(array, &Pattern::new(pattern, *escape), *negated)?
+                .ok_or_else(|| not_comparable(Some(array), "LIKE").with("column", column))
         }
     }
 }
@@ -155,13 +160,7 @@ fn as_integer(value: &Datum, data_type: &Arrow) -> Option<i64> {
         }
         (Datum::BigInt(v), Arrow::Int64) => *v,
         (Datum::Timestamp { millis, nanos_of_milli }, Arrow::Timestamp(unit, _)) => {
-            let nanos = i64::from(*nanos_of_milli);
-            match unit {
-                TimeUnit::Second => millis.div_euclid(1000),
-                TimeUnit::Millisecond => *millis,
-                TimeUnit::Microsecond => millis.checked_mul(1_000)?.checked_add(nanos / 1_000)?,
-                TimeUnit::Nanosecond => millis.checked_mul(1_000_000)?.checked_add(nanos)?,
-            }
+            ticks(*millis, *nanos_of_milli, *unit)?
         }
         _ => return None,
     })
@@ -185,6 +184,7 @@ fn is_in(array: &ArrayRef, values: &[Datum]) -> Result<BooleanArray> {
     } else {
         let mut found = constant(array, false);
         for value in values.iter().filter(|v| !v.is_null()) {
+            cancel::check()?;
             found = or_kleene(&found, &compare(array, CompareOp::Eq, value)?)?;
         }
         found
@@ -223,9 +223,15 @@ fn set_lookup(array: &ArrayRef, values: &[Datum]) -> Option<BooleanArray> {
     }
 }
 
-fn like(array: &ArrayRef, pattern: &Pattern, negated: bool) -> Option<BooleanArray> {
-    let texts = array.as_string_opt::<i32>()?;
-    Some(texts.iter().map(|v| v.map(|v| pattern.matches(v) != negated)).collect())
+/// `None` where the column holds no texts.
+fn like(array: &ArrayRef, pattern: &Pattern, negated: bool) -> Result<Option<BooleanArray>> {
+    let Some(texts) = array.as_string_opt::<i32>() else {
+        return Ok(None);
+    };
+    let mut steps = Steps::default();
+    let mut matches = |text: &str| pattern.matches(text, &mut steps).map(|found| found != negated);
+    let found: Result<BooleanArray> = texts.iter().map(|text| text.map(&mut matches).transpose()).collect();
+    found.map(Some)
 }
 
 #[cfg(test)]

@@ -1,12 +1,31 @@
 //! LIKE: `%` is any text, `_` any one character, the escape character (backslash when none is named) takes the
 //! next one literally.
 
+use crate::{cancel, error::Result};
+
 /// One step of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Char(char),
     One,
     Any,
+}
+
+/// Counts the steps of matching, over many texts: after so many the work is asked whether to stop.
+#[derive(Debug, Default)]
+pub(super) struct Steps(u32);
+
+impl Steps {
+    const ASK_EVERY: u32 = 1 << 16;
+
+    fn take(&mut self) -> Result<()> {
+        self.0 += 1;
+        if self.0 < Self::ASK_EVERY {
+            return Ok(());
+        }
+        self.0 = 0;
+        cancel::check()
+    }
 }
 
 /// A compiled pattern.
@@ -45,25 +64,27 @@ impl Pattern {
         (prefix, whole)
     }
 
-    pub(super) fn matches(&self, text: &str) -> bool {
-        match &self.simple {
+    /// An error only when the work is to stop.
+    pub(super) fn matches(&self, text: &str, steps: &mut Steps) -> Result<bool> {
+        Ok(match &self.simple {
             Some((false, part, false)) => text == part,
             Some((false, part, true)) => text.starts_with(part.as_str()),
             Some((true, part, false)) => text.ends_with(part.as_str()),
             Some((true, part, true)) => text.contains(part.as_str()),
-            None => self.walk(text),
-        }
+            None => return self.walk(text, steps),
+        })
     }
 
-    /// Greedy with one point to go back to: the last `%`.
-    fn walk(&self, text: &str) -> bool {
+    /// Greedy with one point to go back to: the last `%`. At worst the lengths of text and pattern multiplied.
+    fn walk(&self, text: &str, steps: &mut Steps) -> Result<bool> {
         let mut rest = text.chars();
         let mut at = 0;
         let mut back: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
+            steps.take()?;
             let here = rest.clone();
             match (self.steps.get(at), rest.next()) {
-                (None, None) => return true,
+                (None, None) => return Ok(true),
                 (Some(Step::Any), _) => {
                     at += 1;
                     rest = here.clone();
@@ -73,10 +94,10 @@ impl Pattern {
                 (Some(Step::Char(c)), Some(found)) if *c == found => at += 1,
                 _ => {
                     let Some((step, mut from)) = back.take() else {
-                        return false;
+                        return Ok(false);
                     };
                     if from.next().is_none() {
-                        return false;
+                        return Ok(false);
                     }
                     at = step;
                     rest = from.clone();
@@ -102,7 +123,12 @@ fn simple(steps: &[Step]) -> Option<(bool, String, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::{Pattern, Steps};
+    use crate::{ErrorKind, cancel::Cancellation};
+
+    fn matches(pattern: &Pattern, text: &str) -> bool {
+        pattern.matches(text, &mut Steps::default()).unwrap()
+    }
 
     #[test]
     fn patterns_match_as_sql_says() {
@@ -127,11 +153,32 @@ mod tests {
             ("100\\%", "100%", true),
             ("100\\%", "1000", false),
         ] {
-            assert_eq!(Pattern::new(pattern, None).matches(text), expected, "{pattern} {text}");
+            assert_eq!(matches(&Pattern::new(pattern, None), text), expected, "{pattern} {text}");
         }
-        assert!(Pattern::new("1!_%", Some('!')).matches("1_x"));
-        assert!(!Pattern::new("1!_%", Some('!')).matches("12x"));
+        assert!(matches(&Pattern::new("1!_%", Some('!')), "1_x"));
+        assert!(!matches(&Pattern::new("1!_%", Some('!')), "12x"));
         assert_eq!(Pattern::new("ab%c", None).prefix(), ("ab".to_owned(), false));
         assert_eq!(Pattern::new("ab", None).prefix(), ("ab".to_owned(), true));
+    }
+
+    /// One text of 1 MB once held up Ctrl-C until the process was killed: nobody was asked while it was looked at.
+    #[test]
+    fn matching_one_long_text_stops_when_the_work_is_to_stop() {
+        let pattern = Pattern::new(&format!("%{}b_%", "a".repeat(400_000)), None);
+        let text = "a".repeat(1_000_000);
+        let token = Cancellation::default();
+        token.cancel();
+        let stopped = token.run(|| pattern.matches(&text, &mut Steps::default()));
+        assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+
+    /// Many short texts take as long as a long one.
+    #[test]
+    fn the_steps_of_many_texts_add_up() {
+        let pattern = Pattern::new("%a_b%", None);
+        let token = Cancellation::default();
+        token.cancel();
+        let mut steps = Steps::default();
+        assert!(token.run(|| (0..20_000).any(|_| pattern.matches("aaaaaaaa", &mut steps).is_err())));
     }
 }

@@ -1,16 +1,21 @@
 //! A literal bound to the column it is compared with.
 //!
 //! A literal need not be a value of the column's type: `tinyint_column > 1000`, `int_column < 1.5`. Binding says
-//! where it lies among the values of the type, and the comparison is rewritten so that it stays exact.
+//! where it lies among the values of the type, and the comparison is rewritten so that it stays exact. Only fractions
+//! beside FLOAT and DOUBLE columns are rounded first, as they are in a write.
+
+use std::cmp::Ordering;
+
+use arrow_schema::TimeUnit;
 
 use super::{
     CompareOp, Predicate,
     moment::{Moment, parse_date, parse_time},
-    number::{Scaled, scaled},
+    number::{Scaled, rounded, scaled},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    row::Datum,
+    row::{Datum, ticks},
     types::{DataField, DataType, TypeKind},
 };
 
@@ -216,30 +221,27 @@ fn decimal(literal: &Literal, precision: u8, scale: u8) -> Option<Place> {
     Some(whole(scaled(number_text(literal)?, scale)?, fit))
 }
 
+/// The value nearest to a fraction stands for it: `f = 0.1` finds what a write makes of 0.1. A number that a write
+/// refuses lies beside: see [`rounded`].
 fn float(literal: &Literal) -> Option<Place> {
-    let value: f32 = float_text(literal)?.parse().ok()?;
-    Some(if value.is_infinite() && is_finite_text(literal) {
-        Place::After(Datum::Float(if value > 0.0 { f32::MAX } else { f32::NEG_INFINITY }))
-    } else {
-        Place::At(Datum::Float(value))
+    let text = number_text(literal)?.trim();
+    let value: f32 = text.parse().ok()?;
+    Some(match rounded(text, f64::from(value)) {
+        Ordering::Equal => Place::At(Datum::Float(value)),
+        Ordering::Less => Place::After(Datum::Float(value)),
+        Ordering::Greater => Place::After(Datum::Float(value.next_down())),
     })
 }
 
+/// As [`float`].
 fn double(literal: &Literal) -> Option<Place> {
-    let value: f64 = float_text(literal)?.parse().ok()?;
-    Some(if value.is_infinite() && is_finite_text(literal) {
-        Place::After(Datum::Double(if value > 0.0 { f64::MAX } else { f64::NEG_INFINITY }))
-    } else {
-        Place::At(Datum::Double(value))
+    let text = number_text(literal)?.trim();
+    let value: f64 = text.parse().ok()?;
+    Some(match rounded(text, value) {
+        Ordering::Equal => Place::At(Datum::Double(value)),
+        Ordering::Less => Place::After(Datum::Double(value)),
+        Ordering::Greater => Place::After(Datum::Double(value.next_down())),
     })
-}
-
-fn float_text(literal: &Literal) -> Option<&str> {
-    number_text(literal).map(str::trim)
-}
-
-fn is_finite_text(literal: &Literal) -> bool {
-    number_text(literal).is_some_and(|t| t.bytes().any(|b| b.is_ascii_digit()))
 }
 
 fn date(literal: &Literal) -> Option<Place> {
@@ -282,10 +284,10 @@ fn timestamp(literal: &Literal, precision: u8, zoned: bool) -> Option<Place> {
     };
     let kept = moment.nanos - moment.nanos % unit;
     let millis = seconds.checked_mul(1000)?.checked_add(kept / 1_000_000)?;
-    if unit == 1 && millis.checked_mul(1_000_000).is_none() {
+    let nanos_of_milli = i32::try_from(kept % 1_000_000).ok()?;
+    if unit == 1 && ticks(millis, nanos_of_milli, TimeUnit::Nanosecond).is_none() {
         return Some(if millis < 0 { Place::Below } else { Place::Above });
     }
-    let nanos_of_milli = i32::try_from(kept % 1_000_000).ok()?;
     let value = Datum::Timestamp { millis, nanos_of_milli };
     Some(if kept == moment.nanos { Place::At(value) } else { Place::After(value) })
 }

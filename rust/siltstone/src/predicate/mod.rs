@@ -21,6 +21,7 @@ mod tree;
 pub use bounds::{ColumnBounds, compare_values, matches_datums, may_match};
 pub use columns::resolve as resolve_column;
 pub use evaluate::evaluate;
+pub(crate) use number::rounded;
 pub use parse::parse_predicate;
 pub(crate) use sql::{Grammar, parse_expression, shorten};
 pub use tree::{CompareOp, Predicate};

@@ -9,6 +9,7 @@ use super::{
     CompareOp, Predicate,
     columns::resolve,
     literal::{self, Literal},
+    number,
     sql::{Grammar, parse_expression, shorten},
 };
 use crate::{
@@ -252,8 +253,12 @@ fn constants(a: &Literal, op: CompareOp, b: &Literal) -> Result<Predicate> {
     let order = match (a, b) {
         (Literal::Null, _) | (_, Literal::Null) => return Ok(Predicate::Constant(false)),
         (Literal::Number(a), Literal::Number(b)) => {
-            let number = |t: &str| t.parse::<f64>().map_err(|_| invalid(format!("'{t}' is not a number")));
-            number(a)?.total_cmp(&number(b)?)
+            let float = |t: &str| t.parse::<f64>().map_err(|_| invalid(format!("'{t}' is not a number")));
+            match number::order(a, b) {
+                Some(order) => order,
+                // 'NaN', 'inf'
+                None => float(a)?.total_cmp(&float(b)?),
+            }
         }
         (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
         (Literal::Boolean(a), Literal::Boolean(b)) => a.cmp(b),

@@ -8,7 +8,7 @@ use arrow_array::{
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType as Arrow, Fields};
+use arrow_schema::{DataType as Arrow, Fields, TimeUnit};
 
 use super::{Datum, calendar::civil_from_days, column::Column, encode::mismatch, layout::Slot, read::View};
 use crate::{
@@ -99,17 +99,30 @@ fn timestamps(values: &[Datum], t: &TypeKind, precision: u8, zone: Option<&str>)
     })
 }
 
+/// A moment as a number of units; digits beyond are cut. `None`: 64 bits do not hold it.
+pub fn ticks(millis: i64, nanos_of_milli: i32, unit: TimeUnit) -> Option<i64> {
+    // at the lower end only the sum fits
+    let sum = |per_milli: i64| {
+        let rest = i64::from(nanos_of_milli) / (1_000_000 / per_milli);
+        i64::try_from(i128::from(millis) * i128::from(per_milli) + i128::from(rest)).ok()
+    };
+    match unit {
+        TimeUnit::Second => Some(millis.div_euclid(1_000)),
+        TimeUnit::Millisecond => Some(millis),
+        TimeUnit::Microsecond => sum(1_000),
+        TimeUnit::Nanosecond => sum(1_000_000),
+    }
+}
+
 /// The Arrow value of a timestamp of this precision: seconds, milli-, micro- or nanoseconds. Digits beyond are cut.
 pub fn timestamp_ticks(millis: i64, nanos_of_milli: i32, precision: u8) -> Result<i64> {
-    let nanos = i64::from(nanos_of_milli);
-    let ticks = match precision {
-        0 => Some(millis.div_euclid(1_000)),
-        1..=3 => Some(millis),
-        4..=6 => millis.checked_mul(1_000).and_then(|v| v.checked_add(nanos / 1_000)),
-        // at the lower end only the sum fits
-        _ => i64::try_from(i128::from(millis) * 1_000_000 + i128::from(nanos)).ok(),
+    let unit = match precision {
+        0 => TimeUnit::Second,
+        1..=3 => TimeUnit::Millisecond,
+        4..=6 => TimeUnit::Microsecond,
+        _ => TimeUnit::Nanosecond,
     };
-    ticks.ok_or_else(|| {
+    ticks(millis, nanos_of_milli, unit).ok_or_else(|| {
         let (year, month, day) = civil_from_days(millis.div_euclid(86_400_000));
         let unit = if precision <= 6 { "microseconds" } else { "nanoseconds (years 1677 to 2262)" };
         let message = format!("the timestamp {year:04}-{month:02}-{day:02} is outside of the range of {unit}");

@@ -216,7 +216,7 @@ pub fn truncate_timestamp(millis: i64, nanos_of_milli: i32, precision: u8) -> Da
     Datum::Timestamp { millis, nanos_of_milli: nanos_of_milli - nanos_of_milli.rem_euclid(unit) }
 }
 
-fn is_whole_number(text: &str) -> bool {
+pub(super) fn is_whole_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }

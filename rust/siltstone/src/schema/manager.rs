@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::{SchemaChange, TableSchema, change};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::FileIoRef;
-use crate::snapshot::SnapshotManager;
+use crate::snapshot::{SnapshotManager, UpkeepLock};
 
 /// Options that name a branch to read from besides the table's own.
 pub const READ_BRANCHES: [&str; 2] = ["scan.fallback-branch", "scan.primary-branch"];
 
 /// How often a change is applied anew because another writer took the next id.
 const RETRIES: usize = 100;
+
+/// How long to wait for a fast-forward that has replaced a schema.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The schemas of one branch. What was read once is kept: a schema file never changes.
 #[derive(Debug)]
@@ -103,7 +107,11 @@ impl SchemaManager {
             let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
             let new = change::apply(&old, changes, has_snapshots)?;
             if self.publish_if(&new, &|| self.check_stored(&old))? {
-                return self.get(new.id);
+                return match self.check_stored(&old) {
+                    Ok(()) => self.get(new.id),
+                    // a fast-forward has replaced it: it has not seen the new one, or takes it away
+                    Err(replaced) => self.take_back(&new).and(Err(replaced)),
+                };
             }
         }
         let message = "the schema could not be changed: other writers changed it each time";
@@ -120,8 +128,29 @@ impl SchemaManager {
                     .with("file", path)
                     .hint("open the table again"))
             }
+            Err(e) if e.kind() == ErrorKind::FileNotFound => {
+                Err(Error::new(ErrorKind::CommitConflict, "the schema that was to be changed has been taken away")
+                    .with("file", path)
+                    .hint("open the table again"))
+            }
             Err(e) => Err(e),
         }
+    }
+
+    /// Deletes a schema that was published just now, unless another one has its place. With the lock nobody else deletes.
+    fn take_back(&self, own: &TableSchema) -> Result<()> {
+        let location = match self.root.rsplit_once("/branch/branch-") {
+            Some((location, branch)) if !branch.contains('/') => location,
+            _ => self.root.as_str(),
+        };
+        let left = || format!("schema {} was made of one that has gone, and is left", own.id);
+        let _lock = UpkeepLock::take(&self.fs, location, PATIENCE)
+            .map_err(|e| Error::new(e.kind(), left()).with("file", self.path(own.id)).caused_by(e))?;
+        self.lock().remove(&own.id);
+        if self.check_stored(own).is_ok() {
+            self.fs.delete(&self.path(own.id))?;
+        }
+        Ok(())
     }
 
     fn publish(&self, schema: &TableSchema) -> Result<bool> {

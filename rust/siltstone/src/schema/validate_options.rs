@@ -3,6 +3,7 @@
 use super::validate::{illegal, no_such_column};
 use super::{EngineSpec, TableSchema, features::check_data_directory, validate_java};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::parquet::ParquetWriteOptions;
 use crate::fs::name_fault;
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{
@@ -34,6 +35,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_numbers(options)?;
     check_automatic_tags(options)?;
     check_texts(options)?;
+    check_data_files(options)?;
     validate_java::check(schema, options)?;
     check_default_values(schema)
 }
@@ -258,14 +260,6 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
     for (key, mode) in modes {
         StatsMode::parse(mode).map_err(|e| e.with("option", key))?;
     }
-    if options.file_format == "parquet" {
-        one_of("file.compression", &options.file_compression, COMPRESSIONS)?;
-    }
-    for (level, name) in &options.file_compression_per_level {
-        if options.format_of_level(*level) == "parquet" {
-            one_of("file.compression.per.level", name, COMPRESSIONS)?;
-        }
-    }
     one_of("manifest.compression", &options.manifest_compression, MANIFEST_COMPRESSIONS)?;
     for (key, prefix) in
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
@@ -282,11 +276,49 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
     Ok(())
 }
 
+/// What the writer of data files would refuse, file by file: a table with it could be made, and never be written to.
+fn check_data_files(options: &CoreOptions) -> Result<()> {
+    let changelog_format = options.changelog_file_format.as_ref();
+    for (key, format) in [("file.format", Some(&options.file_format)), ("changelog-file.format", changelog_format)] {
+        if let Some(format) = format.filter(|format| format.trim() != format.as_str()) {
+            return Err(forbidden(key, format!("'{format}' is not a file format, it has spaces around it")));
+        }
+    }
+    for (key, name) in compressions(options) {
+        let name = if key == "parquet.compression" { name.trim() } else { name };
+        if !COMPRESSIONS.contains(&name.to_ascii_lowercase().as_str()) {
+            return Err(not_one_of(key, name, COMPRESSIONS));
+        }
+    }
+    ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &options.parquet).map(drop)
+}
+
+/// The compressions of Parquet files, each with its option.
+fn compressions(options: &CoreOptions) -> Vec<(&'static str, &str)> {
+    const PARQUET: &str = "parquet";
+    let levels = options.file_compression_per_level.iter();
+    let levels = levels.filter(|(level, _)| options.format_of_level(**level) == PARQUET);
+    let mut all: Vec<(&'static str, &str)> =
+        levels.map(|(_, name)| ("file.compression.per.level", name.as_str())).collect();
+    if options.file_format == PARQUET {
+        all.push(("file.compression", &options.file_compression));
+    }
+    if options.changelog_file_format.as_ref().unwrap_or(&options.file_format) == PARQUET {
+        all.extend(options.changelog_file_compression.iter().map(|name| ("changelog-file.compression", name.as_str())));
+    }
+    all.extend(options.parquet.get("parquet.compression").map(|name| ("parquet.compression", name.as_str())));
+    all
+}
+
 fn one_of(key: &str, name: &str, allowed: &[&str]) -> Result<()> {
     if allowed.contains(&name.trim().to_ascii_lowercase().as_str()) {
         return Ok(());
     }
-    Err(forbidden(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", "))))
+    Err(not_one_of(key, name, allowed))
+}
+
+fn not_one_of(key: &str, name: &str, allowed: &[&str]) -> Error {
+    forbidden(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", ")))
 }
 
 /// A default value is a text of the column's type.
@@ -363,6 +395,35 @@ mod tests {
                 assert!(error.context_value("column").is_some(), "{options:?}");
             }
         }
+    }
+
+    /// A table with `parquet.page.size` = 0 was made, and then every write failed.
+    #[test]
+    fn what_the_writer_of_files_does_not_take_is_refused_before_there_is_a_table() {
+        for (key, value) in [
+            ("parquet.page.size", "0"),
+            ("parquet.page.size", "-1"),
+            ("parquet.page.size", "1 mb"),
+            ("parquet.block.size", "0"),
+            ("parquet.page.row.count.limit", "0"),
+            ("parquet.dictionary.page.size", "x"),
+            ("parquet.writer.version", "7"),
+            ("parquet.compression", "rar"),
+            ("parquet.compression.codec.zstd.level", "high"),
+            ("parquet.enable.dictionary#v", "maybe"),
+            ("parquet.bloom.filter.enabled", "1"),
+            ("file.compression", " zstd"),
+            ("file.compression.per.level", "0:rar"),
+            ("changelog-file.compression", "rar"),
+            ("file.format", " parquet"),
+            ("changelog-file.format", "parquet "),
+        ] {
+            let error = keyed(&[(key, value)]).unwrap_err();
+            let found = (error.kind(), error.context_value("option"));
+            assert_eq!(found, (ErrorKind::InvalidOption, Some(key)), "{key}={value}: {error}");
+        }
+        keyed(&[("parquet.page.size", "4096"), ("parquet.compression", "SNAPPY")]).unwrap();
+        keyed(&[("changelog-file.compression", "lz4"), ("parquet.block.size", "1048576")]).unwrap();
     }
 
     #[test]

@@ -18,10 +18,11 @@ use crate::{
         },
         overtaken::at_newest,
         partition_spec, plan_compaction, run_task,
-        scan::bucket_vectors,
+        scan::{EntryFilter, bucket_vectors, live_entries},
         write::{RowKinds, TableWrite, WriteOptions},
     },
-    snapshot::Snapshot,
+    path::branch_root,
+    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
 };
 
 /// How often the compaction of a write is tried again when other commits get in its way.
@@ -60,6 +61,11 @@ impl CommitReport {
         };
         if report.already_committed {
             report.notes.push("the identifier was committed before by this user: nothing was done".to_owned());
+            // the compaction that was to show its rows may have been cut short
+            match waiting_rows(ctx) {
+                Ok(rows) => report.note_invisible(ctx, rows),
+                Err(error) => tracing::warn!(%error, table = ctx.name, "it was not found out whether rows wait"),
+            }
             return report;
         }
         for file in messages.iter().flat_map(|m| &m.data.new_files) {
@@ -173,11 +179,13 @@ impl Table {
     ) -> Result<CommitReport> {
         self.check_writable()?;
         self.check_same_table()?;
-        self.check_files_exist(&committable.messages)?;
         let commit = self.committer(commit_user);
         let messages = committable.messages.clone();
         let outcome = match overwrite {
-            Some(target) => commit.overwrite(target, committable),
+            Some(target) => {
+                self.check_files_exist(&messages)?;
+                commit.overwrite(target, committable)
+            }
             // messages may arrive twice, for example from a job that was started again
             None => commit.commit(Committable { check_append: true, ..committable }),
         };
@@ -364,8 +372,10 @@ impl TableWriter {
     /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
     pub fn prepare_commit(&mut self) -> Result<Vec<Vec<u8>>> {
         self.decided()?;
-        let seal = |message: &CommitMessage| message.seal(&self.ctx, self.replaces);
-        self.write.prepare_commit()?.iter().map(seal).collect()
+        let messages = self.write.prepare_commit()?;
+        let after = Some(newest_now(&self.ctx)?);
+        let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
+        messages.into_iter().map(|message| handed_out(message).seal(&self.ctx, self.replaces)).collect()
     }
 
     /// Publishes what was written.
@@ -496,4 +506,24 @@ pub(super) fn give_up_on_conflict(
         tracing::warn!(%error, "the files of a commit that was given up were not deleted");
     }
     outcome
+}
+
+/// Rows of the table that no batch reader shows before a compaction.
+fn waiting_rows(ctx: &TableContext) -> Result<i64> {
+    if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
+        return Ok(0);
+    }
+    let files = at_newest(ctx, |newest| {
+        newest.map_or_else(|| Ok(Vec::new()), |newest| live_entries(ctx, newest, &EntryFilter::default()))
+    })?;
+    let waiting = files.iter().filter(|entry| entry.file.level == 0);
+    Ok(waiting.map(|entry| entry.file.row_count).fold(0, i64::saturating_add))
+}
+
+/// The newest snapshot; id 0 where there is none.
+fn newest_now(ctx: &TableContext) -> Result<RemovedSnapshot> {
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let none = || RemovedSnapshot { id: 0, delta_manifest_list: String::new(), commit: None };
+    let newest = snapshots.latest()?.as_ref().map_or_else(none, RemovedSnapshot::from);
+    Ok(RemovedSnapshot { commit: None, ..newest })
 }

@@ -346,7 +346,7 @@ fn message() -> CommitMessage {
         index_files: index_files.into_iter().take(2).collect(),
     };
     let compact = CompactIncrement { compact_before: some(), compact_after: some(), ..CompactIncrement::default() };
-    CommitMessage { bucket, total_buckets: 3, data, compact, seen: Some(3) }
+    CommitMessage { bucket, total_buckets: 3, data, compact, seen: Some(3), after: None }
 }
 
 #[test]

@@ -37,7 +37,9 @@ use crate::folder::Folder;
 mod after_records;
 mod crash_points;
 mod foreign;
+mod half_way;
 mod renewed;
+mod rollback_storage;
 
 const ROOT: &str = "/lake/db.db/t";
 

@@ -1,7 +1,8 @@
 //! A look at a footer before the parquet crate decodes it.
 //!
-//! The crate asks for memory for all elements that a list claims to have; asking for too much ends the process. So every
-//! length in the footer is checked against the bytes that are left (Thrift's compact protocol):
+//! The crate asks for memory for all elements that a list claims to have, and for all children that a group of the schema
+//! claims; asking for too much ends the process, and so do groups in groups without end. So every length in the footer is
+//! checked against the bytes that are left, and the schema's tree against its elements (Thrift's compact protocol):
 //!
 //! ```text
 //! struct: fields until 00; a field: [id step << 4 | type] (step 0: the id follows as a varint), value
@@ -15,10 +16,22 @@ use crate::error::{Error, Result};
 /// Structs, lists and maps in one another; `FileMetaData` has about six.
 const MAX_DEPTH: usize = 32;
 
+/// Groups in one another in a schema; each level of a Paimon type takes three at most.
+const MAX_GROUPS: usize = 128;
+
+/// Of `FileMetaData`: the schema, its elements in preorder.
+const SCHEMA: i64 = 2;
+
+/// Of an element of the schema: how many children it has.
+const CHILDREN: i64 = 5;
+
 /// An error unless every length in a footer can be true; `offset` is where it starts in the file.
 pub(super) fn check(file: &str, offset: u64, bytes: &[u8]) -> Result<()> {
     let mut at = Compact { file, offset, bytes, at: 0 };
-    at.structure(MAX_DEPTH)
+    at.fields(&mut |at, field, kind| match (field, kind) {
+        (SCHEMA, 9 | 10) => at.schema(),
+        _ => at.value(kind, MAX_DEPTH),
+    })
 }
 
 struct Compact<'a> {
@@ -56,6 +69,12 @@ impl Compact<'_> {
         Err(self.corrupt("a variable-length number", "too many bytes"))
     }
 
+    /// A number that may be negative.
+    fn signed(&mut self) -> Result<i64> {
+        let zigzag = self.varint()?;
+        Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+
     /// A number of things of at least a byte each, which are still to come.
     fn count(&mut self) -> Result<usize> {
         let count = self.varint()?;
@@ -73,20 +92,61 @@ impl Compact<'_> {
     }
 
     fn structure(&mut self, depth: usize) -> Result<()> {
+        self.fields(&mut |at, _, kind| at.value(kind, depth))
+    }
+
+    /// A struct: `each` gets the id and the type of each field, and passes its value.
+    fn fields(&mut self, each: &mut dyn FnMut(&mut Self, i64, u8) -> Result<()>) -> Result<()> {
+        let mut field = 0_i64;
         loop {
             let head = self.byte()?;
             let kind = head & 0x0f;
             if kind == 0 {
                 return Ok(());
             }
-            if head >> 4 == 0 {
-                self.varint()?;
-            }
+            field = match head >> 4 {
+                0 => self.signed()?,
+                step => field.saturating_add(step.into()),
+            };
             // the value of a boolean field is its type
             if !matches!(kind, 1 | 2) {
-                self.value(kind, depth)?;
+                each(self, field, kind)?;
             }
         }
+    }
+
+    /// The schema: as many elements as its groups say, and not too many groups in one another.
+    fn schema(&mut self) -> Result<()> {
+        let (count, kind) = self.list_head()?;
+        // children that are still to come, of each group that is open
+        let mut open: Vec<u64> = Vec::new();
+        for left in (0..count).rev() {
+            let mut children = 0;
+            if kind == 12 {
+                self.fields(&mut |at, field, kind| match (field, kind) {
+                    (CHILDREN, 4..=6) => at.signed().map(|number| children = number),
+                    _ => at.value(kind, MAX_DEPTH),
+                })?;
+            } else {
+                self.value(kind, MAX_DEPTH)?;
+            }
+            let children = u64::try_from(children).ok().filter(|n| *n <= left as u64);
+            let children =
+                children.ok_or_else(|| self.corrupt(format!("at most {left} children"), "another number"))?;
+            while open.last() == Some(&0) {
+                open.pop();
+            }
+            if let Some(to_come) = open.last_mut() {
+                *to_come -= 1;
+            }
+            if children > 0 {
+                open.push(children);
+            }
+            if open.len() > MAX_GROUPS {
+                return Err(self.corrupt(format!("at most {MAX_GROUPS} groups in one another"), "more"));
+            }
+        }
+        Ok(())
     }
 
     fn value(&mut self, kind: u8, depth: usize) -> Result<()> {
@@ -108,12 +168,18 @@ impl Compact<'_> {
     }
 
     fn list(&mut self, depth: usize) -> Result<()> {
+        let (count, kind) = self.list_head()?;
+        (0..count).try_for_each(|_| self.value(kind, depth))
+    }
+
+    /// How many elements a list has, and of which type.
+    fn list_head(&mut self) -> Result<(usize, u8)> {
         let head = self.byte()?;
         let count = match head >> 4 {
             15 => self.count()?,
             few => self.fits(few.into())?,
         };
-        (0..count).try_for_each(|_| self.value(head & 0x0f, depth))
+        Ok((count, head & 0x0f))
     }
 
     fn map(&mut self, depth: usize) -> Result<()> {
@@ -163,6 +229,54 @@ mod tests {
         ];
         check("f", 0, &bytes).unwrap();
         assert!(check("f", 0, &bytes[..bytes.len() - 1]).is_err());
+    }
+
+    /// A footer whose schema has elements with these numbers of children.
+    fn schema(children: &[i32]) -> Vec<u8> {
+        let varint = |mut rest: u32, bytes: &mut Vec<u8>| {
+            while rest >= 0x80 {
+                bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
+                rest >>= 7;
+            }
+            bytes.push(u8::try_from(rest).unwrap());
+        };
+        // field 2, a list of structs
+        let mut bytes = vec![0x29, 0xfc];
+        varint(u32::try_from(children.len()).unwrap(), &mut bytes);
+        for number in children {
+            // field 4, a name of a letter; field 5, a number
+            bytes.extend([0x48, 1, b'a', 0x15]);
+            varint(((number << 1) ^ (number >> 31)).cast_unsigned(), &mut bytes);
+            bytes.push(0);
+        }
+        bytes.push(0);
+        bytes
+    }
+
+    #[test]
+    fn groups_have_no_more_children_than_there_are_elements() {
+        check("f", 0, &schema(&[2, 0, 1, 0])).unwrap();
+        for children in [&[4, 0, 1, 0], &[2, 0, 2, 0], &[i32::MAX, 0, 0, 0], &[2, -1, 0, 0]] {
+            let error = check("f", 0, &schema(children)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile, "{children:?}");
+        }
+    }
+
+    /// The crate, and what converts the schema, call themselves for each level: 800 used up the stack of a thread.
+    #[test]
+    fn groups_in_groups_have_an_end() {
+        let nested = |depth: usize| {
+            let mut children = vec![1; depth];
+            children.push(0);
+            check("f", 0, &schema(&children))
+        };
+        nested(MAX_GROUPS).unwrap();
+        assert!(nested(MAX_GROUPS + 1).is_err());
+        assert!(nested(100_000).is_err());
+        // many groups beside each other are as they should be
+        let mut wide = vec![1000];
+        wide.extend([1, 0].repeat(1000));
+        check("f", 0, &schema(&wide)).unwrap();
     }
 
     #[test]

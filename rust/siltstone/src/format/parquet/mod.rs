@@ -14,6 +14,7 @@
 mod batch_size;
 mod bounds;
 mod chunks;
+mod claims;
 mod conform;
 mod dictionary;
 mod encodable;
@@ -29,6 +30,7 @@ mod reader;
 mod schema;
 mod writer;
 
+pub use claims::Claim;
 pub use options::ParquetWriteOptions;
 pub use prune::{Block, Prune, PruneColumn};
 pub use reader::{ParquetBatches, ParquetFile, ParquetRead, RowTest, Rows, TestRows};

@@ -2,12 +2,12 @@
 //!
 //! The crate makes room for as many bytes as a page says it has when it is decompressed, and where there is no such room
 //! the process ends. So the claim is compared with the column chunk's own size, with what the compressed bytes can become
-//! at most, and then with the memory there is; and the values of a dictionary with its bytes. A page begins with three
-//! numbers, behind which a dictionary has its own (Thrift's compact protocol):
+//! at most, and then with the memory there is; the values of a dictionary with its bytes, those of data with memory. A page begins
+//! with three numbers, behind which each kind has its own (Thrift's compact protocol):
 //!
 //! ```text
 //! 15 kind   15 bytes decompressed   15 bytes compressed   (each a zigzag varint)
-//!           [15 checksum]  3c or 4c  15 values            (of a dictionary)
+//! [15 checksum]  a struct: 15 values
 //! ```
 
 use std::ops::Range;
@@ -23,8 +23,13 @@ use crate::{
 /// A field of type i32 whose id is one above that of the field before.
 const NEXT_I32: u8 = 0x15;
 
-/// A dictionary page.
+/// A data page, a dictionary, a data page of the second version.
+const DATA: i64 = 0;
 const DICTIONARY: i64 = 2;
+const DATA_V2: i64 = 3;
+
+/// What decoding a value takes, whatever it is.
+const VALUE_BYTES: u64 = 12;
 
 /// Bytes that hold the numbers, whatever they are.
 pub(super) const HEAD: usize = 5 * 6 + 1;
@@ -72,15 +77,20 @@ impl PageLimits {
         let damaged = |expected: String, found: String| {
             Error::corrupt(file, offset, expected, found).hint("a page of the Parquet file is damaged")
         };
-        let Some(Head { decompressed, compressed, values }) = Head::read(head) else {
+        let Some(Head { kind, decompressed, compressed, values }) = Head::read(head) else {
             return Err(damaged("the head of a page".to_owned(), "something else".to_owned()));
         };
         let most = chunk.decompressed.min(grown(chunk.compression, compressed));
         if decompressed > most {
             return Err(damaged(format!("a page of at most {most} bytes"), format!("{decompressed} bytes")));
         }
-        if values > decompressed {
+        if kind == DICTIONARY && values > decompressed {
             return Err(damaged(format!("a dictionary of at most {decompressed} values"), format!("{values} values")));
+        }
+        if kind != DICTIONARY {
+            // runs of nulls take next to nothing in a file
+            let bytes = usize::try_from(values.saturating_mul(VALUE_BYTES)).unwrap_or(usize::MAX);
+            limits::ask(bytes, format_args!("a page of {values} values")).map_err(|e| e.with("file", file))?;
         }
         let bytes = usize::try_from(decompressed).unwrap_or(usize::MAX);
         limits::ask(bytes, format_args!("a page of {decompressed} bytes")).map_err(|e| e.with("file", file))
@@ -99,7 +109,10 @@ fn grown(compression: Compression, compressed: u64) -> u64 {
         Compression::GZIP(_) => (1040, 1 << 16),
         // a block of 128 KiB takes 4 bytes
         Compression::ZSTD(_) => (1 << 16, 1 << 18),
-        Compression::BROTLI(_) | Compression::LZO => (u64::MAX, u64::MAX),
+        // a block of 16 MiB takes 8 bytes
+        Compression::BROTLI(_) => (1 << 21, 1 << 24),
+        // which the crate does not read
+        Compression::LZO => (0, 0),
     };
     compressed.saturating_mul(factor).saturating_add(least)
 }
@@ -107,9 +120,10 @@ fn grown(compression: Compression, compressed: u64) -> u64 {
 /// What a page says of itself.
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
+    kind: i64,
     decompressed: u64,
     compressed: u64,
-    /// of a dictionary, of a byte at least each
+    /// of a dictionary, of a byte at least each; of a data page, nulls included
     values: u64,
 }
 
@@ -119,16 +133,19 @@ impl Head {
         let length = |number: i64| u64::try_from(number).ok();
         let kind = number(&mut bytes)?;
         let (decompressed, compressed) = (length(number(&mut bytes)?)?, length(number(&mut bytes)?)?);
-        let mut values = 0;
-        if kind == DICTIONARY {
-            if bytes.peek() == Some(&NEXT_I32) {
-                number(&mut bytes)?;
-            }
-            // a struct that is field 7, behind field 3 or 4
-            bytes.next().filter(|field| matches!(field, 0x3c | 0x4c))?;
-            values = length(number(&mut bytes)?)?;
+        if bytes.peek() == Some(&NEXT_I32) {
+            number(&mut bytes)?;
         }
-        Some(Self { decompressed, compressed, values })
+        // a struct that is field 5, 7 or 8, behind field 3 or 4
+        let of_kind = match kind {
+            DATA => [0x2c, 0x1c],
+            DICTIONARY => [0x4c, 0x3c],
+            DATA_V2 => [0x5c, 0x4c],
+            _ => return Some(Self { kind, decompressed, compressed, values: 0 }),
+        };
+        bytes.next().filter(|field| of_kind.contains(field))?;
+        let values = length(number(&mut bytes)?)?;
+        Some(Self { kind, decompressed, compressed, values })
     }
 }
 
@@ -175,13 +192,18 @@ mod tests {
 
     #[test]
     fn the_numbers_of_a_head_are_read() {
-        let of = |decompressed, compressed, values| Some(Head { decompressed, compressed, values });
-        assert_eq!(Head::read(&head(0, 2_147_483_647, 300)), of(2_147_483_647, 300, 0));
+        let of = |kind, decompressed, compressed, values| Some(Head { kind, decompressed, compressed, values });
+        let data = |kind, more: &[u8]| [head(kind, 2_147_483_647, 300), more.to_vec()].concat();
+        assert_eq!(Head::read(&data(0, &[0x2c, NEXT_I32, 18])), of(0, 2_147_483_647, 300, 9));
+        assert_eq!(Head::read(&data(0, &[NEXT_I32, 0x81, 1, 0x1c, NEXT_I32, 18])), of(0, 2_147_483_647, 300, 9));
+        assert_eq!(Head::read(&data(3, &[0x5c, NEXT_I32, 18])), of(3, 2_147_483_647, 300, 9));
+        assert_eq!(Head::read(&data(1, &[])), of(1, 2_147_483_647, 300, 0));
+        assert_eq!(Head::read(&data(0, &[])), None);
         assert_eq!(Head::read(&[NEXT_I32, 0, NEXT_I32, 1, NEXT_I32, 2]), None, "less than nothing");
         assert_eq!(Head::read(&[NEXT_I32, 0, NEXT_I32]), None);
         let dictionary = |more: &[u8]| [head(2, 500, 300), more.to_vec()].concat();
-        assert_eq!(Head::read(&dictionary(&[0x4c, NEXT_I32, 18])), of(500, 300, 9));
-        assert_eq!(Head::read(&dictionary(&[NEXT_I32, 0x81, 1, 0x3c, NEXT_I32, 18])), of(500, 300, 9));
+        assert_eq!(Head::read(&dictionary(&[0x4c, NEXT_I32, 18])), of(2, 500, 300, 9));
+        assert_eq!(Head::read(&dictionary(&[NEXT_I32, 0x81, 1, 0x3c, NEXT_I32, 18])), of(2, 500, 300, 9));
         assert_eq!(Head::read(&dictionary(&[])), None);
     }
 
@@ -197,6 +219,7 @@ mod tests {
     #[test]
     fn a_page_is_no_larger_than_its_chunk_or_than_its_bytes_can_become() {
         let zstd = Compression::ZSTD(ZstdLevel::try_new(1).unwrap());
+        let data = |page, compressed| [head(0, page, compressed), vec![0x2c, NEXT_I32, 2]].concat();
         let huge = u64::from(i32::MAX.unsigned_abs());
         for (compression, chunk, page, compressed, fine) in [
             (zstd, 5000, 5000, 20, true),
@@ -207,13 +230,13 @@ mod tests {
             (Compression::UNCOMPRESSED, huge, 100, 100, true),
             (Compression::UNCOMPRESSED, huge, 101, 100, false),
         ] {
-            let checked = limits(compression, chunk).check("f", 4, &head(0, page, compressed), false);
+            let checked = limits(compression, chunk).check("f", 4, &data(page, compressed), false);
             assert_eq!(checked.is_ok(), fine, "{compression:?} {page} {compressed}");
             if let Err(error) = checked {
                 assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("f")));
             }
         }
-        limits(zstd, 1).check("f", 1000, &head(0, huge, 1), false).unwrap();
-        limits(zstd, 1).check("f", 4, &head(0, huge, 1), true).unwrap();
+        limits(zstd, 1).check("f", 1000, &data(huge, 1), false).unwrap();
+        limits(zstd, 1).check("f", 4, &data(huge, 1), true).unwrap();
     }
 }

@@ -82,7 +82,12 @@ impl<'a> Pruner<'a> {
         may_match(&self.prune.predicate, &bounds, rows)
     }
 
-    fn bounds(&self, statistics: &Statistics, t: &DataType) -> ColumnBounds {
+    /// The leaf of a stored column, and its type.
+    pub(super) fn leaf(&self, name: &str) -> Option<(usize, &'a DataType)> {
+        self.leaves.get(name).copied()
+    }
+
+    pub(super) fn bounds(&self, statistics: &Statistics, t: &DataType) -> ColumnBounds {
         let mut bounds = from_statistics(statistics, t);
         if !self.float_bounds && matches!(t.kind, TypeKind::Float | TypeKind::Double) {
             // NaN is the greatest value and may be there unseen
@@ -253,7 +258,7 @@ fn leaf_of(schema: &SchemaDescriptor, field: &DataField) -> Option<usize> {
     })
 }
 
-fn page_rows(locations: &[PageLocation], page: usize, rows: usize) -> Option<Range<usize>> {
+pub(super) fn page_rows(locations: &[PageLocation], page: usize, rows: usize) -> Option<Range<usize>> {
     let start = usize::try_from(locations.get(page)?.first_row_index).ok()?;
     let end = match locations.get(page + 1) {
         Some(next) => usize::try_from(next.first_row_index).ok()?,
@@ -263,7 +268,7 @@ fn page_rows(locations: &[PageLocation], page: usize, rows: usize) -> Option<Ran
 }
 
 /// The entry of a page in the column index in the form of chunk statistics; `None` where there is none.
-fn page_statistics(index: &ColumnIndexMetaData, page: usize, pages: usize) -> Option<Statistics> {
+pub(super) fn page_statistics(index: &ColumnIndexMetaData, page: usize, pages: usize) -> Option<Statistics> {
     // the parquet crate panics when an absent index is asked for its pages
     if matches!(index, ColumnIndexMetaData::NONE) || usize::try_from(index.num_pages()).ok()? != pages {
         return None;

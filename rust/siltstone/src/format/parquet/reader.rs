@@ -24,8 +24,9 @@ use parquet::{
 };
 
 use super::{
-    batch_size::batch_rows,
+    batch_size::{batch_rows, elements},
     chunks::Chunks,
+    claims::{Claim, claims, misplaced_page},
     conform::conform,
     error::{broken, panicked, reading},
     footer,
@@ -35,7 +36,7 @@ use super::{
 };
 use crate::{
     cancel,
-    error::Result,
+    error::{Error, Result},
     fs::InputFile,
     limits,
     types::{DataField, arrow_type, special},
@@ -43,6 +44,9 @@ use crate::{
 
 /// What decoding a column takes, without its pages.
 const DECODER_BYTES: usize = 96 * 1024;
+
+/// What decoding an element of a list takes, whatever it is: its levels, and a value.
+const ELEMENT_BYTES: usize = 16;
 
 type Decoded<T> = std::result::Result<T, ParquetError>;
 
@@ -156,6 +160,12 @@ impl ParquetFile {
         let leaves: Vec<usize> =
             (0..metadata.file_metadata().schema_descr().num_columns()).filter(|l| wanted(*l)).collect();
         let batch_rows = batch_rows(&metadata, &row_groups, &leaves, request.batch_rows);
+        let elements = usize::try_from(elements(&metadata, &row_groups, &leaves, batch_rows)).unwrap_or(usize::MAX);
+        limits::ask(
+            elements.saturating_mul(ELEMENT_BYTES),
+            format_args!("reading {elements} elements of lists at once"),
+        )
+        .map_err(|e| e.with("file", chunks.path()))?;
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
         let left = (selection.is_none() && request.row_test.is_none()).then(|| rows_of(&metadata, &row_groups));
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
@@ -247,6 +257,20 @@ impl ParquetFile {
     pub fn indexed(self) -> Result<Self> {
         let metadata = self.with_page_index()?;
         Ok(Self { metadata, indexed: true, ..self })
+    }
+
+    /// What the file says of the values of these columns; one list for each.
+    ///
+    /// # Errors
+    /// `CorruptFile` where the index of its pages does not fit them.
+    pub fn claims(&self, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {
+        let metadata = self.with_page_index()?;
+        let groups: Vec<usize> = (0..metadata.num_row_groups()).collect();
+        let chunks = self.chunks.plan(&metadata, &groups, &|_| true, false);
+        if let Some(what) = guarded(&chunks, || misplaced_page(&chunks, &metadata))? {
+            return Err(Error::corrupt(chunks.path(), 0, "an index of the pages as they are", what));
+        }
+        guarded(&chunks, || Ok(columns.iter().map(|column| claims(&metadata, column)).collect()))
     }
 
     /// Consecutive rows that are worth reading together, with bounds of these columns (`None`: unknown).

@@ -300,7 +300,9 @@ fn with_type(
         .set_data_page_offset(metadata.data_page_offset())
         .set_dictionary_page_offset(metadata.dictionary_page_offset())
         .set_repetition_level_histogram(metadata.repetition_level_histogram().cloned())
-        .set_definition_level_histogram(metadata.definition_level_histogram().cloned());
+        .set_definition_level_histogram(metadata.definition_level_histogram().cloned())
+        // readers make their batches by it
+        .set_unencoded_byte_array_data_bytes(metadata.unencoded_byte_array_data_bytes());
     if let Some(statistics) = statistics {
         builder = builder.set_statistics(statistics);
     }

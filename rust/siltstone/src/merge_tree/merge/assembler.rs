@@ -6,7 +6,7 @@
 //! short ones.
 #![allow(clippy::indexing_slicing, reason = "slots and rows were handed out by the merge that asks for them back")]
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -19,6 +19,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     aggregate::gather::gather,
+    io::{Failures, failure_in},
     merge_tree::merge_function::{Choice, Computed, Groups, MergeFunction},
 };
 
@@ -62,8 +63,10 @@ pub(crate) struct Assembler {
     computed_ends: Vec<usize>,
     /// decides over finished groups instead of the plain reducer rule
     wrapper: Option<Wrapper>,
-    /// a record that the engine cannot take
+    /// a record that the engine cannot take, or with a value that could not be cast
     refusal: Option<Error>,
+    /// whether any batch has had values that could not be cast
+    has_failures: bool,
     ready: VecDeque<RecordBatch>,
 }
 
@@ -88,6 +91,7 @@ impl Assembler {
             computed_ends: Vec::new(),
             wrapper: None,
             refusal: None,
+            has_failures: false,
             ready: VecDeque::new(),
         }
     }
@@ -95,6 +99,30 @@ impl Assembler {
     /// Lets a wrapper decide over groups.
     pub(crate) fn with_wrapper(self, wrapper: Option<Wrapper>) -> Self {
         Self { wrapper, ..self }
+    }
+
+    /// Takes a batch that rows may come from. Values that could not be cast matter when their rows are chosen; whoever computes
+    /// rows looks at all of them.
+    pub(crate) fn take(&mut self, mut slot: Slot, failures: Option<Failures>) -> Result<()> {
+        let looks = self.choice == Choice::Computed || self.wrapper.is_some();
+        if let Some(failures) = failures.as_ref().filter(|_| looks)
+            && let Some(error) = failure_in(failures, 0..failures.len())
+        {
+            return Err(error);
+        }
+        self.has_failures |= failures.is_some();
+        slot.failures = failures;
+        self.slots.push(slot);
+        Ok(())
+    }
+
+    /// Rows go out.
+    #[cold]
+    fn check_casts(&mut self, slot: usize, rows: Range<usize>) {
+        let failures = self.slots.get(slot).and_then(|slot| slot.failures.as_ref());
+        if self.refusal.is_none() {
+            self.refusal = failures.and_then(|failures| failure_in(failures, rows));
+        }
     }
 
     /// A finished batch.
@@ -209,6 +237,9 @@ impl Assembler {
         }
         if end - start >= self.batch_rows / 2 {
             // long enough to be a batch by itself: no copy
+            if self.has_failures {
+                self.check_casts(slot, start..end);
+            }
             self.flush()?;
             if self.wrapper.as_ref().is_some_and(|w| w.discards) {
                 return Ok(());
@@ -239,6 +270,9 @@ impl Assembler {
     #[inline]
     fn push_many(&mut self, slot: usize, start: usize, len: usize) {
         self.pending_rows += len;
+        if self.has_failures {
+            self.check_casts(slot, start..start + len);
+        }
         if let Some(last) = self.segments.last_mut()
             && last.slot == slot
             && last.start + last.len == start

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result, cancel,
-    io::{BatchStream, KvLayout},
+    io::{BatchStream, KvLayout, split_failures},
     merge_tree::merge_function::{Choice, MergeFunction},
 };
 
@@ -247,6 +247,7 @@ impl<C: KeyCodec> Kernel<C> {
             if batch.num_rows() == 0 {
                 continue;
             }
+            let (batch, failures) = split_failures(batch, &self.schema)?;
             if batch.num_columns() != self.schema.fields().len() {
                 return Err(Error::new(
                     ErrorKind::Internal,
@@ -263,7 +264,7 @@ impl<C: KeyCodec> Kernel<C> {
             (input.slot, input.row, input.rows) = (slot, 0, batch.num_rows());
             self.keys.push(self.codec.encode(&batch)?);
             self.heads[at] = C::prefix(&self.keys[slot], 0);
-            self.assembler.slots.push(self.factory.slot(batch, at)?);
+            self.assembler.take(self.factory.slot(batch, at)?, failures)?;
             return Ok(());
         }
     }

@@ -12,7 +12,11 @@ use arrow_buffer::ScalarBuffer;
 use arrow_row::Rows;
 
 use super::key::{RowColumns, column};
-use crate::{Error, ErrorKind, Result, io::KvLayout, row::RowKind};
+use crate::{
+    Error, ErrorKind, Result,
+    io::{Failures, KvLayout},
+    row::RowKind,
+};
 
 /// A batch with its system columns at hand.
 pub(crate) struct Slot {
@@ -25,6 +29,8 @@ pub(crate) struct Slot {
     user: Option<Rows>,
     /// whether any row is -U or -D
     pub(crate) has_retracts: bool,
+    /// which rows have values that could not be cast
+    pub(crate) failures: Option<Failures>,
 }
 
 impl Slot {
@@ -82,7 +88,7 @@ impl SlotFactory {
         let (sequence, kinds) = (sequence.values().clone(), kinds.values().clone());
         let has_retracts = kinds.iter().fold(0, |all, kind| all | kind) & 1 == 1;
         let user = self.user.as_ref().map(|user| user.encode(&batch)).transpose()?;
-        Ok(Slot { batch, input, sequence, kinds, user, has_retracts })
+        Ok(Slot { batch, input, sequence, kinds, user, has_retracts, failures: None })
     }
 }
 

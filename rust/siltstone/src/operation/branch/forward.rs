@@ -20,7 +20,9 @@ use crate::{
         rollback::{check_branch_points, note_of_strays, remove_strays},
     },
     schema::SchemaManager,
-    snapshot::{BranchManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
+    snapshot::{
+        BranchManager, ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
+    },
 };
 
 /// Makes main what the branch is.
@@ -47,12 +49,14 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         .with("table", &ctx.name)
         .with("branch", name));
     };
+    // main may have lost its snapshots, but not what says which of them count
+    ours.removals().read()?;
     let before = ours.latest_id().ok().flatten();
     if let (Some(lock), Some(_)) = (&lock, before) {
         ours.settle(lock)?;
     }
     let way = Way { main, root: branches.root(name), ours, theirs: &theirs };
-    let apart = !way.plan(false)?.has_common || was_parted(&way.ours, first)?;
+    let apart = !way.plan(false)?.has_common || was_parted(&way.main, &way.ours, first)?;
     let report = if let Some(lock) = &lock {
         let mut moved = false;
         let (mut report, rest) =
@@ -125,7 +129,10 @@ impl Way<'_> {
                     report.extend(done?);
                     // a commit that was published before its schema went gives way, too: its writer has looked already
                     let last = self.ours.listed_ids()?.last().copied();
-                    if !(changes_schemas && last > self.theirs.last().map(|last| last.id) && round < ROUNDS) {
+                    let behind = changes_schemas && last > self.theirs.last().map(|last| last.id);
+                    // and so does a schema that was made of one that has gone: its maker may have looked, too
+                    let made = !schema_changes(&self.main, &self.root, self.theirs)?.gone.is_empty();
+                    if !((behind || made) && round < ROUNDS) {
                         return Ok((report, rest));
                     }
                     changes_schemas = false;
@@ -148,10 +155,21 @@ fn unfinished(ctx: &TableContext, name: &str, cause: Error) -> Error {
 
 /// Whether an earlier fast-forward found no common version, gave main the branch's first one and died before all that main has
 /// before that one had gone.
-fn was_parted(ours: &SnapshotManager, first: &Snapshot) -> Result<bool> {
+fn was_parted(main: &TableContext, ours: &SnapshotManager, first: &Snapshot) -> Result<bool> {
     let removals = ours.removals().read()?;
     let Some(found) = ours.existing([first.id])?.pop() else { return Ok(false) };
-    Ok(removals.was_placed(&found) && ours.listed_ids()?.iter().any(|id| *id < first.id))
+    if !removals.was_placed(&found) {
+        return Ok(false);
+    }
+    Ok(ours.listed_ids()?.iter().any(|id| *id < first.id) || !parted_changelogs(main, first.id)?.is_empty())
+}
+
+/// Long-lived changelogs of main up to the branch's first version: as with the snapshots before that one, nobody knows whether
+/// it comes from them.
+fn parted_changelogs(main: &TableContext, first: i64) -> Result<Vec<String>> {
+    let changelogs = ChangelogManager::new(main.fs.clone(), &main.location);
+    let ids = changelogs.ids()?.into_iter().rev().filter(|id| *id <= first);
+    Ok(ids.map(|id| changelogs.path(id)).collect())
 }
 
 /// Where main and the branch have no version in common (main's have expired, or the branch began empty), main gets the branch's
@@ -183,7 +201,7 @@ struct Forward {
     /// Schemas of main go, or get another content.
     changes_schemas: bool,
     /// Where names change.
-    directories: [String; 3],
+    directories: Vec<String>,
     plan: Plan,
 }
 
@@ -203,7 +221,7 @@ impl Forward {
         // what is removed must not come back after a power loss, when the orphan cleaning has taken its files; and snapshots
         // come after the schemas that they name
         let sync = |directory| Step::Change(Change::Sync { directory });
-        self.plan.steps.extend(self.directories.map(sync));
+        self.plan.steps.extend(self.directories.into_iter().map(sync));
         for snapshot in theirs.iter().filter(|s| s.id > self.stands) {
             let content = own(snapshot.clone()).to_json()?;
             self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
@@ -258,6 +276,12 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     let schemas = schema_changes(main, root, theirs)?;
     let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
+    let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
+    let mut directories = ["snapshot", "tag", "schema"].map(|part| format!("{}/{part}", main.location)).to_vec();
+    if !changelogs.is_empty() {
+        directories.push(format!("{}/changelog", main.location));
+    }
+    plan.delete_in_order(changelogs.into_iter().map(|path| file(path, FileKind::LongLivedChangelog)).collect());
     plan.delete_in_order(all_gone.map(|s| file(manager.path(s.id), FileKind::Snapshot)).collect());
     plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
     plan.delete_in_order(schemas.gone.into_iter().map(|path| file(path, FileKind::Schema)).collect());
@@ -273,7 +297,6 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     if !gone.is_empty() || !parted.is_empty() {
         plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
     }
-    let directories = ["snapshot", "tag", "schema"].map(|part| format!("{}/{part}", main.location));
     let tags_come = tags_come.into_iter().map(|(name, tag)| (tags.path(&name), tag)).collect();
     Ok(Forward {
         parted: parted.into_iter().cloned().collect(),

@@ -7,7 +7,12 @@
 //! Source: semantics g.7; `FileSystemBranchManager`.
 
 mod create;
+mod delete;
 mod forward;
+mod names;
+mod rename;
 
-pub use create::{BranchSource, create_branch, delete_branch, rename_branch};
+pub use create::{BranchSource, create_branch};
+pub use delete::delete_branch;
 pub use forward::fast_forward;
+pub use rename::rename_branch;

@@ -8,6 +8,7 @@
 
 mod after_record;
 mod cache;
+mod effect;
 mod needs;
 mod plan;
 mod references;
@@ -16,13 +17,19 @@ mod unneeded;
 
 pub use after_record::after_record;
 pub use cache::ManifestCache;
+pub use effect::with_effect;
 pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, plan_beside_others};
 pub use references::{References, Roots, elsewhere, long_lived};
 pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
 
-use crate::{error::Result, io::TableContext, snapshot::UpkeepLock};
+use crate::{
+    error::Result,
+    io::TableContext,
+    path::branch_root,
+    snapshot::{SnapshotManager, UpkeepLock},
+};
 
 /// The lock of whoever removes or replaces names of a table, waiting as long as the table's options say.
 ///
@@ -30,4 +37,16 @@ use crate::{error::Result, io::TableContext, snapshot::UpkeepLock};
 /// `UpkeepRunning`: another such operation held it all the time.
 pub fn upkeep_lock(ctx: &TableContext) -> Result<UpkeepLock> {
     UpkeepLock::take(&ctx.fs, &ctx.location, ctx.options.upkeep_lock_timeout).map_err(|e| e.in_table(&ctx.name))
+}
+
+/// The lock of whoever changes tags or branches: what a rollback that died has cut off goes first, so that nothing is made of a
+/// tag that the next upkeep deletes.
+///
+/// # Errors
+/// As [`upkeep_lock`].
+pub fn settled_lock(ctx: &TableContext) -> Result<UpkeepLock> {
+    let lock = upkeep_lock(ctx)?;
+    let root = branch_root(&ctx.location, &ctx.branch);
+    SnapshotManager::new(ctx.fs.clone(), &root).settle(&lock).map_err(|e| e.in_table(&ctx.name))?;
+    Ok(lock)
 }

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use super::repeated::MARGIN_MILLIS;
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
@@ -19,10 +20,6 @@ use crate::{
     },
     snapshot::{BranchManager, Snapshot, SnapshotManager},
 };
-
-/// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the
-/// writing machine, up to 14 hours off, and clocks differ.
-const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
 
 /// The storage, and the files that must stay.
 #[derive(Debug)]

@@ -25,6 +25,7 @@ mod overwrite;
 mod place;
 mod plan;
 mod publish;
+mod repeated;
 mod retry;
 mod standing;
 mod unseen;
@@ -49,11 +50,12 @@ use self::{
     overwrite::Partitions,
     plan::Source,
     publish::{Doubt, Published, Request},
+    repeated::Since,
     user::{Identifier, Seen, UserHistory, newest_expired},
 };
 use crate::{
     env::{ClockRef, new_uuid, system_clock},
-    error::{Error, ErrorKind, Result},
+    error::{ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry},
     operation::{
@@ -139,21 +141,22 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        if committable.check_append {
-            self.check_files_exist(&committable.messages)?;
-        }
+        let since =
+            if committable.check_append { Some(Since::of(&self.snapshots, &committable.messages)?) } else { None };
         let Collected { append, compact } = self.collect(&committable.messages)?;
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
-            return Ok(self.commit_compaction(&committable, &compact, CommitOutcome::default(), looked_up_to));
+            let none = CommitOutcome::default();
+            return Ok(self.commit_compaction(&committable, &compact, none, looked_up_to, since));
         }
         let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
-        let request = Request { allow_empty, looked_up_to, ..request(&committable, kind, Source::Files(&append)) };
+        let request =
+            Request { allow_empty, looked_up_to, since, ..request(&committable, kind, Source::Files(&append)) };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
         }
-        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None))
+        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None, since))
     }
 
     /// Replaces partitions by new files; then as [`TableCommit::commit`].
@@ -201,7 +204,7 @@ impl TableCommit {
             compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, snapshot.id)).collect();
         }
         let outcome = CommitOutcome { visible, ..outcome_of(published) };
-        Ok(self.commit_compaction(&committable, &compact, outcome, None))
+        Ok(self.commit_compaction(&committable, &compact, outcome, None, None))
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
@@ -258,12 +261,13 @@ impl TableCommit {
         compact: &Changes,
         mut outcome: CommitOutcome,
         looked_up_to: Option<Seen>,
+        since: Option<Since>,
     ) -> CommitOutcome {
         if compact.is_empty() {
             return outcome;
         }
         let mut request = request(committable, CommitKind::Compact, Source::Files(compact));
-        request.looked_up_to = looked_up_to;
+        (request.looked_up_to, request.since) = (looked_up_to, since);
         if let (Some(append), Identifier::Next) = (outcome.snapshots.last(), request.identifier) {
             request.identifier = Identifier::Shared(append.commit_identifier);
         }
@@ -341,27 +345,6 @@ impl TableCommit {
             || options.snapshot_ignore_empty_commit == Some(false)
     }
 
-    /// Recovered messages may be older than a clean-up.
-    fn check_files_exist(&self, messages: &[CommitMessage]) -> Result<()> {
-        for message in messages {
-            let bucket = &message.bucket;
-            let files = message.data.new_files.iter().chain(&message.data.changelog_files);
-            for file in files.chain(&message.compact.compact_after).chain(&message.compact.changelog_files) {
-                let path = self.ctx.paths.data_file(&bucket.partition, bucket.bucket, file)?;
-                if !self.ctx.fs.exists(&path)? {
-                    return Err(Error::new(ErrorKind::FileNotFound, "a file of this commit is gone")
-                        .with("table", &self.ctx.name)
-                        .with("file", path)
-                        .hint(
-                            "It was deleted after it was written (an abort, or a clean-up of orphan files). \
-                             Write the rows again.",
-                        ));
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn partitions(&self, specs: Option<&[PartitionSpec]>) -> Result<Partitions> {
         specs.map_or(Ok(Partitions::All), |specs| Partitions::matching(&self.ctx, specs))
     }
@@ -378,6 +361,7 @@ fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) 
         statistics: None,
         allow_empty: false,
         looked_up_to: None,
+        since: None,
     }
 }
 

@@ -24,6 +24,7 @@ use super::{
     durable::sync_names,
     place::{self, Kept, check_place},
     plan::{Planner, Source},
+    repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
     user::{Identifier, Seen},
@@ -54,6 +55,8 @@ pub(super) struct Request<'a> {
     /// An explicit identifier was looked for up to this snapshot and not found: if it comes up later, another
     /// process has committed it.
     pub(super) looked_up_to: Option<Seen>,
+    /// The messages were handed out: nobody has committed them before this; `None`: they were not.
+    pub(super) since: Option<Since>,
 }
 
 impl Request<'_> {
@@ -92,6 +95,10 @@ pub(super) struct Tries {
     /// The only one that was published was taken back, after others may have seen it.
     taken_back: bool,
     synced: bool,
+    /// No snapshot up to this one has added a file of messages that were handed out.
+    pub(super) searched: Option<RemovedSnapshot>,
+    /// How many removal records were known when the files were there.
+    pub(super) searched_with: Option<u64>,
 }
 
 impl Tries {
@@ -184,6 +191,9 @@ impl TableCommit {
                 check_place(&self.ctx)?;
             }
             return Ok(step);
+        }
+        if !tries.in_doubt {
+            self.check_not_repeated(request, store, tries, &removals)?;
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));

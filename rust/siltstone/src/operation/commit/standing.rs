@@ -15,7 +15,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::upkeep_lock,
-    snapshot::{Fate, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
+    path::branch_root,
+    snapshot::{Fate, RemovedSnapshot, Snapshot, SnapshotManager, Standing, TagManager, UpkeepLock},
 };
 
 /// A snapshot that was or may have been published, and what its writer knew.
@@ -91,6 +92,9 @@ impl Attempt {
         if ids.iter().any(|other| *other > id) {
             return Ok(Standing::TooLate);
         }
+        if went_back_before(ctx, snapshots, fence)? {
+            return Ok(Standing::TooLate);
+        }
         // nothing before it: all of that has expired; otherwise there is a hole, which a rollback has left
         Ok(in_line(self.base.is_none() || ids.iter().all(|other| *other >= id)))
     }
@@ -103,6 +107,14 @@ impl Attempt {
         }
         Ok(snapshots.existing([next])?.pop())
     }
+}
+
+/// Whether another program, which does not know the fence, is going or went back to the tag of a snapshot before it. It sets the
+/// hint first, removes all snapshots then, and makes that of the tag last. An expiry does not touch the hint.
+fn went_back_before(ctx: &TableContext, snapshots: &SnapshotManager, fence: i64) -> Result<bool> {
+    let Some(target) = snapshots.hint("LATEST")?.filter(|latest| *latest < fence) else { return Ok(false) };
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    Ok(tags.list()?.iter().any(|(_, tagged)| tagged.id == target))
 }
 
 fn is_gone(e: &Error) -> bool {
@@ -143,10 +155,16 @@ pub(super) fn withdraw(ctx: &TableContext, snapshots: &SnapshotManager, attempt:
         // another one has its name: then it was removed by somebody else
         return Ok(Withdrawn::Gone);
     }
-    match attempt.standing(ctx, snapshots)? {
+    let standing = attempt.standing(ctx, snapshots)?;
+    let went_back = !recorded && went_back_before(ctx, snapshots, snapshots.removals().read()?.fence)?;
+    let versions = if went_back { snapshots.listed_ids()? } else { snapshots.ids()? };
+    let has_others = versions.iter().any(|id| *id != found.id);
+    match standing {
         // once a record has said so, it does not matter how long that one is kept
         Standing::Unknown if !recorded => Ok(Withdrawn::Unknown),
-        Standing::TooLate | Standing::Unknown if recorded || snapshots.ids()?.iter().any(|id| *id != found.id) => {
+        // the other program has yet to make the version that it goes back to
+        Standing::TooLate if went_back && !has_others => Ok(Withdrawn::Unknown),
+        Standing::TooLate | Standing::Unknown if recorded || has_others => {
             ctx.fs.delete(&snapshots.path(found.id))?;
             Ok(Withdrawn::Gone)
         }

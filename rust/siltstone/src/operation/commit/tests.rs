@@ -33,6 +33,7 @@ use crate::{
 };
 
 mod held_up;
+mod repeated;
 
 const ROOT: &str = "/t";
 
@@ -111,7 +112,7 @@ fn f(name: &str) -> DataFileMeta {
 
 fn message(data: DataIncrement, compact: CompactIncrement) -> CommitMessage {
     let bucket = BucketId { partition: vec![0; 12], bucket: 0 };
-    CommitMessage { bucket, total_buckets: 1, data, compact, seen: None }
+    CommitMessage { bucket, total_buckets: 1, data, compact, seen: None, after: None }
 }
 
 fn adds(names: &[&str]) -> CommitMessage {
@@ -366,7 +367,7 @@ fn recovered_appends_are_checked_and_their_files_must_exist() {
     let again = Committable { check_append: true, ..of(vec![adds(&["a"])]) };
     assert_eq!(t.commit_as("u").commit(again).unwrap_err().kind(), ErrorKind::CommitConflict);
     let gone = Committable { check_append: true, ..of(vec![adds(&["b"])]) };
-    assert_eq!(t.commit_as("u").commit(gone).unwrap_err().kind(), ErrorKind::FileNotFound);
+    assert_eq!(t.commit_as("u").commit(gone).unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
         data: DataIncrement::default(),
         compact,
         seen: Some(task.snapshot_id),
+        after: None,
     })
 }
 

@@ -127,6 +127,7 @@ impl CompactionTask {
                 ..CompactIncrement::default()
             },
             seen: None,
+            after: None,
         }
     }
 }

@@ -1,27 +1,19 @@
 //! Rows, part one: each data and changelog file is read once, under the schema that it was written with, and compared
 //! with what its manifest entry says.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
-use arrow_array::types::{Float32Type, Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types::Int8Type};
-use arrow_row::{OwnedRow, Rows};
 use rayon::prelude::*;
 
-use super::{Check, RESTORE};
+use super::{Check, RESTORE, columns::Columns, keys::Keys};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
-    io::{FileReadSpec, KvLayout, TableContext, read_data_file},
+    io::{FileReadSpec, OpenDataFile, TableContext},
     manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestStore},
-    merge_tree::merge::key::RowColumns,
     operation::scan::{EntryFilter, live_entries},
-    predicate::{CompareOp, Predicate, evaluate},
-    row::{BinaryRow, Datum, RowKind, compare_rows, datum_from_array, datum_to_text},
     snapshot::{ChangelogManager, Snapshot},
-    stats::{ColumnStats, StatsReader},
     threads::in_pool,
-    types::{DataField, DataType},
 };
 
 const REWRITE: &str = "compact the bucket fully: rows are written anew with what is true of them";
@@ -143,18 +135,20 @@ impl DataFile<'_> {
         let schema = ctx.schemas.get(file.schema_id)?;
         let keyed = !schema.primary_keys.is_empty();
         let spec = FileReadSpec { system: keyed, ..FileReadSpec::new(schema.fields.clone()) };
-        let mut columns = Columns::new(&schema.fields, file)?;
+        // readers that skip rows go by the page index: it is read, too
+        let open = OpenDataFile::open(ctx, &self.entry.partition, self.entry.bucket, file)?;
+        let mut columns = Columns::new(&schema.fields, file, open.claims(&schema.fields)?)?;
         let mut keys = match keyed.then(|| Keys::new(&schema.fields, &schema.trimmed_primary_keys())) {
             Some(keys) => Some(keys?),
             None => None,
         };
         let mut rows: i64 = 0;
-        for batch in read_data_file(ctx, &self.entry.partition, self.entry.bucket, file, &spec)? {
+        for batch in open.read(ctx, &spec)? {
             let batch = batch?;
             if let Some(keys) = &mut keys {
                 keys.add(&batch, rows)?;
             }
-            columns.add(&batch)?;
+            columns.add(&batch, rows)?;
             rows = rows.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
         }
         let mut found = Found { file, faults: Vec::new() };
@@ -171,245 +165,21 @@ impl DataFile<'_> {
 }
 
 /// Faults of one file.
-struct Found<'a> {
-    file: &'a DataFileMeta,
+pub(super) struct Found<'a> {
+    pub(super) file: &'a DataFileMeta,
     faults: Vec<Fault>,
 }
 
 impl Found<'_> {
-    fn add(&mut self, code: &'static str, message: String) {
+    pub(super) fn add(&mut self, code: &'static str, message: String) {
         let message = format!("{} {message}", self.file.file_name);
         self.faults.push(Fault { code, message, repair: REWRITE, mild: false });
     }
 
-    fn warn(&mut self, code: &'static str, message: &str) {
+    pub(super) fn warn(&mut self, code: &'static str, message: &str) {
         let message = format!("{} {message}", self.file.file_name);
         self.faults.push(Fault { code, message, repair: WIDER, mild: true });
     }
-}
-
-/// Order, bounds and kinds of the rows of a key-value file.
-struct Keys {
-    positions: Vec<usize>,
-    types: Vec<DataType>,
-    encoder: RowColumns,
-    width: usize,
-    last: Option<OwnedRow>,
-    ends: Option<(Vec<Datum>, Vec<Datum>)>,
-    sequences: Option<(i64, i64)>,
-    retracts: i64,
-    unsorted: Option<i64>,
-    twice: Option<i64>,
-}
-
-impl Keys {
-    fn new(fields: &[DataField], names: &[&str]) -> Result<Self> {
-        let place = |name: &&str| fields.iter().position(|f| f.name == **name);
-        let positions: Vec<usize> = names.iter().filter_map(place).collect();
-        let types = positions.iter().filter_map(|at| fields.get(*at)).map(|f| f.data_type.clone()).collect();
-        let layout = KvLayout {
-            fields: fields.to_vec(),
-            key: positions.clone(),
-            sequence: Vec::new(),
-            sequence_descending: false,
-        };
-        let encoder = RowColumns::new(&layout, &positions, false)?;
-        Ok(Self {
-            positions,
-            types,
-            encoder,
-            width: fields.len(),
-            last: None,
-            ends: None,
-            sequences: None,
-            retracts: 0,
-            unsorted: None,
-            twice: None,
-        })
-    }
-
-    fn add(&mut self, batch: &RecordBatch, before: i64) -> Result<()> {
-        let Some(end) = batch.num_rows().checked_sub(1) else { return Ok(()) };
-        let keys = self.encoder.encode(batch)?;
-        self.order(&keys, before);
-        self.last = Some(keys.row(end).owned());
-        let last = self.key(batch, end)?;
-        self.ends = Some(match self.ends.take() {
-            Some((first, _)) => (first, last),
-            None => (self.key(batch, 0)?, last),
-        });
-        let system =
-            |at: usize| batch.columns().get(at).ok_or_else(|| Error::new(ErrorKind::Internal, "no such column"));
-        let (numbers, kinds) = (system(self.width)?, system(self.width + 1)?);
-        if let Some(numbers) = numbers.as_primitive_opt::<Int64Type>() {
-            for number in numbers.values() {
-                let (least, most) = self.sequences.unwrap_or((*number, *number));
-                self.sequences = Some((least.min(*number), most.max(*number)));
-            }
-        }
-        if let Some(kinds) = kinds.as_primitive_opt::<Int8Type>() {
-            let retract = |kind: &&i8| RowKind::from_byte(**kind).is_ok_and(RowKind::is_retract);
-            let retracts = kinds.values().iter().filter(retract).count();
-            self.retracts = self.retracts.saturating_add(i64::try_from(retracts).unwrap_or(i64::MAX));
-        }
-        Ok(())
-    }
-
-    /// Compares each key with the one before it.
-    fn order(&mut self, keys: &Rows, before: i64) {
-        for (row, number) in keys.iter().zip(before..) {
-            let order = match number.checked_sub(before).and_then(|at| usize::try_from(at).ok()) {
-                Some(0) | None => self.last.as_ref().map(|last| last.row().cmp(&row)),
-                Some(at) => Some(keys.row(at - 1).cmp(&row)),
-            };
-            match order {
-                Some(std::cmp::Ordering::Greater) => self.unsorted = self.unsorted.or(Some(number)),
-                Some(std::cmp::Ordering::Equal) => self.twice = self.twice.or(Some(number)),
-                _ => {}
-            }
-        }
-    }
-
-    fn key(&self, batch: &RecordBatch, row: usize) -> Result<Vec<Datum>> {
-        let columns = self.positions.iter().filter_map(|at| batch.columns().get(*at)).zip(&self.types);
-        columns.map(|(column, data_type)| datum_from_array(column, row, data_type)).collect()
-    }
-
-    fn check(&self, found: &mut Found<'_>, sorted: bool, changelog: bool) -> Result<()> {
-        let file = found.file;
-        if let Some(says) = file.delete_row_count.filter(|says| *says != self.retracts) {
-            found.add("wrong-delete-count", format!("has {} delete rows, the manifest says {says}", self.retracts));
-        }
-        if !sorted {
-            return Ok(());
-        }
-        if let Some(row) = self.unsorted {
-            found.add("unsorted-file", format!("is not sorted by key at row {row}"));
-        }
-        if let Some(row) = self.twice.filter(|_| !changelog) {
-            found.add("key-twice", format!("has a key twice, at row {row}"));
-        }
-        if let Some((first, last)) = &self.ends {
-            let least = BinaryRow::from_serialized(&file.min_key)?.datums(&self.types)?;
-            let most = BinaryRow::from_serialized(&file.max_key)?.datums(&self.types)?;
-            let (low, high) = (compare_rows(first, &least), compare_rows(last, &most));
-            if low.is_lt() || high.is_gt() {
-                let text = |key: &[Datum]| self.text(key);
-                found.add(
-                    "wrong-key-range",
-                    format!(
-                        "has keys from {} to {}, the manifest says {} to {}",
-                        text(first),
-                        text(last),
-                        text(&least),
-                        text(&most)
-                    ),
-                );
-            } else if low.is_ne() || high.is_ne() {
-                found.warn("wide-key-range", "has fewer keys than its smallest and largest key in the manifest span");
-            }
-        }
-        let (least, most) = (file.min_sequence_number, file.max_sequence_number);
-        match self.sequences.filter(|_| !changelog) {
-            Some((low, high)) if low < least || high > most => {
-                let message = format!("has sequence numbers {low} to {high}, the manifest says {least} to {most}");
-                found.add("wrong-sequence-range", message);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn text(&self, key: &[Datum]) -> String {
-        let texts: Vec<String> = key.iter().zip(&self.types).map(|(value, t)| datum_to_text(value, t)).collect();
-        format!("[{}]", texts.join(", "))
-    }
-}
-
-/// Null counts and bounds of the columns that have statistics.
-struct Columns(Vec<Column>);
-
-struct Column {
-    at: usize,
-    name: String,
-    stats: ColumnStats,
-    outside: [Option<Predicate>; 2],
-    nulls: i64,
-    wrong: BTreeMap<&'static str, u64>,
-}
-
-impl Columns {
-    fn new(fields: &[DataField], file: &DataFileMeta) -> Result<Self> {
-        let stored: Vec<&DataField> = match &file.value_stats_cols {
-            None => fields.iter().collect(),
-            Some(names) => names.iter().filter_map(|name| fields.iter().find(|f| f.name == *name)).collect(),
-        };
-        let reader = StatsReader::new(&file.value_stats)?;
-        let mut columns = Vec::new();
-        if reader.columns() != stored.len() {
-            return Ok(Self(columns));
-        }
-        for (i, field) in stored.into_iter().enumerate() {
-            let Some(at) = fields.iter().position(|f| f.id == field.id) else { continue };
-            let stats = reader.column(i, &field.data_type)?;
-            let beyond = |op, bound: &Datum| {
-                let compare = Predicate::Compare { column: field.name.clone(), op, value: bound.clone() };
-                (!bound.is_null() && !field.data_type.is_nested()).then_some(compare)
-            };
-            let outside = [beyond(CompareOp::Lt, &stats.min), beyond(CompareOp::Gt, &stats.max)];
-            let name = field.name.clone();
-            columns.push(Column { at, name, stats, outside, nulls: 0, wrong: BTreeMap::new() });
-        }
-        Ok(Self(columns))
-    }
-
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        for column in &mut self.0 {
-            let Some(values) = batch.columns().get(column.at) else { continue };
-            column.nulls = column.nulls.saturating_add(i64::try_from(values.null_count()).unwrap_or(i64::MAX));
-            for (side, outside) in ["below", "above"].into_iter().zip(column.outside.iter().flatten()) {
-                let rows = match float_rows_outside(values, outside) {
-                    Some(rows) => rows,
-                    None => u64::try_from(evaluate(outside, batch)?.true_count()).unwrap_or(u64::MAX),
-                };
-                if rows > 0 {
-                    *column.wrong.entry(side).or_default() += rows;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check(&self, found: &mut Found<'_>) {
-        for column in &self.0 {
-            if let Some(says) = column.stats.null_count.filter(|says| *says != column.nulls) {
-                let message = format!("has {} nulls in column {}, the manifest says {says}", column.nulls, column.name);
-                found.add("wrong-null-count", message);
-            }
-            for (side, rows) in &column.wrong {
-                let bound = if *side == "below" { "least" } else { "largest" };
-                let message = format!("has {rows} values of column {} {side} its {bound} in the manifest", column.name);
-                found.add("wrong-bounds", message);
-            }
-        }
-    }
-}
-
-/// Floats beyond a bound, as numbers: 0.0 is -0.0, and what is no number has no place in bounds. `None`: no floats.
-fn float_rows_outside(values: &ArrayRef, outside: &Predicate) -> Option<u64> {
-    let Predicate::Compare { op, value, .. } = outside else { return None };
-    let bound = match value {
-        Datum::Float(bound) => f64::from(*bound),
-        Datum::Double(bound) => *bound,
-        _ => return None,
-    };
-    let beyond = |value: f64| if *op == CompareOp::Lt { value < bound } else { value > bound };
-    let rows = if let Some(floats) = values.as_primitive_opt::<Float32Type>() {
-        floats.iter().flatten().filter(|value| beyond(f64::from(*value))).count()
-    } else {
-        values.as_primitive_opt::<Float64Type>()?.iter().flatten().filter(|value| beyond(*value)).count()
-    };
-    u64::try_from(rows).ok()
 }
 
 #[cfg(test)]

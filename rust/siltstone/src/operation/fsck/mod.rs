@@ -9,9 +9,11 @@
 //!
 //! Source: the rules of format chapters 1.5, 3, 4 and 8, and semantics e.3.
 
+mod columns;
 mod data;
 mod files;
 mod index;
+mod keys;
 mod layout;
 mod line;
 mod partitions;

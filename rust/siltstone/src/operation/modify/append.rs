@@ -91,6 +91,7 @@ impl Statement<'_> {
                 data: DataIncrement::default(),
                 compact: CompactIncrement::default(),
                 seen: None,
+                after: None,
             });
             for (i, file) in split.files.iter().enumerate() {
                 let old = vector_of(self.ctx, split, i)?;

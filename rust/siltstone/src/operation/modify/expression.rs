@@ -9,18 +9,21 @@
 
 use std::sync::Arc;
 
-use arrow_arith::numeric;
+use arrow_arith::boolean::is_not_null;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray, new_null_array};
 use arrow_schema::DataType as Arrow;
-use arrow_select::zip::zip;
+use arrow_select::{nullif::nullif, zip::zip};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator,
 };
 
+use super::{
+    arithmetic::{Operator, arithmetic, check_whole, computed, converted, negated},
+    literal::Literal,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     predicate::{Grammar, parse_expression, resolve_column, shorten},
-    row::{Datum, constant_array, datum_from_text},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
 
@@ -58,26 +61,9 @@ enum Node {
     Lower(Box<Node>),
 }
 
-#[derive(Clone, Debug)]
-enum Literal {
-    Null,
-    Text(String),
-    Number(String),
-    Bytes(Vec<u8>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-    Concatenate,
-}
-
 impl Assignment {
-    /// Parses `column = text` over these columns. Errors are `InvalidArgument` and name the column and the text.
+    /// Parses `column = text` over these columns. Errors are `InvalidArgument`, or those of a write for a literal that
+    /// the column does not hold, and name the column and the text.
     pub fn parse(fields: &[DataField], column: &str, text: &str) -> Result<Self> {
         let field = resolve_column(fields, column, true)?.clone();
         let named = |e: Error| e.with("column", column).with("value", shorten(text));
@@ -104,11 +90,19 @@ impl Assignment {
     /// to be converted when they are written.
     pub fn value(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         let named = |e: Error| e.with("column", &self.field.name).with("value", shorten(&self.text));
-        evaluate(&self.node, rows, &self.field.data_type).map_err(named)
+        self.computed(rows).map_err(named)
+    }
+
+    fn computed(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+        let value = evaluate(&self.node, rows, &self.field.data_type)?;
+        if is_computed(&self.node) {
+            check_whole(&value, &arrow_type(&self.field.data_type)?)?;
+        }
+        Ok(value)
     }
 }
 
-fn invalid(text: impl Into<String>) -> Error {
+pub(super) fn invalid(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidArgument, text)
 }
 
@@ -118,9 +112,9 @@ fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
         Expr::Identifier(name) => {
             Node::Column(resolve_column(fields, &name.value, name.quote_style.is_none())?.clone())
         }
-        Expr::Value(value) | Expr::TypedString(TypedString { value, .. }) => Node::Literal(literal(&value.value)?),
+        Expr::Value(value) | Expr::TypedString(TypedString { value, .. }) => Node::Literal(Literal::new(&value.value)?),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match node(expr, fields)? {
-            Node::Literal(Literal::Number(text)) => Node::Literal(Literal::Number(format!("-{text}"))),
+            Node::Literal(Literal::Number(text)) => Node::Literal(Literal::Number(negative(&text))),
             other => Node::Negated(Box::new(other)),
         },
         Expr::UnaryOp { op: UnaryOperator::Plus, expr } => node(expr, fields)?,
@@ -128,6 +122,10 @@ fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
         Expr::Function(call) => function(call, fields)?,
         _ => return Err(unknown("a condition")),
     })
+}
+
+fn negative(number: &str) -> String {
+    number.strip_prefix('-').map_or_else(|| format!("-{number}"), str::to_owned)
 }
 
 /// The operands of a chain of operators, without recursion along its left spine.
@@ -178,44 +176,46 @@ fn operator(op: &BinaryOperator) -> Result<Operator> {
     })
 }
 
-fn literal(value: &Value) -> Result<Literal> {
-    Ok(match value {
-        Value::Null => Literal::Null,
-        Value::Number(text, _) => Literal::Number(text.clone()),
-        Value::Boolean(value) => Literal::Text(value.to_string()),
-        Value::SingleQuotedString(text) => Literal::Text(text.clone()),
-        Value::HexStringLiteral(hex) => {
-            let bytes = crate::codec::from_hex(hex);
-            Literal::Bytes(bytes.ok_or_else(|| invalid(format!("X'{hex}' is not hexadecimal")))?)
-        }
-        other => return Err(invalid(format!("{other} is not a value"))),
-    })
-}
-
 /// `wanted`: the type that literals take.
 fn evaluate(node: &Node, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
     match node {
-        Node::Literal(value) => constant(value, wanted, rows.num_rows()),
+        Node::Literal(value) => value.array(wanted, rows.num_rows()),
         Node::Column(field) => rows
             .column_by_name(&field.name)
             .cloned()
             .ok_or_else(|| Error::new(ErrorKind::Internal, "a column of the new value was not read")),
-        Node::Negated(inner) => Ok(numeric::neg(&evaluate(inner, rows, wanted)?)?),
+        Node::Negated(inner) => negated(&evaluate(inner, rows, wanted)?),
         Node::Chain(first, rest) => evaluate_chain(first, rest, rows, wanted),
-        Node::Coalesce(parts) => {
-            let wanted = parts.iter().find_map(column_type).unwrap_or(wanted);
-            let mut parts = parts.iter();
-            let Some(first) = parts.next() else {
-                return Ok(new_null_array(&arrow_type(wanted)?, rows.num_rows()));
-            };
-            parts.try_fold(evaluate(first, rows, wanted)?, |value, next| {
-                let next = evaluate(next, rows, wanted)?;
-                let known: BooleanArray = arrow_arith::boolean::is_not_null(&value)?;
-                Ok(zip(&known, &value, &arrow_cast::cast(&next, value.data_type())?)?)
-            })
-        }
+        Node::Coalesce(parts) => coalesce(parts, rows, wanted),
         Node::Upper(inner) => map_text(&evaluate(inner, rows, wanted)?, str::to_uppercase),
         Node::Lower(inner) => map_text(&evaluate(inner, rows, wanted)?, str::to_lowercase),
+    }
+}
+
+/// The values have the type of the first part.
+fn coalesce(parts: &[Node], rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
+    let wanted = parts.iter().find_map(column_type).unwrap_or(wanted);
+    let Some((first, rest)) = parts.split_first() else {
+        return Ok(new_null_array(&arrow_type(wanted)?, rows.num_rows()));
+    };
+    rest.iter().try_fold(evaluate(first, rows, wanted)?, |value, part| {
+        let known: BooleanArray = computed(is_not_null(&value))?;
+        // a value that is not needed need not fit
+        let next = computed(nullif(&evaluate(part, rows, wanted)?, &known))?;
+        if is_computed(part) {
+            check_whole(&next, value.data_type())?;
+        }
+        computed(zip(&known, &value, &converted(&next, value.data_type())?))
+    })
+}
+
+/// Whether operators make the value.
+fn is_computed(node: &Node) -> bool {
+    match node {
+        Node::Chain(..) => true,
+        Node::Negated(inner) => is_computed(inner),
+        Node::Coalesce(parts) => parts.iter().any(is_computed),
+        Node::Literal(_) | Node::Column(_) | Node::Upper(_) | Node::Lower(_) => false,
     }
 }
 
@@ -268,8 +268,17 @@ fn operand(node: &Node, operator: Operator, rows: &RecordBatch, wanted: &DataTyp
     if operator == Operator::Concatenate || !is_constant(node) {
         return value;
     }
-    // 1.5 does not fit an integer column: then both sides are DOUBLE
-    value.or_else(|_| evaluate(node, rows, &DataType::new(TypeKind::Double)))
+    value.or_else(|_| evaluate(node, rows, &beside(node, wanted)))
+}
+
+/// The type of a constant that is no value of the type beside it: a number beside a DECIMAL keeps all of its digits,
+/// 1.5 beside an INT makes both sides DOUBLE.
+fn beside(node: &Node, wanted: &DataType) -> DataType {
+    let decimal = match (node, &wanted.kind) {
+        (Node::Literal(literal), TypeKind::Decimal { .. }) => literal.decimal_type(),
+        _ => None,
+    };
+    decimal.unwrap_or_else(|| DataType::new(TypeKind::Double))
 }
 
 /// A literal, or a choice among literals. Chains see to their own literals: tried once more at each level, they would
@@ -283,63 +292,8 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
-fn arithmetic(operator: Operator, mut left: ArrayRef, mut right: ArrayRef) -> Result<ArrayRef> {
-    let decimal = |array: &ArrayRef| matches!(array.data_type(), Arrow::Decimal128(..));
-    if left.data_type() != right.data_type() && !(decimal(&left) && decimal(&right)) {
-        let common = wider(left.data_type(), right.data_type())?;
-        (left, right) = (arrow_cast::cast(&left, &common)?, arrow_cast::cast(&right, &common)?);
-    }
-    let computed = match operator {
-        Operator::Add => numeric::add(&left, &right),
-        Operator::Subtract => numeric::sub(&left, &right),
-        Operator::Multiply => numeric::mul(&left, &right),
-        Operator::Divide => numeric::div(&left, &right),
-        Operator::Remainder => numeric::rem(&left, &right),
-        Operator::Concatenate => return concatenate(&left, &right),
-    };
-    computed.map_err(|e| invalid(format!("the new value cannot be computed: {e}")))
-}
-
-/// The wider of two number types.
-fn wider(a: &Arrow, b: &Arrow) -> Result<Arrow> {
-    let rank = |t: &Arrow| match t {
-        Arrow::Int8 => Some(0),
-        Arrow::Int16 => Some(1),
-        Arrow::Int32 => Some(2),
-        Arrow::Int64 => Some(3),
-        Arrow::Float32 => Some(4),
-        Arrow::Float64 | Arrow::Decimal128(..) => Some(5),
-        _ => None,
-    };
-    match (rank(a), rank(b)) {
-        (Some(_), Some(_)) if matches!((a, b), (Arrow::Decimal128(..), _) | (_, Arrow::Decimal128(..))) => {
-            let integer = |t: &Arrow| rank(t).is_some_and(|r| r < 4);
-            match (a, b) {
-                (Arrow::Decimal128(_, scale), other) | (other, Arrow::Decimal128(_, scale)) if integer(other) => {
-                    Ok(Arrow::Decimal128(38, *scale))
-                }
-                _ => Ok(Arrow::Float64),
-            }
-        }
-        (Some(x), Some(y)) => Ok(if x >= y { a.clone() } else { b.clone() }),
-        _ => Err(invalid(format!("{a} and {b} cannot be computed with each other"))),
-    }
-}
-
-fn constant(value: &Literal, wanted: &DataType, rows: usize) -> Result<ArrayRef> {
-    let datum = match value {
-        Literal::Null => return Ok(new_null_array(&arrow_type(wanted)?, rows)),
-        Literal::Text(text) | Literal::Number(text) => datum_from_text(text, wanted)?,
-        Literal::Bytes(bytes) if matches!(wanted.kind, TypeKind::Binary(_) | TypeKind::VarBinary(_)) => {
-            Datum::Bytes(bytes.clone())
-        }
-        Literal::Bytes(_) => return Err(invalid(format!("bytes are not a value of the type {wanted}"))),
-    };
-    constant_array(&datum, wanted, rows)
-}
-
 fn texts(array: &ArrayRef) -> Result<StringArray> {
-    Ok(arrow_cast::cast(array, &Arrow::Utf8)?.as_string::<i32>().clone())
+    Ok(converted(array, &Arrow::Utf8)?.as_string::<i32>().clone())
 }
 
 fn concatenate(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {

@@ -14,8 +14,10 @@
 //! `SupportsRowLevelOperationFlinkTableSink`.
 
 mod append;
+mod arithmetic;
 mod expression;
 mod keyed;
+mod literal;
 
 pub use append::modify_files;
 pub use expression::Assignment;

@@ -131,6 +131,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
             exact_filter: request.filter.is_some(),
             batch_rows: request.batch_rows(),
             deletions,
+            late_casts: Vec::new(),
         };
         let kinds = spec.system.then(|| spec.fields.len() + 1);
         let finish = finish.clone();

@@ -90,7 +90,7 @@ impl CommitMessage {
         compact.index_files.extend(read_index_files(&mut input, &bucket, EntryKind::Delete)?);
         let seen = read_seen(&mut input)?;
         input.finish()?;
-        Ok(Self { bucket, total_buckets, data, compact, seen })
+        Ok(Self { bucket, total_buckets, data, compact, seen, after: None })
     }
 }
 

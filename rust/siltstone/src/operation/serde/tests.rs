@@ -122,6 +122,7 @@ fn message() -> CommitMessage {
             index_files: vec![index(Add, true), index(Add, false), index(Delete, false)],
         },
         seen: None,
+        after: None,
     }
 }
 
@@ -167,6 +168,7 @@ fn an_empty_message_has_the_bytes_that_java_writes() {
         data: DataIncrement::default(),
         compact: CompactIncrement::default(),
         seen: None,
+        after: None,
     };
     assert_eq!(empty.to_bytes().unwrap(), java("message-empty"));
     assert_eq!(CommitMessage::from_bytes(&java("message-empty")).unwrap(), empty);

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::cleanup::{Report, upkeep_lock},
+    operation::cleanup::{Report, settled_lock},
     options::TagCreation,
     path::branch_root,
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager},
@@ -117,7 +117,7 @@ fn batch(ctx: &TableContext) -> Result<Report> {
     let mut report = Report::default();
     let mut lock = None;
     if tags.exists(&name)? {
-        let lock = lock.insert(upkeep_lock(ctx)?);
+        let lock = lock.insert(settled_lock(ctx)?);
         match tags.get(&name) {
             // another commit was faster, and its tag is of a newer version
             Ok(tagged) if tagged.id > latest.id && snapshots.has_version(&tagged)? => {

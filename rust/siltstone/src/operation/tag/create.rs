@@ -9,7 +9,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::upkeep_lock,
+        cleanup::{settled_lock, with_effect},
         scan::{VersionSelector, travel},
     },
     path::branch_root,
@@ -77,16 +77,22 @@ pub(super) fn publish(
     if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
         return Err(expired(ctx, name, &tag.snapshot, "created"));
     }
+    let made = || Ok(is_there(&tags, name, &tag)?.then(|| format!("tag '{name}' was created")));
     match tags.create(name, &tag, ctx.options.sync) {
         Err(e) if e.kind() == ErrorKind::TagExists && if_not_exists => return tags.tag(name),
-        Err(e) => return Err(e.with("table", &ctx.name)),
-        Ok(()) => {}
+        Err(e) if e.kind() == ErrorKind::TagExists => return Err(e.with("table", &ctx.name)),
+        created => with_effect(created, made)?,
     }
-    if is_kept(&snapshots, &tags, &tag.snapshot, name)? {
+    if with_effect(is_kept(&snapshots, &tags, &tag.snapshot, name), made)? {
         return Ok(tag);
     }
     take_back(ctx, held.or(own.as_ref()), &tags, name, &tag)?;
     Err(expired(ctx, name, &tag.snapshot, "created"))
+}
+
+/// Whether a tag is there, with this content.
+fn is_there(tags: &TagManager, name: &str, tag: &Tag) -> Result<bool> {
+    Ok(tags.exists(name)? && tags.tag(name)? == *tag)
 }
 
 /// Whether somebody else than the tag `name` keeps the files of a snapshot.
@@ -95,7 +101,11 @@ fn is_kept(snapshots: &SnapshotManager, tags: &TagManager, snapshot: &Snapshot, 
         return Ok(true);
     }
     let same = |tagged: &Snapshot| RemovedSnapshot::from(snapshot).is(tagged);
-    Ok(tags.list()?.iter().any(|(other, tagged)| other != name && same(tagged)))
+    if !tags.list()?.iter().any(|(other, tagged)| other != name && same(tagged)) {
+        return Ok(false);
+    }
+    // a tag that a rollback cut off goes
+    Ok(!snapshots.removals().read()?.is_rolled_back(snapshot))
 }
 
 /// A tag of a snapshot that has gone is worth waiting for whoever holds the lock, also after a commit, which waits for nobody
@@ -111,7 +121,7 @@ fn take_back(ctx: &TableContext, held: Option<&UpkeepLock>, tags: &TagManager, n
             format!("tag '{name}' is left and names a snapshot that is gone: delete it when the other job has ended");
         expired(ctx, name, &tag.snapshot, "created").caused_by(e).hint(left)
     })?;
-    if tags.exists(name)? && tags.tag(name)? == *tag {
+    if is_there(tags, name, tag)? {
         tags.delete_file(name)?;
     }
     Ok(())
@@ -156,7 +166,7 @@ fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
 /// those of [`create_tag`] for the source.
 pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
     let (snapshots, tags) = managers(ctx);
-    let _lock = upkeep_lock(ctx)?;
+    let _lock = settled_lock(ctx)?;
     let old = tags.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
@@ -167,18 +177,21 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
             return Err(expired(ctx, name, &tag.snapshot, "replaced"));
         }
     }
-    tags.replace(name, &tag)?;
+    let replaced = || Ok(is_there(&tags, name, &tag)?.then(|| format!("tag '{name}' was replaced")));
+    with_effect(tags.replace(name, &tag), replaced)?;
     Ok(tag)
 }
 
-/// Gives a tag another name. The new name is there before the old one goes, so its files are kept all the time.
+/// Gives a tag another name. The new name is there before the old one goes, so its files are kept all the time. Where that
+/// stopped half-way, the same call completes it, if the tag knows when it was made: two tags of one snapshot that do not
+/// may both be wanted.
 ///
 /// # Errors
 /// `TagNotFound`, `TagExists`, `InvalidArgument` for a name that cannot be one.
 pub fn rename_tag(ctx: &TableContext, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
     check_new_name(to, allow_numeric)?;
     let (_, tags) = managers(ctx);
-    let _lock = upkeep_lock(ctx)?;
+    let _lock = settled_lock(ctx)?;
     let tag = tags.tag(from).map_err(|e| e.with("table", &ctx.name))?;
     if tags.exists(to)? {
         // a rename that was cut short: both names, one content
@@ -187,9 +200,20 @@ pub fn rename_tag(ctx: &TableContext, from: &str, to: &str, allow_numeric: bool)
             return Err(exists_already(to).with("table", &ctx.name));
         }
     } else {
-        tags.create(to, &tag, ctx.options.sync).map_err(|e| e.with("table", &ctx.name))?;
+        with_effect(tags.create(to, &tag, ctx.options.sync), || renamed(&tags, from, to))?;
     }
-    tags.delete_file(from)
+    with_effect(tags.delete_file(from), || renamed(&tags, from, to))
+}
+
+/// How far a renaming came.
+fn renamed(tags: &TagManager, from: &str, to: &str) -> Result<Option<String>> {
+    Ok(match (tags.exists(from)?, tags.exists(to)?) {
+        (false, true) => Some(format!("tag '{from}' was renamed to '{to}'")),
+        (true, true) if from != to && tags.tag(from)? == tags.tag(to)? => {
+            Some(format!("tag '{from}' has the name '{to}' as well: delete '{from}' to complete that"))
+        }
+        _ => None,
+    })
 }
 
 /// The name of the tag before or after this one, by commit time; `None` at the ends.

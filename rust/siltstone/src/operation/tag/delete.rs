@@ -17,7 +17,7 @@ use crate::{
     operation::cleanup::{
         Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, Unneeded,
         bucket_dirs, data_files, elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
-        upkeep_lock,
+        settled_lock, with_effect,
     },
     path::branch_root,
     snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock},
@@ -29,7 +29,7 @@ use crate::{
 /// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag; a tag or snapshot that
 /// cannot be read, because then nobody knows what it needs (nothing is deleted); `UpkeepRunning` beside an expiry.
 pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
-    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    let lock = if dry_run { None } else { Some(settled_lock(ctx)?) };
     delete_tag_locked(ctx, lock.as_ref(), name)
 }
 
@@ -54,10 +54,14 @@ pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, n
     first.delete_in_order(vec![own]);
     // the tag must not come back after a power loss, when its files are gone
     first.steps.push(Step::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
-    let mut report = Report::of(&ctx.fs, first, false)?.with("tags", json!([name]));
+    let deleted = || {
+        let left = "files that only it kept stay until orphan files are removed";
+        Ok((!tags.exists(name)?).then(|| format!("tag '{name}' was deleted, {left}")))
+    };
+    let mut report = with_effect(Report::of(&ctx.fs, first, false), deleted)?.with("tags", json!([name]));
     // once more: a tag of the same snapshot may have been made before this one went
-    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged))?;
-    report.extend(Report::of(&ctx.fs, cleaning, false)?);
+    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged));
+    report.extend(with_effect(cleaning.and_then(|cleaning| Report::of(&ctx.fs, cleaning, false)), deleted)?);
     Ok(report)
 }
 
@@ -179,7 +183,7 @@ pub(super) fn delete_chosen(
 ) -> Result<Report> {
     let mut report = Report { dry_run, ..Report::default() };
     let mut chosen = choose()?;
-    let lock = if dry_run || chosen.is_empty() { None } else { Some(upkeep_lock(ctx)?) };
+    let lock = if dry_run || chosen.is_empty() { None } else { Some(settled_lock(ctx)?) };
     if lock.is_some() {
         chosen = choose()?;
     }
@@ -193,7 +197,10 @@ pub(super) fn delete_chosen(
             Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(e.to_string()),
             // another job was faster
             Err(e) if e.kind() == ErrorKind::TagNotFound => {}
-            Err(e) => return Err(e),
+            Err(e) => {
+                let before = || Ok((!gone.is_empty()).then(|| format!("tags {} were deleted", gone.join(", "))));
+                return with_effect(Err(e), before);
+            }
         }
     }
     Ok(report.with("tags", gone))

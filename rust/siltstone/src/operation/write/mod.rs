@@ -93,6 +93,8 @@ pub struct TableWrite {
     /// Since the last `prepare_commit` nobody has looked whether writers that were overtaken can go on.
     overtaken: bool,
     failed: bool,
+    /// Which made it. A child of a fork has a copy, whose files are not its own.
+    process: u32,
 }
 
 impl TableWrite {
@@ -127,6 +129,7 @@ impl TableWrite {
             given_up: None,
             overtaken: false,
             failed: false,
+            process: std::process::id(),
         })
     }
 
@@ -179,7 +182,7 @@ impl TableWrite {
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
             let seen = all_seen.get(bucket).copied();
-            let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen };
+            let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen, after: None };
             match writer.take_given_up() {
                 Some(error) if !is_overtaken(&ctx, bucket, &error) => {
                     discard(&ctx, &message);
@@ -269,13 +272,23 @@ impl TableWrite {
 
     fn close_writers(&mut self) {
         self.seen.clear();
+        if self.process != std::process::id() {
+            // the files are the parent's, and the threads did not come along
+            std::mem::forget((std::mem::take(&mut self.writers), self.pool.take()));
+            return;
+        }
         // all of them first: one may wait at the gate for another
         self.writers.values().for_each(BucketWriter::stop);
         std::mem::take(&mut self.writers).into_values().for_each(BucketWriter::abort);
     }
 
-    /// An error after one that was not about the input.
+    /// An error after one that was not about the input, and in another process.
     pub fn usable(&self) -> Result<()> {
+        if self.process != std::process::id() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "this writer belongs to the process that was forked")
+                .with("table", &self.ctx.name)
+                .hint("make a writer in the new process; commit this one in the process that made it"));
+        }
         if !self.failed {
             return Ok(());
         }

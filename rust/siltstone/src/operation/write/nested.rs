@@ -1,6 +1,6 @@
 //! ARRAY, MAP, MULTISET and ROW: the same conversion inside, with the table's names and nullability.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, cast::AsArray, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
@@ -75,7 +75,14 @@ pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, pla
     let Arrow::Struct(arrow_fields) = arrow_type(target)? else {
         return Err(mismatch(place, target, array.data_type()));
     };
-    if let Some(extra) = source.column_names().into_iter().find(|n| fields.iter().all(|f| f.name != **n)) {
+    let names = source.column_names();
+    let mut seen = HashSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
+        let text = format!("field '{twice}' of column '{}' is in the input twice", place.name());
+        let column = format!("{}.{twice}", place.name());
+        return Err(Error::new(ErrorKind::SchemaMismatch, text).with("column", column));
+    }
+    if let Some(extra) = names.into_iter().find(|n| fields.iter().all(|f| f.name != **n)) {
         return Err(Error::new(ErrorKind::SchemaMismatch, format!("column '{}' has no field '{extra}'", place.name()))
             .with("column", format!("{}.{extra}", place.name())));
     }

@@ -74,6 +74,27 @@ fn a_literal_outside_the_type_is_folded_exactly() {
     assert_eq!(parse("f > 1e300"), compare("f", CompareOp::Gt, Datum::Float(f32::MAX)));
 }
 
+/// `f = 16777217` once found 16777216.0, and a delete removed it.
+#[test]
+fn a_whole_number_beside_a_float_is_exact_and_a_fraction_the_nearest_value() {
+    use CompareOp::{Eq, Gt, LtEq};
+    let float = |op, value| compare("f", op, Datum::Float(value));
+    assert_eq!(parse("f = 16777216"), float(Eq, 16_777_216.0));
+    assert_eq!(parse("f = 16777217"), Predicate::Constant(false));
+    assert_eq!(parse("f IN (16777217)"), Predicate::Constant(false));
+    assert_eq!(parse("f <> 16777217"), Predicate::IsNotNull("f".to_owned()));
+    assert_eq!(parse("f < 16777217"), float(LtEq, 16_777_216.0));
+    assert_eq!(parse("f >= 16777219"), float(Gt, 16_777_218.0));
+    assert_eq!(parse("f > -16777217"), float(Gt, -16_777_218.0));
+    assert_eq!(parse("f < 1e-60"), float(LtEq, 0.0));
+    assert_eq!(parse("f >= -1e-60"), float(Gt, 0_f32.next_down()));
+    assert_eq!(parse("f >= 1e39"), float(Gt, f32::MAX));
+    assert_eq!(parse("f <= -1e39"), float(LtEq, f32::NEG_INFINITY));
+    assert_eq!(parse("f = 0.1"), float(Eq, 0.1));
+    assert_eq!(parse("f = 16777217.0"), float(Eq, 16_777_216.0));
+    assert_eq!(parse("9007199254740993 = 9007199254740992"), Predicate::Constant(false));
+}
+
 #[test]
 fn nulls_among_literals_never_match() {
     assert_eq!(parse("a = NULL"), Predicate::Constant(false));

@@ -17,6 +17,7 @@ use siltstone::{
         fsck::{Severity, fsck},
         rollback::rollback,
         scan::VersionSelector,
+        tag::{CreateTag, create_tag, rename_tag, replace_tag},
     },
     path::branch_root,
     snapshot::{Snapshot, SnapshotManager, TagManager},
@@ -214,4 +215,40 @@ fn an_expiry_that_can_neither_plan_nor_be_called_off_says_what_counts_as_expired
     assert_eq!(ids(&fs), [8, 9]);
     expire_snapshots(&open(&fs, "main"), &until(9, 8), false).unwrap();
     assert!(!io.exists(&format!("{ROOT}/snapshot/snapshot-7")).unwrap());
+}
+
+type Make = Box<dyn Fn(&TableContext) -> Result<()>>;
+
+/// What a rollback that died has cut off goes with the next upkeep: a tag that was made of it, acknowledged, went without a word,
+/// and a tag that was moved there with all that it had kept before.
+#[test]
+fn tags_that_a_dead_rollback_has_cut_off_are_nothing_to_make_tags_and_branches_of() {
+    let of = |name: &str| CreateTag { version: VersionSelector::Tag(name.to_owned()), ..CreateTag::default() };
+    let operations: [(&str, Make); 4] = [
+        ("create", Box::new(move |ctx| create_tag(ctx, "mine", &of("t8")).map(drop))),
+        ("replace", Box::new(move |ctx| replace_tag(ctx, "t2", &of("t8")).map(drop))),
+        ("rename", Box::new(|ctx| rename_tag(ctx, "t8", "mine", false))),
+        ("branch", Box::new(|ctx| create_branch(ctx, "mine", &BranchSource::Tag("t8".to_owned())))),
+    ];
+    for (what, make) in operations {
+        let (io, fs) = busy_table();
+        for name in ["t7", "t8"] {
+            super::tag(&open(&fs, "main"), name, 8);
+        }
+        let stop = || Err(Error::new(ErrorKind::Cancelled, "the operation was stopped"));
+        let meanwhile = Meanwhile::new().before("delete", "/tag/tag-t8", stop);
+        let ctx = TableContext { fs: Arc::new(io.behind(Arc::new(meanwhile))), ..open(&fs, "main") };
+        rollback(&ctx, &VersionSelector::Snapshot(5), false).unwrap_err();
+        let tags = TagManager::new(Arc::clone(&fs), ROOT);
+        assert!(tags.exists("t8").unwrap(), "{what}: nothing to be tested");
+        let error = make(&open(&fs, "main")).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::TagNotFound | ErrorKind::SnapshotExpired), "{what}: {error}");
+        append(&fs, "main", (9, 9));
+        expire_snapshots(&open(&fs, "main"), &until(6, 2), false).unwrap();
+        let left: Vec<(String, i64)> =
+            tags.list().unwrap().into_iter().map(|(name, tagged)| (name, tagged.id)).collect();
+        assert_eq!(left, [("t2".to_owned(), 2), ("t4".to_owned(), 4)], "{what}");
+        check_whole(&fs, 0);
+        assert_eq!(problems(&fs), Vec::<String>::new(), "{what}");
+    }
 }

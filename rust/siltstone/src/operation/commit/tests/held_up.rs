@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// A committer while whose first commit something happens.
-    fn held_up(&self, user: &str, meanwhile: Meanwhile) -> (TableCommit, Arc<Meanwhile>) {
+    pub(super) fn held_up(&self, user: &str, meanwhile: Meanwhile) -> (TableCommit, Arc<Meanwhile>) {
         let meanwhile = Arc::new(meanwhile);
         let fs: FileIoRef = Arc::new(self.io.behind(Arc::clone(&meanwhile) as Arc<dyn BeforeCall>));
         let ctx = TableContext { fs, ..self.ctx.clone() };

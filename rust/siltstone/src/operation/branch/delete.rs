@@ -1,0 +1,92 @@
+//! Deleting branches.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::names::{fork_tag, main_context};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::{
+        cleanup::{FileKind, Plan, PlannedFile, Report, Step, settled_lock, with_effect},
+        tag::delete_tag_locked,
+    },
+    schema::{READ_BRANCHES, SchemaManager},
+    snapshot::{BranchManager, TagManager, is_main},
+};
+
+/// Deletes a branch: its own metadata. Its data files stay until orphan files are removed. The tag `fork-<name>` goes with
+/// it, unless another branch was made from the same snapshot.
+///
+/// # Errors
+/// `BranchNotFound` with the nearest name; `VersionInUse` for the branch that the table handle works on and for one that
+/// reads come from (`scan.fallback-branch`, `scan.primary-branch`); `InvalidArgument` for main.
+pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
+    if is_main(name) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
+    }
+    let lock = if dry_run { None } else { Some(settled_lock(&main_context(ctx))?) };
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let main = main_context(ctx);
+    let fork = fork_tag(name);
+    let forked = TagManager::new(ctx.fs.clone(), &ctx.location).exists(&fork)?;
+    branches.check_exists(name).map_err(|e| {
+        let e = e.with("table", &ctx.name);
+        // a deletion that was cut short: the branch is gone, what kept its files is not
+        if forked { e.hint(format!("tag '{fork}' is left of it: delete the tag")) } else { e }
+    })?;
+    check_not_read(ctx, &branches, name)?;
+    let mut plan = Plan::default();
+    plan.steps.push(Step::DeleteTrees(vec![PlannedFile {
+        path: branches.root(name),
+        kind: FileKind::Branch,
+        bytes: 0,
+        reason: Arc::from("the branch is deleted"),
+    }]));
+    plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
+    let deleted = || Ok((!dry_run && !branches.exists(name)?).then(|| format!("branch '{name}' was deleted")));
+    let mut report = with_effect(Report::of(&ctx.fs, plan, dry_run), deleted)?.with("branches", json!([name]));
+    if forked && !dry_run {
+        match delete_tag_locked(&main, lock.as_ref(), &fork) {
+            Ok(of_tag) => report.extend(of_tag),
+            // another branch was made from the same snapshot: the tag keeps its files, too
+            Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(format!("the tag stays: {e}")),
+            Err(e) => {
+                let and_tag = || Ok(deleted()?.map(|done| format!("{done}; look whether tag '{fork}' is left of it")));
+                return with_effect(Err(e), and_tag);
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Nobody works on the branch: neither this table, nor the options of main or another branch.
+fn check_not_read(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
+    let in_use = |reason: String| {
+        Error::new(ErrorKind::VersionInUse, format!("branch '{name}' is in use: {reason}"))
+            .with("table", &ctx.name)
+            .with("branch", name)
+    };
+    let mut others = vec!["main".to_owned()];
+    others.extend(branches.names()?.into_iter().filter(|other| other != name));
+    for other in &others {
+        let latest = SchemaManager::new(ctx.fs.clone(), &branches.root(other)).latest().map_err(|e| {
+            e.with("branch", other).hint("whether this branch reads from others cannot be known: restore its schema")
+        })?;
+        let reads = |key: &&str| latest.as_ref().is_some_and(|s| s.options.get(*key).is_some_and(|b| b == name));
+        if let Some(option) = READ_BRANCHES.into_iter().find(reads) {
+            let whose = if is_main(other) { "the table".to_owned() } else { format!("branch '{other}'") };
+            let choices: Vec<&str> = others.iter().map(String::as_str).filter(|choice| choice != other).collect();
+            let hint = match choices.as_slice() {
+                [] => "remove the option first".to_owned(),
+                choices => format!("remove the option first, or let it name one of: {}", choices.join(", ")),
+            };
+            return Err(in_use(format!("{whose} has the option '{option}', which names it")).hint(hint));
+        }
+    }
+    if ctx.branch == name {
+        return Err(in_use("this table is opened on it".to_owned()).hint("open the table on main"));
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Renaming branches.
+
+use super::{
+    delete::delete_branch,
+    names::{check_branch_name, exists_already, fork_tag, main_context, sync},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    operation::cleanup::{settled_lock, with_effect},
+    snapshot::{BranchManager, TagManager, is_main},
+};
+
+/// Gives a branch another name.
+///
+/// # Errors
+/// `BranchNotFound`, `BranchExists`, `InvalidArgument`, `VersionInUse` as for deleting.
+pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
+    check_branch_name(to)?;
+    if is_main(from) {
+        return Err(
+            Error::new(ErrorKind::InvalidArgument, "the branch main cannot be renamed").with("table", &ctx.name)
+        );
+    }
+    let _lock = settled_lock(&main_context(ctx))?;
+    delete_branch(ctx, from, true)?;
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    if branches.exists(to)? {
+        return Err(exists_already(ctx, to));
+    }
+    let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
+    let (old, new) = (fork_tag(from), fork_tag(to));
+    // the new name may be left of a renaming that was cut short
+    let fork = tags.exists(&old)? && (!tags.exists(&new)? || tags.tag(&new)? == tags.tag(&old)?);
+    with_effect(move_branch(ctx, &branches, (from, to), fork.then_some((old.as_str(), new.as_str()))), || {
+        if branches.exists(to)? {
+            return Ok(Some(format!("branch '{from}' was renamed to '{to}'")));
+        }
+        Ok((fork && tags.exists(&new)?)
+            .then(|| format!("branch '{from}' has its name still, and tag '{new}' was created")))
+    })
+}
+
+/// `fork`: the names of the tag that keeps the branch's files.
+fn move_branch(
+    ctx: &TableContext,
+    branches: &BranchManager,
+    (from, to): (&str, &str),
+    fork: Option<(&str, &str)>,
+) -> Result<()> {
+    let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
+    if let Some((old, new)) = fork {
+        // in both branches, before the old name goes
+        let tag = tags.tag(old)?;
+        for place in [&tags, &TagManager::new(ctx.fs.clone(), &branches.root(from))] {
+            if !place.exists(new)? {
+                place.create(new, &tag, ctx.options.sync)?;
+            }
+        }
+    }
+    ctx.fs.rename_dir(&branches.root(from), &branches.root(to))?;
+    sync(ctx, branches, to)?;
+    if let Some((old, _)) = fork {
+        TagManager::new(ctx.fs.clone(), &branches.root(to)).delete_file(old)?;
+        tags.delete_file(old)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Messages that were handed out may be committed twice, at the same time or one after the other: by a job that was started
+//! again while the first one still runs, for example.
+//!
+//! ```text
+//! commit A   reads the table … looks at its files …                                        … publishes
+//! commit B        commits the same files, a compaction takes them out, an expiry deletes them
+//! ```
+//!
+//! Whoever commits them second must not name them again. Each try looks, after it has read the table, for a snapshot that has
+//! added one of its files; whoever is first after that look takes the id that this try wants. A snapshot that an expiry deletes
+//! goes after the data files that go with it: so the search takes what is there of expired ones, too, and only then looks
+//! whether the files exist.
+
+use std::collections::HashSet;
+
+use super::{
+    TableCommit,
+    plan::Source,
+    publish::{Request, Tries},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    manifest::{EntryKind, ManifestEntry, ManifestStore},
+    operation::CommitMessage,
+    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager},
+};
+
+/// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the writing machine, up
+/// to 14 hours off, and clocks differ.
+pub(super) const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
+
+/// Before which snapshots nobody can have committed some files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since {
+    /// Up to this id.
+    id: i64,
+    /// Before this time; `None`: nobody knows.
+    millis: Option<i64>,
+}
+
+impl Since {
+    /// What messages say of themselves, and their files.
+    pub(super) fn of(snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<Self> {
+        let mut id: Option<i64> = None;
+        for message in messages {
+            let since = match &message.after {
+                Some(after) => still_there(snapshots, after)?,
+                None => 0,
+            };
+            id = Some(id.map_or(since, |least| least.min(since)));
+        }
+        let files = messages.iter().flat_map(|message| &message.data.new_files);
+        let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
+        let oldest = created.and_then(|times| times.into_iter().min());
+        Ok(Self { id: id.unwrap_or(0), millis: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)) })
+    }
+}
+
+/// The id of a snapshot when it is the table's; 0 when it has gone, and its id may be another's.
+fn still_there(snapshots: &SnapshotManager, snapshot: &RemovedSnapshot) -> Result<i64> {
+    Ok(match snapshots.existing([snapshot.id])?.pop() {
+        Some(found) if snapshot.is(&found) => snapshot.id,
+        _ => 0,
+    })
+}
+
+impl TableCommit {
+    /// An error when one of the files that a request adds has been committed before, or is gone.
+    ///
+    /// # Errors
+    /// `CommitConflict`.
+    pub(super) fn check_not_repeated(
+        &self,
+        request: &Request<'_>,
+        store: &ManifestStore,
+        tries: &mut Tries,
+        removals: &Removals,
+    ) -> Result<()> {
+        let (Some(since), Source::Files(changes)) = (request.since, request.source) else { return Ok(()) };
+        let added: Vec<&ManifestEntry> = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add).collect();
+        let from = match &tries.searched {
+            Some(searched) => still_there(&self.snapshots, searched)?.max(since.id),
+            None => since.id,
+        };
+        // what a compaction takes out must be there, so it cannot be committed twice
+        let newest = match request.kind {
+            CommitKind::Compact => None,
+            _ => self.search(&added, store, Since { id: from, ..since }, removals)?,
+        };
+        let mut files = added.into_iter().chain(&changes.changelog);
+        if tries.searched_with != Some(removals.count) {
+            files.try_for_each(|entry| self.check_exists(entry))?;
+        }
+        tries.searched = newest;
+        tries.searched_with = Some(removals.count);
+        Ok(())
+    }
+
+    /// Looks for a snapshot that has added one of these files; the newest one that was looked at.
+    fn search(
+        &self,
+        added: &[&ManifestEntry],
+        store: &ManifestStore,
+        since: Since,
+        removals: &Removals,
+    ) -> Result<Option<RemovedSnapshot>> {
+        let names: HashSet<&str> = added.iter().map(|entry| entry.file.file_name.as_str()).collect();
+        let partitions: HashSet<&[u8]> = added.iter().map(|entry| entry.partition.as_slice()).collect();
+        let mut newest = None;
+        for id in self.snapshots.listed_ids()?.into_iter().rev().take_while(|id| *id > since.id) {
+            let Some(snapshot) = self.snapshots.existing([id])?.pop() else { continue };
+            if since.millis.is_some_and(|since| snapshot.time_millis < since) {
+                break;
+            }
+            if removals.is_rolled_back(&snapshot) {
+                continue;
+            }
+            newest = newest.or_else(|| Some(RemovedSnapshot::from(&snapshot)));
+            if let Some(name) = added_by(&snapshot, store, &names, &partitions)? {
+                let message = format!("a file that the commit adds was committed before, as snapshot {id}");
+                return Err(Error::new(ErrorKind::CommitConflict, message)
+                    .with("table", &self.ctx.name)
+                    .with("file", name)
+                    .with("snapshot", id)
+                    .hint("the same messages were committed by another call: there is nothing left to do"));
+            }
+        }
+        Ok(newest)
+    }
+
+    fn check_exists(&self, entry: &ManifestEntry) -> Result<()> {
+        let path = self.ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
+        if self.ctx.fs.exists(&path)? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")
+            .with("table", &self.ctx.name)
+            .with("file", path)
+            .hint(
+                "it was deleted after it was written (an abort, a clean-up of orphan files, or an expiry after the same \
+                 messages had been committed), or the messages belong to another table: write the rows again",
+            ))
+    }
+}
+
+/// One of these files, when a snapshot has added it. Of one that is being removed, whose manifests are gone, nothing is known.
+fn added_by(
+    snapshot: &Snapshot,
+    store: &ManifestStore,
+    names: &HashSet<&str>,
+    partitions: &HashSet<&[u8]>,
+) -> Result<Option<String>> {
+    let entries = store
+        .read_list(&snapshot.delta_manifest_list)
+        .and_then(|manifests| store.read_all(&manifests, &|head| partitions.contains(head.partition)));
+    let entries = match entries {
+        Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(None),
+        entries => entries?,
+    };
+    let ours = |entry: &ManifestEntry| entry.kind == EntryKind::Add && names.contains(entry.file.file_name.as_str());
+    Ok(entries.into_iter().find(ours).map(|entry| entry.file.file_name))
+}
