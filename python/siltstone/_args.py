@@ -1,4 +1,4 @@
-"""Forms in which arguments are accepted: times, durations, sizes, texts, partitions."""
+"""Forms in which arguments are accepted: times, durations, sizes, texts, partitions; and how messages show them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import os
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ Time = dt.datetime | str | int
 Duration = dt.timedelta | str
 Size = int | str
 
+#: Longest text of a value in a message.
+_SHOWN = 100
+#: Bits of an integer whose digits are shown.
+_SHOWN_BITS = 320
 _SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 #: Milliseconds that 64 bits can hold, and the digits of such a number.
 _LONGEST = 2**63
@@ -22,19 +27,73 @@ _DIGITS = 19
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
+class _Shown(reprlib.Repr):
+    """Short texts of values, also of those that Python does not write: an integer of more than 4300 digits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxstring = 4, _SHOWN
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = _SHOWN // 3  # with commas, more are never seen
+        self.maxfrozenset = self.maxdeque = self.maxarray = _SHOWN // 3
+
+    def repr1(self, x: Any, level: int) -> str:
+        try:
+            return super().repr1(x, level)
+        except Exception:  # noqa: BLE001  # whatever the value's own text fails with
+            return f"an object of the type {type(x).__name__}"
+
+    def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002  # reprlib's signature
+        bits = x.bit_length()
+        return repr(x) if bits <= _SHOWN_BITS else f"{'a negative' if x < 0 else 'an'} integer of {bits} bits"
+
+    def repr_instance(self, x: Any, level: int) -> str:  # noqa: ARG002  # reprlib's signature
+        return repr(x)
+
+
+_SHORT = _Shown()
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: never long, and never an error of its own."""
+    return cut(_SHORT.repr(value))
+
+
+def cut(text: str) -> str:
+    """A text as messages show it: its beginning when it is long."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def written(what: str, value: Any) -> str:
+    """A value of an argument as its own text.
+
+    Raises:
+        InvalidArgument: An integer of so many digits that Python does not write it.
+    """
+    try:
+        own = str(value)
+    except ValueError:
+        raise InvalidArgument(f"{what}={shown(value)} has more digits than Python writes") from None
+    return text(what, own)
+
+
+def number(given: str) -> int | str:
+    """The number that a text of digits is; another text, or one with more digits than 64 bits can hold, as it is."""
+    return int(given) if given.isdecimal() and len(given) <= _DIGITS else given
+
+
 def millis(time: Time) -> int:
     """Epoch milliseconds of a datetime (naive: local time), ISO text or epoch milliseconds."""
     if isinstance(time, bool) or not isinstance(time, (dt.datetime, str, int)):
-        raise InvalidArgument(f"{time!r} is not a time: give a datetime, ISO text or epoch milliseconds")
+        raise InvalidArgument(f"{shown(time)} is not a time: give a datetime, ISO text or epoch milliseconds")
     if isinstance(time, int):
         if not -(2**63) <= time < 2**63:
-            raise InvalidArgument(f"{time} is not a time: there are no so many milliseconds")
+            raise InvalidArgument(f"{shown(time)} is not a time: there are no so many milliseconds")
         return time
     if isinstance(time, str):
         try:
             time = dt.datetime.fromisoformat(time)
         except ValueError:
-            raise InvalidArgument(f"{time!r} is not a time such as 2026-11-20T08:00:00") from None
+            raise InvalidArgument(f"{shown(time)} is not a time such as 2026-11-20T08:00:00") from None
     try:
         whole = int(time.replace(microsecond=0).timestamp())
     except (OverflowError, ValueError, OSError):
@@ -49,10 +108,10 @@ def duration_millis(duration: Duration) -> int:
     given = duration.lower() if isinstance(duration, str) else ""
     match = re.fullmatch(r"\s*(\d+)\s*(ms|s|m|min|h|d)\s*", given)
     if not match:
-        raise InvalidArgument(f"{duration!r} is not a duration such as 7d, 12h, 30min")
+        raise InvalidArgument(f"{shown(duration)} is not a duration such as 7d, 12h, 30min")
     wanted = int(match[1]) * _UNITS[match[2]] if len(match[1]) <= _DIGITS else _LONGEST
     if wanted >= _LONGEST:
-        raise InvalidArgument(f"{duration!r} is too long for a duration", hint="give at most 100000000000d")
+        raise InvalidArgument(f"{shown(duration)} is too long for a duration", hint="give at most 100000000000d")
     return wanted
 
 
@@ -76,7 +135,9 @@ def size_bytes(size: Size | None) -> int | None:
         return size
     match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)i?b?\s*", size.lower() if isinstance(size, str) else "")
     if not match:
-        raise InvalidArgument(f"{size!r} is not a size such as 128mb")
+        raise InvalidArgument(f"{shown(size)} is not a size such as 128mb")
+    if len(match[1]) > _DIGITS:
+        raise InvalidArgument(f"{shown(size)} is too large for a size: 64 bits must hold its bytes")
     return int(match[1]) * _SIZES[match[2]]
 
 
@@ -87,9 +148,12 @@ def text(name: str, value: Any) -> str:
         InvalidArgument: For anything else.
     """
     if not isinstance(value, str):
-        raise InvalidArgument(f"{name}={value!r} is not a text")
-    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        raise InvalidArgument(f"{name}={value!r} is not a text: it has half a character (a lone surrogate)")
+        raise InvalidArgument(f"{name}={shown(value)} is not a text")
+    half = None if value.isascii() else next((c for c in value if "\ud800" <= c <= "\udfff"), None)
+    if half is not None:
+        raise InvalidArgument(
+            f"{name}={shown(value)} is not a text: it has half a character (the lone surrogate {half!r})"
+        )
     return value
 
 
@@ -120,8 +184,8 @@ def version_text(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return optional_text(name, value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(f"{name}={value!r} is neither a snapshot id nor the name of a version")
-    return str(value)
+        raise InvalidArgument(f"{name}={shown(value)} is neither a snapshot id nor the name of a version")
+    return written(name, value)
 
 
 def optional_text(name: str, value: Any) -> str | None:
@@ -138,7 +202,7 @@ def names(name: str, value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise InvalidArgument(f"{name} must be a list of names, not {value!r}")
+        raise InvalidArgument(f"{name} must be a list of names, not {shown(value)}")
     return [text(name, item) for item in value]
 
 
@@ -151,15 +215,15 @@ def option_texts(value: Mapping[str, Any] | None) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidArgument(f"options={value!r} is not a dict of texts")
+        raise InvalidArgument(f"options={shown(value)} is not a dict of texts")
     for key, item in value.items():
         if not isinstance(item, (str, int, float)):
-            raise InvalidArgument(f"the option {key!r} has the value {item!r}, which is not a text")
+            raise InvalidArgument(f"the option {shown(key)} has the value {shown(item)}, which is not a text")
     return {text("an option's key", k): _option_value(k, v) for k, v in value.items()}
 
 
 def _option_value(key: str, value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else text(f"the option {key!r}", str(value))
+    return str(value).lower() if isinstance(value, bool) else written(f"the option {shown(key)}", value)
 
 
 def flag(name: str, value: Any) -> bool:
@@ -169,7 +233,7 @@ def flag(name: str, value: Any) -> bool:
         InvalidArgument: For anything else.
     """
     if not isinstance(value, bool):
-        raise InvalidArgument(f"{name}={value!r} is neither True nor False")
+        raise InvalidArgument(f"{name}={shown(value)} is neither True nor False")
     return value
 
 
@@ -183,7 +247,7 @@ def directory(name: str, value: Any) -> str:
         path = os.fspath(value)
         if isinstance(path, str):
             return text(name, path)
-    raise InvalidArgument(f"{name}={value!r} is not a path")
+    raise InvalidArgument(f"{name}={shown(value)} is not a path")
 
 
 def count(name: str, value: int | None, at_least: int = 0) -> int | None:
@@ -194,8 +258,10 @@ def count(name: str, value: int | None, at_least: int = 0) -> int | None:
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not at_least <= value < 2**63:
-        raise InvalidArgument(f"{name}={value!r} is not a whole number of at least {at_least}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise InvalidArgument(f"{name}={shown(value)} is not a whole number of at least {at_least}")
+    if value >= 2**63:
+        raise InvalidArgument(f"{name}={shown(value)} is too large: 64 bits must hold it")
     return value
 
 
@@ -215,9 +281,9 @@ def partition_list(
         list(partitions) if isinstance(partitions, Iterable) and not isinstance(partitions, (str, bytes)) else [None]
     )
     if not all(isinstance(p, Mapping) for p in listed):
-        raise InvalidArgument(f"{partitions!r} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
+        raise InvalidArgument(f"{shown(partitions)} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
     if not listed or not all(listed):
-        raise InvalidArgument(f"{partitions!r} names no partition", hint="None stands for all partitions")
+        raise InvalidArgument(f"{shown(partitions)} names no partition", hint="None stands for all partitions")
     return [partition_spec(p) for p in listed if p is not None]
 
 
@@ -230,7 +296,7 @@ def partition_spec(partition: Mapping[str, Any] | None) -> dict[str, str | None]
     if partition is None:
         return {}
     if not isinstance(partition, Mapping):
-        raise InvalidArgument(f"{partition!r} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
+        raise InvalidArgument(f"{shown(partition)} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
     return {text("a partition column", k): _partition_value(k, v) for k, v in partition.items()}
 
 
@@ -278,10 +344,10 @@ def _partition_value(column: str, value: Any) -> str | None:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise InvalidArgument(f"{value!r} in a partition is not UTF-8", context={"column": column}) from None
+            raise InvalidArgument(f"{shown(value)} in a partition is not UTF-8", context={"column": column}) from None
     if isinstance(value, (int, float, decimal.Decimal, dt.date, dt.time)):
-        return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else str(value)
+        return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else written(column, value)
     raise InvalidArgument(
-        f"{value!r} is not the value of a partition column: give a text, number, date or time",
+        f"{shown(value)} is not the value of a partition column: give a text, number, date or time",
         context={"column": column},
     )

@@ -13,15 +13,11 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from siltstone._args import of_numpy
+from siltstone._args import cut, of_numpy, shown
 from siltstone.errors import LengthExceeded, SchemaError, SchemaMismatch
 
 Converter = Callable[[Any], Any]
 
-#: Longest text of a value in a message.
-_SHOWN = 60
-#: More digits than any DECIMAL has; exponents beyond need no arithmetic.
-_MOST_DIGITS = 80
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 10**9
@@ -80,8 +76,7 @@ def _plain(kind: Any) -> frozenset[type]:
 
 
 def _short(value: Any) -> str:
-    shown = str(value) if isinstance(value, decimal.Decimal) else repr(value)
-    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+    return cut(str(value)) if isinstance(value, decimal.Decimal) else shown(value)
 
 
 def _nullable(convert: Converter) -> Converter:
@@ -135,7 +130,7 @@ def _integer(bits: int) -> Converter:
         if not _is_number(value):
             raise _Misfit(value, "the column holds whole numbers")
         if isinstance(value, float) and not value.is_integer():
-            raise _Misfit(value, f"{value!r} is not an integer")
+            raise _Misfit(value, f"{shown(value)} is not an integer")
         if not -end <= value < end:
             raise _Misfit(value, f"the column holds whole numbers of {bits} bits")
         return int(value)
@@ -173,22 +168,22 @@ def _decimal(precision: int, scale: int) -> Converter:
 
     def convert(value: Any) -> decimal.Decimal:
         if isinstance(value, int) and not isinstance(value, bool):
+            if abs(value) >= 10**precision:
+                raise _Misfit(value, reason, LengthExceeded)
             value = decimal.Decimal(value)
         if not isinstance(value, decimal.Decimal):
             raise _Misfit(value, "int or Decimal object expected")
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
             raise _Misfit(value, "the column holds finite numbers", LengthExceeded)
-        shift = exponent + scale
-        unscaled = int("".join(map(str, digits)))
-        if unscaled and shift > _MOST_DIGITS:
+        # as text: Python makes no integer of more than 4300 digits
+        whole = "".join(map(str, digits)).lstrip("0")
+        significant = whole.rstrip("0")
+        zeros = exponent + scale + len(whole) - len(significant)
+        if significant and (zeros < 0 or len(significant) + zeros > precision):
             raise _Misfit(value, reason, LengthExceeded)
-        unscaled, rest = (
-            (unscaled * 10**shift, 0) if shift >= 0 else divmod(unscaled, 10 ** min(-shift, len(digits) + 1))
-        )
-        if rest or unscaled >= 10**precision:
-            raise _Misfit(value, reason, LengthExceeded)
-        return decimal.Decimal((sign, tuple(map(int, str(unscaled))), -scale))
+        unscaled = significant + "0" * zeros if significant else "0"
+        return decimal.Decimal((sign, tuple(map(int, unscaled)), -scale))
 
     return convert
 
@@ -309,7 +304,7 @@ def _row(kind: Any) -> Converter:
             raise _Misfit(value, "the column holds dicts with the names of its fields")
         for name in value:
             if name not in fields:
-                raise _Misfit(value, f"'{name}' is not a field")
+                raise _Misfit(value, f"{shown(name)} is not a field")
         return {name: convert(value.get(name)) for name, convert in fields.items()}
 
     return convert

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Time, count, millis, text, texts_in
+from siltstone._args import Time, count, millis, shown, text, texts_in, written
 from siltstone._handle import Handle
 from siltstone.errors import InvalidArgument
 
@@ -66,7 +66,7 @@ def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any]
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, str, dt.datetime)):
-        raise InvalidArgument(f"{name}={value!r} is neither a snapshot id nor a tag nor a time")
+        raise InvalidArgument(f"{name}={shown(value)} is neither a snapshot id nor a tag nor a time")
     if isinstance(value, int):
         return ("snapshot", count(name, value, -(2**63)))
     texts_in(name, value)
@@ -88,17 +88,17 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
         return None
     pair = list(between) if isinstance(between, Sequence) and not isinstance(between, (str, bytes)) else []
     if len(pair) != 2:  # noqa: PLR2004  # a start and an end
-        raise InvalidArgument(f"between={between!r} is not a pair: give (start, end)")
+        raise InvalidArgument(f"between={shown(between)} is not a pair: give (start, end)")
     start, end = pair
     if any(isinstance(v, bool) for v in (start, end)):
-        raise InvalidArgument(f"between={between!r} names no versions")
+        raise InvalidArgument(f"between={shown(between)} names no versions")
     if isinstance(start, int) and isinstance(end, int):
         return ("snapshots", count("between", start), count("between", end))
     if isinstance(start, dt.datetime) and isinstance(end, dt.datetime):
         return ("times", millis(start), millis(end))
     if all(isinstance(v, (int, str)) for v in (start, end)):
-        return ("names", text("between", str(start)), text("between", str(end)))
-    raise InvalidArgument(f"between={between!r} is not two snapshot ids, two tags or two times")
+        return ("names", written("between", start), written("between", end))
+    raise InvalidArgument(f"between={shown(between)} is not two snapshot ids, two tags or two times")
 
 
 def read_changes(stream: _core.Changes) -> Iterator[ChangeBatch]:

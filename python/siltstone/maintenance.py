@@ -380,7 +380,7 @@ def run_task(token: bytes, threads: int | None = None) -> bytes:
         CorruptFile: The token was damaged on its way, or an input file is not what the metadata says.
         InvalidArgument: The table was dropped and created anew since the task was planned.
     """
-    return _core.run_compaction(token, threads)
+    return _core.run_compaction(token, count("threads", threads, 1))
 
 
 @dataclass(frozen=True)

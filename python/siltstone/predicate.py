@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from siltstone._args import of_numpy, text
+from siltstone._args import of_numpy, shown, text, written
 from siltstone.errors import InvalidArgument
 
 #: How deep conditions nest, as in the texts of conditions.
@@ -64,6 +64,8 @@ class Column:
 
     def __init__(self, name: str) -> None:
         """A column by its name in the table."""
+        if not isinstance(name, str):
+            raise InvalidArgument(f"{shown(name)} is not the name of a column")
         self.name = name
 
     def _compare(self, op: str, value: object) -> Expression:
@@ -110,7 +112,7 @@ class Column:
 
     def like(self, pattern: str) -> Expression:
         """Column LIKE pattern, with ``%`` and ``_``."""
-        return Expression({"op": "like", "column": self.name, "value": pattern})
+        return Expression({"op": "like", "column": self.name, "value": literal(pattern)})
 
     def between(self, low: object, high: object) -> Expression:
         """Column between low and high, both included."""
@@ -136,7 +138,7 @@ def literal(value: object) -> Any:  # noqa: C901, PLR0911  # one line for each t
     """A value as JSON; typed where JSON has no word for it."""
     value = of_numpy(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:  # JSON readers would round it
-        return {"type": "int", "value": str(value)}
+        return {"type": "int", "value": written("value", value)}
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -174,7 +176,7 @@ def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
 
 def _expression(value: object) -> Expression:
     if not isinstance(value, Expression):
-        raise InvalidArgument(f"{value!r} is not a condition: compare a column, as in col('a') > 1")
+        raise InvalidArgument(f"{shown(value)} is not a condition: compare a column, as in col('a') > 1")
     return value
 
 

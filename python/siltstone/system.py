@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
-from siltstone._args import count, flag, millis, text, texts_in
+from siltstone._args import count, flag, millis, text, texts_in, written
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, Split, scan_request
@@ -68,7 +68,8 @@ def scan_of(
     """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
     sql, tree = split_filter(filter)
     listed = None if columns is None else texts_in("columns", list(columns))
-    scan = SystemScan(place, system, {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": limit})
+    request = {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": count("limit", limit)}
+    scan = SystemScan(place, system, request)
     scan.__arrow_c_schema__()  # unknown names and columns are errors now
     return scan
 
@@ -88,8 +89,8 @@ def inspect(
     if text("name", system).lower() in VIEWS:
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
-    limit = count("limit", given.pop("limit", None))
-    options = {_VERSIONS[key]: text(key, str(given.pop(key))) for key in [*given] if key in _VERSIONS}
+    limit = given.pop("limit", None)
+    options = {_VERSIONS[key]: written(key, given.pop(key)) for key in [*given] if key in _VERSIONS}
     if "as_of" in given:
         options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))
     if given:

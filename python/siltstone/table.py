@@ -206,6 +206,7 @@ class Table(Reads):
         Raises:
             InvalidArgument: A column of the primary key, an expression that cannot be computed, or a merge engine that
                 merges new values instead of replacing the old ones.
+            SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
             CommitConflict: Others changed the same files again and again.
 
         Example:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, count, directory, flag, optional_text, partition_spec, size_bytes, text
+from siltstone._args import Size, count, directory, flag, optional_text, partition_spec, shown, size_bytes, text
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
 from siltstone.errors import InvalidArgument, InvalidRowKind
@@ -172,9 +172,18 @@ def _kinds(row_kind: RowKinds | None, table: _core.Table) -> str | list[str] | N
     # a set has no order, and the keys of a mapping are no kinds of rows
     if not isinstance(row_kind, Iterable) or isinstance(row_kind, (AbstractSet, Mapping)):
         raise InvalidRowKind(
-            f"row_kind={row_kind!r} is neither one of +I -U +U -D nor a list of them", context={"table": table.name}
+            f"row_kind={shown(row_kind)} is neither one of +I -U +U -D nor a list of them",
+            context={"table": table.name},
         )
-    return [text("row_kind", str(k)) if k is not None else "null" for k in row_kind]
+    return [text("row_kind", _kind(kind)) for kind in row_kind]
+
+
+def _kind(kind: Any) -> str:
+    """One kind as text; what is none is refused by the core, which quotes it."""
+    try:
+        return "null" if kind is None else str(kind)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return shown(kind)
 
 
 def commit_messages(
@@ -236,11 +245,13 @@ def _overwritten(table: _core.Table, overwrite: Any) -> tuple[dict[str, str | No
     hint = f"{forms}; partition columns: {columns}" if columns else f"{forms}; the table is not partitioned"
     where = {"table": table.name}
     if not isinstance(overwrite, Mapping):
-        raise InvalidArgument(f"overwrite={overwrite!r} is not a dict", hint=hint, context=where)
+        raise InvalidArgument(f"overwrite={shown(overwrite)} is not a dict", hint=hint, context=where)
     for key in overwrite:
         if key not in ("partition", "dynamic"):
-            raise InvalidArgument(f"overwrite={overwrite!r} has an unknown key {key!r}", hint=hint, context=where)
+            raise InvalidArgument(
+                f"overwrite={shown(overwrite)} has an unknown key {shown(key)}", hint=hint, context=where
+            )
     spec, dynamic = partition_spec(overwrite.get("partition")), overwrite.get("dynamic")
     if dynamic is None and not spec:
-        raise InvalidArgument(f"overwrite={overwrite!r} does not say what is replaced", hint=hint, context=where)
+        raise InvalidArgument(f"overwrite={shown(overwrite)} does not say what is replaced", hint=hint, context=where)
     return spec, dynamic is not None and flag("dynamic", dynamic)

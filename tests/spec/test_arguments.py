@@ -1,8 +1,13 @@
 """Arguments of a wrong type: an exception of siltstone that quotes what was given, never a bare TypeError."""
 
+import fractions
+
 import pytest
 import siltstone as st
 from siltstone import errors as e
+from siltstone._args import shown
+from siltstone.maintenance import run_task
+from siltstone.procedures import Call, parse_call, run_call
 
 CALLS = {
     "connect to a number": lambda cat, t: st.connect(5),
@@ -139,3 +144,153 @@ def test_a_place_beyond_all_numbers_is_a_wrong_argument(make, where):
     t.append([{"id": 1}])
     with pytest.raises(e.InvalidArgument, match=where):
         list(t.changes(**{where: 10**30}))
+
+
+HUGE = 10**5000
+DIGITS = "9" * 5000
+
+HUGE_CALLS = {
+    "a version": lambda cat, t: t.scan(version=HUGE),
+    "a version of a system table": lambda cat, t: t.inspect("files", version=HUGE),
+    "a snapshot": lambda cat, t: t.snapshot(HUGE),
+    "a limit": lambda cat, t: t.scan(limit=HUGE),
+    "a limit of a system table": lambda cat, t: t.inspect("files", limit=HUGE),
+    "a limit of a table of the catalog": lambda cat, t: cat.table("sys.tables").scan(limit=HUGE),
+    "a limit below zero": lambda cat, t: t.scan(limit=-HUGE),
+    "a batch size": lambda cat, t: t.scan(batch_size=HUGE),
+    "threads": lambda cat, t: t.scan(threads=HUGE),
+    "threads of a task": lambda cat, t: run_task(b"", threads=HUGE),
+    "a memory limit": lambda cat, t: t.scan(memory_limit=HUGE),
+    "a time": lambda cat, t: t.scan(as_of=HUGE),
+    "a history": lambda cat, t: t.history(HUGE),
+    "two versions": lambda cat, t: t.scan(between=(HUGE, HUGE)),
+    "a version and a tag": lambda cat, t: t.scan(between=(HUGE, "x")),
+    "a start that is no version": lambda cat, t: t.scan(between=[HUGE]),
+    "columns that are no list": lambda cat, t: t.scan(HUGE),
+    "a column": lambda cat, t: t.scan([HUGE]),
+    "a flag": lambda cat, t: t.scan(row_kind=HUGE),
+    "a condition": lambda cat, t: t.scan(filter=HUGE),
+    "a value of a condition": lambda cat, t: t.scan(filter=st.col("id") == HUGE),
+    "a bound of a condition": lambda cat, t: t.scan(filter=st.col("id") > -HUGE),
+    "one of the values of a condition": lambda cat, t: t.scan(filter=st.col("id").is_in([1, HUGE])),
+    "a pattern": lambda cat, t: t.scan(filter=st.col("v").like(HUGE)),
+    "a column of a condition": lambda cat, t: t.scan(filter=st.col(HUGE) == 1),
+    "a start of changes": lambda cat, t: t.changes(HUGE),
+    "a next snapshot": lambda cat, t: t.consumers.reset("c", HUGE),
+    "an identifier": lambda cat, t: t.commit([], identifier=HUGE),
+    "a watermark below zero": lambda cat, t: t.commit([], watermark=-HUGE),
+    "an overwrite": lambda cat, t: t.commit([], overwrite={"partition": [HUGE]}),
+    "an overwrite's key": lambda cat, t: t.commit([], overwrite={HUGE: 1}),
+    "a partition": lambda cat, t: t.truncate({"p": HUGE}),
+    "a partition in a list": lambda cat, t: t.truncate([{"p": HUGE}, {"p": 1}]),
+    "a partition column": lambda cat, t: t.truncate({HUGE: 1}),
+    "a partition that is a list": lambda cat, t: t.truncate({"p": [1, HUGE]}),
+    "partitions that are numbers": lambda cat, t: t.truncate([HUGE]),
+    "what to keep": lambda cat, t: t.expire_snapshots(retain_max=HUGE),
+    "an age": lambda cat, t: t.maintenance.remove_orphan_files(older_than=HUGE),
+    "a duration": lambda cat, t: t.maintenance.compact(idle=HUGE),
+    "a tag": lambda cat, t: t.tags.create(HUGE),
+    "a tag's version": lambda cat, t: t.tags.create("x", version=HUGE),
+    "a branch": lambda cat, t: st.open_table("db.t", catalog=cat, branch=HUGE),
+    "an option": lambda cat, t: t.alter().set_option("snapshot.num-retained.max", HUGE),
+    "an option's key": lambda cat, t: t.alter().set_option(HUGE, 1),
+    "an option that is a list": lambda cat, t: t.alter().set_option("bucket", [HUGE]),
+    "an option of a new table": lambda cat, t: cat.create_table("db.x", {"id": "INT"}, options={"bucket": HUGE}),
+    "a type of a new table": lambda cat, t: cat.create_table("db.x", {"id": HUGE}),
+    "a field of a new table": lambda cat, t: cat.create_table("db.x", [{"name": "id", "type": "INT", "id": HUGE}]),
+    "a comment": lambda cat, t: t.alter().set_comment("v", HUGE),
+    "a warehouse": lambda cat, t: st.connect(HUGE),
+    "an argument of a procedure": lambda cat, t: procedure(cat, Call("create_tag", named={"table": "db.t", "tag": HUGE})),
+    "a number of a procedure": lambda cat, t: procedure(
+        cat, Call("create_tag", named={"table": "db.t", "tag": "x", "snapshot": HUGE})
+    ),
+}  # fmt: skip
+
+
+def procedure(cat, call):
+    return run_call(call, cat.table)
+
+
+@pytest.fixture
+def partitioned(make):
+    t = make({"id": "INT", "v": "STRING", "p": "INT"}, partition_by=["p"], name="t")
+    t.append([{"id": 1, "v": "a", "p": 1}])
+    return t
+
+
+@pytest.mark.parametrize("call", HUGE_CALLS.values(), ids=HUGE_CALLS)
+def test_an_integer_that_python_does_not_write_is_a_wrong_argument(cat, partitioned, call):
+    """Python writes no integer of more than 4300 digits. Whoever made the message failed first: a bare ValueError
+    about Python's settings, or an OverflowError, came in place of the error of the argument."""
+    with pytest.raises(e.InvalidArgument, match="integer of 16610 bits") as caught:
+        call(cat, partitioned)
+    assert len(str(caught.value)) < 400
+    assert partitioned.snapshot().id == 1
+
+
+def test_a_kind_of_row_that_python_does_not_write_is_refused_by_name(partitioned):
+    for kinds in (HUGE, [HUGE], [[HUGE]], {HUGE}):
+        with pytest.raises(e.InvalidRowKind, match="integer of 16610 bits"):
+            partitioned.append([{"id": 1, "v": "a", "p": 1}], row_kind=kinds)
+
+
+LONG_CALLS = {
+    "a size": lambda cat, t: t.scan(memory_limit=DIGITS),
+    "a size with a unit": lambda cat, t: t.scan(memory_limit=DIGITS + "gb"),
+    "a size for a writer": lambda cat, t: t.writer(memory_limit="1" + "0" * 4000),
+    "a time": lambda cat, t: t.scan(as_of=DIGITS),
+    "an age": lambda cat, t: t.maintenance.remove_orphan_files(older_than=DIGITS + "d"),
+    "a number in a call": lambda cat, t: procedure(cat, parse_call(f"CALL sys.rollback('db.t', snapshot => {DIGITS})")),
+    "a number of a procedure": lambda cat, t: procedure(
+        cat, Call("rollback", named={"table": "db.t", "snapshot": DIGITS})
+    ),
+}
+
+
+@pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS)
+def test_a_text_of_more_digits_than_python_reads_is_a_wrong_argument(cat, partitioned, call):
+    """`int()` refuses such a text with a bare ValueError: how many digits there are is looked at before."""
+    with pytest.raises(e.InvalidArgument) as caught:
+        call(cat, partitioned)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_bucket_of_more_digits_than_python_reads_is_no_bucket(cat, partitioned):
+    with pytest.raises(e.InvalidArgument, match="is not a bucket number"):
+        procedure(cat, Call("compact", named={"table": "db.t", "buckets": f"0,{DIGITS}"}))
+
+
+def test_a_version_of_more_digits_than_python_reads_is_none_of_the_table(cat, partitioned):
+    with pytest.raises(e.VersionError):
+        procedure(cat, Call("rollback", named={"table": "db.t", "version": DIGITS}))
+
+
+class Unwritable:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+SELF = []
+SELF.append(SELF)
+
+SHOWN = [
+    ("a", "'a'"),
+    (10**30, str(10**30)),
+    (HUGE, "an integer of 16610 bits"),
+    (-HUGE, "a negative integer of 16610 bits"),
+    ({"p": [HUGE, None]}, "{'p': [an integer of 16610 bits, None]}"),
+    ({HUGE: ("a", True)}, "{an integer of 16610 bits: ('a', True)}"),
+    (Unwritable(), "an object of the type Unwritable"),
+    ([1, Unwritable()], "[1, an object of the type Unwritable]"),
+    (fractions.Fraction(HUGE), "an object of the type Fraction"),
+    (type("dict", (), {})(), "an object of the type dict"),
+    (SELF, "[[[[[...]]]]]"),
+    ([0] * 1000, "[" + "0, " * 32 + "..."),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), SHOWN, ids=[text for _, text in SHOWN])
+def test_messages_show_whatever_was_given(value, text):
+    """A value is shown without an error of its own, and never at length."""
+    assert shown(value) == text
+    assert len(shown("x" * 10**6)) == len(shown(["x" * 10**6] * 9)) == 100

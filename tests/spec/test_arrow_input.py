@@ -161,3 +161,14 @@ def test_slices_of_rows_in_rows_are_their_own_rows(make, around):
         expected += part.to_pylist()
         t.append(part)
     assert sorted(map(repr, t.scan().to_arrow().to_pylist())) == sorted(map(repr, expected))
+
+
+@pytest.mark.parametrize("depth", ["row", "list"])
+def test_a_field_that_a_struct_has_twice_is_refused(make, depth):
+    """As a column is that occurs twice: the values of the second one were dropped."""
+    struct = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    values = struct if depth == "row" else pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), struct)
+    row = "ROW<a INT, b INT>"
+    t = make({"v": row if depth == "row" else f"ARRAY<{row}>"}, bucket=-1)
+    with pytest.raises(e.SchemaMismatch, match="field 'a' of column '.*' is in the input twice"):
+        t.append(pa.table({"v": values}))

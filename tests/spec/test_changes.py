@@ -393,3 +393,33 @@ def test_views_are_tables_by_name(t, cat):
         cat.table(f"db.{name}$row_tracking")
     with pytest.raises(e.TableNotFound, match="audit_lgo"):
         t.inspect("audit_lgo")
+
+
+def test_a_fast_forward_leaves_no_changes_that_the_table_does_not_have(make):
+    """Main and the branch had no version in common any more: main's snapshots gave way, its long-lived changelogs stayed, and a
+    stream gave rows that no version of the table ever had."""
+    kept = {
+        "changelog__num_retained__min": "20",
+        "changelog__num_retained__max": "20",
+        "changelog__time_retained": "30 d",
+    }
+    schema = {"id": "INT", "v": "INT"}
+    t = make(schema, ["id"], bucket=1, changelog_producer="input", write_only="true", **kept)
+    t.upsert([{"id": 1, "v": 1}])
+    t.tags.create("base")
+    t.branches.create("fix", tag="base")
+    fix = st.open_table(t.location, branch="fix")
+    for i in (2, 3, 4):
+        fix.upsert([{"id": 100 + i, "v": i}])
+    for i in range(2, 8):
+        t.upsert([{"id": -i, "v": i}])
+    fix.maintenance.expire_snapshots(retain_max=1)
+    t.maintenance.expire_snapshots(retain_max=1)
+    t.branches.fast_forward("fix")
+    t = st.open_table(t.location)
+    assert t.maintenance.fsck(deep=True).ok
+    with pytest.raises(e.SnapshotExpired):
+        list(t.changes(start=1))
+    assert [batch.snapshot_id for batch in t.changes(start=4)] == [4]
+    t.upsert([{"id": 7, "v": 7}])
+    assert t.maintenance.fsck(deep=True).ok

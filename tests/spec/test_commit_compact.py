@@ -312,3 +312,24 @@ def test_a_job_whose_commit_was_rolled_back_after_it_expired_commits_again(make)
     t.rollback(tag="before")
     assert repeated(t, 3) is False
     assert sorted(t.scan().to_arrow()["id"].to_pylist()) == [1, 3]
+
+
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_messages_that_are_committed_twice_are_refused_also_when_their_rows_were_compacted(make, key):
+    """A file that a compaction has taken out is there until its snapshot expires. A second commit named it again, was
+    acknowledged, and the expiry deleted it: the table could not be read."""
+    t = make({"id": "INT", "v": "INT"}, key or [], bucket=1 if key else -1, **({"write_only": "true"} if key else {}))
+    for i in range(3):
+        t.append([{"id": i, "v": 1}]) if key is None else t.upsert([{"id": i, "v": 1}])
+    with t.writer() as w:
+        w.write([{"id": 9, "v": 9}])
+        messages = w.prepare_commit()
+    t.commit(messages)
+    st.open_table(t.location).compact(full=True)
+    with pytest.raises(e.CommitConflict, match="was committed before, as snapshot 4"):
+        st.open_table(t.location).commit(messages)
+    t.maintenance.expire_snapshots(retain_max=1)
+    with pytest.raises(e.CommitConflict, match="does not exist"):
+        st.open_table(t.location).commit(messages)
+    assert sorted(row["id"] for row in t.scan().to_arrow().to_pylist()) == [0, 1, 2, 9]
+    assert t.maintenance.fsck(deep=True).ok

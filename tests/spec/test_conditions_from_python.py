@@ -4,6 +4,8 @@ from functools import reduce
 from operator import and_, or_
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from siltstone import col
 from siltstone import errors as e
@@ -68,3 +70,21 @@ def test_a_moment_of_numpy_names_no_partition_of_numbers(make):
     assert t.scan().count() == 1
     t.truncate({"dt": np.int64(AS_NUMBER)})
     assert t.scan().count() == 0
+
+
+@pytest.mark.parametrize(("precision", "unit", "smaller"), [(9, "ns", 808), (6, "us", 1)])
+def test_conditions_hold_to_the_lowest_moment_that_64_bits_have(make, precision, unit, smaller):
+    """Floored milliseconds of the lowest moments leave 64 bits, their sum with the rest does not: such a moment was below all
+    others, equal to none, and a bound in it called damage by fsck. `pd.Timestamp.min` is one."""
+    lowest = -(2**63) + smaller
+    t = make({"k": "INT", "v": f"TIMESTAMP({precision})"}, bucket=-1)
+    moments = pa.array([lowest, lowest + 1, lowest + 900_000, 0], pa.timestamp(unit))
+    t.append(pa.table({"k": pa.array(range(4), pa.int32()), "v": moments}))
+    if unit == "ns":
+        least = pd.Timestamp(lowest, unit="ns")
+        assert t.scan(["k"], col("v") == least).to_arrow()["k"].to_pylist() == [0]
+        assert t.scan(["k"], col("v") > least).to_arrow()["k"].to_pylist() == [1, 2, 3]
+        assert t.scan(["k"], col("v") <= least).to_arrow()["k"].to_pylist() == [0]
+        t.delete(col("v") > least)
+        assert t.scan(["k"]).to_arrow()["k"].to_pylist() == [0]
+    assert t.maintenance.fsck(deep=True).ok

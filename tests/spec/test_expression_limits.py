@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 import siltstone as st
@@ -101,3 +102,59 @@ def test_a_long_condition_is_answered_by_ctrl_c_or_done(table):
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=120)[0] == "stopped\n"
     assert st.open_table(table.location).scan().count() == 1
+
+
+def test_a_like_within_one_long_text_is_answered_by_ctrl_c(make):
+    """The matcher once asked nobody while it looked at one value: the call went on until the process was killed."""
+    t = make({"s": "STRING"}, bucket=-1)
+    t.append([{"s": "a" * 1_000_000}])
+    script = f"""
+    import siltstone as st
+    t = st.open_table({t.location!r})
+    try:
+        print("go", flush=True)
+        t.scan(filter=st.col("s").like("%" + "a" * 400_000 + "b_%")).count()
+    except KeyboardInterrupt:
+        print("stopped")
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "go\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[0] == "stopped\n"
+    finally:
+        process.kill()
+
+
+def test_a_whole_number_beside_a_float_column_is_exact_and_a_fraction_the_nearest_value(make):
+    """``f = 16777217`` once found 16777216.0, and ``delete`` removed it; a write refuses 16777217.
+
+    A fraction is what a write makes of it: ``f = 0.1`` finds the row that was written as 0.1.
+    """
+    t = make({"f": "FLOAT", "d": "DOUBLE"}, bucket=-1)
+    t.append([{"f": 16777216.0, "d": float(2**53)}, {"f": 0.1, "d": 0.1}, {"f": 0.0, "d": 0.0}])
+    found = {
+        "f = 16777217": 0,
+        "f IN (16777217)": 0,
+        "f <> 16777217": 3,
+        "f < 16777217": 3,
+        "f >= 16777217": 0,
+        "f = 16777216": 1,
+        "f = 16777217.0": 1,
+        "f = 0.1": 1,
+        "f < 1e-60": 1,
+        "f > 1e-60": 2,
+        "f < 1e39": 3,
+        "d = 9007199254740993": 0,
+        "d < 9007199254740993": 3,
+        "d = 9007199254740992": 1,
+        "d = 0.1": 1,
+    }
+    assert {text: t.scan(filter=text).count() for text in found} == found
+    assert t.scan(filter=st.col("f") == 16777217).count() == 0
+    assert t.scan(filter=st.col("f") == 16777217.0).count() == 1
+    assert t.delete("f = 16777217").affected_rows == 0

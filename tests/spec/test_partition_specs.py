@@ -226,3 +226,60 @@ def test_a_condition_on_partitions_deletes_exactly_those(make, data_type, value,
     report = t.delete(col("dt").is_null() if value is None else col("dt") == value)
     assert report.affected_rows == 1
     assert t.scan().to_arrow()["id"].to_pylist() == [1] * len(others)
+
+
+MORNING = dt.datetime(2024, 1, 1)
+#: Type, the value of a partition, and values that the column cannot hold: rounded or cut they would be that partition.
+ROUNDED = [
+    ("DECIMAL(5, 2)", decimal.Decimal("1.01"), [decimal.Decimal("1.005"), "1.005", 1.005, "1.0100001"]),
+    ("FLOAT", 16777216.0, [16777217, "16777217", "16777216.0000000001"]),
+    ("DOUBLE", 2.0**53, [2**53 + 1, str(2**53 + 1)]),
+    ("DATE", dt.date(2024, 1, 1), [dt.datetime(2024, 1, 1, 23), "2024-01-01 23:00:00", "2024-01-01 noon"]),
+    ("TIMESTAMP(3)", MORNING, [MORNING.replace(microsecond=900), "2024-01-01 00:00:00.0009"]),
+    ("TIMESTAMP(0)", MORNING, [MORNING.replace(microsecond=900_000), "2024-01-01 00:00:00.9"]),
+    ("TIMESTAMP(6)", MORNING, ["2024-01-01 00:00:00.000000900"]),
+    ("TIMESTAMP_LTZ(3)", MORNING.replace(tzinfo=dt.UTC), [MORNING.replace(microsecond=900, tzinfo=dt.UTC)]),
+    ("TIME(3)", dt.time(1), [dt.time(1, 0, 0, 900), "01:00:00.0009"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "stored", "given"), ROUNDED, ids=[kind for kind, _, _ in ROUNDED])
+def test_a_value_that_the_column_cannot_hold_names_no_other_partition(make, kind, stored, given):
+    """`truncate({"p": Decimal("1.005")})` removed the partition 1.01, and an overwrite replaced it: values were rounded."""
+    t = make({"p": kind, "v": "INT"}, partition_by=["p"])
+    t.append([{"p": stored, "v": 1}])
+    for value in given:
+        for use in (
+            lambda value=value: t.truncate({"p": value}),
+            lambda value=value: t.truncate([{"p": value}], dry_run=True),
+            lambda value=value: t.overwrite([], partition={"p": value}),
+            lambda value=value: t.commit([], overwrite={"partition": {"p": value}}),
+            lambda value=value: t.maintenance.compact(full=True, partitions=[{"p": value}]),
+        ):
+            with pytest.raises(e.InvalidArgument) as caught:
+                use()
+            assert caught.value.context["column"] == "p", value
+    assert t.scan().count() == 1 and t.snapshot().id == 1
+    t.truncate({"p": stored})
+    assert t.scan().count() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "given"),
+    [
+        ("FLOAT", 0.1, [0.1, "0.1", 0.10000000149011612, "1e-1"]),
+        ("FLOAT", float("-inf"), [float("-inf"), "-Infinity"]),
+        ("DOUBLE", 0.1, [0.1, "0.10", ".1"]),
+        ("DECIMAL(5, 2)", decimal.Decimal("1.50"), [decimal.Decimal("1.5"), "1.500", 1.5, "15e-1"]),
+        ("DATE", dt.date(2024, 1, 1), ["2024-1-1", "19723", MORNING]),
+        ("TIMESTAMP(1)", MORNING.replace(microsecond=10_000), ["2024-01-01T00:00:00.01"]),
+        ("TIME(0)", dt.time(1, 0, 0, 500_000), [dt.time(1, 0, 0, 500_000), "01:00:00.5"]),
+    ],
+)
+def test_other_forms_of_a_value_name_its_partition(make, kind, stored, given):
+    """Refusing what is rounded must not refuse the forms that mean the same value."""
+    t = make({"p": kind, "v": "INT"}, partition_by=["p"])
+    for value in [stored, *given]:
+        t.append([{"p": stored, "v": 1}])
+        t.truncate({"p": value})
+        assert t.scan().count() == 0, value

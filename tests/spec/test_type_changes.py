@@ -163,3 +163,45 @@ def test_changes_that_are_dropped_without_a_commit_warn(make):
         t.alter().set_type("id", "BIGINT").commit()
         with pytest.raises(e.IllegalSchemaChange):
             t.alter().drop_column("nope").commit()
+
+
+@pytest.mark.parametrize("options", [{}, {"deletion_vectors__enabled": "true"}])
+def test_a_value_that_has_no_place_in_the_new_type_matters_only_while_its_row_is_there(make, options):
+    """Whole files were cast before they were merged, so 'abc' stopped every read, write and compaction of a column that is INT
+    now, long after its row had been replaced. Java casts the rows that win."""
+    t = make({"id": "INT", "v": "STRING", "w": "INT"}, ["id"], bucket=1, **options)
+    t.upsert([{"id": 1, "v": "abc"}, {"id": 2, "v": "7"}, {"id": 3, "v": "x"}])
+    t.alter().set_type("v", "INT").commit()
+    with pytest.raises(e.SchemaMismatch, match="the text 'abc' is not a value of INT"):
+        t.scan().to_arrow()
+    t.upsert([{"id": 1, "v": 5}])
+    with pytest.raises(e.SchemaMismatch, match=r"(?s)the text 'x' is not a value of INT.*time travel"):
+        t.scan().to_arrow()
+    t.delete(keys=[{"id": 3}])
+    t.maintenance.expire_snapshots(retain_max=1)
+    assert t.maintenance.fsck(deep=True).ok
+    for value in range(6, 12):
+        t.upsert([{"id": 1, "v": value}])
+    expected = [{"id": 1, "v": 11, "w": None}, {"id": 2, "v": 7, "w": None}]
+    assert sorted(t.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
+    t.compact(full=True)
+    assert sorted(t.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
+
+
+def test_a_deleted_row_of_an_append_table_is_not_cast(make):
+    t = make({"id": "INT", "v": "STRING"}, bucket=-1, deletion_vectors__enabled="true")
+    t.append([{"id": 1, "v": "abc"}, {"id": 2, "v": "7"}])
+    t.alter().set_type("v", "INT").commit()
+    t.delete("id = 1")
+    assert t.scan().to_arrow().to_pylist() == [{"id": 2, "v": 7}]
+
+
+def test_engines_that_compute_rows_look_at_every_value(make):
+    """As Java does."""
+    for options in ({"merge_engine": "partial-update"}, {"merge_engine": "aggregation"}):
+        t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, **options)
+        t.upsert([{"id": 1, "v": "abc"}])
+        t.alter().set_type("v", "INT").commit()
+        t.upsert([{"id": 1, "v": 5}])
+        with pytest.raises(e.SchemaMismatch, match="the text 'abc' is not a value of INT"):
+            t.scan().to_arrow()

@@ -38,6 +38,7 @@ STORED = [
     ("DECIMAL(5,2)", D("1E+2"), D("100.00")),
     ("DECIMAL(5,2)", 7, D("7.00")),
     ("DECIMAL(38,38)", D("0E-100"), D(0)),
+    ("DECIMAL(38,38)", D("0E+999999999999"), D(0)),
     ("STRING", "żółw\0", "żółw\0"),
     ("BYTES", bytearray(b"\xff"), b"\xff"),
     ("DATE", dt.date(1969, 12, 31), dt.date(1969, 12, 31)),
@@ -100,6 +101,62 @@ def test_a_value_that_does_not_fit_is_refused_with_its_column_and_row(make, kind
     assert "'v" in str(raised.value)
     assert raised.value.table == t.name
     assert t.scan().count() == 0
+
+
+HUGE = 10**5000
+UNWRITABLE = {
+    "an integer": ("BIGINT", HUGE, e.SchemaMismatch),
+    "a small integer": ("TINYINT", -HUGE, e.SchemaMismatch),
+    "a number": ("DOUBLE", HUGE, e.SchemaMismatch),
+    "a short number": ("FLOAT", -HUGE, e.SchemaMismatch),
+    "a decimal": ("DECIMAL(38,0)", HUGE, e.LengthExceeded),
+    "a decimal with a fraction": ("DECIMAL(5,2)", -HUGE, e.LengthExceeded),
+    "a text": ("STRING", HUGE, e.SchemaMismatch),
+    "a flag": ("BOOLEAN", HUGE, e.SchemaMismatch),
+    "bytes": ("BYTES", HUGE, e.SchemaMismatch),
+    "a date": ("DATE", HUGE, e.SchemaMismatch),
+    "a time": ("TIME(3)", HUGE, e.SchemaMismatch),
+    "a timestamp": ("TIMESTAMP(6)", HUGE, e.SchemaMismatch),
+    "a list": ("ARRAY<INT>", HUGE, e.SchemaMismatch),
+    "an element": ("ARRAY<BIGINT>", [1, HUGE], e.SchemaMismatch),
+    "elements that are a set": ("ARRAY<INT>", {HUGE}, e.SchemaMismatch),
+    "a key": ("MAP<INT, INT>", {HUGE: 1}, e.SchemaMismatch),
+    "a value": ("MAP<STRING, DECIMAL(9,3)>", {"a": HUGE}, e.LengthExceeded),
+    "a pair": ("MAP<STRING, INT>", [(HUGE,)], e.SchemaMismatch),
+    "a field": ("ROW<a INT>", {"a": HUGE}, e.SchemaMismatch),
+    "a field's name": ("ROW<a INT>", {HUGE: 1}, e.SchemaMismatch),
+    "a text that is a list": ("STRING", [HUGE], e.SchemaMismatch),
+}
+
+
+@pytest.mark.parametrize(("kind", "value", "error"), UNWRITABLE.values(), ids=UNWRITABLE)
+def test_an_integer_that_python_does_not_write_is_refused_as_others_are(make, kind, value, error):
+    """Python writes no integer of more than 4300 digits: the message about it was a bare ValueError."""
+    t = make({"v": kind})
+    for rows in ([{"v": None}, {"v": value}], pd.DataFrame({"v": pd.Series([None, value], dtype=object)})):
+        with pytest.raises(error, match="integer of 16610 bits.* of row 1 does not fit column 'v") as raised:
+            t.append(rows)
+        assert len(str(raised.value)) < 400
+    assert t.scan().count() == 0
+
+
+DIGITS = "1" * 5000
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(5,2)", "DECIMAL(38,38)", "DECIMAL(38,0)"])
+@pytest.mark.parametrize("digits", [DIGITS, "-" + DIGITS, f"0.{DIGITS}", "1." + "0" * 5000 + "1"])
+def test_a_decimal_of_more_digits_than_python_reads_is_refused_as_others_are(make, kind, digits):
+    """Its digits were made an integer, which Python refuses beyond 4300 of them: a bare ValueError."""
+    t = make({"v": kind})
+    with pytest.raises(e.LengthExceeded, match="of row 0 does not fit column 'v'") as raised:
+        t.append([{"v": D(digits)}])
+    assert len(str(raised.value)) < 400
+
+
+def test_zeros_behind_a_decimal_do_not_count_however_many_there_are(make):
+    t = make({"v": "DECIMAL(5,2)"})
+    t.append([{"v": D("-1.5" + "0" * 5000)}, {"v": D("0." + "0" * 5000)}])
+    assert read(t) == [D("-1.50"), D("0.00")]
 
 
 ARROW_REFUSED = [

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import directory, flag, names, option_texts, optional_text, text, texts_in
+from siltstone._args import directory, flag, names, option_texts, optional_text, shown, text, texts_in
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.system import CatalogSystemTable, SystemTable
 from siltstone.table import Table
@@ -139,7 +139,7 @@ class Catalog:
         """
         if text("name", name).startswith("sys."):
             if options:
-                raise UnsupportedFeature(f"{name} is about the whole catalog and takes no options: {dict(options)}")
+                raise UnsupportedFeature(f"{name} is about the whole catalog and takes no options: {shown(options)}")
             return CatalogSystemTable(self._warehouse, self._options, name.removeprefix("sys."))
         core, system = self._core.table(name, option_texts(options))
         return Table(core) if system is None else SystemTable(core, system)
@@ -174,12 +174,19 @@ def _fields(schema: Any) -> Any:
     if hasattr(schema, "__arrow_c_schema__"):
         return schema
     if isinstance(schema, Mapping):
-        return json.dumps([{"name": name, "type": kind} for name, kind in texts_in("schema", schema).items()])
+        return _json([{"name": name, "type": kind} for name, kind in texts_in("schema", schema).items()])
     if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
-        return json.dumps(list(texts_in("schema", schema)))
+        return _json(list(texts_in("schema", schema)))
     raise InvalidArgument(
         f"{type(schema).__name__} is not a schema: give a pyarrow schema, a dict of SQL types or a list of fields"
     )
+
+
+def _json(fields: list[Any]) -> str:
+    try:
+        return json.dumps(fields)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"the fields {shown(fields)} of the schema cannot be written as JSON") from None
 
 
 def connect(
@@ -233,7 +240,7 @@ def open_table(
     """
     place = directory("path", path)
     if catalog is not None:
-        suffix = "" if branch == "main" else f"$branch_{branch}"
+        suffix = "" if branch == "main" else f"$branch_{text('branch', branch)}"
         return catalog.table(place + suffix, options=options)
     path, named, system = _parts(place)
     core = _core.Table.open(path, option_texts(options), named or text("branch", branch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ import click
 from siltstone.cli import exits
 from siltstone.cli.commands import call, care, change, compact, demo, read, show, versions
 from siltstone.cli.context import App
-from siltstone.cli.output import FORMATS
+from siltstone.cli.output import FORMATS, visible
 from siltstone.errors import SiltstoneError
 
 
@@ -40,6 +41,8 @@ for module in (show, read, change, compact, versions, care, call, demo):
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; the process ends with its exit code."""
+    if logging.lastResort is not None:  # warnings go to stderr by it
+        logging.lastResort.setFormatter(_VisibleLines())
     try:
         code = cli.main(args=None if args is None else list(args), prog_name="siltstone", standalone_mode=False)
         if isinstance(code, int) and code != exits.OK:
@@ -50,14 +53,29 @@ def main(args: Sequence[str] | None = None) -> None:
         e.show()
         sys.exit(exits.USAGE)
     except SiltstoneError as e:
-        click.echo(f"error: {e}", err=True)
+        _print_error(e)
         sys.exit(exits.of(e))
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away, for example `| head`
         sys.exit(exits.OK)
     except OSError as e:
-        click.echo(f"error: {e}", err=True)  # our output cannot be written, for example on a full disk
+        _print_error(e)  # our output cannot be written, for example on a full disk
         sys.exit(exits.FAILURE)
+
+
+class _VisibleLines(logging.Formatter):
+    """Warnings, which repeat names and options of tables, with the escapes of the output."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _visible_lines(super().format(record))
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def _print_error(e: Exception) -> None:
+    click.echo(_visible_lines(f"error: {e}"), err=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Printing rows: a table for people, JSON lines for programs."""
+"""Printing rows: a table for people, JSON lines for programs.
+
+What is printed comes from tables of others: characters that a terminal obeys or that change the order of what is read
+are shown as escapes, and so are those that the output's encoding lacks.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import datetime as dt
 import decimal
 import json
 import math
+import sys
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +22,11 @@ if TYPE_CHECKING:
     from siltstone.cli.context import App
 
 FORMATS = ["table", "json"]
+
+#: Categories of characters that are not seen but obeyed: control characters, marks of direction, line separators, ...
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+#: Of these, the joiners that words of some scripts, and emojis, are written with.
+_JOINERS = "\u200c\u200d"
 
 
 def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> None:
@@ -44,9 +55,9 @@ def _table(app: App, names: list[str], cells: list[list[str]], *, header: bool =
 
     grid = Table(show_header=header, box=None, pad_edge=False)
     for name in names:
-        grid.add_column(Text(name), overflow="fold")
+        grid.add_column(Text(_printed(name)), overflow="fold")
     for line in cells:
-        grid.add_row(*[Text(cell) for cell in line])
+        grid.add_row(*[Text(_printed(cell)) for cell in line])
     Console(no_color=not app.color, soft_wrap=False).print(grid)
 
 
@@ -58,11 +69,45 @@ def _cell(value: Any) -> str:
     return str(plain(value))
 
 
-def _json(value: Any) -> str:
+def visible(text: str) -> str:
+    """A text with escapes in the place of characters that a terminal obeys."""
+    if text.isprintable():
+        return text
+    return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
+
+
+def _is_hidden(c: str) -> bool:
+    return unicodedata.category(c) in _HIDDEN and c not in _JOINERS
+
+
+def _printed(text: str) -> str:
+    """A text as a table shows it."""
+    text = visible(text)
+    return text if _can_encode(text) else text.encode(_encoding(), "backslashreplace").decode(_encoding())
+
+
+def _encoding() -> str:
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+
+def _can_encode(text: str) -> bool:
     try:
-        return json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
+        text.encode(_encoding(), getattr(sys.stdout, "errors", None) or "strict")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json(value: Any) -> str:
+    text = _dumped(value, ascii_only=False)
+    return text if visible(text) == text and _can_encode(text) else _dumped(value, ascii_only=True)
+
+
+def _dumped(value: Any, *, ascii_only: bool) -> str:
+    try:
+        return json.dumps(value, default=plain, ensure_ascii=ascii_only, allow_nan=False)
     except ValueError:
-        return json.dumps(_finite(value), default=plain, ensure_ascii=False, allow_nan=False)
+        return json.dumps(_finite(value), default=plain, ensure_ascii=ascii_only, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

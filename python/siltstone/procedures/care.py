@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import count
+from siltstone._args import count, number, shown
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.procedures.model import DONE, OPTIONS, Argument, Rows, names, procedure
 from siltstone.procedures.naming import with_options
@@ -39,7 +39,7 @@ def compact(
 ) -> Rows:
     """Compact a table, fully unless ``compact_strategy`` is ``minor``."""
     if compact_strategy.lower() not in ("full", "minor"):
-        raise InvalidArgument(f"the compact_strategy '{compact_strategy}' is neither 'full' nor 'minor'")
+        raise InvalidArgument(f"the compact_strategy {shown(compact_strategy)} is neither 'full' nor 'minor'")
     _unordered(table, order_strategy, order_by)
     partitions = partitions if partitions and partitions.strip() else None
     if partitions is not None and where is not None:
@@ -65,21 +65,21 @@ def _unordered(table: Table, order_strategy: str, order_by: str | None) -> None:
     """Refuse to sort rows while compacting."""
     if order_strategy.lower() in ("zorder", "hilbert", "order"):
         raise UnsupportedFeature(
-            f"sys.compact cannot cluster rows: order_strategy => '{order_strategy}' is not supported",
+            f"sys.compact cannot cluster rows: order_strategy => {shown(order_strategy)} is not supported",
             hint="leave out order_strategy and order_by",
             context={"table": table.name},
         )
     if order_strategy.lower() != "none":
-        raise InvalidArgument(f"the order_strategy '{order_strategy}' is none of none, order, zorder, hilbert")
+        raise InvalidArgument(f"the order_strategy {shown(order_strategy)} is none of none, order, zorder, hilbert")
     if order_by is not None and order_by.strip():
         raise InvalidArgument("sys.compact takes 'order_by' only with an order_strategy other than 'none'")
 
 
 def _bucket_numbers(text: str) -> set[int]:
     """``0,2`` as bucket numbers."""
-    wrong = [part for part in names(text) if not part.isdecimal()]
+    wrong = [part for part in names(text) if not isinstance(number(part), int)]
     if wrong or not names(text):
-        raise InvalidArgument(f"'{wrong[0] if wrong else text}' is not a bucket number (argument 'buckets')")
+        raise InvalidArgument(f"{shown(wrong[0] if wrong else text)} is not a bucket number (argument 'buckets')")
     return {int(part) for part in names(text)}
 
 
@@ -154,7 +154,7 @@ def remove_orphan_files(
     """
     count("parallelism", parallelism, 1)
     if mode.lower() not in ("local", "distributed"):
-        raise InvalidArgument(f"the mode '{mode}' is neither 'local' nor 'distributed'")
+        raise InvalidArgument(f"the mode {shown(mode)} is neither 'local' nor 'distributed'")
     report = table.maintenance.remove_orphan_files(older_than=older_than or "1d", dry_run=dry_run)
     return [(report.deleted_files, report.freed_bytes)]
 
@@ -176,6 +176,6 @@ def partition_specs(text: str) -> list[dict[str, str]]:
     for one in filter(None, (part.strip() for part in text.split(";"))):
         pairs = [pair.partition("=") for pair in one.split(",")]
         if not all(eq and key.strip() for key, eq, _ in pairs):
-            raise InvalidArgument(f"'{one}' is not a partition such as dt=2026-11-20,hour=8")
+            raise InvalidArgument(f"{shown(one)} is not a partition such as dt=2026-11-20,hour=8")
         specs.append({key.strip(): value.strip() for key, _, value in pairs})
     return specs

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import shown, written
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import option_map, plain_name, with_options
 
@@ -156,7 +157,7 @@ def _bind(known: Procedure, call: Call) -> dict[str, Any]:
 
 def _typed(known: Procedure, argument: Argument, value: Any) -> Any:
     wrong = InvalidArgument(
-        f"the argument '{argument.name}' of sys.{known.name} must be a {_KINDS[argument.kind]}, not {value!r}"
+        f"the argument '{argument.name}' of sys.{known.name} must be a {_KINDS[argument.kind]}, not {shown(value)}"
     )
     if argument.kind is bool:
         if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -171,7 +172,7 @@ def _typed(known: Procedure, argument: Argument, value: Any) -> Any:
             return int(value)
         except ValueError:
             raise wrong from None
-    return str(value)
+    return written(argument.name, value)
 
 
 _KINDS: dict[type, str] = {str: "text", int: "whole number", bool: "boolean"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from siltstone._args import shown
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def option_map(text: str) -> dict[str, str]:
     for part in filter(str.strip, text.split(",")):
         key, sign, value = part.partition("=")
         if not (sign and key.strip()):
-            raise InvalidArgument(f"'{part.strip()}' is not an option such as bucket=4 (argument 'options')")
+            raise InvalidArgument(f"{shown(part.strip())} is not an option such as bucket=4 (argument 'options')")
         options[key.strip()] = value.strip()
     return options
 

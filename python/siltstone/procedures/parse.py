@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from siltstone._args import cut, shown
 from siltstone.errors import InvalidArgument
 
 _TOKEN = re.compile(
@@ -68,7 +69,7 @@ def parse_call(sql: str) -> Call:
     positional, named, at = _arguments(tokens, at)
     rest = [t for t in tokens[at:] if t != ("sign", ";")]
     if rest:
-        raise InvalidArgument(f"a call ends after its ')', but '{rest[0][1]}' follows")
+        raise InvalidArgument(f"a call ends after its ')', but {shown(rest[0][1])} follows")
     return Call(path[-1].lower(), positional, named, None if path[0] is path[-2] else path[0])
 
 
@@ -110,7 +111,7 @@ def _value(tokens: list[Token], at: int) -> Any:
         return value
     if kind == "word" and value.lower() in _WORDS:
         return _WORDS[value.lower()]
-    raise InvalidArgument(f"'{value}' is not a value: give a text in quotes, a number, true, false or null")
+    raise InvalidArgument(f"{shown(value)} is not a value: give a text in quotes, a number, true, false or null")
 
 
 def _tokens(sql: str) -> list[Token]:
@@ -131,10 +132,17 @@ def _tokens(sql: str) -> list[Token]:
 
 def _plain(kind: str, raw: str) -> Any:
     if kind == "number":
-        return Decimal(raw) if "." in raw else int(raw)
+        return Decimal(raw) if "." in raw else _integer(raw)
     if kind == "quoted":
         return raw[1:-1].replace("``", "`")
     if kind == "text":
         quote = raw[0]
         return re.sub(r"\\(.)", r"\1", raw[1:-1].replace(quote * 2, quote))
     return raw
+
+
+def _integer(raw: str) -> int:
+    try:
+        return int(raw)
+    except ValueError:
+        raise InvalidArgument(f"the number {cut(raw)} has more digits than Python reads") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import number
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.model import Argument, Rows, procedure
 
@@ -19,7 +20,7 @@ def rollback(table: Table, version: str | None = None, snapshot: int | None = No
     given: list[dict[str, Any]] = [{"version": snapshot}] if snapshot is not None else []
     given += [{"tag": tag}] if tag is not None else []
     if version is not None:
-        given.append({"version": int(version)} if version.isdecimal() else {"tag": version})
+        given.append({"version": number(version)} if version.isdecimal() else {"tag": version})
     if len(given) != 1:
         raise InvalidArgument("sys.rollback needs one of 'version', 'snapshot' and 'tag'")
     return _rolled_back(table, **given[0])

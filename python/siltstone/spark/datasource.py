@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from siltstone._args import number, shown
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
@@ -99,7 +100,7 @@ class SiltstoneSource(DataSource):
             "filter": options.get("filter"),
             "version": options.get("version"),
             "tag": options.get("tag"),
-            "as_of": int(as_of) if as_of and as_of.lstrip("-").isdecimal() else as_of,
+            "as_of": None if as_of is None else _moment(as_of),
             "between": _between(options.get("between")),
             "mode": options.get("mode"),
         }
@@ -139,7 +140,7 @@ def _overwritten(options: Mapping[str, str], *, overwrite: bool) -> dict[str, An
         mode = {"static": "full", "dynamic": "dynamic"}.get(of_spark.lower(), of_spark)
     if mode not in ("full", "static", "dynamic"):
         what = "mode('overwrite') does not say what is replaced"
-        raise InvalidArgument(what if mode is None else f"{what}: {mode!r} is no way to overwrite", hint=_NO_MODE)
+        raise InvalidArgument(what if mode is None else f"{what}: {shown(mode)} is no way to overwrite", hint=_NO_MODE)
     if (mode == "static") != (partition is not None):
         raise InvalidArgument(
             f"overwrite.mode={mode} and overwrite.partition={partition} do not fit: 'static' replaces the partitions "
@@ -153,8 +154,16 @@ def _spec(text: str) -> dict[str, str]:
     """``dt=2026-11-20,hour=8`` as a partition spec."""
     specs = partition_specs(text)
     if len(specs) != 1:
-        raise InvalidArgument(f"overwrite.partition={text!r} is not one partition such as dt=2026-11-20,hour=8")
+        raise InvalidArgument(f"overwrite.partition={shown(text)} is not one partition such as dt=2026-11-20,hour=8")
     return specs[0]
+
+
+def _moment(text: str) -> int | str:
+    """Epoch milliseconds, which may be negative, as a number; an ISO text as it is."""
+    since = number(text.removeprefix("-"))
+    if isinstance(since, str):
+        return text
+    return -since if text.startswith("-") else since
 
 
 def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
@@ -163,8 +172,9 @@ def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
         return None
     start, comma, end = (part.strip() for part in text.partition(","))
     if not (start and comma and end):
-        raise InvalidArgument(f"between={text!r} does not name a start and an end, as in '3,7'")
-    return (int(start), int(end)) if start.isdecimal() and end.isdecimal() else (start, end)
+        raise InvalidArgument(f"between={shown(text)} does not name a start and an end, as in '3,7'")
+    first, last = number(start), number(end)
+    return (first, last) if isinstance(first, int) and isinstance(last, int) else (start, end)
 
 
 @dataclasses.dataclass

@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import option_texts
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mappin
     """
     from siltstone.spark.datasource import source_class
 
+    given = option_texts(options)
     if warehouse is not None:
         # planning runs in processes with another working directory
         spark.conf.set(WAREHOUSE_CONF, str(pathlib.Path(warehouse).absolute()))
-    spark.conf.set(OPTIONS_CONF, json.dumps(dict(options or {})))
+    spark.conf.set(OPTIONS_CONF, json.dumps(given))
     spark.conf.set(PUSHDOWN_CONF, "true")
-    spark.dataSource.register(source_class(warehouse_of(spark), options or {}))
+    spark.dataSource.register(source_class(warehouse_of(spark), given))
 
 
 def warehouse_of(spark: SparkSession) -> str | None:

@@ -7,6 +7,7 @@ import math
 import zoneinfo
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import number, shown
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _version(node: Any) -> int | str:
         raise InvalidArgument(
             f"'{node.sql('spark')}': a snapshot's id is a whole number, a tag's name a text in quotes"
         )
-    return int(text)
+    return number(text)
 
 
 def _time(spark: SparkSession, node: Any) -> int:
@@ -54,7 +55,7 @@ def _time(spark: SparkSession, node: Any) -> int:
     if not value.is_string:
         seconds = float(text)
         if not math.isfinite(seconds):
-            raise InvalidArgument(f"'{text}' is not a time in seconds")
+            raise InvalidArgument(f"{shown(text)} is not a time in seconds")
         return int(seconds * 1000)
     try:
         time = dt.datetime.fromisoformat(text)

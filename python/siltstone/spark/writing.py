@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from siltstone._args import shown
 from siltstone.errors import InvalidArgument
 from siltstone.spark.datasource import overwrite_target, write_batches
 from siltstone.spark.session import table_of
@@ -54,7 +55,7 @@ def write(
         CommitConflict: Another commit changed what this one relies on; nothing was committed.
     """
     if mode not in _MODES:
-        raise InvalidArgument(f"mode '{mode}' is not one of {', '.join(_MODES)}")
+        raise InvalidArgument(f"mode {shown(mode)} is not one of {', '.join(_MODES)}")
     spark = df.sparkSession
     t = writable(table_of(spark, table))
     if mode == "upsert" and not t.primary_key:
@@ -71,7 +72,8 @@ def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
     """What a mode replaces: ``full``, ``dynamic`` or None; what is given for the write wins over the session."""
     if given is not None and (mode != "overwrite" or given.lower() not in ("static", "dynamic")):
         raise InvalidArgument(
-            f"partition_overwrite={given!r} with mode='{mode}': it is 'static' or 'dynamic', and for mode='overwrite'"
+            f"partition_overwrite={shown(given)} with mode='{mode}': it is 'static' or 'dynamic', "
+            "and for mode='overwrite'"
         )
     if mode == "overwrite":
         how = given or spark.conf.get(_DYNAMIC_CONF, "static") or "static"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from siltstone._args import number
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app, table_argument
 
@@ -37,7 +38,7 @@ def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, qu
         query["where"],
         version=query["version"],
         tag=query["tag"],
-        as_of=int(as_of) if as_of and as_of.isdecimal() else as_of,
+        as_of=None if as_of is None else number(as_of),
         between=_between(query["between"]),
         mode=query["mode"],
         limit=limit,
@@ -50,7 +51,8 @@ def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
     start, comma, end = (part.strip() for part in text.partition(","))
     if not (start and comma and end):
         raise click.UsageError("--between takes START,END, for example 3,7")
-    return (int(start), int(end)) if start.isdecimal() and end.isdecimal() else (start, end)
+    first, last = number(start), number(end)
+    return (first, last) if isinstance(first, int) and isinstance(last, int) else (start, end)
 
 
 @click.command()
@@ -107,7 +109,7 @@ def changes(  # one argument an option
 
 
 def _place(text: str | None) -> str | int | None:
-    return int(text) if text and text.isdecimal() else text
+    return None if text is None else number(text)
 
 
 COMMANDS = [cat, count, changes]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from siltstone._args import number
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app, plan_options, table_argument, with_options
 from siltstone.cli.plans import carry_out
@@ -255,7 +256,7 @@ def rollback(app: App, table: str, target: str, dry_run: bool, yes: bool) -> Non
     if t.tags.exists(target):
         where = {"tag": target}
     elif target.isdecimal():
-        where = {"version": int(target)}
+        where = {"version": number(target)}
     elif target[:4].isdecimal() and "-" in target[4:6]:
         where = {"as_of": target}
     else:

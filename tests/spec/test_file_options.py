@@ -1,0 +1,51 @@
+"""Options of data files: what their writer would refuse is refused before a table has it."""
+
+import pytest
+from siltstone import errors as e
+
+UNUSABLE = {
+    "parquet.page.size": ["0", "-1", "1 mb"],
+    "parquet.block.size": ["0", "x"],
+    "parquet.page.row.count.limit": ["0"],
+    "parquet.dictionary.page.size": ["0"],
+    "parquet.writer.version": ["7"],
+    "parquet.compression": ["rar"],
+    "parquet.compression.codec.zstd.level": ["high", "9" * 20],
+    "parquet.enable.dictionary#v": ["maybe"],
+    "parquet.bloom.filter.enabled": ["1"],
+    "file.compression": ["rar", " zstd"],
+    "file.compression.per.level": ["0:rar"],
+    "changelog-file.compression": ["rar", "zstd "],
+    "file.format": [" parquet"],
+    "changelog-file.format": ["parquet "],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in UNUSABLE.items() for value in values])
+def test_options_that_no_write_could_use_are_refused_when_they_are_set(cat, make, key, value):
+    """A table with `parquet.page.size` = 0 was created, or altered to it, and then every write failed."""
+    columns = {"k": "INT", "v": "STRING"}
+    with pytest.raises(e.InvalidOption) as caught:
+        cat.create_table("db.never", columns, primary_key=["k"], options={"bucket": "1", key: value})
+    assert caught.value.context["option"] == key
+    t = make(columns, ["k"], bucket=1, changelog_producer="input")
+    with pytest.raises(e.InvalidOption) as caught:
+        t.alter().set_option(key, value).commit()
+    assert caught.value.context["option"] == key
+    t.append([{"k": 1, "v": "a"}])
+    assert t.scan().count() == 1
+
+
+def test_options_of_files_that_can_be_used_are_taken(cat):
+    options = {
+        "parquet.page.size": "1",
+        "parquet.block.size": "1",
+        "parquet.compression": "SNAPPY",
+        "parquet.compression.codec.zstd.level": "99",
+        "parquet.writer.version": "PARQUET_2_0",
+        "changelog-file.compression": "LZ4",
+        "changelog-producer": "input",
+    }
+    t = cat.create_table("db.t", {"k": "INT", "v": "STRING"}, primary_key=["k"], options={"bucket": "1", **options})
+    t.append([{"k": 1, "v": "a"}])
+    assert t.scan().count() == 1
