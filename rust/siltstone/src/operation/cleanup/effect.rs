@@ -9,18 +9,13 @@ use crate::error::{Error, ErrorKind, Result};
 /// # Errors
 /// The error of `result`, with its kind, which says what was changed, or that it is not known.
 pub fn with_effect<T>(result: Result<T>, look: impl FnOnce() -> Result<Option<String>>) -> Result<T> {
-    result.map_err(|error| {
-        if error.is_without_effect() {
-            return error;
-        }
-        match look() {
-            Ok(None) => error,
-            Ok(Some(done)) => after(&done, error),
-            Err(blind) => {
-                let text = "an operation failed, and what it has changed cannot be seen";
-                let hint = format!("look at the table's tags and branches before you try again ({blind})");
-                Error::new(error.kind(), text).caused_by(error).hint(hint)
-            }
+    result.map_err(|error| match look() {
+        Ok(None) => error,
+        Ok(Some(done)) => after(&done, error),
+        Err(blind) => {
+            let text = "an operation failed, and what it has changed cannot be seen";
+            let hint = format!("look at the table's tags and branches before you try again ({blind})");
+            Error::new(error.kind(), text).caused_by(error).hint(hint)
         }
     })
 }
