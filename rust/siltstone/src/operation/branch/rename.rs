@@ -11,7 +11,7 @@ use crate::{
     snapshot::{BranchManager, TagManager, is_main},
 };
 
-/// Gives a branch another name.
+/// Gives a branch another name. Where that stopped half-way, the same call completes it.
 ///
 /// # Errors
 /// `BranchNotFound`, `BranchExists`, `InvalidArgument`, `VersionInUse` as for deleting.
@@ -23,13 +23,17 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
         );
     }
     let _lock = settled_lock(&main_context(ctx))?;
-    delete_branch(ctx, from, true)?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
+    let (old, new) = (fork_tag(from), fork_tag(to));
+    if !branches.exists(from)? && branches.exists(to)? && copies(ctx, &branches, to).exists(&old)? {
+        // only what kept its files under the old name is left of it
+        return without_old_name(ctx, &branches, to, &old);
+    }
+    delete_branch(ctx, from, true)?;
     if branches.exists(to)? {
         return Err(exists_already(ctx, to));
     }
-    let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
-    let (old, new) = (fork_tag(from), fork_tag(to));
     // the new name may be left of a renaming that was cut short
     let fork = tags.exists(&old)? && (!tags.exists(&new)? || tags.tag(&new)? == tags.tag(&old)?);
     with_effect(move_branch(ctx, &branches, (from, to), fork.then_some((old.as_str(), new.as_str()))), || {
@@ -52,7 +56,7 @@ fn move_branch(
     if let Some((old, new)) = fork {
         // in both branches, before the old name goes
         let tag = tags.tag(old)?;
-        for place in [&tags, &TagManager::new(ctx.fs.clone(), &branches.root(from))] {
+        for place in [&tags, &copies(ctx, branches, from)] {
             if !place.exists(new)? {
                 place.create(new, &tag, ctx.options.sync)?;
             }
@@ -60,9 +64,16 @@ fn move_branch(
     }
     ctx.fs.rename_dir(&branches.root(from), &branches.root(to))?;
     sync(ctx, branches, to)?;
-    if let Some((old, _)) = fork {
-        TagManager::new(ctx.fs.clone(), &branches.root(to)).delete_file(old)?;
-        tags.delete_file(old)?;
-    }
-    Ok(())
+    fork.map_or(Ok(()), |(old, _)| without_old_name(ctx, branches, to, old))
+}
+
+/// Tags of a branch.
+fn copies(ctx: &TableContext, branches: &BranchManager, name: &str) -> TagManager {
+    TagManager::new(ctx.fs.clone(), &branches.root(name))
+}
+
+/// Deletes the tag under its old name, in the branch last: as long as it is there, the renaming is not complete.
+fn without_old_name(ctx: &TableContext, branches: &BranchManager, to: &str, old: &str) -> Result<()> {
+    TagManager::new(ctx.fs.clone(), &ctx.location).delete_file(old)?;
+    copies(ctx, branches, to).delete_file(old)
 }
