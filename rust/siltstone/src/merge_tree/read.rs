@@ -20,7 +20,7 @@ use crate::{
     manifest::DataFileMeta,
     options::MergeEngine,
     predicate::Predicate,
-    types::DataType,
+    types::{DataField, DataType},
 };
 
 /// Bytes that the runs of a merge may hold where nothing else is said.
@@ -203,7 +203,10 @@ impl SectionReader {
             return Vec::new();
         }
         let by = |at: &usize| self.layout.key.contains(at) || self.layout.sequence.contains(at);
-        self.layout.fields.iter().enumerate().filter(|(at, _)| !by(at)).map(|(_, field)| field.id).collect()
+        // there is no value to stand in for one that may not be null
+        let late =
+            |(at, field): &(usize, &DataField)| !by(at) && (field.data_type.nullable || !field.data_type.is_nested());
+        self.layout.fields.iter().enumerate().filter(late).map(|(_, field)| field.id).collect()
     }
 
     fn file(&self, file: &DataFileMeta, filter: Option<Predicate>, late_casts: Vec<i32>) -> Result<BatchStream> {

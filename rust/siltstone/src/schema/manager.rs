@@ -65,7 +65,10 @@ impl SchemaManager {
         let bytes = self.fs.read(&path).map_err(|e| match e.kind() {
             ErrorKind::FileNotFound => Error::new(ErrorKind::FileNotFound, format!("the schema {id} is missing"))
                 .with("file", &path)
-                .hint("data written with it cannot be read without it: restore the file"),
+                .hint(
+                    "open the table again, a fast-forward may have taken it away; if it is missing then, too, restore the file: \
+                     data written with it cannot be read without it",
+                ),
             _ => e,
         })?;
         let schema = TableSchema::from_json(&path, &bytes)?;
@@ -110,7 +113,13 @@ impl SchemaManager {
                 return match self.check_stored(&old) {
                     Ok(()) => self.get(new.id),
                     // a fast-forward has replaced it: it has not seen the new one, or takes it away
-                    Err(replaced) => self.take_back(&new).and(Err(replaced)),
+                    Err(replaced) if replaced.kind() == ErrorKind::CommitConflict => {
+                        self.take_back(&new).and(Err(replaced))
+                    }
+                    Err(e) => {
+                        let text = format!("schema {} was published; then a call failed", new.id);
+                        Err(Error::new(e.kind(), text).with("file", self.path(new.id)).caused_by(e))
+                    }
                 };
             }
         }

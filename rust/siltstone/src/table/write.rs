@@ -372,8 +372,9 @@ impl TableWriter {
     /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
     pub fn prepare_commit(&mut self) -> Result<Vec<Vec<u8>>> {
         self.decided()?;
-        let messages = self.write.prepare_commit()?;
+        // first: after an error the rows are still the writer's
         let after = Some(newest_now(&self.ctx)?);
+        let messages = self.write.prepare_commit()?;
         let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
         messages.into_iter().map(|message| handed_out(message).seal(&self.ctx, self.replaces)).collect()
     }

@@ -26,8 +26,7 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
     let (old, new) = (fork_tag(from), fork_tag(to));
-    if !branches.exists(from)? && branches.exists(to)? && copies(ctx, &branches, to).exists(&old)? {
-        // only what kept its files under the old name is left of it
+    if !branches.exists(from)? && branches.exists(to)? && is_half_way(&tags, &copies(ctx, &branches, to), &old, &new)? {
         return without_old_name(ctx, &branches, to, &old);
     }
     delete_branch(ctx, from, true)?;
@@ -43,6 +42,16 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
         Ok((fork && tags.exists(&new)?)
             .then(|| format!("branch '{from}' has its name still, and tag '{new}' was created")))
     })
+}
+
+/// Whether a branch was renamed, and only what kept its files under the old name is left: it has both tags, and so has main the
+/// new one. A branch that was made from the tag of another one has only that.
+fn is_half_way(tags: &TagManager, copies: &TagManager, old: &str, new: &str) -> Result<bool> {
+    if !(copies.exists(old)? && copies.exists(new)? && tags.exists(new)?) {
+        return Ok(false);
+    }
+    let kept = copies.get(old)?;
+    Ok(copies.get(new)?.is_same_version(&kept) && tags.get(new)?.is_same_version(&kept))
 }
 
 /// `fork`: the names of the tag that keeps the branch's files.

@@ -25,7 +25,7 @@ pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
 
 use crate::{
-    error::Result,
+    error::{ErrorKind, Result},
     io::TableContext,
     path::branch_root,
     snapshot::{SnapshotManager, UpkeepLock},
@@ -46,7 +46,12 @@ pub fn upkeep_lock(ctx: &TableContext) -> Result<UpkeepLock> {
 /// As [`upkeep_lock`].
 pub fn settled_lock(ctx: &TableContext) -> Result<UpkeepLock> {
     let lock = upkeep_lock(ctx)?;
-    let root = branch_root(&ctx.location, &ctx.branch);
-    SnapshotManager::new(ctx.fs.clone(), &root).settle(&lock).map_err(|e| e.in_table(&ctx.name))?;
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    match snapshots.latest_id() {
+        Ok(Some(_)) => snapshots.settle(&lock).map_err(|e| e.in_table(&ctx.name))?,
+        // where all snapshots are lost, tags are what is left
+        Err(e) if e.kind() != ErrorKind::CorruptFile => return Err(e.in_table(&ctx.name)),
+        _ => {}
+    }
     Ok(lock)
 }

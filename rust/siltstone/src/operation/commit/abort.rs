@@ -46,6 +46,11 @@ impl<'a> Unused<'a> {
         })
     }
 
+    /// A file of the messages that a version knows.
+    pub(super) fn a_used_one(&self) -> Option<&str> {
+        self.used.iter().min().map(String::as_str)
+    }
+
     /// All files that the messages' writers made.
     pub(super) fn delete_all(&self, messages: &[CommitMessage]) -> Result<()> {
         for message in messages {

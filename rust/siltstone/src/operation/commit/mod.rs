@@ -50,7 +50,7 @@ use self::{
     overwrite::Partitions,
     plan::Source,
     publish::{Doubt, Published, Request},
-    repeated::Since,
+    repeated::{Since, check_not_kept},
     user::{Identifier, Seen, UserHistory, newest_expired},
 };
 use crate::{
@@ -141,8 +141,13 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        let since =
-            if committable.check_append { Some(Since::of(&self.snapshots, &committable.messages)?) } else { None };
+        let since = if committable.check_append {
+            let since = Since::of(&self.snapshots, &committable.messages)?;
+            check_not_kept(&self.ctx, &self.snapshots, since, &committable.messages)?;
+            Some(since)
+        } else {
+            None
+        };
         let Collected { append, compact } = self.collect(&committable.messages)?;
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {

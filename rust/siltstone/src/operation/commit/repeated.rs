@@ -15,11 +15,13 @@ use std::collections::HashSet;
 
 use super::{
     TableCommit,
+    abort::Unused,
     plan::Source,
     publish::{Request, Tries},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestStore},
     operation::CommitMessage,
     snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager},
@@ -56,6 +58,36 @@ impl Since {
     }
 }
 
+/// An error when messages were committed before by snapshots that have expired since: what tags, changelogs and branches keep, and
+/// what came of the files, is looked at where the snapshots since the messages were handed out are not all there.
+///
+/// # Errors
+/// `CommitConflict`.
+pub(super) fn check_not_kept(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    since: Since,
+    messages: &[CommitMessage],
+) -> Result<()> {
+    let Some(first) = snapshots.listed_ids()?.first().copied() else { return Ok(()) };
+    if first <= since.id.saturating_add(1) {
+        return Ok(());
+    }
+    match Unused::find(ctx, snapshots, messages)?.a_used_one() {
+        Some(name) => Err(repeated(ctx, name)),
+        None => Ok(()),
+    }
+}
+
+/// Another call may be about to publish what the messages compact: their files stay.
+fn repeated(ctx: &TableContext, name: &str) -> Error {
+    Error::new(ErrorKind::CommitConflict, "a file that the commit adds was committed before")
+        .with("table", &ctx.name)
+        .with("file", name)
+        .hint("the same messages were committed by another call: there is nothing left to do")
+        .files_stay()
+}
+
 /// The id of a snapshot when it is the table's; 0 when it has gone, and its id may be another's.
 fn still_there(snapshots: &SnapshotManager, snapshot: &RemovedSnapshot) -> Result<i64> {
     Ok(match snapshots.existing([snapshot.id])?.pop() {
@@ -83,15 +115,17 @@ impl TableCommit {
             None => since.id,
         };
         // what a compaction takes out must be there, so it cannot be committed twice
-        let newest = match request.kind {
-            CommitKind::Compact => None,
-            _ => self.search(&added, store, Since { id: from, ..since }, removals)?,
+        let newest = if request.kind == CommitKind::Compact || added.is_empty() {
+            None
+        } else {
+            self.search(&added, store, Since { id: from, ..since }, removals)?
         };
         let mut files = added.into_iter().chain(&changes.changelog);
-        if tries.searched_with != Some(removals.count) {
+        // the files of a compaction go with the commit of the same messages that gives it up, which leaves no record
+        if tries.searched_with != Some(removals.count) || request.kind == CommitKind::Compact {
             files.try_for_each(|entry| self.check_exists(entry))?;
         }
-        tries.searched = newest;
+        tries.searched = newest.or(tries.searched.take());
         tries.searched_with = Some(removals.count);
         Ok(())
     }
@@ -116,13 +150,8 @@ impl TableCommit {
                 continue;
             }
             newest = newest.or_else(|| Some(RemovedSnapshot::from(&snapshot)));
-            if let Some(name) = added_by(&snapshot, store, &names, &partitions)? {
-                let message = format!("a file that the commit adds was committed before, as snapshot {id}");
-                return Err(Error::new(ErrorKind::CommitConflict, message)
-                    .with("table", &self.ctx.name)
-                    .with("file", name)
-                    .with("snapshot", id)
-                    .hint("the same messages were committed by another call: there is nothing left to do"));
+            if let Some(name) = known_to(&self.snapshots, &snapshot, store, &names, &partitions)? {
+                return Err(repeated(&self.ctx, &name).with("snapshot", id));
             }
         }
         Ok(newest)
@@ -143,8 +172,9 @@ impl TableCommit {
     }
 }
 
-/// One of these files, when a snapshot has added it. Of one that is being removed, whose manifests are gone, nothing is known.
-fn added_by(
+/// One of these files, when a snapshot has added or removed it. Of one that is being removed, whose manifests are gone, nothing is known.
+fn known_to(
+    snapshots: &SnapshotManager,
     snapshot: &Snapshot,
     store: &ManifestStore,
     names: &HashSet<&str>,
@@ -154,9 +184,10 @@ fn added_by(
         .read_list(&snapshot.delta_manifest_list)
         .and_then(|manifests| store.read_all(&manifests, &|head| partitions.contains(head.partition)));
     let entries = match entries {
-        Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(None),
+        Err(e) if e.kind() == ErrorKind::FileNotFound && !snapshots.is_version(snapshot)? => return Ok(None),
         entries => entries?,
     };
-    let ours = |entry: &ManifestEntry| entry.kind == EntryKind::Add && names.contains(entry.file.file_name.as_str());
+    // what a compaction took out has been committed before, too
+    let ours = |entry: &ManifestEntry| names.contains(entry.file.file_name.as_str());
     Ok(entries.into_iter().find(ours).map(|entry| entry.file.file_name))
 }

@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     error::Result,
     fs::{FileIo as _, Meanwhile},
-    operation::expire::{Retention, expire_snapshots},
+    operation::{
+        expire::{Retention, expire_snapshots},
+        tag::{CreateTag, create_tag},
+    },
     snapshot::RemovedSnapshot,
 };
 
@@ -78,6 +81,32 @@ fn messages_that_were_committed_and_compacted_away_are_not_committed_again() {
             assert_eq!(error.kind(), ErrorKind::CommitConflict, "{steps} steps: {error}");
         }
         check(&t, &format!("{steps} steps"));
+    }
+}
+
+/// The file stays until the snapshot that took it out has expired, or as long as a tag keeps it.
+#[test]
+fn messages_whose_commit_has_expired_and_whose_files_are_still_there_are_not_committed_again() {
+    for tagged in [false, true] {
+        let t = begun();
+        let before = t.latest().map(|latest| RemovedSnapshot::from(&latest));
+        others(&t.ctx, 1).unwrap();
+        if tagged {
+            create_tag(&t.ctx, "kept", &CreateTag::default()).unwrap();
+        }
+        t.add(&["d"]);
+        t.io.write_new(&format!("{ROOT}/bucket-0/c"), b"rows", true).unwrap();
+        t.commit_as("others").commit(of(vec![compacts(&[f("b")], &[f("c")])])).unwrap();
+        t.add(&["e"]);
+        let kept = if tagged { 1 } else { 3 };
+        expire_snapshots(&t.ctx, &Retention { max: kept, min: kept, older_than: None, limit: i64::MAX }, false)
+            .unwrap();
+        assert!(t.io.exists(&format!("{ROOT}/bucket-0/b")).unwrap(), "nothing to be tested");
+        for after in [None, before.clone()] {
+            let error = t.commit_as("u").commit(handed_out("b", after)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CommitConflict, "{tagged}: {error}");
+        }
+        assert_eq!(t.names(), ["a", "c", "d", "e"]);
     }
 }
 
