@@ -46,9 +46,9 @@ impl<'a> Unused<'a> {
         })
     }
 
-    /// A file of the messages that a version knows.
-    pub(super) fn a_used_one(&self) -> Option<&str> {
-        self.used.iter().min().map(String::as_str)
+    /// Whether a version knows a file of the messages.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.used.contains(name)
     }
 
     /// All files that the messages' writers made.
