@@ -19,7 +19,7 @@ use arrow_select::filter::{FilterBuilder, filter_record_batch};
 use super::{
     BatchStream, Decoded, DecodedStream, FileReadSpec, TableContext,
     decoded::Steps,
-    late_cast::with_failures,
+    late_cast::{is_no_value, with_failures},
     mapping::{Mapping, prune},
 };
 use crate::{
@@ -260,7 +260,8 @@ impl Reading {
             return Ok(Some(Decoding { test: None }));
         }
         let mapping = Mapping::new(file_fields, fields);
-        let test = FilterRows { predicate: filter.clone(), schema: arrow_schema(fields)?, mapping };
+        let (schema, deletions) = (arrow_schema(fields)?, self.deletions.clone());
+        let test = FilterRows { predicate: filter.clone(), schema, mapping, deletions };
         if test.mapping.is_constant() {
             // every row has the same values: nulls
             let passes = test.apply(&Rows { count: 1, columns: Vec::new(), positions: None })?;
@@ -342,10 +343,26 @@ struct FilterRows {
     predicate: Predicate,
     schema: SchemaRef,
     mapping: Mapping,
+    deletions: Option<Arc<DeletedRows>>,
 }
 
 impl FilterRows {
     fn apply(&self, rows: &Rows) -> Result<BooleanArray> {
+        let failed = match self.test(rows) {
+            Err(e) if is_no_value(&e) => e,
+            tested => return tested,
+        };
+        // a value of a deleted row may have no place in the wanted type
+        let deletions = self.deletions.as_ref().zip(rows.positions.as_ref());
+        let Some(kept) = deletions.and_then(|(deletions, positions)| deletions.keep_at(positions)) else {
+            return Err(failed);
+        };
+        let passed = self.test(&filtered(rows, &BooleanArray::new(kept.clone(), None))?)?;
+        let mut passed = passed.iter();
+        Ok(kept.iter().map(|kept| if kept { passed.next().flatten() } else { Some(false) }).collect())
+    }
+
+    fn test(&self, rows: &Rows) -> Result<BooleanArray> {
         let columns = self.mapping.apply(&rows.columns, rows.count)?;
         evaluate(&self.predicate, &batch_of(&self.schema, columns, rows.count)?)
     }

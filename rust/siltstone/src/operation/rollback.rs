@@ -94,6 +94,11 @@ pub(super) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, lat
         if strays.is_empty() || !ids.contains(&latest) {
             return Ok(gone);
         }
+        // a listing does not show everything that was published while it was made
+        let hole = latest.saturating_add(1).saturating_add_unsigned(in_line as u64);
+        if snapshots.exists(hole)? {
+            continue;
+        }
         for id in strays.iter().rev() {
             ctx.fs.delete(&snapshots.path(*id))?;
         }

@@ -8,13 +8,17 @@ mod audit;
 pub mod catalogue;
 mod core_options;
 mod merging;
+mod starting;
 mod values;
+mod zone;
 
 pub use self::audit::{check_known, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};
+pub use self::starting::{NamedChanges, NamedVersion};
 pub use self::values::{
     BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
     PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, check_list, parse_bool,
     parse_duration, parse_level_map, parse_list, parse_size,
 };
+pub use self::zone::Zone;

@@ -15,6 +15,9 @@ pub const READ_BRANCHES: [&str; 2] = ["scan.fallback-branch", "scan.primary-bran
 /// How often a change is applied anew because another writer took the next id.
 const RETRIES: usize = 100;
 
+/// How often the latest schema is looked for when it vanishes between listing and reading.
+const ATTEMPTS: usize = 5;
+
 /// How long to wait for a fast-forward that has replaced a schema.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -53,7 +56,16 @@ impl SchemaManager {
 
     /// The schema with the largest id; `None` when there is no table.
     pub fn latest(&self) -> Result<Option<Arc<TableSchema>>> {
-        self.ids()?.last().map(|id| self.get(*id)).transpose()
+        let mut vanished = None;
+        for _ in 0..ATTEMPTS {
+            let Some(id) = self.ids()?.last().copied() else { return Ok(None) };
+            match self.get(id) {
+                // a fast-forward has taken it away since it was listed: another one is the latest now
+                Err(e) if e.kind() == ErrorKind::FileNotFound => vanished = Some(e),
+                found => return found.map(Some),
+            }
+        }
+        vanished.map_or(Ok(None), Err)
     }
 
     /// One schema.

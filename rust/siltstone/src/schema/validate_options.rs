@@ -7,7 +7,7 @@ use crate::format::parquet::ParquetWriteOptions;
 use crate::fs::name_fault;
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{
-    ChangelogProducer, CoreOptions, MergeEngine, TagCreation, check_list, check_value, parse_bool, parse_list,
+    ChangelogProducer, CoreOptions, MergeEngine, TagCreation, Zone, check_list, check_value, parse_bool, parse_list,
 };
 use crate::row::datum_from_text;
 use crate::stats::StatsMode;
@@ -34,6 +34,8 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_read_branches(options)?;
     check_numbers(options)?;
     check_automatic_tags(options)?;
+    options.named_version()?;
+    options.named_changes()?;
     check_texts(options)?;
     check_data_files(options)?;
     validate_java::check(schema, options)?;
@@ -211,6 +213,10 @@ pub(super) fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
 
 /// A tag that is due after the next one would never be made (`TagPeriodHandler.validateDelay`).
 fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
+    if options.tag_automatic_creation != TagCreation::None {
+        Zone::parse("sink.process-time-zone", options.sink_process_time_zone.as_deref())?;
+        Zone::parse("sink.watermark-time-zone", Some(&options.sink_watermark_time_zone))?;
+    }
     let (key, delay) = match options.tag_create_time {
         Some(time) => ("tag.create-time", time),
         None => ("tag.creation-delay", options.tag_creation_delay),

@@ -9,7 +9,7 @@ use crate::{
     Error, ErrorKind, Result,
     operation::{
         commit::Committable,
-        modify::{Assignment, KeysToDelete, Modification, check_deletes, check_updates, modify_files, write_matching},
+        modify::{Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, write_matching},
         overtaken::again_when_overtaken,
         read::count,
         scan::{ScanRequest, plan},
@@ -61,7 +61,8 @@ impl Table {
         if change.set.is_empty() {
             check_deletes(ctx)?;
         } else {
-            check_updates(ctx, &change.set)?;
+            // before anything is read
+            Replacement::new(ctx, &change.set)?;
         }
         self.write_all(true, |writer| write_matching(ctx, &change, &mut counted(writer)))
     }

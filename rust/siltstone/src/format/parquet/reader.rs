@@ -73,7 +73,7 @@ pub struct ParquetRead {
     pub rows: Option<Vec<Range<i64>>>,
     /// Drops rows before the other columns are decoded.
     pub row_test: Option<RowTest>,
-    /// Whether to say where in the file each row is.
+    /// Whether to say where in the file each row is, to the row test, too.
     pub position: bool,
     /// Largest number of rows at once; fewer come where rows are large.
     pub batch_rows: usize,
@@ -188,7 +188,9 @@ impl ParquetFile {
             }
             if let (Some(test), Some(tested)) = (request.row_test, tested) {
                 let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
-                let predicate = row_filter(test, tested, chunks.clone());
+                // the test comes to the rows in their order, before any other condition
+                let numbers = request.position.then(|| positions.clone());
+                let predicate = row_filter(test, tested, numbers, chunks.clone());
                 builder =
                     builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
             }
@@ -304,18 +306,19 @@ fn with_ordinals(metadata: &ParquetMetaData) -> Option<Arc<ParquetMetaData>> {
 fn row_filter(
     test: RowTest,
     projection: Projection,
+    mut numbers: Option<Positions>,
     chunks: Chunks,
 ) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> {
     let shape = Shape { columns: test.columns, projection };
     move |batch| {
+        let count = batch.num_rows();
+        let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
         let columns = shape.columns(&batch);
-        columns.and_then(|columns| (test.test)(&Rows { count: batch.num_rows(), columns, positions: None })).map_err(
-            |e| {
-                let text = e.to_string();
-                chunks.keep_failure(e);
-                ArrowError::ComputeError(text)
-            },
-        )
+        columns.and_then(|columns| (test.test)(&Rows { count, columns, positions })).map_err(|e| {
+            let text = e.to_string();
+            chunks.keep_failure(e);
+            ArrowError::ComputeError(text)
+        })
     }
 }
 
@@ -342,6 +345,7 @@ impl Shape {
 }
 
 /// Row numbers of the rows to come.
+#[derive(Clone)]
 struct Positions(VecDeque<Range<i64>>);
 
 impl Positions {

@@ -150,15 +150,19 @@ pub(crate) struct RowColumns {
 impl RowColumns {
     /// Columns of the layout, in order; null comes first in both directions.
     pub(crate) fn new(layout: &KvLayout, columns: &[usize], descending: bool) -> Result<Self> {
+        let fields = columns.iter().map(|&at| field(layout, at)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { columns: columns.to_vec(), ..Self::of_fields(&fields, descending)? })
+    }
+
+    /// All columns of batches that have these fields.
+    pub(crate) fn of_fields(fields: &[&DataField], descending: bool) -> Result<Self> {
         let options = SortOptions { descending, nulls_first: true };
-        let fields = columns
-            .iter()
-            .map(|&at| {
-                let column = comparable_type(arrow_type(&field(layout, at)?.data_type)?);
-                Ok(SortField::new_with_options(column, options))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Self { converter: RowConverter::new(fields)?, columns: columns.to_vec() })
+        let sort = |field: &&DataField| {
+            let column = comparable_type(arrow_type(&field.data_type)?);
+            Ok(SortField::new_with_options(column, options))
+        };
+        let sorts = fields.iter().map(sort).collect::<Result<Vec<_>>>()?;
+        Ok(Self { converter: RowConverter::new(sorts)?, columns: (0..fields.len()).collect() })
     }
 
     /// The rows of a batch.

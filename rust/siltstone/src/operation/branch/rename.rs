@@ -7,7 +7,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::cleanup::{settled_lock, with_effect},
+    operation::cleanup::{settle, settled_lock, with_effect},
     snapshot::{BranchManager, TagManager, is_main},
 };
 
@@ -22,7 +22,7 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
             Error::new(ErrorKind::InvalidArgument, "the branch main cannot be renamed").with("table", &ctx.name)
         );
     }
-    let _lock = settled_lock(&main_context(ctx))?;
+    let lock = settled_lock(&main_context(ctx))?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
     let (old, new) = (fork_tag(from), fork_tag(to));
@@ -33,6 +33,8 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
     if branches.exists(to)? {
         return Err(exists_already(ctx, to));
     }
+    // what snapshots say of their writers counts under this name only: nobody could tell later which of them a rollback cut off
+    settle(ctx, from, &lock)?;
     // the new name may be left of a renaming that was cut short
     let fork = tags.exists(&old)? && (!tags.exists(&new)? || tags.tag(&new)? == tags.tag(&old)?);
     with_effect(move_branch(ctx, &branches, (from, to), fork.then_some((old.as_str(), new.as_str()))), || {

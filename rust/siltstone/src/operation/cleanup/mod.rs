@@ -46,12 +46,20 @@ pub fn upkeep_lock(ctx: &TableContext) -> Result<UpkeepLock> {
 /// As [`upkeep_lock`].
 pub fn settled_lock(ctx: &TableContext) -> Result<UpkeepLock> {
     let lock = upkeep_lock(ctx)?;
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
-    match snapshots.latest_id() {
-        Ok(Some(_)) => snapshots.settle(&lock).map_err(|e| e.in_table(&ctx.name))?,
-        // where all snapshots are lost, tags are what is left
-        Err(e) if e.kind() != ErrorKind::CorruptFile => return Err(e.in_table(&ctx.name)),
-        _ => {}
-    }
+    settle(ctx, &ctx.branch, &lock)?;
     Ok(lock)
+}
+
+/// Brings the files of a branch and its removal records together ([`SnapshotManager::settle`]).
+///
+/// # Errors
+/// Storage errors.
+pub fn settle(ctx: &TableContext, branch: &str, lock: &UpkeepLock) -> Result<()> {
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, branch));
+    match snapshots.latest_id() {
+        Ok(Some(_)) => snapshots.settle(lock).map_err(|e| e.in_table(&ctx.name)),
+        // where all snapshots are lost, tags are what is left
+        Err(e) if e.kind() != ErrorKind::CorruptFile => Err(e.in_table(&ctx.name)),
+        _ => Ok(()),
+    }
 }

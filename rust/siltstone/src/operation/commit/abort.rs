@@ -42,6 +42,11 @@ impl<'a> Unused<'a> {
             }
             search.kept()?;
             search.elsewhere()?;
+            // a rollback and an expiry may both have been there since
+            let now = snapshots.latest()?;
+            if let (true, Some(now)) = (now.as_ref() != newest, &now) {
+                search.live(now)?;
+            }
             Ok(Self { ctx, used: search.used })
         })
     }
@@ -142,17 +147,14 @@ impl<'a> Search<'a> {
     fn history(&mut self, snapshots: &SnapshotManager) -> Result<()> {
         let mut index = None;
         for id in snapshots.listed_ids()?.into_iter().rev() {
-            let snapshot = match snapshots.get(id) {
-                Ok(snapshot) => snapshot,
-                Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => break,
-                Err(e) => return Err(e),
-            };
+            // expired, as all before it, or a rollback has removed it, and those before it are there
+            let Some(snapshot) = snapshots.existing([id])?.pop() else { continue };
             if self.since.is_some_and(|since| snapshot.time_millis < since) {
                 break;
             }
             match self.changes(&snapshot, &mut index) {
-                // it is going, and so are those before it
-                Err(e) if e.kind() == ErrorKind::FileNotFound && !snapshots.is_version(&snapshot)? => break,
+                // it is going
+                Err(e) if e.kind() == ErrorKind::FileNotFound && !snapshots.is_version(&snapshot)? => {}
                 read => read?,
             }
         }

@@ -13,6 +13,8 @@
 
 use std::collections::HashSet;
 
+use rayon::prelude::*;
+
 use super::{
     TableCommit,
     abort::Unused,
@@ -20,16 +22,21 @@ use super::{
     publish::{Request, Tries},
 };
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestStore},
     operation::CommitMessage,
     snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager},
+    threads::in_pool,
 };
 
 /// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the writing machine, up
 /// to 14 hours off, and clocks differ.
 pub(super) const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
+
+/// So many snapshots are searched at the same time.
+const AT_ONCE: usize = 32;
 
 /// Before which snapshots nobody can have committed some files.
 #[derive(Clone, Copy, Debug)]
@@ -142,18 +149,27 @@ impl TableCommit {
     ) -> Result<Option<RemovedSnapshot>> {
         let names: HashSet<&str> = added.iter().map(|entry| entry.file.file_name.as_str()).collect();
         let partitions: HashSet<&[u8]> = added.iter().map(|entry| entry.partition.as_slice()).collect();
+        let known = |snapshot: &Snapshot| {
+            let name = known_to(&self.snapshots, snapshot, store, &names, &partitions)?;
+            Ok(name.map(|name| repeated(&self.ctx, &name).with("snapshot", snapshot.id)))
+        };
+        let since_then: Vec<i64> =
+            self.snapshots.listed_ids()?.into_iter().rev().take_while(|id| *id > since.id).collect();
         let mut newest = None;
-        for id in self.snapshots.listed_ids()?.into_iter().rev().take_while(|id| *id > since.id) {
-            let Some(snapshot) = self.snapshots.existing([id])?.pop() else { continue };
-            if since.millis.is_some_and(|since| snapshot.time_millis < since) {
+        for ids in since_then.chunks(AT_ONCE) {
+            let mut snapshots = self.snapshots.existing(ids.iter().copied())?;
+            let is_older = |snapshot: &Snapshot| since.millis.is_some_and(|since| snapshot.time_millis < since);
+            let older = snapshots.iter().rposition(is_older);
+            let mut younger = snapshots.split_off(older.map_or(0, |older| older + 1));
+            younger.retain(|snapshot| !removals.is_rolled_back(snapshot));
+            newest = newest.or_else(|| younger.last().map(RemovedSnapshot::from));
+            let known = cancel::carried(&known);
+            let found: Vec<Option<Error>> = in_pool(|| younger.par_iter().map(known).collect::<Result<_>>())?;
+            if let Some(repeated) = found.into_iter().flatten().next() {
+                return Err(repeated);
+            }
+            if older.is_some() {
                 break;
-            }
-            if removals.is_rolled_back(&snapshot) {
-                continue;
-            }
-            newest = newest.or_else(|| Some(RemovedSnapshot::from(&snapshot)));
-            if let Some(name) = known_to(&self.snapshots, &snapshot, store, &names, &partitions)? {
-                return Err(repeated(&self.ctx, &name).with("snapshot", id));
             }
         }
         Ok(newest)

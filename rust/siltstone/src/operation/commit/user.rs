@@ -5,7 +5,7 @@
 
 use super::standing::unknown;
 use crate::{
-    error::{ErrorKind, Result},
+    error::Result,
     snapshot::{
         BATCH_COMMIT_IDENTIFIER, CommitKind, CommitName, RemovalKind, Removals, RemovedSnapshot, Snapshot,
         SnapshotManager, Standing,
@@ -123,7 +123,9 @@ pub(super) enum Search {
     Untold(Box<Snapshot>),
 }
 
-/// The newest snapshot after `after` that is wanted; the search ends at the first one that has expired.
+/// The newest snapshot after `after` that is wanted, among those that are there.
+///
+/// Expiries delete the oldest snapshots first, rollbacks the newest: behind one that is gone there may be others.
 fn find_back(
     snapshots: &SnapshotManager,
     latest: &Snapshot,
@@ -132,15 +134,12 @@ fn find_back(
 ) -> Result<Search> {
     let removals = snapshots.removals().read()?;
     let mut from = latest.id + 1;
-    for id in ((after + 1)..=latest.id).rev() {
-        let snapshot = if id == latest.id {
-            latest.clone()
-        } else {
-            match snapshots.get(id) {
-                Ok(snapshot) => snapshot,
-                Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => break,
-                Err(e) => return Err(e),
-            }
+    let mut next = Some(latest.id);
+    while let Some(id) = next.filter(|id| *id > after) {
+        let snapshot = if id == latest.id { Some(latest.clone()) } else { snapshots.existing([id])?.pop() };
+        let Some(snapshot) = snapshot else {
+            next = snapshots.listed_ids()?.into_iter().rev().find(|listed| *listed < id);
+            continue;
         };
         from = id;
         if wanted(&snapshot) {
@@ -150,6 +149,7 @@ fn find_back(
                 Standing::TooLate | Standing::RolledBack => {}
             }
         }
+        next = Some(id - 1);
     }
     Ok(Search::NotFrom(from))
 }

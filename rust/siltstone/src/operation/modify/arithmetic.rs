@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use arrow_arith::numeric;
-use arrow_array::{Array, ArrayRef, cast::AsArray, types::Float64Type};
+use arrow_array::{
+    Array, ArrayRef,
+    cast::AsArray,
+    types::{Decimal128Type, Float64Type},
+};
+use arrow_buffer::i256;
 use arrow_cast::{cast, display::array_value_to_string};
 use arrow_schema::{ArrowError, DataType as Arrow};
 
@@ -45,7 +50,39 @@ pub(super) fn arithmetic(operator: Operator, mut left: ArrayRef, mut right: Arra
         Operator::Concatenate => return Err(Error::new(ErrorKind::Internal, "texts are not computed with")),
     })?;
     check_finite(&left, &right, &result)?;
+    if operator == Operator::Divide {
+        check_quotients(&left, &right, &result)?;
+    }
     Ok(result)
+}
+
+/// A quotient of DECIMALs has four digits more than the dividend; what needs more is no DECIMAL at all, or another number.
+fn check_quotients(left: &ArrayRef, right: &ArrayRef, quotients: &ArrayRef) -> Result<()> {
+    let (Arrow::Decimal128(_, scale), Arrow::Decimal128(_, divided_by), Arrow::Decimal128(_, digits)) =
+        (left.data_type(), right.data_type(), quotients.data_type())
+    else {
+        return Ok(());
+    };
+    let shift = u32::try_from(i32::from(*digits) + i32::from(*divided_by) - i32::from(*scale)).ok();
+    let shift = shift.and_then(|digits| i256::from_i128(10).checked_pow(digits));
+    let is_exact = |left: i128, right: i128, quotient: i128| {
+        let product = i256::from_i128(quotient).checked_mul(i256::from_i128(right));
+        product.is_some() && product == shift.and_then(|shift| i256::from_i128(left).checked_mul(shift))
+    };
+    let operands = left.as_primitive::<Decimal128Type>().iter().zip(right.as_primitive::<Decimal128Type>());
+    for (row, ((left_value, right_value), quotient)) in
+        operands.zip(quotients.as_primitive::<Decimal128Type>()).enumerate()
+    {
+        if let (Some(l), Some(r), Some(q)) = (left_value, right_value, quotient)
+            && !is_exact(l, r, q)
+        {
+            let shown = |array: &ArrayRef| array_value_to_string(array, row).unwrap_or_default();
+            let text = format!("{} divided by {} has more than {digits} decimal places", shown(left), shown(right));
+            let error = Error::new(ErrorKind::SchemaMismatch, text);
+            return Err(error.hint("multiply before dividing, or compute with a floating-point number: v / 3.0e0"));
+        }
+    }
+    Ok(())
 }
 
 /// A DECIMAL beside a floating-point number becomes the nearest one.

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_select::filter::filter_record_batch;
 
-use super::{Assignment, Modification, append::updated};
+use super::{Modification, Replacement};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -14,6 +14,7 @@ use crate::{
         RowKinds,
         read::read_splits,
         scan::{ScanRequest, plan},
+        write::convert_column,
     },
     options::{ChangelogProducer, MergeEngine},
     predicate::Predicate,
@@ -67,32 +68,19 @@ pub fn check_deletes(ctx: &TableContext) -> Result<()> {
     }
 }
 
-/// An error unless a row that is written again replaces the old one, and none of `set` is part of the key.
-pub fn check_updates(ctx: &TableContext, set: &[Assignment]) -> Result<()> {
-    if let Some(key) = set.iter().find(|a| ctx.schema.primary_keys.iter().any(|key| key == a.column())) {
-        return Err(Error::new(ErrorKind::InvalidArgument, "a column of the primary key cannot be updated")
-            .with("table", &ctx.name)
-            .with("column", key.column())
-            .hint("delete the row and insert it with the other key"));
-    }
-    if matches!(ctx.options.merge_engine, MergeEngine::Deduplicate | MergeEngine::PartialUpdate) {
-        return Ok(());
-    }
-    let engine = ctx.options.merge_engine.as_str();
-    Err(Error::new(ErrorKind::InvalidArgument, format!("merge engine {engine} takes no updates: it merges new values"))
-        .with("table", &ctx.name)
-        .hint("write rows with t.append instead"))
-}
-
 /// Writes the rows that satisfy the condition again: -D, or +U with new values. Returns how many.
+///
+/// # Errors
+/// Also those of [`Replacement`].
 pub fn write_matching(ctx: &TableContext, change: &Modification, sink: Sink<'_>) -> Result<u64> {
+    let replacement = if change.set.is_empty() { None } else { Some(Replacement::new(ctx, &change.set)?) };
     let plan = plan(ctx, &ScanRequest { filter: Some(change.filter.clone()), ..ScanRequest::default() })?;
     let kind = if change.set.is_empty() { RowKind::Delete } else { RowKind::UpdateAfter };
     let mut rows = 0_u64;
     for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, change.threads)? {
         let batch = batch?;
         rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
-        let batch = updated(&batch, batch.num_columns(), &change.set)?;
+        let batch = replacement.as_ref().map_or(Ok(batch.clone()), |replacement| replacement.rows(&batch))?;
         sink(&with_kind(ctx, batch, kind)?, &RowKinds::All(kind))?;
     }
     Ok(rows)
@@ -132,7 +120,7 @@ impl<'a, I: Iterator<Item = Result<RecordBatch>>> KeysToDelete<'a, I> {
 fn write_keys(ctx: &TableContext, keys: &mut impl Iterator<Item = Result<RecordBatch>>, sink: Sink<'_>) -> Result<u64> {
     let mut rows = 0_u64;
     for batch in keys {
-        let batch = key_columns(ctx, &batch?)?;
+        let batch = key_columns(ctx, &batch?, usize::try_from(rows).unwrap_or(usize::MAX))?;
         rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
         sink(&batch, &RowKinds::All(RowKind::Delete))?;
     }
@@ -148,8 +136,9 @@ fn key_is_enough(ctx: &TableContext) -> bool {
         && ctx.schema.fields.iter().all(|f| f.data_type.nullable || keys.contains(&f.name))
 }
 
-/// The columns of the primary key, with the table's types.
-fn key_columns(ctx: &TableContext, batch: &RecordBatch) -> Result<RecordBatch> {
+/// The columns of the primary key, with the table's types; a key that has no value of its type is an error, as in a write.
+/// In errors rows are counted from `before` on.
+fn key_columns(ctx: &TableContext, batch: &RecordBatch, before: usize) -> Result<RecordBatch> {
     let columns = ctx.schema.primary_keys.iter().map(|key| {
         let missing = || {
             Error::new(ErrorKind::SchemaMismatch, format!("the keys lack the column '{key}' of the primary key"))
@@ -158,13 +147,7 @@ fn key_columns(ctx: &TableContext, batch: &RecordBatch) -> Result<RecordBatch> {
         };
         let column = batch.column_by_name(key).ok_or_else(missing)?;
         let field = ctx.schema.field(key).ok_or_else(missing)?;
-        let options = arrow_cast::CastOptions { safe: false, ..arrow_cast::CastOptions::default() };
-        let column = arrow_cast::cast_with_options(column, &arrow_type(&field.data_type)?, &options).map_err(|e| {
-            Error::new(ErrorKind::SchemaMismatch, format!("a key is not a {}", field.data_type))
-                .with("column", key)
-                .caused_by(e)
-        })?;
-        Ok((key.as_str(), column))
+        Ok((key.as_str(), convert_column(column, field, before)?))
     });
     let columns: Vec<(&str, ArrayRef)> = columns.collect::<Result<_>>()?;
     Ok(RecordBatch::try_from_iter(columns)?)
@@ -187,8 +170,10 @@ impl<'a> Wanted<'a> {
         let fields: Result<Vec<SortField>> = types.map(|f| Ok(SortField::new(arrow_type(&f.data_type)?))).collect();
         let mut wanted =
             Self { ctx, converter: RowConverter::new(fields?)?, keys: HashSet::new(), batches: Vec::new() };
+        let mut before = 0;
         for batch in keys {
-            let batch = key_columns(ctx, &batch?)?;
+            let batch = key_columns(ctx, &batch?, before)?;
+            before += batch.num_rows();
             let rows = wanted.converter.convert_columns(batch.columns())?;
             wanted.keys.extend(rows.iter().map(|row| row.owned()));
             wanted.batches.push(batch);
@@ -229,7 +214,7 @@ impl<'a> Wanted<'a> {
     }
 
     fn rows_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let keys = key_columns(self.ctx, batch)?;
+        let keys = key_columns(self.ctx, batch, 0)?;
         let rows = self.converter.convert_columns(keys.columns())?;
         let found: BooleanArray = rows.iter().map(|row| Some(self.keys.contains(&row.owned()))).collect();
         Ok(filter_record_batch(batch, &found)?)

@@ -18,10 +18,12 @@ mod arithmetic;
 mod expression;
 mod keyed;
 mod literal;
+mod replace;
 
 pub use append::modify_files;
 pub use expression::Assignment;
-pub use keyed::{KeysToDelete, Sink, check_deletes, check_updates, write_matching};
+pub use keyed::{KeysToDelete, Sink, check_deletes, write_matching};
+pub use replace::Replacement;
 
 use crate::{operation::CommitMessage, predicate::Predicate};
 

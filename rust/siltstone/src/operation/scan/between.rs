@@ -4,13 +4,12 @@
 
 use chrono::NaiveDateTime;
 
-use super::target::local_millis;
 use super::version::{Versions, utc};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::tag::Period,
-    options::{ChangelogProducer, CoreOptions, IncrementalMode, ScanMode},
+    options::{ChangelogProducer, CoreOptions, IncrementalMode, NamedChanges},
     snapshot::{CommitKind, Snapshot},
 };
 
@@ -43,36 +42,13 @@ pub struct Incremental {
 impl Incremental {
     /// What the table's options ask for; `None` when they ask for a state.
     pub(super) fn of_options(options: &CoreOptions) -> Result<Option<Self>> {
-        let between = match (
-            &options.incremental_between,
-            &options.incremental_between_timestamp,
-            &options.incremental_to_auto_tag,
-        ) {
-            (Some(text), _, _) => {
-                let (start, end) = pair(text, "incremental-between")?;
-                Between::Names(start.to_owned(), end.to_owned())
-            }
-            (None, Some(text), _) => {
-                let (start, end) = pair(text, "incremental-between-timestamp")?;
-                Between::Times(moment(start)?, moment(end)?)
-            }
-            (None, None, Some(tag)) => Between::ToAutoTag(tag.clone()),
-            (None, None, None) => match options.scan_mode {
-                ScanMode::LatestDelta => Between::Latest,
-                ScanMode::Incremental => {
-                    let message = "scan.mode = incremental needs an option that names two versions";
-                    return Err(Error::new(ErrorKind::InvalidOption, message)
-                        .with("option", "scan.mode")
-                        .hint("set incremental-between, incremental-between-timestamp or incremental-to-auto-tag"));
-                }
-                _ => return Ok(None),
-            },
+        let between = match options.named_changes()? {
+            None => return Ok(None),
+            Some(NamedChanges::Names(start, end)) => Between::Names(start, end),
+            Some(NamedChanges::Times(start, end)) => Between::Times(start, end),
+            Some(NamedChanges::ToAutoTag(name)) => Between::ToAutoTag(name),
+            Some(NamedChanges::Latest) => Between::Latest,
         };
-        let names_a_state = ["scan.snapshot-id", "scan.tag-name", "scan.version", "scan.watermark", "scan.timestamp"];
-        if let Some(key) = names_a_state.into_iter().find(|key| options.get(key).is_some()) {
-            let message = format!("'{key}' names a state of the table, incremental-* what lies between two of them");
-            return Err(Error::new(ErrorKind::InvalidOption, message).with("option", key).hint("set one of them"));
-        }
         Ok(Some(Self {
             between,
             mode: options.incremental_mode,
@@ -273,25 +249,6 @@ fn backwards(start: i64, end: i64) -> Error {
         .hint("swap start and end")
 }
 
-/// `a,b`
-fn pair<'t>(text: &'t str, key: &'static str) -> Result<(&'t str, &'t str)> {
-    let mut parts = text.split(',').map(str::trim);
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(start), Some(end), None) if !start.is_empty() && !end.is_empty() => Ok((start, end)),
-        _ => Err(Error::new(ErrorKind::InvalidOption, format!("'{text}' does not name a start and an end"))
-            .with("option", key)
-            .hint(format!("write '{key}' = 'START,END'"))),
-    }
-}
-
-/// Epoch milliseconds, or a local date and time.
-fn moment(text: &str) -> Result<i64> {
-    match text.parse() {
-        Ok(millis) => Ok(millis),
-        Err(_) => local_millis(text).map_err(|e| e.with("option", "incremental-between-timestamp")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -321,6 +278,9 @@ mod tests {
             &[("incremental-between-timestamp", "yesterday,today")],
             &[("scan.mode", "incremental")],
             &[("incremental-between", "3,4"), ("scan.snapshot-id", "4")],
+            &[("incremental-between", "3,4"), ("scan.timestamp-millis", "4")],
+            &[("incremental-between", "3,4"), ("incremental-to-auto-tag", "x")],
+            &[("incremental-between", "3,4"), ("scan.mode", "latest-full")],
         ] {
             let error = Incremental::of_options(&options(pairs)).expect_err("bad");
             assert_eq!(error.kind(), ErrorKind::InvalidOption, "{pairs:?}");

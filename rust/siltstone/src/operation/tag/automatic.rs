@@ -7,13 +7,12 @@ use super::{
     create::publish,
     delete::{delete_chosen, delete_tag_locked},
     period::Period,
-    zone::Zone,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{Report, settled_lock},
-    options::TagCreation,
+    options::{TagCreation, Zone},
     path::branch_root,
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager},
 };

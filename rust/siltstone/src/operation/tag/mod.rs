@@ -11,7 +11,6 @@ mod automatic;
 mod create;
 mod delete;
 mod period;
-mod zone;
 
 pub(super) use period::Period;
 

@@ -30,6 +30,20 @@ struct Column {
     option: Option<String>,
 }
 
+/// A column of the caller in the type of a field of the table, as a write takes it. In errors rows are counted from
+/// `before` on.
+///
+/// # Errors
+/// `SchemaMismatch`, `LengthExceeded`, `NullInKey` for values that the field does not hold exactly.
+pub(in crate::operation) fn convert_column(column: &ArrayRef, field: &DataField, before: usize) -> Result<ArrayRef> {
+    let place = Place::column(&field.name, before);
+    let column = convert(column, &field.data_type, &place)?;
+    match nested::forbidden_null(&column, &field.data_type, None) {
+        Some(row) => Err(nested::null_error(&place, &field.data_type, row)),
+        None => Ok(column),
+    }
+}
+
 impl Input {
     pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
         let column = |field| Column::new(field, ordering_option(options, &field.name));

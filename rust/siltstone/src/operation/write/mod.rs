@@ -34,6 +34,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
+pub(super) use self::input::convert_column;
 pub use self::{
     arrow_check::check_arrays,
     options::{RowKinds, WriteOptions},

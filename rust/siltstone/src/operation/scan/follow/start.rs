@@ -6,8 +6,8 @@ use super::{Follow, earliest, expired};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::scan::{target::local_millis, version::Versions},
-    options::ScanMode,
+    operation::scan::version::Versions,
+    options::{NamedVersion, ScanMode},
 };
 
 /// Where a stream begins.
@@ -64,52 +64,38 @@ impl Follow {
     fn begin_by_options(&mut self, versions: &Versions) -> Result<()> {
         let o = &self.ctx.options;
         let latest = versions.snapshots.latest_id()?;
-        let millis = match (&o.scan_timestamp_millis, &o.scan_timestamp) {
-            (Some(millis), _) => Some(*millis),
-            (None, Some(text)) => Some(local_millis(text)?),
-            (None, None) => None,
-        };
-        if let Some(key) = ["scan.tag-name", "scan.watermark", "scan.version"].iter().find(|k| o.get(k).is_some()) {
-            return Err(Error::new(ErrorKind::InvalidOption, format!("a stream cannot begin with '{key}'"))
-                .with("option", key)
-                .hint("give start=<tag or snapshot id>, or set scan.snapshot-id"));
-        }
-        let needs = |what: &str| {
-            Error::new(ErrorKind::InvalidOption, format!("scan.mode = {} needs {what}", o.scan_mode.as_str()))
-                .with("option", "scan.mode")
-        };
         let clamp = |id: i64| -> Result<i64> { Ok(earliest(versions)?.map_or(id, |first| id.max(first))) };
-        match o.scan_mode {
-            ScanMode::Default | ScanMode::FromSnapshot if o.scan_snapshot_id.is_some() => {
-                self.next = o.scan_snapshot_id.map(clamp).transpose()?;
-            }
-            ScanMode::Default | ScanMode::FromTimestamp if millis.is_some() => {
-                self.next = millis.map(|m| first_at_or_after(versions, m)).transpose()?.flatten();
-            }
-            ScanMode::Default | ScanMode::FromFileCreationTime if o.scan_file_creation_time_millis.is_some() => {
-                (self.full, self.files_since) = (latest, o.scan_file_creation_time_millis);
-            }
-            ScanMode::Default | ScanMode::FromCreationTimestamp if o.scan_creation_time_millis.is_some() => {
-                let since = o.scan_creation_time_millis;
-                self.next = since.map(|millis| versions.first_created_since(millis)).transpose()?.flatten();
-                if self.next.is_none() {
-                    (self.full, self.files_since) = (latest, since);
-                }
-            }
-            // changes from before the snapshots that are left come only when they are asked for
-            ScanMode::Default => self.next = versions.snapshots.earliest_id()?,
-            ScanMode::LatestFull | ScanMode::Full => self.full = latest,
-            ScanMode::Latest => self.next = latest.map(|id| id + 1),
-            ScanMode::CompactedFull => self.full = versions.last_compacted(&self.ctx)?.map(|s| s.id),
-            ScanMode::FromSnapshotFull => {
-                let id = o.scan_snapshot_id.ok_or_else(|| needs("scan.snapshot-id"))?;
+        if o.named_changes()?.is_some() {
+            let message = "a stream cannot begin with options that name what lies between two versions";
+            return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "scan.mode"));
+        }
+        let cannot = |key: &'static str| {
+            Error::new(ErrorKind::InvalidOption, format!("a stream cannot begin with '{key}'"))
+                .with("option", key)
+                .hint("give start=<tag or snapshot id>, or set scan.snapshot-id")
+        };
+        match (o.named_version()?, o.scan_mode) {
+            (Some(NamedVersion::Id(id)), ScanMode::FromSnapshotFull) => {
                 self.full = latest.map(|_| clamp(id)).transpose()?;
             }
-            ScanMode::FromFileCreationTime => return Err(needs("scan.file-creation-time-millis")),
-            ScanMode::FromCreationTimestamp => return Err(needs("scan.creation-time-millis")),
-            ScanMode::FromSnapshot => return Err(needs("scan.snapshot-id")),
-            ScanMode::FromTimestamp => return Err(needs("scan.timestamp-millis or scan.timestamp")),
-            other => {
+            (Some(NamedVersion::Id(id)), _) => self.next = Some(clamp(id)?),
+            (Some(NamedVersion::Time(millis)), _) => self.next = first_at_or_after(versions, millis)?,
+            (Some(NamedVersion::FilesSince(millis)), _) => (self.full, self.files_since) = (latest, Some(millis)),
+            (Some(NamedVersion::CreatedSince(millis)), _) => {
+                self.next = versions.first_created_since(millis)?;
+                if self.next.is_none() {
+                    (self.full, self.files_since) = (latest, Some(millis));
+                }
+            }
+            (Some(NamedVersion::Tag(_)), _) => return Err(cannot("scan.tag-name")),
+            (Some(NamedVersion::Version(_)), _) => return Err(cannot("scan.version")),
+            (Some(NamedVersion::Watermark(_)), _) => return Err(cannot("scan.watermark")),
+            // changes from before the snapshots that are left come only when they are asked for
+            (None, ScanMode::Default) => self.next = versions.snapshots.earliest_id()?,
+            (None, ScanMode::LatestFull | ScanMode::Full) => self.full = latest,
+            (None, ScanMode::Latest) => self.next = latest.map(|id| id + 1),
+            (None, ScanMode::CompactedFull) => self.full = versions.last_compacted(&self.ctx)?.map(|s| s.id),
+            (None, other) => {
                 let message = format!("a stream cannot begin with scan.mode = {}", other.as_str());
                 return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "scan.mode"));
             }

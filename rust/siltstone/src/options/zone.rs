@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A zone.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Zone {
+pub enum Zone {
     /// That of this machine.
     Here,
     /// A named one, or a fixed offset.
@@ -16,7 +16,7 @@ pub(super) enum Zone {
 
 impl Zone {
     /// `UTC`, `+08:00`, `GMT+8`, or a name that this build knows. `key` is the option it stands in.
-    pub(super) fn parse(key: &'static str, text: Option<&str>) -> Result<Self> {
+    pub fn parse(key: &'static str, text: Option<&str>) -> Result<Self> {
         let Some(text) = text.map(str::trim).filter(|t| !t.is_empty()) else { return Ok(Self::Here) };
         let plain = ["UTC", "GMT", "UT", "Z"].contains(&text);
         let offset = ["UTC", "GMT", "UT"].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
@@ -29,7 +29,7 @@ impl Zone {
     }
 
     /// The local date and time of an instant; `None` out of range.
-    pub(super) fn local(self, millis: i64) -> Option<NaiveDateTime> {
+    pub fn local(self, millis: i64) -> Option<NaiveDateTime> {
         let instant = DateTime::from_timestamp_millis(millis)?;
         Some(match self {
             Self::Here => instant.with_timezone(&Local).naive_local(),
