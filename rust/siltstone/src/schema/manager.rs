@@ -123,7 +123,14 @@ impl SchemaManager {
             let new = change::apply(&old, changes, has_snapshots)?;
             if self.publish_if(&new, &|| self.check_stored(&old))? {
                 return match self.check_stored(&old) {
-                    Ok(()) => self.get(new.id),
+                    Ok(()) => self.get(new.id).map_err(|e| match e.kind() {
+                        ErrorKind::FileNotFound => {
+                            Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
+                                .with("file", self.path(new.id))
+                                .hint("open the table again, and change what it is now")
+                        }
+                        _ => e,
+                    }),
                     // a fast-forward has replaced it: it has not seen the new one, or takes it away
                     Err(replaced) if replaced.kind() == ErrorKind::CommitConflict => {
                         self.take_back(&new).and(Err(replaced))

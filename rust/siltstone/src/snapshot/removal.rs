@@ -151,7 +151,7 @@ impl Removal {
     }
 
     /// Whether it is the record that took a void fence back, and no version of then had such an id; `number` is its own.
-    fn cuts_off(&self, number: u64, id: i64) -> bool {
+    pub(crate) fn cuts_off(&self, number: u64, id: i64) -> bool {
         self.kind == RemovalKind::Keep && self.rollbacks.iter().any(|r| r.record == number && id > r.target)
     }
 
@@ -298,6 +298,12 @@ impl Removals {
             Some(known) => rollback.record > known && rollback.target < snapshot.id,
             None => rollback.foreign.iter().any(|foreign| foreign.is(snapshot)),
         })
+    }
+
+    /// Whether a snapshot that was a version when there were `known` records has been taken back since: its id may be
+    /// another's now, or before the fence.
+    pub fn rolled_back_since(&self, known: u64, id: i64) -> bool {
+        self.rollbacks.iter().any(|rollback| rollback.record > known && rollback.target < id)
     }
 
     /// Whether a snapshot is part of the line.

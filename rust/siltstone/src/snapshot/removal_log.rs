@@ -174,7 +174,7 @@ impl RemovalLog {
     }
 
     /// All records that are kept with their numbers, oldest first.
-    pub(super) fn numbered(&self) -> Result<Vec<(u64, Removal)>> {
+    pub fn numbered(&self) -> Result<Vec<(u64, Removal)>> {
         for _ in 0..ATTEMPTS {
             let listed = self.listed()?;
             let mut found = Vec::new();

@@ -9,18 +9,27 @@ use crate::{
     Error, ErrorKind, Result,
     operation::{
         commit::Committable,
-        modify::{Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, write_matching},
+        modify::{
+            Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
+            write_matching,
+        },
         overtaken::again_when_overtaken,
         read::count,
-        scan::{ScanRequest, plan},
+        scan::{ScanPlan, ScanRequest, plan},
         write::{RowKinds, WriteOptions},
     },
     options::ChangelogProducer,
     predicate::Predicate,
+    snapshot::RemovedSnapshot,
 };
 
 /// How often a statement runs when others change the same files meanwhile.
 const TRIES: usize = 5;
+
+/// Finds rows in the newest version.
+type Find<'a> = &'a dyn Fn() -> Result<ScanPlan>;
+/// Writes what is to come of them, and returns how many there were.
+type WriteFound<'a> = &'a dyn Fn(&ScanPlan, &mut TableWriter) -> Result<u64>;
 
 /// A condition and the new values of the rows that satisfy it.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +73,8 @@ impl Table {
             // before anything is read
             Replacement::new(ctx, &change.set)?;
         }
-        self.write_all(true, |writer| write_matching(ctx, &change, &mut counted(writer)))
+        let newest = || newest_rows(ctx, &change.filter);
+        self.write_found(&newest, &|found, writer| write_matching(ctx, &change, found, &mut counted(writer)))
     }
 
     /// Deletes the rows that have these keys (a primary-key table), as one commit.
@@ -78,8 +88,15 @@ impl Table {
                 .hint("name the rows by a condition: t.delete(where=...)"));
         }
         check_deletes(ctx)?;
-        let mut keys = KeysToDelete::new(ctx, keys)?;
-        self.write_all(keys.repeats(), |writer| keys.write(threads(None), &mut counted(writer)))
+        match KeysToDelete::new(ctx, keys)? {
+            KeysToDelete::Keys(keys) => self.write_new(|writer| write_keys(ctx, keys, &mut counted(writer))),
+            KeysToDelete::Rows(wanted) => {
+                let condition = wanted.condition()?;
+                self.write_found(&|| newest_rows(ctx, &condition), &|found, writer| {
+                    wanted.write(found, threads(None), &mut counted(writer))
+                })
+            }
+        }
     }
 
     fn modify_append(&self, change: &Modification) -> Result<CommitReport> {
@@ -104,26 +121,49 @@ impl Table {
         }
     }
 
-    /// Commits what `write` reads and writes again. If it `repeats`, it runs again with a new writer when what it reads is
-    /// overtaken.
-    fn write_all(&self, repeats: bool, mut write: impl FnMut(&mut TableWriter) -> Result<u64>) -> Result<CommitReport> {
-        let mut run = || {
-            let mut writer = self.writer(None, WriteOptions::default())?;
-            match write(&mut writer) {
-                Ok(rows) => Ok((writer, rows)),
+    /// Commits what `write` writes.
+    fn write_new(&self, write: impl FnOnce(&mut TableWriter) -> Result<u64>) -> Result<CommitReport> {
+        let mut writer = self.writer(None, WriteOptions::default())?;
+        let done = write(&mut writer).and_then(|rows| {
+            let report = writer.commit(Committable::default())?;
+            Ok(CommitReport { affected_rows: rows, ..report })
+        });
+        writer.close();
+        done
+    }
+
+    /// Commits what `write` makes of the rows that `find` has found in the newest version; again on a newer one when others
+    /// have written to these rows meanwhile.
+    fn write_found(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.write_found_once(find, write) {
+                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
+                    tracing::info!(table = self.context().name, %error, "the statement runs again");
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn write_found_once(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
+        let (found, mut writer, rows) = again_when_overtaken(self.context(), || {
+            let found = find()?;
+            // it begins with a version that has all rows that were found: what it writes is newer
+            let mut writer = self.writer(None, WriteOptions { stored: true, ..WriteOptions::default() })?;
+            match write(&found, &mut writer) {
+                Ok(rows) => Ok((found, writer, rows)),
                 Err(error) => {
                     writer.close();
                     Err(error)
                 }
             }
-        };
-        let written = if repeats { again_when_overtaken(self.context(), run) } else { run() };
-        let (mut writer, rows) = written?;
-        let committed = writer.commit(Committable::default());
+        })?;
+        let read = found.snapshot.as_ref().map(RemovedSnapshot::from);
+        let committed = writer.commit(Committable { read: Some(read), ..Committable::default() });
         writer.close();
-        let mut report = committed?;
-        report.affected_rows = rows;
-        Ok(report)
+        Ok(CommitReport { affected_rows: rows, ..committed? })
     }
 
     /// A condition on partition columns alone.

@@ -181,13 +181,14 @@ impl Table {
         self.check_same_table()?;
         let commit = self.committer(commit_user);
         let messages = committable.messages.clone();
+        // messages may arrive twice, for example from a job that was started again
+        let committable = Committable { check_append: true, ..committable };
         let outcome = match overwrite {
             Some(target) => {
                 self.check_files_exist(&messages)?;
                 commit.overwrite(target, committable)
             }
-            // messages may arrive twice, for example from a job that was started again
-            None => commit.commit(Committable { check_append: true, ..committable }),
+            None => commit.commit(committable),
         };
         Ok(CommitReport::new(self.context(), &messages, give_up_on_conflict(&commit, &messages, outcome)?))
     }

@@ -313,7 +313,8 @@ fn row_filter(
     move |batch| {
         let count = batch.num_rows();
         let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
-        let columns = shape.columns(&batch);
+        // all row groups are tested before the first batch comes
+        let columns = cancel::check().and_then(|()| shape.columns(&batch));
         columns.and_then(|columns| (test.test)(&Rows { count, columns, positions })).map_err(|e| {
             let text = e.to_string();
             chunks.keep_failure(e);

@@ -28,6 +28,7 @@ mod publish;
 mod repeated;
 mod retry;
 mod standing;
+mod undisturbed;
 mod unseen;
 mod user;
 mod vectors;
@@ -44,6 +45,7 @@ use std::{
 pub(in crate::operation) use idle::newest_write;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
 pub use place::{check_place, explain_by_place};
+pub use undisturbed::ReadVersion;
 
 use self::{
     changes::{Changes, Collected},
@@ -141,13 +143,7 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        let since = if committable.check_append {
-            let since = Since::of(&self.snapshots, &committable.messages)?;
-            check_not_kept(&self.ctx, &self.snapshots, since, &committable.messages)?;
-            Some(since)
-        } else {
-            None
-        };
+        let since = self.since(&committable)?;
         let Collected { append, compact } = self.collect(&committable.messages)?;
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
@@ -157,11 +153,25 @@ impl TableCommit {
         let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
         let request =
             Request { allow_empty, looked_up_to, since, ..request(&committable, kind, Source::Files(&append)) };
+        let request = Request { read: committable.read.as_ref(), ..request };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
         }
         Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None, since))
+    }
+
+    /// Since when handed-out messages may have been committed.
+    ///
+    /// # Errors
+    /// `CommitConflict`: a version that has expired knows them.
+    fn since(&self, committable: &Committable) -> Result<Option<Since>> {
+        if !committable.check_append {
+            return Ok(None);
+        }
+        let since = Since::of(&self.snapshots, &committable.messages)?;
+        check_not_kept(&self.ctx, &self.snapshots, since, &committable.messages)?;
+        Ok(Some(since))
     }
 
     /// Replaces partitions by new files; then as [`TableCommit::commit`].
@@ -175,6 +185,7 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
+        let since = self.since(&committable)?;
         let Collected { append: mut new, mut compact } = self.collect(&committable.messages)?;
         // what the writer took away goes anyway
         new.files.retain(|entry| entry.kind == EntryKind::Add);
@@ -194,7 +205,8 @@ impl TableCommit {
         }
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
-        let request = Request { allow_empty, looked_up_to, ..request(&committable, CommitKind::Overwrite, source) };
+        let request =
+            Request { allow_empty, looked_up_to, since, ..request(&committable, CommitKind::Overwrite, source) };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
@@ -209,7 +221,7 @@ impl TableCommit {
             compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, snapshot.id)).collect();
         }
         let outcome = CommitOutcome { visible, ..outcome_of(published) };
-        Ok(self.commit_compaction(&committable, &compact, outcome, None, None))
+        Ok(self.commit_compaction(&committable, &compact, outcome, None, since))
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
@@ -324,11 +336,12 @@ impl TableCommit {
         };
         let (removals, latest) = self.snapshots.latest_with_removals()?;
         let mut history = self.history();
-        let newest =
-            history.newest(&self.snapshots, &self.user, latest.as_ref())?.map(|newest| newest.commit_identifier);
+        let newest = history
+            .newest(&self.snapshots, &self.user, &removals, latest.as_ref())?
+            .map(|newest| newest.commit_identifier);
         let newest = match newest {
             // all that the user has committed may have expired
-            None if removals.count > 0 => newest_expired(&self.snapshots, &self.user)?,
+            None if removals.count > 0 => newest_expired(&self.snapshots, &self.user, &removals, latest.as_ref())?,
             known => known,
         };
         if newest.is_some_and(|newest| newest >= identifier) {
@@ -366,6 +379,7 @@ fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) 
         statistics: None,
         allow_empty: false,
         looked_up_to: None,
+        read: None,
         since: None,
     }
 }

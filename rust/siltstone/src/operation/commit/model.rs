@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::undisturbed::ReadVersion;
 use crate::{
     error::Error,
     io::TableContext,
@@ -30,6 +31,8 @@ pub struct Committable {
     pub allow_empty: bool,
     /// Check also plain appends against the live files (recovery of a job that may have half-committed).
     pub check_append: bool,
+    /// The rows were read from this version: they must be what they were. `None`: none were.
+    pub read: Option<ReadVersion>,
 }
 
 impl Committable {

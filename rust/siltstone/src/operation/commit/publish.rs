@@ -27,6 +27,7 @@ use super::{
     repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
+    undisturbed::ReadVersion,
     user::{Identifier, Seen},
     write::{DeltaManifests, SnapshotWriter, Written},
 };
@@ -35,7 +36,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     manifest::ManifestStore,
     operation::cleanup::upkeep_lock,
-    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
+    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
 };
 
 /// One snapshot to make.
@@ -57,6 +58,8 @@ pub(super) struct Request<'a> {
     pub(super) looked_up_to: Option<Seen>,
     /// The messages were handed out: nobody has committed them before this; `None`: they were not.
     pub(super) since: Option<Since>,
+    /// The version that the rows come from; `None`: they are new.
+    pub(super) read: Option<&'a ReadVersion>,
 }
 
 impl Request<'_> {
@@ -194,11 +197,14 @@ impl TableCommit {
         }
         if !tries.in_doubt {
             self.check_not_repeated(request, store, tries, &removals)?;
+            if let (Some(read), Source::Files(changes)) = (request.read, request.source) {
+                self.check_undisturbed(read, changes, store, latest, &removals)?;
+            }
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));
         tries.base = latest.map(RemovedSnapshot::from);
-        let identifier = self.identifier(request.identifier, latest)?;
+        let identifier = self.identifier(request.identifier, &removals, latest)?;
         let manifests = &BaseManifests::default();
         let (ctx, user) = (&self.ctx, &self.user);
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
@@ -308,12 +314,12 @@ impl TableCommit {
         }
     }
 
-    fn identifier(&self, identifier: Identifier, latest: Option<&Snapshot>) -> Result<i64> {
+    fn identifier(&self, identifier: Identifier, removals: &Removals, latest: Option<&Snapshot>) -> Result<i64> {
         match identifier {
             Identifier::Explicit(id) | Identifier::Shared(id) => Ok(id),
             Identifier::Next => {
                 let mut history = self.history();
-                history.newest(&self.snapshots, &self.user, latest)?;
+                history.newest(&self.snapshots, &self.user, removals, latest)?;
                 Ok(history.next_identifier())
             }
         }

@@ -117,7 +117,11 @@ impl TableCommit {
         tries: &mut Tries,
         removals: &Removals,
     ) -> Result<()> {
-        let (Some(since), Source::Files(changes)) = (request.since, request.source) else { return Ok(()) };
+        let (Some(since), Source::Files(changes) | Source::Overwrite { new: changes, .. }) =
+            (request.since, request.source)
+        else {
+            return Ok(());
+        };
         let added: Vec<&ManifestEntry> = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add).collect();
         let from = match &tries.searched {
             Some(searched) => still_there(&self.snapshots, searched)?.max(since.id),

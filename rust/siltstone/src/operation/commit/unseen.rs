@@ -112,10 +112,7 @@ fn in_range<'d>(
     let added = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && entry.file.level > 0 && is_of(entry, bucket);
     for new in files.filter(added) {
         for own in compacted.iter().filter(added) {
-            let before = |a: &ManifestEntry, b: &ManifestEntry| {
-                compare_serialized(&a.file.max_key, &b.file.min_key, types).map(Ordering::is_lt)
-            };
-            if !before(new, own)? && !before(own, new)? {
+            if files_meet(new, own, types)? {
                 return Ok(Some(&new.file.file_name));
             }
         }
@@ -123,7 +120,15 @@ fn in_range<'d>(
     Ok(None)
 }
 
-fn is_of(entry: &ManifestEntry, bucket: &BucketId) -> bool {
+/// Whether two files may have a key in common.
+pub(super) fn files_meet(a: &ManifestEntry, b: &ManifestEntry, types: &[DataType]) -> Result<bool> {
+    let before = |a: &ManifestEntry, b: &ManifestEntry| {
+        compare_serialized(&a.file.max_key, &b.file.min_key, types).map(Ordering::is_lt)
+    };
+    Ok(!before(a, b)? && !before(b, a)?)
+}
+
+pub(super) fn is_of(entry: &ManifestEntry, bucket: &BucketId) -> bool {
     entry.bucket == bucket.bucket && entry.partition == bucket.partition
 }
 

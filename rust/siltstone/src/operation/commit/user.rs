@@ -38,8 +38,8 @@ impl Identifier {
 pub(super) struct UserHistory {
     /// Snapshots up to this id need no look (any more); `None`: the user is new, what is there now is not its own.
     seen: Option<i64>,
-    /// The latest snapshot of that look.
-    seen_latest: Option<RemovedSnapshot>,
+    /// The latest snapshot of that look, and how many removal records there were.
+    seen_latest: Option<(RemovedSnapshot, u64)>,
     newest: Option<Snapshot>,
 }
 
@@ -59,11 +59,12 @@ impl UserHistory {
         &mut self,
         snapshots: &SnapshotManager,
         user: &str,
+        removals: &Removals,
         latest: Option<&Snapshot>,
     ) -> Result<Option<&Snapshot>> {
         let last = latest.map_or(0, |latest| latest.id);
         let seen = match self.seen {
-            Some(seen) if seen <= last && self.is_still_there(snapshots, latest)? => seen,
+            Some(seen) if seen <= last && self.is_still_there(snapshots, removals, latest)? => seen,
             Some(_) => {
                 self.newest = None; // the table was rolled back
                 0
@@ -79,13 +80,22 @@ impl UserHistory {
             }
         }
         self.seen = Some(last);
-        self.seen_latest = latest.map(RemovedSnapshot::from);
+        self.seen_latest = latest.map(|latest| (RemovedSnapshot::from(latest), removals.count));
         Ok(self.newest.as_ref())
     }
 
     /// Whether the snapshot that was the latest is one still, or has expired: otherwise the table was rolled back and went on.
-    fn is_still_there(&self, snapshots: &SnapshotManager, latest: Option<&Snapshot>) -> Result<bool> {
-        let Some(seen) = &self.seen_latest else { return Ok(true) };
+    fn is_still_there(
+        &self,
+        snapshots: &SnapshotManager,
+        removals: &Removals,
+        latest: Option<&Snapshot>,
+    ) -> Result<bool> {
+        let Some((seen, known)) = &self.seen_latest else { return Ok(true) };
+        // its id may have been given again, and have expired since
+        if removals.rolled_back_since(*known, seen.id) {
+            return Ok(false);
+        }
         if latest.is_some_and(|latest| seen.is(latest)) {
             return Ok(true);
         }
@@ -182,9 +192,16 @@ fn stands(
 
 /// The largest identifier of a user among the commits that have expired, as far as removal records are kept; without those
 /// that a later rollback has taken back.
-pub(super) fn newest_expired(snapshots: &SnapshotManager, user: &str) -> Result<Option<i64>> {
+pub(super) fn newest_expired(
+    snapshots: &SnapshotManager,
+    user: &str,
+    removals: &Removals,
+    latest: Option<&Snapshot>,
+) -> Result<Option<i64>> {
     let mut newest: Vec<(i64, i64)> = Vec::new();
-    for record in snapshots.removals().all()? {
+    for (number, record) in snapshots.removals().numbered()? {
+        // another program went back to a tag of an expired snapshot
+        newest.retain(|(id, _)| !record.cuts_off(number, *id));
         match record.kind {
             RemovalKind::Expire => newest.extend(record.removed.iter().filter_map(|removed| {
                 let name = removed.commit.as_ref()?;
@@ -194,6 +211,9 @@ pub(super) fn newest_expired(snapshots: &SnapshotManager, user: &str) -> Result<
             RemovalKind::Rollback => newest.retain(|(id, _)| *id <= record.bound),
             RemovalKind::Keep => {}
         }
+    }
+    if let Some(latest) = latest.filter(|latest| SnapshotManager::fence_is_void(removals, Some(latest))) {
+        newest.retain(|(id, _)| *id <= latest.id);
     }
     Ok(newest.into_iter().map(|(_, identifier)| identifier).max())
 }

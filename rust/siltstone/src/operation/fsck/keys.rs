@@ -34,6 +34,10 @@ impl Keys {
     pub(super) fn new(fields: &[DataField], names: &[&str]) -> Result<Self> {
         let place = |name: &&str| fields.iter().position(|f| f.name == **name);
         let positions: Vec<usize> = names.iter().filter_map(place).collect();
+        if positions.is_empty() {
+            let text = "the schema's primary key has no column besides the partition columns: rows have no key";
+            return Err(Error::new(ErrorKind::CorruptFile, text).with("expected", "one column more"));
+        }
         let types = positions.iter().filter_map(|at| fields.get(*at)).map(|f| f.data_type.clone()).collect();
         let layout = KvLayout {
             fields: fields.to_vec(),

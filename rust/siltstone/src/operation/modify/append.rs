@@ -36,7 +36,10 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
         ctx,
         change,
         filter: plan.read.filter.clone(),
-        writer: TableWrite::new(&write_ctx, WriteOptions { threads: Some(change.threads), ..WriteOptions::default() })?,
+        writer: TableWrite::new(
+            &write_ctx,
+            WriteOptions { threads: Some(change.threads), stored: true, ..WriteOptions::default() },
+        )?,
         buckets: BTreeMap::new(),
         rows: 0,
     };

@@ -6,17 +6,17 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_row::{OwnedRow, RowConverter, SortField};
 use arrow_select::filter::filter_record_batch;
 
-use super::{Modification, Replacement};
+use super::{Modification, Replacement, removal::Removal};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
         RowKinds,
         read::read_splits,
-        scan::{ScanRequest, plan},
+        scan::{ScanPlan, ScanRequest, plan},
         write::convert_column,
     },
-    options::{ChangelogProducer, MergeEngine},
+    options::{ChangelogProducer, CoreOptions, MergeEngine},
     predicate::Predicate,
     row::{RowKind, datums_from_array},
     types::arrow_type,
@@ -25,74 +25,40 @@ use crate::{
 /// Takes rows and their kind.
 pub type Sink<'a> = &'a mut dyn FnMut(&RecordBatch, &RowKinds) -> Result<()>;
 
-/// An error unless a row of kind -D removes a row of the table (semantics b.8).
-pub fn check_deletes(ctx: &TableContext) -> Result<()> {
-    const ENGINE: &str = "merge-engine";
-    let options = &ctx.options;
-    let is_true = |key: &str| options.get(key).is_some_and(|v| v.eq_ignore_ascii_case("true"));
-    let refuse = |option: &str, text: &str, hint: &str| {
-        let error = Error::new(ErrorKind::DeleteNotAllowed, text).with("table", &ctx.name).with("option", option);
-        Err(error.hint(hint.to_owned()))
-    };
-    if options.ignore_delete {
-        return refuse(
-            "ignore-delete",
-            "the table ignores deletes ('ignore-delete' = 'true')",
-            "remove the option 'ignore-delete'",
-        );
-    }
-    match options.merge_engine {
-        MergeEngine::Deduplicate => Ok(()),
-        MergeEngine::PartialUpdate
-            if is_true("partial-update.remove-record-on-delete")
-                || options.get("partial-update.remove-record-on-sequence-group").is_some() =>
-        {
-            Ok(())
-        }
-        MergeEngine::Aggregation if is_true("aggregation.remove-record-on-delete") => Ok(()),
-        MergeEngine::PartialUpdate => refuse(
-            ENGINE,
-            "merge engine partial-update takes no deletes",
-            "set 'partial-update.remove-record-on-delete' = 'true'",
-        ),
-        MergeEngine::Aggregation => refuse(
-            ENGINE,
-            "merge engine aggregation retracts values, it deletes no rows",
-            "set 'aggregation.remove-record-on-delete' = 'true'",
-        ),
-        MergeEngine::FirstRow => refuse(
-            ENGINE,
-            "merge engine first-row takes no deletes",
-            "overwrite the partition, or drop it with truncate",
-        ),
-    }
+/// The rows of the newest version that satisfy a condition, with those that wait in level 0 for a compaction: a statement
+/// that did not see them would write older rows over them.
+pub fn newest_rows(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan> {
+    let options = CoreOptions { deletion_vectors_merge_on_read: true, ..(*ctx.options).clone() };
+    let ctx = TableContext { options: options.into(), ..ctx.clone() };
+    plan(&ctx, &ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() })
 }
 
 /// Writes the rows that satisfy the condition again: -D, or +U with new values. Returns how many.
 ///
 /// # Errors
-/// Also those of [`Replacement`].
-pub fn write_matching(ctx: &TableContext, change: &Modification, sink: Sink<'_>) -> Result<u64> {
+/// Also those of [`Replacement`]; `DeleteNotAllowed` for a row that a -D would not remove.
+pub fn write_matching(ctx: &TableContext, change: &Modification, found: &ScanPlan, sink: Sink<'_>) -> Result<u64> {
     let replacement = if change.set.is_empty() { None } else { Some(Replacement::new(ctx, &change.set)?) };
-    let plan = plan(ctx, &ScanRequest { filter: Some(change.filter.clone()), ..ScanRequest::default() })?;
+    let removal = Removal::of(ctx);
     let kind = if change.set.is_empty() { RowKind::Delete } else { RowKind::UpdateAfter };
     let mut rows = 0_u64;
-    for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, change.threads)? {
+    for batch in read_splits(&found.ctx, &found.splits, &found.read, change.threads)? {
         let batch = batch?;
         rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
-        let batch = replacement.as_ref().map_or(Ok(batch.clone()), |replacement| replacement.rows(&batch))?;
+        let batch = match &replacement {
+            Some(replacement) => replacement.rows(&batch)?,
+            None => removal.check(&batch).map(|()| batch)?,
+        };
         sink(&with_kind(ctx, batch, kind)?, &RowKinds::All(kind))?;
     }
     Ok(rows)
 }
 
 /// Keys whose rows are deleted; columns that are not part of the primary key are ignored.
-pub struct KeysToDelete<'a, I>(Given<'a, I>);
-
-enum Given<'a, I> {
+pub enum KeysToDelete<'a, I> {
     /// Where the merge engine and the changelog need nothing but the key of a deleted row, the keys are written as they
     /// are, also those that the table does not have.
-    Keys(&'a TableContext, I),
+    Keys(I),
     /// The rows are looked for.
     Rows(Wanted<'a>),
 }
@@ -100,24 +66,12 @@ enum Given<'a, I> {
 impl<'a, I: Iterator<Item = Result<RecordBatch>>> KeysToDelete<'a, I> {
     /// Takes the keys; they are read now when the rows have to be looked for.
     pub fn new(ctx: &'a TableContext, keys: I) -> Result<Self> {
-        Ok(Self(if key_is_enough(ctx) { Given::Keys(ctx, keys) } else { Given::Rows(Wanted::new(ctx, keys)?) }))
-    }
-
-    /// Whether [`KeysToDelete::write`] can be called again after an error; else the keys are gone by then.
-    pub fn repeats(&self) -> bool {
-        matches!(self.0, Given::Rows(_))
-    }
-
-    /// Writes -D for the rows, and returns how many.
-    pub fn write(&mut self, threads: usize, sink: Sink<'_>) -> Result<u64> {
-        match &mut self.0 {
-            Given::Keys(ctx, keys) => write_keys(ctx, keys, sink),
-            Given::Rows(wanted) => wanted.write(threads, sink),
-        }
+        Ok(if key_is_enough(ctx) { Self::Keys(keys) } else { Self::Rows(Wanted::new(ctx, keys)?) })
     }
 }
 
-fn write_keys(ctx: &TableContext, keys: &mut impl Iterator<Item = Result<RecordBatch>>, sink: Sink<'_>) -> Result<u64> {
+/// Writes -D for keys, and returns how many.
+pub fn write_keys(ctx: &TableContext, keys: impl Iterator<Item = Result<RecordBatch>>, sink: Sink<'_>) -> Result<u64> {
     let mut rows = 0_u64;
     for batch in keys {
         let batch = key_columns(ctx, &batch?, usize::try_from(rows).unwrap_or(usize::MAX))?;
@@ -157,7 +111,7 @@ fn key_columns(ctx: &TableContext, batch: &RecordBatch, before: usize) -> Result
 const LISTED: usize = 1000;
 
 /// A set of keys.
-struct Wanted<'a> {
+pub struct Wanted<'a> {
     ctx: &'a TableContext,
     converter: RowConverter,
     keys: HashSet<OwnedRow>,
@@ -182,7 +136,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// What all of the keys satisfy, to skip files.
-    fn condition(&self) -> Result<Predicate> {
+    pub fn condition(&self) -> Result<Predicate> {
         let rows: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
         if rows > LISTED {
             return Ok(Predicate::Constant(true));
@@ -199,13 +153,18 @@ impl<'a> Wanted<'a> {
         Ok(Predicate::all(parts))
     }
 
-    fn write(&self, threads: usize, sink: Sink<'_>) -> Result<u64> {
+    /// Writes -D for the rows that were found, and returns how many.
+    ///
+    /// # Errors
+    /// `DeleteNotAllowed` for a row that a -D would not remove.
+    pub fn write(&self, found: &ScanPlan, threads: usize, sink: Sink<'_>) -> Result<u64> {
         let ctx = self.ctx;
-        let plan = plan(ctx, &ScanRequest { filter: Some(self.condition()?), ..ScanRequest::default() })?;
+        let removal = Removal::of(ctx);
         let mut rows = 0_u64;
-        for batch in read_splits(&plan.ctx, &plan.splits, &plan.read, threads)? {
+        for batch in read_splits(&found.ctx, &found.splits, &found.read, threads)? {
             let batch = self.rows_of(&batch?)?;
             if batch.num_rows() > 0 {
+                removal.check(&batch)?;
                 rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(0));
                 sink(&with_kind(ctx, batch, RowKind::Delete)?, &RowKinds::All(RowKind::Delete))?;
             }

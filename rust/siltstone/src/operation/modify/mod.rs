@@ -18,11 +18,13 @@ mod arithmetic;
 mod expression;
 mod keyed;
 mod literal;
+mod removal;
 mod replace;
 
 pub use append::modify_files;
 pub use expression::Assignment;
-pub use keyed::{KeysToDelete, Sink, check_deletes, write_matching};
+pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, write_keys, write_matching};
+pub use removal::check_deletes;
 pub use replace::Replacement;
 
 use crate::{operation::CommitMessage, predicate::Predicate};

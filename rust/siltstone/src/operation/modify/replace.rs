@@ -90,8 +90,9 @@ impl<'a> Replacement<'a> {
 impl Partial {
     fn of<'a>(ctx: &'a TableContext, set: &[Assignment], sequences: &mut Vec<Sequence<'a>>) -> Result<Self> {
         let needed = |f: &&DataField| {
-            let has_value = !f.data_type.nullable || f.default_value.is_some();
-            has_value || ctx.schema.primary_keys.contains(&f.name) || ctx.options.sequence_fields.contains(&f.name)
+            !f.data_type.nullable
+                || ctx.schema.primary_keys.contains(&f.name)
+                || ctx.options.sequence_fields.contains(&f.name)
         };
         let mut kept: BTreeSet<String> = ctx.schema.fields.iter().filter(needed).map(|f| f.name.clone()).collect();
         let mut keeps_old: BTreeSet<String> = set.iter().map(|a| a.column().to_owned()).collect();

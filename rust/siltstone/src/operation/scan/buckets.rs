@@ -9,12 +9,12 @@ use std::{
 };
 
 use crate::{
-    error::Result,
+    error::{ErrorKind, Result},
     index::{BucketFunction, bucket_of},
     io::TableContext,
     predicate::{CompareOp, Predicate},
     row::Datum,
-    types::{DataType, TypeKind},
+    types::{DataField, DataType, TypeKind},
 };
 
 /// More combinations than this are not worth hashing.
@@ -55,6 +55,9 @@ impl BucketSelector {
                 .collect();
             types.push(DataType::new(field.data_type.kind.clone()));
         }
+        if !has_always_been(ctx, &ctx.schema.bucket_keys())? {
+            return Ok(None);
+        }
         let hashable = !types.is_empty() && !types.iter().any(|t| matches!(t.kind, TypeKind::Float | TypeKind::Double));
         Ok(hashable.then(|| Self { function, types, keys, by_total: Mutex::new(HashMap::new()) }))
     }
@@ -72,6 +75,26 @@ impl BucketSelector {
     fn buckets(&self, total: i32) -> Option<HashSet<i32>> {
         self.keys.iter().map(|key| bucket_of(self.function, &self.types, key, total).ok()).collect()
     }
+}
+
+/// Whether these columns have had the same types in all schemas of the table: files of another one were put into buckets by
+/// values of its types. A schema that is gone says nothing.
+fn has_always_been(ctx: &TableContext, names: &[String]) -> Result<bool> {
+    let now: Vec<&DataField> = names.iter().filter_map(|name| ctx.schema.field(name)).collect();
+    for id in ctx.schemas.ids()?.into_iter().filter(|id| *id != ctx.schema.id) {
+        let then = match ctx.schemas.get(id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(false),
+            then => then?,
+        };
+        let was = |field: &&DataField| {
+            let before = then.fields.iter().find(|before| before.id == field.id);
+            before.is_some_and(|before| before.data_type.kind == field.data_type.kind)
+        };
+        if !now.iter().all(was) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The values that a part of the condition leaves for the column, when it lists them.

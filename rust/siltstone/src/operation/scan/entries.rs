@@ -51,13 +51,18 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
     ask_for_memory(ctx, &manifests)?;
     let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
     let mut live = manifest::live_entries(entries)?;
-    if let Some(level) = filter.min_level {
-        live.retain(|e| e.file.level >= level);
-    }
-    if let Some(since) = filter.created_since {
-        keep_created_since(&mut live, since)?;
-    }
+    filter.keep_files(&mut live)?;
     Ok(live)
+}
+
+impl EntryFilter {
+    /// Takes out the files of other levels, and those that are too old.
+    pub(super) fn keep_files(&self, live: &mut Vec<ManifestEntry>) -> Result<()> {
+        if let Some(level) = self.min_level {
+            live.retain(|e| e.file.level >= level);
+        }
+        self.created_since.map_or(Ok(()), |since| keep_created_since(live, since))
+    }
 }
 
 /// Planning holds all entries at once: where there is no room for them, that is an error and not the process's end.

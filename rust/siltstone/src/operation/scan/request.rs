@@ -47,6 +47,7 @@ pub enum VersionSelector {
 
 /// What to read. The filter's columns are those of the version's schema (see [`travel`]).
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct ScanRequest {
     /// Column names in the order of the result; `None` = all.
     pub columns: Option<Vec<String>>,
@@ -58,6 +59,8 @@ pub struct ScanRequest {
     pub version: VersionSelector,
     /// First result column `rowkind` with `+I` and so on.
     pub row_kind: bool,
+    /// The rows come under the table's schema, not under that of the version.
+    pub todays_schema: bool,
     /// Rows of a batch; `None` = the default.
     pub batch_rows: Option<usize>,
     /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
@@ -109,7 +112,8 @@ fn plan_once(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
         return incremental::plan(ctx, Prepared::new(ctx, request)?, &asked);
     }
     let since = files_since(ctx, &request.version)?.or(request.created_since);
-    let (ctx, snapshot) = travel(ctx, &request.version)?;
+    let (travelled, snapshot) = travel(ctx, &request.version)?;
+    let ctx = if request.todays_schema { ctx.clone() } else { travelled };
     check_options(&ctx)?;
     let prepared = Prepared::new(&ctx, request)?;
     let Some(at) = snapshot.clone().filter(|_| !prepared.nothing) else {
@@ -137,18 +141,27 @@ fn splits_of(
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
     let skip_level_0 = level_0 == Level0::Skip || max_level_only;
-    wanted.min_level = level_0.min_level(request);
-    wanted.created_since = since;
+    let chosen = EntryFilter { min_level: level_0.min_level(request), created_since: since, ..EntryFilter::default() };
+    // vectors are compared with all files that may have one
+    let has_vectors = at.index_manifest.is_some();
+    if has_vectors {
+        wanted.min_level = (level_0 == Level0::Skip).then_some(1);
+    } else {
+        (wanted.min_level, wanted.created_since) = (chosen.min_level, since);
+    }
     let mut entries = live_entries(ctx, at, &wanted)?;
     drop_postponed(ctx, &mut entries);
     let has_level_0 = entries.iter().any(|e| e.file.level == 0);
     if level_0 == Level0::SwitchedOn && has_level_0 {
         return Err(switched_later(ctx, at, true));
     }
-    let files_considered = entries.len();
-    check_files(ctx, &entries)?;
     let mut splitter = Splitter::new(ctx, at);
     splitter.deletions = DeletionFiles::of(ctx, at, &entries)?;
+    if has_vectors {
+        chosen.keep_files(&mut entries)?;
+    }
+    let files_considered = entries.len();
+    check_files(ctx, &entries)?;
     if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
         return Err(switched_later(ctx, at, false));
     }

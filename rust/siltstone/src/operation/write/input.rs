@@ -45,8 +45,9 @@ pub(in crate::operation) fn convert_column(column: &ArrayRef, field: &DataField,
 }
 
 impl Input {
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
-        let column = |field| Column::new(field, ordering_option(options, &field.name));
+    /// With `defaults` they take the place of nulls.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, defaults: bool) -> Result<Self> {
+        let column = |field| Column::new(field, ordering_option(options, &field.name), defaults);
         Ok(Self {
             columns: schema.fields.iter().map(column).collect::<Result<_>>()?,
             schema: arrow_schema(&schema.fields)?,
@@ -102,9 +103,9 @@ impl Input {
 }
 
 impl Column {
-    fn new(field: &DataField, option: Option<String>) -> Result<Self> {
+    fn new(field: &DataField, option: Option<String>, defaults: bool) -> Result<Self> {
         let parse = |text: &String| datum_from_text(text, &field.data_type);
-        let default = field.default_value.as_ref().map(parse).transpose();
+        let default = field.default_value.as_ref().filter(|_| defaults).map(parse).transpose();
         let default = default.map_err(|e| {
             e.with("column", &field.name).with("default", field.default_value.as_deref().unwrap_or_default())
         })?;

@@ -235,7 +235,7 @@ fn schema() -> TableSchema {
 }
 
 fn table() -> Input {
-    Input::new(&schema(), &options(&[])).unwrap()
+    Input::new(&schema(), &options(&[]), true).unwrap()
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -385,7 +385,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     schema.fields.truncate(1);
     schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
-    let rows = Input::new(&schema, &options(&[])).unwrap().normalize(&rows, 0).unwrap();
+    let rows = Input::new(&schema, &options(&[]), true).unwrap().normalize(&rows, 0).unwrap();
     let count = |set: &[(&str, &str)]| {
         let rows = Counted::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");

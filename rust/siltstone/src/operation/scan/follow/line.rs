@@ -7,14 +7,27 @@ use crate::{
     snapshot::RemovedSnapshot,
 };
 
+/// The snapshot that a stream has read last.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    pub(super) snapshot: RemovedSnapshot,
+    /// How many removal records there were when it was a version.
+    pub(super) removals: u64,
+}
+
 /// The snapshot that a stream has read last is the table's still, or has expired.
 ///
 /// # Errors
 /// `SnapshotNotFound`: a rollback has taken it back.
-pub(super) fn check_follows(versions: &Versions, passed: &RemovedSnapshot) -> Result<()> {
+pub(super) fn check_follows(versions: &Versions, last: &Passed) -> Result<()> {
+    let passed = &last.snapshot;
     match versions.with_changelog(passed.id) {
         Ok(found) if passed.is(&found) => Ok(()),
-        Err(e) if e.kind() == ErrorKind::SnapshotExpired => Ok(()),
+        // what has expired there may be what came in its place
+        Err(e) if e.kind() == ErrorKind::SnapshotExpired => {
+            let removals = versions.snapshots.removals().read()?;
+            if removals.rolled_back_since(last.removals, passed.id) { Err(rolled_back(passed.id)) } else { Ok(()) }
+        }
         Ok(_) => Err(rolled_back(passed.id)),
         Err(e) if e.kind() == ErrorKind::SnapshotNotFound => Err(rolled_back(passed.id)),
         Err(e) => Err(e),

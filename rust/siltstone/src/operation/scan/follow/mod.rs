@@ -10,6 +10,7 @@
 mod line;
 mod start;
 
+use self::line::Passed;
 pub use self::start::{Start, end_of};
 use super::{
     ScanPlan, ScanRequest, VersionSelector,
@@ -68,7 +69,7 @@ pub struct Follow {
     /// `None`: the table was empty, any first snapshot will do.
     next: Option<i64>,
     /// The snapshot before `next`, when this stream has seen it.
-    passed: Option<RemovedSnapshot>,
+    passed: Option<Passed>,
 }
 
 impl Follow {
@@ -164,6 +165,8 @@ impl Follow {
             if self.end.is_some_and(|end| id > end) {
                 return Ok(Step::End);
             }
+            // before the snapshot: a rollback that comes between them has a later record
+            let known = versions.snapshots.removals().read()?.count;
             let found = Self::snapshot(&versions, id)?;
             if let Some(passed) = &self.passed {
                 line::check_follows(&versions, passed)?;
@@ -178,26 +181,29 @@ impl Follow {
                 return Ok(Step::Wait);
             }
             let plan = self.changes(&snapshot).map_err(|e| expired_meanwhile(&self.ctx, &snapshot, e))?;
-            self.pass(&snapshot);
+            self.pass(&snapshot, known);
             if let Some(plan) = plan.filter(|plan| !plan.splits.is_empty()) {
                 return Ok(Step::Rows { snapshot_id: id, plan: Box::new(plan) });
             }
         }
     }
 
-    fn pass(&mut self, snapshot: &Snapshot) {
+    fn pass(&mut self, snapshot: &Snapshot, removals: u64) {
         self.next = Some(snapshot.id + 1);
-        self.passed = Some(RemovedSnapshot::from(snapshot));
+        self.passed = Some(Passed { snapshot: RemovedSnapshot::from(snapshot), removals });
     }
 
     /// The state to begin with, without what later changelogs bring (c.1).
     fn full_state(&mut self, versions: &Versions, id: i64) -> Result<Step> {
+        let known = versions.snapshots.removals().read()?.count;
         let snapshot = versions.by_id(id)?;
-        self.pass(&snapshot);
+        self.pass(&snapshot, known);
         let options = &self.ctx.options;
         let has_key = self.ctx.schema.has_primary_key();
         let request = ScanRequest {
             version: VersionSelector::Snapshot(id),
+            // as the changes that follow
+            todays_schema: true,
             created_since: self.files_since.take(),
             min_level: match options.changelog_producer {
                 ChangelogProducer::Lookup if has_key => Some(1),

@@ -1,0 +1,101 @@
+//! Rows that a statement has read, and writes again with other values or deletes: nobody may have changed them meanwhile.
+//!
+//! ```text
+//! snapshot 4   UPDATE a = 'y' WHERE b = 'old' reads the row (a 'x', b 'old')
+//! snapshot 5   another writer sets b = 'new'
+//! snapshot 6   the statement writes the whole row: (a 'y', b 'old')                    (wrong: what snapshot 5 reported is lost)
+//! ```
+//!
+//! Append tables need no such look: their statements replace files, and two that replace the same file are a conflict. Of
+//! primary-key tables, rows are in conflict when a file came to the bucket whose keys may be among those that the statement
+//! writes. Java does not look.
+
+use super::{
+    TableCommit,
+    changes::Changes,
+    unseen::{files_meet, is_of},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
+    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot},
+    types::DataType,
+};
+
+/// The version that a statement has read; `None`: the table had none.
+pub type ReadVersion = Option<RemovedSnapshot>;
+
+impl TableCommit {
+    /// An error when others have written to the rows that a statement has read.
+    ///
+    /// # Errors
+    /// `CommitConflict`.
+    pub(super) fn check_undisturbed(
+        &self,
+        read: &ReadVersion,
+        changes: &Changes,
+        store: &ManifestStore,
+        latest: Option<&Snapshot>,
+        removals: &Removals,
+    ) -> Result<()> {
+        let Some(latest) = latest else {
+            return if read.is_none() { Ok(()) } else { Err(self.disturbed("the version that was read has gone")) };
+        };
+        if read.as_ref().is_some_and(|read| read.is(latest)) {
+            return Ok(());
+        }
+        let first = match read {
+            None => 0,
+            Some(read) => {
+                let there = self.snapshots.existing([read.id])?.pop();
+                if !there.is_some_and(|found| read.is(&found) && !removals.is_rolled_back(&found)) {
+                    return Err(self.disturbed("the version that was read has expired, or was rolled back"));
+                }
+                read.id
+            }
+        };
+        let types: Vec<DataType> = self.ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
+        for id in first.saturating_add(1)..=latest.id {
+            let Some(snapshot) = self.snapshots.existing([id])?.pop() else {
+                return Err(self.disturbed("versions expire while they are looked at").with("snapshot", id));
+            };
+            if let Some(file) = disturbs(&snapshot, changes, store, &types)? {
+                let text = "another commit has written to rows that the statement has read";
+                return Err(self.disturbed(text).with("snapshot", id).with("file", file));
+            }
+        }
+        Ok(())
+    }
+
+    fn disturbed(&self, text: &str) -> Error {
+        Error::new(ErrorKind::CommitConflict, text)
+            .with("table", &self.ctx.name)
+            .hint("run the statement again: it reads the rows as they are now")
+    }
+}
+
+/// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
+fn disturbs(
+    snapshot: &Snapshot,
+    changes: &Changes,
+    store: &ManifestStore,
+    types: &[DataType],
+) -> Result<Option<String>> {
+    if snapshot.commit_kind == CommitKind::Compact {
+        return Ok(None);
+    }
+    let partitions = changes.partitions();
+    let lists = store.read_list(&snapshot.delta_manifest_list)?;
+    let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
+    let own = || changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
+    for theirs in &delta {
+        let bucket = BucketId { partition: theirs.partition.clone(), bucket: theirs.bucket };
+        let met = |own: &&ManifestEntry| is_of(own, &bucket) || own.total_buckets != theirs.total_buckets;
+        for own in own().filter(met) {
+            if own.total_buckets != theirs.total_buckets || files_meet(theirs, own, types)? {
+                return Ok(Some(theirs.file.file_name.clone()));
+            }
+        }
+    }
+    Ok(None)
+}
