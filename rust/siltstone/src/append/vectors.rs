@@ -40,17 +40,17 @@ impl AppendVectors {
         Ok(Self { table: ctx.name.clone(), vectors })
     }
 
-    /// As [`AppendVectors::new`], where `live` are all files of the bucket: an error when a vector is for none of them, or
-    /// for rows that its file does not have.
+    /// As [`AppendVectors::new`], where `live` are all files of the bucket: vectors for others are forgotten, one for rows that
+    /// its file does not have is an error.
     pub fn restore(
         ctx: &TableContext,
         bucket: &BucketId,
         entries: &[IndexManifestEntry],
         live: &[DataFileMeta],
     ) -> Result<Self> {
-        let vectors = Self::new(ctx, bucket, entries)?;
-        if let Vectors::Bucket(maintainer, _) = &vectors.vectors {
-            maintainer.check_files(live).map_err(|e| e.in_table(&ctx.name))?;
+        let mut vectors = Self::new(ctx, bucket, entries)?;
+        if let Vectors::Bucket(maintainer, _) = &mut vectors.vectors {
+            maintainer.keep_files(live).map_err(|e| e.in_table(&ctx.name))?;
         }
         Ok(vectors)
     }

@@ -9,7 +9,7 @@ use arrow_buffer::BooleanBuffer;
 
 use super::{DELETION_VECTORS, DeletedRows, DeletionVector, DeletionVectorsIndexFile, Position, index_file::Held};
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::Result,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry},
 };
 
@@ -35,21 +35,15 @@ impl DeletionVectorsMaintainer {
         Ok(Self { files, bucket, vectors, modified: false })
     }
 
-    /// An error when a vector as it was read is for none of these files, the bucket's, or for rows that its file does not
-    /// have.
-    pub fn check_files(&self, files: &[DataFileMeta]) -> Result<()> {
+    /// Forgets vectors that are for none of these files, the bucket's: full compactions of Java 1.4 leave those of the files that
+    /// they replace. An error when one as it was read is for rows that its file does not have.
+    pub fn keep_files(&mut self, files: &[DataFileMeta]) -> Result<()> {
         let rows: HashMap<&str, i64> = files.iter().map(|file| (file.file_name.as_str(), file.row_count)).collect();
-        for (name, held) in &self.vectors {
-            let Held::Stored(vector) = held else { continue };
-            let Some(rows) = rows.get(name.as_str()) else {
-                let text = "a deletion vector for a data file that the snapshot does not have";
-                return Err(Error::new(ErrorKind::CorruptFile, text)
-                    .with("file", vector.file())
-                    .with("data_file", name));
-            };
-            vector.check_rows(name, *rows)?;
-        }
-        Ok(())
+        self.vectors.retain(|name, _| rows.contains_key(name.as_str()));
+        self.vectors.iter().try_for_each(|(name, held)| match (held, rows.get(name.as_str())) {
+            (Held::Stored(vector), Some(rows)) => vector.check_rows(name, *rows),
+            _ => Ok(()),
+        })
     }
 
     /// Marks one row of a data file.

@@ -39,7 +39,7 @@ impl BucketVectors {
         }
         let files = DeletionVectorsIndexFile::new(&ctx.fs, &ctx.paths, &ctx.options);
         let maintainer = DeletionVectorsMaintainer::restore(files, bucket.clone(), entries);
-        let checked = maintainer.and_then(|maintainer| maintainer.check_files(live).map(|()| maintainer));
+        let checked = maintainer.and_then(|mut maintainer| maintainer.keep_files(live).map(|()| maintainer));
         let maintainer = checked.map_err(|e| e.in_table(&ctx.name))?;
         let state = Arc::new(Mutex::new(State { maintainer, known: entries.to_vec() }));
         Ok(Some(Self { state, table: ctx.name.as_str().into() }))

@@ -10,7 +10,7 @@ use crate::{
     snapshot::RemovedSnapshot,
 };
 
-const MESSAGE: Seal = Seal { what: "commit message", magic: "SSCM", version: 1 };
+const MESSAGE: Seal = Seal { what: "commit message", magic: "SSCM", version: 2 };
 
 /// A table under one of its schemas. Two tables that were at one place one after the other differ in the time of the
 /// schema.

@@ -16,8 +16,8 @@ pub struct CommitMessage {
     pub data: DataIncrement,
     /// compaction
     pub compact: CompactIncrement,
-    /// the snapshot whose files the compaction looked keys up in (0: there was none); `None`: not known
-    pub seen: Option<i64>,
+    /// the snapshot whose files the compaction looked keys up in (id 0: there was none); `None`: not known
+    pub seen: Option<RemovedSnapshot>,
     /// the newest snapshot when the message was handed out (id 0: there was none): nobody has committed it before; `None`: not
     /// known. Java's bytes do not hold it
     pub after: Option<RemovedSnapshot>,

@@ -18,7 +18,7 @@ use crate::{
         scan::{ScanPlan, ScanRequest, plan},
         write::{RowKinds, WriteOptions},
     },
-    options::ChangelogProducer,
+    options::{ChangelogProducer, ScanMode},
     predicate::Predicate,
     snapshot::RemovedSnapshot,
 };
@@ -208,25 +208,24 @@ impl Table {
         Ok(CommitReport { snapshots, affected_rows: rows, notes, ..CommitReport::default() })
     }
 
-    /// Statements change the latest snapshot: a handle that reads another one is refused.
+    /// Statements change the latest snapshot: a handle that reads another one, or a part of it, is refused.
     fn check_latest(&self) -> Result<()> {
-        const TRAVEL: [&str; 8] = [
-            "scan.snapshot-id",
-            "scan.tag-name",
-            "scan.version",
-            "scan.watermark",
-            "scan.timestamp",
-            "scan.timestamp-millis",
-            "scan.creation-time-millis",
-            "scan.file-creation-time-millis",
-        ];
-        match TRAVEL.iter().find(|key| self.context().options.get(key).is_some()) {
-            None => Ok(()),
-            Some(key) => Err(Error::new(ErrorKind::InvalidOption, "rows of an older version cannot be changed")
-                .with("table", &self.context().name)
-                .with("option", key)
-                .hint("open the table without this option")),
+        let ctx = self.context();
+        let options = &ctx.options;
+        let refused = |option: &str, text: &str| {
+            let error = Error::new(ErrorKind::InvalidOption, text).with("table", &ctx.name).with("option", option);
+            Err(error.hint("open the table without this option"))
+        };
+        if options.named_changes()?.is_some() {
+            return refused("incremental-between", "rows of what lies between two versions cannot be changed");
         }
+        if options.named_version()?.is_some() || options.scan_mode == ScanMode::CompactedFull {
+            return refused("scan.mode", "rows of an older version cannot be changed");
+        }
+        if options.scan_bucket.is_some() {
+            return refused("scan.bucket", "a statement changes rows of all buckets");
+        }
+        Ok(())
     }
 }
 

@@ -17,18 +17,22 @@ use crate::{
     manifest::DataFileMeta,
     operation::{
         Seal, Split, TableIdentity,
+        compact::without_secrets,
         read::{ReadRequest, read_split},
         scan::{ScanRequest, read_request},
     },
+    options::CoreOptions,
 };
 
-const SPLIT: Seal = Seal { what: "split", magic: "STSP", version: 4 };
+const SPLIT: Seal = Seal { what: "split", magic: "STSP", version: 5 };
 
 /// What a split needs besides its files: where the table is, and what is read of it. No credentials.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SplitHeader {
     table: TableIdentity,
     options: BTreeMap<String, String>,
+    /// Those of the plan, with the dynamic ones: an older schema has others.
+    effective: BTreeMap<String, String>,
     columns: Vec<String>,
     filter_sql: Option<String>,
     filter_json: Option<String>,
@@ -64,6 +68,7 @@ impl SplitHeader {
         Self {
             table: TableIdentity::of(ctx),
             options: options.clone(),
+            effective: without_secrets(&ctx.options.raw),
             columns,
             filter_sql: args.filter_sql.clone(),
             filter_json: args.filter_json.clone(),
@@ -160,7 +165,8 @@ impl ReadableSplit {
             header.options.clone(),
         )?;
         header.table.check(table.context(), SPLIT.what)?;
-        let (schema, rows) = self.rows_of(table.context())?;
+        let options = Arc::new(CoreOptions::parse(&header.effective)?);
+        let (schema, rows) = self.rows_of(&TableContext { options, ..table.context().clone() })?;
         let schema = with_nullable(&schema, &header.nullable);
         Ok((Arc::clone(&schema), relabelled(rows, &schema, &header.nullable)))
     }

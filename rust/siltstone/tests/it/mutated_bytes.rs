@@ -27,7 +27,7 @@ use siltstone::{
     predicate::{Predicate, parse_predicate},
     row::{BinaryRow, array_from_datums, compare_serialized, datum_from_text, datum_to_text, parse_decimal},
     schema::TableSchema,
-    snapshot::Snapshot,
+    snapshot::{RemovedSnapshot, Snapshot},
     stats::{SimpleStats, StatsMode, decode_stats_for},
     types::{DataField, DataType, TypeKind, fields_from_json, parse_type},
 };
@@ -346,7 +346,8 @@ fn message() -> CommitMessage {
         index_files: index_files.into_iter().take(2).collect(),
     };
     let compact = CompactIncrement { compact_before: some(), compact_after: some(), ..CompactIncrement::default() };
-    CommitMessage { bucket, total_buckets: 3, data, compact, seen: Some(3), after: None }
+    let seen = RemovedSnapshot { id: 3, delta_manifest_list: "manifest-list-a-1".into(), commit: None };
+    CommitMessage { bucket, total_buckets: 3, data, compact, seen: Some(seen), after: None }
 }
 
 #[test]
@@ -385,7 +386,7 @@ fn compaction_tasks() {
     let task = CompactionTask {
         table: TableIdentity { location: "/t".into(), branch: "main".into(), ..TableIdentity::default() },
         options: [("a".to_owned(), "b".to_owned())].into(),
-        snapshot_id: 3,
+        snapshot: RemovedSnapshot { id: 3, delta_manifest_list: "manifest-list-a-1".into(), commit: None },
         bucket: message.bucket,
         total_buckets: 1,
         unit: TaskUnit::Tree { output_level: 5, inputs, file_rewrite: false },

@@ -291,9 +291,9 @@ fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
     }
 }
 
-/// The decoder numbers rows by row-group ordinals, which old writers left out.
+/// The decoder numbers rows by row-group ordinals: they must be the places of the groups, whatever the writer says.
 fn with_ordinals(metadata: &ParquetMetaData) -> Option<Arc<ParquetMetaData>> {
-    if metadata.row_groups().iter().all(|g| g.ordinal().is_some()) {
+    if (0_i16..).zip(metadata.row_groups()).all(|(place, group)| group.ordinal() == Some(place)) {
         return None;
     }
     let groups: Option<Vec<RowGroupMetaData>> = (0_i16..)

@@ -6,6 +6,7 @@ pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
     operation::CommitMessage,
+    snapshot::RemovedSnapshot,
     stats::SimpleStats,
 };
 
@@ -19,7 +20,7 @@ pub(super) struct Changes {
     /// Index files added and deleted.
     pub(super) index: Vec<IndexManifestEntry>,
     /// The snapshot that a bucket's compaction looked keys up in.
-    pub(super) seen: BTreeMap<BucketId, i64>,
+    pub(super) seen: BTreeMap<BucketId, RemovedSnapshot>,
 }
 
 impl Changes {
@@ -92,9 +93,11 @@ impl Collected {
             all.compact.add(message, EntryKind::Add, &compact.compact_after);
             all.compact.changelog.extend(compact.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
             all.compact.add_index(&compact.index_files);
-            if let Some(seen) = message.seen.filter(|_| !compact.compact_after.is_empty()) {
-                let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert(seen);
-                *oldest = seen.min(*oldest);
+            if let Some(seen) = message.seen.as_ref().filter(|_| !compact.compact_after.is_empty()) {
+                let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert_with(|| seen.clone());
+                if seen.id < oldest.id {
+                    *oldest = seen.clone();
+                }
             }
         }
         if drop_stats {

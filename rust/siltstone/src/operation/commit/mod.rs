@@ -66,7 +66,7 @@ use crate::{
         overtaken::at_newest,
     },
     path::branch_root,
-    snapshot::{CommitKind, Snapshot, SnapshotManager},
+    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager},
 };
 
 /// Commits to one table on behalf of one user.
@@ -218,7 +218,8 @@ impl TableCommit {
         // its compaction looked at nothing but the new files, which are all there is since this snapshot
         if let Some(snapshot) = &published.snapshot {
             let buckets = compact.files.iter().map(|entry| (entry.partition.clone(), entry.bucket));
-            compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, snapshot.id)).collect();
+            let seen = RemovedSnapshot::from(snapshot);
+            compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, seen.clone())).collect();
         }
         let outcome = CommitOutcome { visible, ..outcome_of(published) };
         Ok(self.commit_compaction(&committable, &compact, outcome, None, since))

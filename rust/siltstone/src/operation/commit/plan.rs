@@ -105,7 +105,7 @@ impl<'a> Planner<'a> {
         }
         self.check(latest, &base, &changes)?;
         if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
-            check_unseen(self.ctx, self.store, latest, self.user, &base, &changes)?;
+            check_unseen(self.ctx, self.store, latest, &base, &changes)?;
         }
         Ok(changes)
     }

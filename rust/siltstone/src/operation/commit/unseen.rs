@@ -22,18 +22,17 @@ use crate::{
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
     path::branch_root,
     row::compare_serialized,
-    snapshot::{CommitKind, Snapshot, SnapshotManager},
+    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager},
     types::DataType,
 };
 
-/// A conflict when another user has brought keys into the range of a compaction after the snapshot that it began with.
-/// Where such snapshots have expired, no file above level 0 may be left in its range (`base`: the live files), as after a
-/// full compaction.
+/// A conflict when somebody has brought keys into the range of a compaction after the snapshot that it began with, or has
+/// taken rows out of it; and when that snapshot has been taken back. Where such snapshots have expired, no file above level 0
+/// may be left in its range (`base`: the live files), as after a full compaction, which looks nothing up.
 pub(super) fn check_unseen(
     ctx: &TableContext,
     store: &ManifestStore,
     latest: &Snapshot,
-    user: &str,
     base: &[ManifestEntry],
     changes: &Changes,
 ) -> Result<()> {
@@ -42,47 +41,102 @@ pub(super) fn check_unseen(
         let mut files = changes.files.iter().filter(|entry| is_of(entry, bucket));
         files.any(|entry| entry.kind == EntryKind::Delete && entry.file.level == 0)
     };
-    let mut seen: Vec<(&BucketId, i64)> = changes.seen.iter().map(|(bucket, id)| (bucket, *id)).collect();
-    seen.retain(|(bucket, id)| *id < latest.id && from_level_0(bucket));
-    let Some(first) = seen.iter().map(|(_, id)| *id).min().filter(|_| looks_up) else {
+    let mut seen: Vec<(&BucketId, &RemovedSnapshot)> = changes.seen.iter().collect();
+    seen.retain(|(bucket, seen)| looks_up && !seen.is(latest) && from_level_0(bucket));
+    let Some(first) = seen.iter().map(|(_, seen)| seen.id).min() else {
         return Ok(());
     };
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
-    let gone = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
-    let gone: HashSet<&str> = gone.map(|entry| entry.file.file_name.as_str()).collect();
     // ids from a message: the loop goes over what is there
     let earliest = snapshots.ids()?.first().copied().unwrap_or(latest.id);
-    for (bucket, _) in seen.iter().filter(|(_, seen)| seen.saturating_add(1) < earliest) {
-        let left = base.iter().filter(|entry| !gone.contains(entry.file.file_name.as_str()));
-        if let Some(file) = in_range(left, bucket, &changes.files, &types)? {
-            let text = "snapshots have expired that may have brought rows this compaction has not seen";
-            return Err(unseen(ctx, earliest, text).with("bucket", bucket.bucket).with("file", file));
-        }
+    check_still_there(ctx, &snapshots, earliest, &seen)?;
+    for (bucket, _) in seen.iter().filter(|(_, seen)| seen.id.saturating_add(1) < earliest) {
+        check_nothing_left(ctx, bucket, base, changes, &types).map_err(|e| e.with("snapshot", earliest))?;
     }
     for id in first.saturating_add(1).max(earliest)..=latest.id {
         let snapshot = match snapshots.get(id) {
             Ok(snapshot) => snapshot,
             // they are expiring at this moment: whoever commits looks again
             Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
-                return Err(unseen(ctx, id, "snapshots expire while they are looked at").caused_by(e));
+                return Err(unseen(ctx, "snapshots expire while they are looked at").with("snapshot", id).caused_by(e));
             }
             Err(e) => return Err(e),
         };
-        if snapshot.commit_user == user {
-            continue;
-        }
         let partitions = changes.partitions();
         let lists = store.read_list(&snapshot.delta_manifest_list)?;
         let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
-        for (bucket, _) in seen.iter().filter(|(_, seen)| *seen < id) {
-            if let Some(file) = brings_keys(&snapshot, &delta, bucket, &changes.files, &types)? {
-                let text = "rows came above level 0 that this compaction has not seen";
-                return Err(unseen(ctx, id, text).with("bucket", bucket.bucket).with("file", file));
-            }
+        for (bucket, _) in seen.iter().filter(|(_, seen)| seen.id < id) {
+            let (text, file) = if let Some(file) = brings_keys(&snapshot, &delta, bucket, &changes.files, &types)? {
+                ("rows came above level 0 that this compaction has not seen", file)
+            } else if let Some(file) = takes_rows(&snapshot, &delta, bucket, &changes.files, &types)? {
+                ("rows were taken out that this compaction has seen", file)
+            } else {
+                continue;
+            };
+            return Err(unseen(ctx, text).with("snapshot", id).with("bucket", bucket.bucket).with("file", file));
         }
     }
     Ok(())
+}
+
+/// A conflict when one of the snapshots that compactions began with has been taken back.
+fn check_still_there(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    earliest: i64,
+    seen: &[(&BucketId, &RemovedSnapshot)],
+) -> Result<()> {
+    let removals = snapshots.removals().read()?;
+    for (bucket, seen) in seen.iter().filter(|(_, seen)| seen.id >= earliest) {
+        let found = snapshots.existing([seen.id])?.pop();
+        if !found.is_some_and(|found| seen.is(&found) && !removals.is_rolled_back(&found)) {
+            let text = "the version that this compaction has seen was taken back";
+            return Err(unseen(ctx, text).with("snapshot", seen.id).with("bucket", bucket.bucket));
+        }
+    }
+    Ok(())
+}
+
+/// A conflict where nobody can tell what came or went: unless the compaction took all that was there above level 0, and nothing
+/// is left of it in its range.
+fn check_nothing_left(
+    ctx: &TableContext,
+    bucket: &BucketId,
+    base: &[ManifestEntry],
+    changes: &Changes,
+    types: &[DataType],
+) -> Result<()> {
+    let highest = ctx.options.num_levels.saturating_sub(1);
+    let mut made = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add && is_of(entry, bucket));
+    let gone = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
+    let gone: HashSet<&str> = gone.map(|entry| entry.file.file_name.as_str()).collect();
+    let left = base.iter().filter(|entry| !gone.contains(entry.file.file_name.as_str()));
+    let left = in_range(left, EntryKind::Add, bucket, &changes.files, types)?;
+    if left.is_none() && made.all(|entry| entry.file.level >= highest) {
+        return Ok(());
+    }
+    let text = "snapshots have expired that may have brought or taken rows this compaction has not seen";
+    let error = unseen(ctx, text).with("bucket", bucket.bucket);
+    Err(match left {
+        Some(file) => error.with("file", file),
+        None => error,
+    })
+}
+
+/// A file above level 0 that an overwrite takes out, in the range of a file that the compaction adds: its rows may have been
+/// looked up.
+fn takes_rows<'d>(
+    snapshot: &Snapshot,
+    delta: &'d [ManifestEntry],
+    bucket: &BucketId,
+    compacted: &[ManifestEntry],
+    types: &[DataType],
+) -> Result<Option<&'d str>> {
+    if snapshot.commit_kind == CommitKind::Compact {
+        return Ok(None);
+    }
+    in_range(delta.iter(), EntryKind::Delete, bucket, compacted, types)
 }
 
 /// A file above level 0 with keys that may be new to the bucket, in the range of a file that the compaction adds.
@@ -99,19 +153,24 @@ fn brings_keys<'d>(
     if rewrites {
         return Ok(None);
     }
-    in_range(delta.iter(), bucket, compacted, types)
+    // what the compaction takes in, it has seen
+    let taken = compacted.iter().filter(|entry| entry.kind == EntryKind::Delete);
+    let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();
+    let others = delta.iter().filter(|entry| !taken.contains(entry.file.file_name.as_str()));
+    in_range(others, EntryKind::Add, bucket, compacted, types)
 }
 
-/// One of `files` that is added above level 0 of the bucket, in the range of a file that the compaction adds.
+/// One of `files` of this kind above level 0 of the bucket, in the range of a file that the compaction adds.
 fn in_range<'d>(
     files: impl Iterator<Item = &'d ManifestEntry>,
+    kind: EntryKind,
     bucket: &BucketId,
     compacted: &[ManifestEntry],
     types: &[DataType],
 ) -> Result<Option<&'d str>> {
-    let added = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && entry.file.level > 0 && is_of(entry, bucket);
-    for new in files.filter(added) {
-        for own in compacted.iter().filter(added) {
+    let above = |entry: &ManifestEntry| entry.file.level > 0 && is_of(entry, bucket);
+    for new in files.filter(|entry| entry.kind == kind && above(entry)) {
+        for own in compacted.iter().filter(|entry| entry.kind == EntryKind::Add && above(entry)) {
             if files_meet(new, own, types)? {
                 return Ok(Some(&new.file.file_name));
             }
@@ -132,9 +191,8 @@ pub(super) fn is_of(entry: &ManifestEntry, bucket: &BucketId) -> bool {
     entry.bucket == bucket.bucket && entry.partition == bucket.partition
 }
 
-fn unseen(ctx: &TableContext, snapshot: i64, text: &str) -> Error {
+fn unseen(ctx: &TableContext, text: &str) -> Error {
     Error::new(ErrorKind::CommitConflict, text)
         .with("table", &ctx.name)
-        .with("snapshot", snapshot)
         .hint("compact again; with several writers let one job compact and make the others write-only")
 }

@@ -13,6 +13,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use plan::{CompactRequest, CompactionPlan, plan_compaction};
+pub use plan::{CompactRequest, CompactionPlan, plan_compaction, without_secrets};
 pub use run::{TaskResources, run_task};
 pub use task::{CompactionTask, TaskUnit};

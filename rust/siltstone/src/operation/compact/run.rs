@@ -35,7 +35,7 @@ pub struct TaskResources {
 pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResources) -> Result<CommitMessage> {
     check_table(ctx, task)?;
     compacted(ctx, task, resources).map_err(|error| match overtaken(ctx, Some(&task.bucket), &error) {
-        Ok(true) => replaced(ctx, error).with("snapshot", task.snapshot_id),
+        Ok(true) => replaced(ctx, error).with("snapshot", task.snapshot.id),
         _ => error,
     })
 }
@@ -70,7 +70,7 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
         total_buckets: task.total_buckets,
         data: DataIncrement::default(),
         compact,
-        seen: Some(task.snapshot_id),
+        seen: Some(task.snapshot.clone()),
         after: None,
     })
 }

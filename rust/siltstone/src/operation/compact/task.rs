@@ -13,9 +13,10 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, IndexManifestEntry},
     operation::{CommitMessage, Seal, TableIdentity},
+    snapshot::RemovedSnapshot,
 };
 
-const TASK: Seal = Seal { what: "compaction task", magic: "SSCT", version: 2 };
+const TASK: Seal = Seal { what: "compaction task", magic: "SSCT", version: 3 };
 
 /// One bucket's compaction, complete enough to run in another process: nothing in it has to be looked up,
 /// and it holds no secrets.
@@ -26,7 +27,7 @@ pub struct CompactionTask {
     /// Dynamic options; never secrets.
     pub options: BTreeMap<String, String>,
     /// Snapshot of the plan.
-    pub snapshot_id: i64,
+    pub snapshot: RemovedSnapshot,
     /// Bucket.
     pub bucket: BucketId,
     /// `_TOTAL_BUCKETS` of its files.
@@ -60,7 +61,7 @@ pub enum TaskUnit {
 struct Header {
     table: TableIdentity,
     options: BTreeMap<String, String>,
-    snapshot_id: i64,
+    snapshot: RemovedSnapshot,
     unit: TaskUnit,
 }
 
@@ -86,7 +87,7 @@ impl CompactionTask {
         let header = Header {
             table: self.table.clone(),
             options: self.options.clone(),
-            snapshot_id: self.snapshot_id,
+            snapshot: self.snapshot.clone(),
             unit: self.unit.clone(),
         };
         TASK.close(&header, &self.as_message().to_bytes()?)
@@ -102,7 +103,7 @@ impl CompactionTask {
         Ok(Self {
             table: header.table,
             options: header.options,
-            snapshot_id: header.snapshot_id,
+            snapshot: header.snapshot,
             bucket: message.bucket,
             total_buckets: message.total_buckets,
             unit: header.unit,

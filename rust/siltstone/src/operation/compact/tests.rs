@@ -7,6 +7,7 @@ use crate::{
     error::ErrorKind,
     manifest::{BucketId, DataFileMeta},
     operation::TableIdentity,
+    snapshot::RemovedSnapshot,
     stats::SimpleStats,
 };
 
@@ -44,7 +45,7 @@ fn tasks() -> Vec<CompactionTask> {
             schema_time: 1_700_000_000_000,
         },
         options: BTreeMap::from([("write-only".to_owned(), "true".to_owned())]),
-        snapshot_id: 12,
+        snapshot: RemovedSnapshot { id: 12, delta_manifest_list: "manifest-list-a-0".to_owned(), commit: None },
         bucket: BucketId { partition: vec![0; 12], bucket: 3 },
         total_buckets: 4,
         unit: TaskUnit::Append,

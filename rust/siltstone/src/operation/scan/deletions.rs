@@ -83,8 +83,8 @@ pub fn check_cardinality(range: &DeletionVectorRange, rows: i64) -> Result<()> {
 pub(super) struct DeletionFiles(HashMap<BucketId, HashMap<String, (String, DeletionVectorRange)>>);
 
 impl DeletionFiles {
-    /// Those of the snapshot. `entries` are all files (above level 0 of tables that skip it) of the buckets that they are
-    /// in: a vector for another file of such a bucket is an error, as are two vectors for one file.
+    /// Those of the snapshot, of the files in `entries`; two vectors for one file are an error. A vector for another file says
+    /// nothing: full compactions of Java 1.4 leave those of the files that they replace.
     pub(super) fn of(ctx: &TableContext, snapshot: &Snapshot, entries: &[ManifestEntry]) -> Result<Self> {
         if snapshot.index_manifest.is_none() {
             return Ok(Self::default());
@@ -111,9 +111,7 @@ impl DeletionFiles {
                         .with("offset", range.offset)
                         .with("data_file", &range.data_file_name)
                 };
-                let Some(rows) = files.get(range.data_file_name.as_str()) else {
-                    return Err(wrong("a deletion vector for a data file that the snapshot does not have"));
-                };
+                let Some(rows) = files.get(range.data_file_name.as_str()) else { continue };
                 check_cardinality(range, *rows).map_err(|e| e.with("table", &ctx.name).with("file", &path))?;
                 if vectors.insert(range.data_file_name.clone(), (path.clone(), range.clone())).is_some() {
                     return Err(wrong("a data file has two deletion vectors"));

@@ -31,6 +31,7 @@ use super::{CommitMessage, Split};
 use crate::{
     error::{Error, ErrorKind, Result},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, DeletionVectorRange, EntryKind},
+    snapshot::RemovedSnapshot,
 };
 
 const SPLIT_MAGIC: i64 = -2_394_839_472_490_812_314;
@@ -59,9 +60,10 @@ impl CommitMessage {
         }
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Add)?;
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Delete)?;
-        if let Some(snapshot) = self.seen {
+        if let Some(seen) = &self.seen {
             out.int(SEEN);
-            out.long(snapshot);
+            out.long(seen.id);
+            out.utf(&seen.delta_manifest_list)?;
         }
         Ok(out.into_bytes())
     }
@@ -160,12 +162,15 @@ fn read_bucket(input: &mut DataInput<'_>) -> Result<BucketId> {
     Ok(BucketId { partition, bucket: input.int()? })
 }
 
-fn read_seen(input: &mut DataInput<'_>) -> Result<Option<i64>> {
+fn read_seen(input: &mut DataInput<'_>) -> Result<Option<RemovedSnapshot>> {
     if input.is_at_end() {
         return Ok(None);
     }
     match input.int()? {
-        SEEN => input.long().map(Some),
+        SEEN => {
+            let (id, delta_manifest_list) = (input.long()?, input.utf()?);
+            Ok(Some(RemovedSnapshot { id, delta_manifest_list, commit: None }))
+        }
         other => Err(input.corrupt("the end of the message", other)),
     }
 }

@@ -151,7 +151,10 @@ fn a_message_has_the_bytes_that_java_writes() {
 /// Java reads a message from the front and leaves what follows it alone.
 #[test]
 fn what_a_compaction_saw_travels_behind_javas_bytes() {
-    let seen = CommitMessage { seen: Some(17), ..message() };
+    let seen = CommitMessage {
+        seen: Some(RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None }),
+        ..message()
+    };
     let bytes = seen.to_bytes().unwrap();
     assert!(bytes.starts_with(&java("message-full")));
     assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), seen);

@@ -60,6 +60,7 @@ use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
+    snapshot::RemovedSnapshot,
     threads::install,
 };
 
@@ -88,7 +89,7 @@ pub struct TableWrite {
     cache: LookupCache,
     writers: BTreeMap<BucketId, BucketWriter>,
     /// The snapshot that each of them began with.
-    seen: BTreeMap<BucketId, i64>,
+    seen: BTreeMap<BucketId, RemovedSnapshot>,
     /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired.
     given_up: Option<Error>,
     /// Since the last `prepare_commit` nobody has looked whether writers that were overtaken can go on.
@@ -182,7 +183,7 @@ impl TableWrite {
         let ctx = self.ctx.clone();
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
-            let seen = all_seen.get(bucket).copied();
+            let seen = all_seen.get(bucket).cloned();
             let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen, after: None };
             match writer.take_given_up() {
                 Some(error) if !is_overtaken(&ctx, bucket, &error) => {
@@ -226,22 +227,26 @@ impl TableWrite {
     }
 
     /// Where the snapshots have expired that tell what others brought since a bucket's files were looked at, its files are
-    /// looked at again: a writer that knows all of them above level 0 has seen what there is now.
+    /// looked at again: a writer that knows all of them above level 0, and no others, has seen what there is now.
     fn look_again(&mut self, messages: &mut [CommitMessage]) {
         if !self.ctx.options.needs_lookup() || !self.looks_at_files() || self.ctx.schema.primary_keys.is_empty() {
             return;
         }
         let writers = &self.writers;
-        let known = |message: &CommitMessage| -> HashSet<String> {
-            let own = writers.get(&message.bucket).map(BucketWriter::file_names).unwrap_or_default();
+        let known = |message: &CommitMessage| {
+            let own: HashSet<String> =
+                writers.get(&message.bucket).map(BucketWriter::file_names).unwrap_or_default().into_iter().collect();
+            let new = message.data.new_files.iter().chain(&message.compact.compact_after);
+            let new: HashSet<&str> = new.map(|file| file.file_name.as_str()).collect();
+            let there = own.iter().filter(|name| !new.contains(name.as_str())).cloned().collect();
             let before = message.compact.compact_before.iter().map(|file| file.file_name.clone());
-            own.into_iter().chain(before).collect()
+            restore::Known { all: own.into_iter().chain(before).collect(), there }
         };
         match restore::seen_since(&self.ctx, messages, known) {
             Ok(Some((snapshot, buckets))) => {
                 for message in messages.iter_mut().filter(|message| buckets.contains(&message.bucket)) {
-                    message.seen = Some(snapshot);
-                    self.seen.insert(message.bucket.clone(), snapshot);
+                    message.seen = Some(snapshot.clone());
+                    self.seen.insert(message.bucket.clone(), snapshot.clone());
                 }
             }
             Ok(None) => {}
@@ -324,7 +329,7 @@ impl TableWrite {
             let writer = self.new_writer(bucket, found.buckets.remove(bucket).unwrap_or_default())?;
             self.writers.insert(bucket.clone(), writer);
             if looks {
-                self.seen.insert(bucket.clone(), found.snapshot);
+                self.seen.insert(bucket.clone(), found.snapshot.clone());
             }
         }
         Ok(())

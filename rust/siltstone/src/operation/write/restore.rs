@@ -11,7 +11,7 @@ use crate::{
         overtaken::at_newest,
         scan::{EntryFilter, bucket_vectors, live_entries},
     },
-    snapshot::{Snapshot, SnapshotManager},
+    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
 };
 
 /// What a snapshot has of a bucket.
@@ -23,11 +23,25 @@ pub(super) struct Restored {
     pub(super) vectors: Vec<IndexManifestEntry>,
 }
 
-/// The snapshot that was looked at (0: there was none), and what it has of each bucket.
-#[derive(Debug, Default)]
+/// The files that a writer knows of a bucket.
+pub(super) struct Known {
+    pub(super) all: HashSet<String>,
+    /// Those that must be there still: not what it has not committed.
+    pub(super) there: HashSet<String>,
+}
+
+/// The snapshot that was looked at (id 0: there was none), and what it has of each bucket.
+#[derive(Debug)]
 pub(super) struct Found {
-    pub(super) snapshot: i64,
+    pub(super) snapshot: RemovedSnapshot,
     pub(super) buckets: HashMap<BucketId, Restored>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        let snapshot = RemovedSnapshot { id: 0, delta_manifest_list: String::new(), commit: None };
+        Self { snapshot, buckets: HashMap::new() }
+    }
 }
 
 /// The live files of each of these buckets, in one look at the manifests. A partition that was written
@@ -53,20 +67,23 @@ fn live_files_of(ctx: &TableContext, snapshot: &Snapshot, buckets: &[&BucketId])
             restored.entry(bucket).or_default().vectors = vectors;
         }
     }
-    Ok(Found { snapshot: snapshot.id, buckets: restored })
+    Ok(Found { snapshot: RemovedSnapshot { commit: None, ..RemovedSnapshot::from(snapshot) }, buckets: restored })
 }
 
-/// The latest snapshot, and which buckets have no file above level 0 that is not among the `known` ones. Only buckets are
+/// The latest snapshot, and which buckets have no file above level 0 that is not among the `known` ones, and lack none of those. Only buckets are
 /// looked at whose compaction takes level 0 and began with a snapshot whose successor has expired; `None` when there are
 /// none.
 pub(super) fn seen_since(
     ctx: &TableContext,
     messages: &[CommitMessage],
-    known: impl Fn(&CommitMessage) -> HashSet<String>,
-) -> Result<Option<(i64, HashSet<BucketId>)>> {
+    known: impl Fn(&CommitMessage) -> Known,
+) -> Result<Option<(RemovedSnapshot, HashSet<BucketId>)>> {
     let takes_level_0 = |message: &&CommitMessage| message.compact.compact_before.iter().any(|file| file.level == 0);
-    let mut waiting: Vec<(&CommitMessage, i64)> =
-        messages.iter().filter(takes_level_0).filter_map(|message| Some((message, message.seen?))).collect();
+    let mut waiting: Vec<(&CommitMessage, i64)> = messages
+        .iter()
+        .filter(takes_level_0)
+        .filter_map(|message| Some((message, message.seen.as_ref()?.id)))
+        .collect();
     if waiting.is_empty() {
         return Ok(None);
     }
@@ -82,7 +99,9 @@ pub(super) fn seen_since(
     for (message, _) in waiting {
         let known = known(message);
         let live = found.buckets.get(&message.bucket).map_or(&[][..], |restored| &restored.files);
-        if live.iter().all(|file| file.level == 0 || known.contains(&file.file_name)) {
+        let names: HashSet<&str> = live.iter().map(|file| file.file_name.as_str()).collect();
+        let all_known = live.iter().all(|file| file.level == 0 || known.all.contains(&file.file_name));
+        if all_known && known.there.iter().all(|name| names.contains(name.as_str())) {
             seen.insert(message.bucket.clone());
         }
     }
