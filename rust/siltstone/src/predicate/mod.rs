@@ -17,6 +17,7 @@ mod number;
 mod parse;
 mod sql;
 mod tree;
+mod typed;
 
 pub use bounds::{ColumnBounds, compare_values, matches_datums, may_match};
 pub use columns::resolve as resolve_column;
@@ -25,3 +26,4 @@ pub(crate) use number::rounded;
 pub use parse::parse_predicate;
 pub(crate) use sql::{Grammar, parse_expression, shorten};
 pub use tree::{CompareOp, Predicate};
+pub(crate) use typed::check_typed;

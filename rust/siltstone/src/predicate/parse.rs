@@ -11,6 +11,7 @@ use super::{
     literal::{self, Literal},
     number,
     sql::{Grammar, parse_expression, shorten},
+    typed::check_typed,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -294,6 +295,7 @@ pub(super) fn hex(text: &str) -> Result<Vec<u8>> {
 }
 
 fn typed_literal(data_type: &SqlType, text: String) -> Result<Literal> {
+    check_typed(data_type, &text)?;
     Ok(match data_type {
         SqlType::Date => Literal::Date(text),
         SqlType::Time(..) => Literal::Time(text),

@@ -155,6 +155,11 @@ fn check_bucket(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
 
 fn check_bucket_keys(schema: &TableSchema, keys: &[String]) -> Result<()> {
     let at_key = |e: Error, key: &str| Err(e.with("option", "bucket-key").with("column", key));
+    let mut names = std::collections::HashSet::new();
+    if let Some(twice) = keys.iter().find(|key| !names.insert(key.as_str())) {
+        let error = Error::new(ErrorKind::InvalidOption, format!("'bucket-key' names '{twice}' twice"));
+        return at_key(error, twice);
+    }
     for key in keys {
         let Some(field) = schema.field(key) else {
             return Err(no_such_column(schema, key, "'bucket-key'").with("option", "bucket-key"));

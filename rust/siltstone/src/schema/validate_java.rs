@@ -13,6 +13,7 @@ const PAGE_SIZE: &str = "64 kb";
 
 pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_list(options, "bucket-key")?;
+    check_partitions(schema, options)?;
     if !schema.has_primary_key() {
         return Ok(());
     }
@@ -25,6 +26,21 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         }
         MergeEngine::Aggregation => check_functions(schema, options),
         MergeEngine::Deduplicate | MergeEngine::FirstRow => Ok(()),
+    }
+}
+
+/// Java names a partition of bytes by the identity of the array that holds them, another one each time.
+fn check_partitions(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "partition.legacy-name";
+    let is_bytes = |kind: &TypeKind| matches!(kind, TypeKind::Binary(_) | TypeKind::VarBinary(_));
+    let keys = schema.partition_keys.iter().filter_map(|key| schema.field(key));
+    match keys.into_iter().find(|field| is_bytes(&field.data_type.kind)) {
+        Some(field) if options.partition_legacy_name => {
+            let message =
+                format!("Java cannot read partitions of the type {} with '{OPTION}' = 'true'", field.data_type);
+            Err(forbidden(OPTION, message).with("column", &field.name).hint(format!("set '{OPTION}' = 'false'")))
+        }
+        _ => Ok(()),
     }
 }
 

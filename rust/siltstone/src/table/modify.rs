@@ -59,6 +59,13 @@ impl Table {
         })?;
         let set: Vec<Assignment> =
             args.set.iter().map(|(column, text)| Assignment::parse(fields, column, text)).collect::<Result<_>>()?;
+        let mut columns = HashSet::new();
+        if let Some(twice) = set.iter().find(|assignment| !columns.insert(assignment.column())) {
+            return Err(Error::new(ErrorKind::InvalidArgument, "a column gets two values")
+                .with("table", &ctx.name)
+                .with("column", twice.column())
+                .hint("give the column once: 'a' and 'A' are the same one"));
+        }
         let change = Modification { filter: condition.without_not(), set, threads: threads(args.threads) };
         let has_key = !ctx.schema.primary_keys.is_empty();
         if change.set.is_empty() && self.is_on_partitions(&change.filter) && self.drops_partitions() {

@@ -181,6 +181,7 @@ impl Table {
         self.check_same_table()?;
         let commit = self.committer(commit_user);
         let messages = committable.messages.clone();
+        check_no_file_twice(self.context(), &messages)?;
         // messages may arrive twice, for example from a job that was started again
         let committable = Committable { check_append: true, ..committable };
         let outcome = match overwrite {
@@ -280,6 +281,24 @@ impl Table {
         }
         Ok(report)
     }
+}
+
+/// An error when two messages bring the same file.
+fn check_no_file_twice(ctx: &TableContext, messages: &[CommitMessage]) -> Result<()> {
+    let mut names = BTreeSet::new();
+    let new = messages.iter().flat_map(|message| message.data.new_files.iter().chain(&message.data.changelog_files));
+    for file in new {
+        if !names.insert(file.file_name.as_str()) {
+            return Err(Error::new(
+                ErrorKind::InvalidArgument,
+                "the same message is given twice, or two bring the same file",
+            )
+            .with("table", &ctx.name)
+            .with("file", &file.file_name)
+            .hint("give each message once; nothing was committed or deleted"));
+        }
+    }
+    Ok(())
 }
 
 impl TableWriter {

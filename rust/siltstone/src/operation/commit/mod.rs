@@ -52,7 +52,7 @@ use self::{
     overwrite::Partitions,
     plan::Source,
     publish::{Doubt, Published, Request},
-    repeated::{Since, check_not_kept},
+    repeated::Since,
     user::{Identifier, Seen, UserHistory, newest_expired},
 };
 use crate::{
@@ -161,17 +161,12 @@ impl TableCommit {
         Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None, since))
     }
 
-    /// Since when handed-out messages may have been committed.
-    ///
-    /// # Errors
-    /// `CommitConflict`: a version that has expired knows them.
+    /// Since when handed-out messages may have been committed; `None`: nobody else has them.
     fn since(&self, committable: &Committable) -> Result<Option<Since>> {
         if !committable.check_append {
             return Ok(None);
         }
-        let since = Since::of(&self.snapshots, &committable.messages)?;
-        check_not_kept(&self.ctx, &self.snapshots, since, &committable.messages)?;
-        Ok(Some(since))
+        Since::of(&self.snapshots, &committable.messages).map(Some)
     }
 
     /// Replaces partitions by new files; then as [`TableCommit::commit`].
@@ -254,14 +249,16 @@ impl TableCommit {
         if self.snapshots.latest_id()?.is_none() {
             return Ok(None);
         }
-        let request = request(&Committable::default(), CommitKind::Compact, Source::Manifests);
+        let nothing = Committable::default();
+        let request = request(&nothing, CommitKind::Compact, Source::Manifests);
         Ok(self.publish(&request)?.snapshot)
     }
 
     /// Makes a snapshot of kind ANALYZE that names a statistics file and changes nothing else.
     pub fn commit_statistics(&self, name: &str) -> Result<Option<Snapshot>> {
         let none = Changes::default();
-        let request = request(&Committable::default(), CommitKind::Analyze, Source::Files(&none));
+        let nothing = Committable::default();
+        let request = request(&nothing, CommitKind::Analyze, Source::Files(&none));
         let request = Request { statistics: Some(name.to_owned()), allow_empty: true, ..request };
         Ok(self.publish(&request)?.snapshot)
     }
@@ -369,7 +366,7 @@ impl TableCommit {
     }
 }
 
-fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) -> Request<'a> {
+fn request<'a>(committable: &'a Committable, kind: CommitKind, source: Source<'a>) -> Request<'a> {
     Request {
         kind,
         identifier: Identifier::of(committable.identifier),
@@ -380,6 +377,7 @@ fn request<'a>(committable: &Committable, kind: CommitKind, source: Source<'a>) 
         statistics: None,
         allow_empty: false,
         looked_up_to: None,
+        messages: &committable.messages,
         read: None,
         since: None,
     }

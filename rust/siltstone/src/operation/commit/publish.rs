@@ -35,7 +35,7 @@ use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
     manifest::ManifestStore,
-    operation::cleanup::upkeep_lock,
+    operation::{CommitMessage, cleanup::upkeep_lock},
     snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
 };
 
@@ -58,6 +58,8 @@ pub(super) struct Request<'a> {
     pub(super) looked_up_to: Option<Seen>,
     /// The messages were handed out: nobody has committed them before this; `None`: they were not.
     pub(super) since: Option<Since>,
+    /// What is committed.
+    pub(super) messages: &'a [CommitMessage],
     /// The version that the rows come from; `None`: they are new.
     pub(super) read: Option<&'a ReadVersion>,
 }
@@ -100,6 +102,8 @@ pub(super) struct Tries {
     synced: bool,
     /// No snapshot up to this one has added a file of messages that were handed out.
     pub(super) searched: Option<RemovedSnapshot>,
+    /// The oldest snapshot when what tags, changelogs and branches keep of expired ones was looked at.
+    pub(super) kept_before: Option<i64>,
     /// How many removal records were known when the files were there.
     pub(super) searched_with: Option<u64>,
 }

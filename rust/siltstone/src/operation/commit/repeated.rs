@@ -65,22 +65,16 @@ impl Since {
     }
 }
 
-/// An error when messages were committed before by snapshots that have expired since: what tags, changelogs and branches keep, and
-/// what came of the files, is looked at where the snapshots since the messages were handed out are not all there.
+/// An error when messages were committed before by snapshots that have expired since, as what tags, changelogs and branches keep
+/// tells.
 ///
 /// # Errors
 /// `CommitConflict`.
-pub(super) fn check_not_kept(
-    ctx: &TableContext,
-    snapshots: &SnapshotManager,
-    since: Since,
-    messages: &[CommitMessage],
-) -> Result<()> {
+fn check_not_kept(ctx: &TableContext, snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<()> {
     // a compaction may name files that are there already: they only change their level
     let new: Vec<CommitMessage> =
         messages.iter().filter(|message| !message.data.new_files.is_empty()).cloned().collect();
-    let Some(first) = snapshots.listed_ids()?.first().copied() else { return Ok(()) };
-    if new.is_empty() || first <= since.id.saturating_add(1) {
+    if new.is_empty() {
         return Ok(());
     }
     let unused = Unused::find(ctx, snapshots, &new)?;
@@ -122,6 +116,7 @@ impl TableCommit {
         else {
             return Ok(());
         };
+        self.check_not_kept_since(request, since, tries)?;
         let added: Vec<&ManifestEntry> = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add).collect();
         let from = match &tries.searched {
             Some(searched) => still_there(&self.snapshots, searched)?.max(since.id),
@@ -140,6 +135,21 @@ impl TableCommit {
         }
         tries.searched = newest.or(tries.searched.take());
         tries.searched_with = Some(removals.count);
+        Ok(())
+    }
+
+    /// Where the snapshots since the messages were handed out are not all there: what is kept of them; again when more have
+    /// expired since the last try.
+    fn check_not_kept_since(&self, request: &Request<'_>, since: Since, tries: &mut Tries) -> Result<()> {
+        // the files of a compaction go with those of its append, which is committed by then
+        if request.kind == CommitKind::Compact {
+            return Ok(());
+        }
+        let first = self.snapshots.listed_ids()?.first().copied();
+        if first.is_some_and(|first| first > since.id.saturating_add(1)) && tries.kept_before != first {
+            check_not_kept(&self.ctx, &self.snapshots, request.messages)?;
+            tries.kept_before = first;
+        }
         Ok(())
     }
 

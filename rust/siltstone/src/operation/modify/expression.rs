@@ -112,7 +112,10 @@ fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
         Expr::Identifier(name) => {
             Node::Column(resolve_column(fields, &name.value, name.quote_style.is_none())?.clone())
         }
-        Expr::Value(value) | Expr::TypedString(TypedString { value, .. }) => Node::Literal(Literal::new(&value.value)?),
+        Expr::Value(value) => Node::Literal(Literal::new(&value.value)?),
+        Expr::TypedString(TypedString { data_type, value, .. }) => {
+            Node::Literal(Literal::typed(data_type, &value.value)?)
+        }
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match node(expr, fields)? {
             Node::Literal(Literal::Number(text)) => Node::Literal(Literal::Number(negative(&text))),
             other => Node::Negated(Box::new(other)),

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use arrow_array::{ArrayRef, new_null_array};
-use sqlparser::ast::Value;
+use sqlparser::ast::{DataType as SqlType, Value};
 
 use super::expression::invalid;
 use crate::{
     error::{Error, ErrorKind, Result},
-    predicate::{rounded, shorten},
+    predicate::{check_typed, rounded, shorten},
     row::{Datum, constant_array, datum_from_text, exact_datum_from_text, parse_decimal, rescale_half_up},
     types::{DataType, TypeKind, arrow_type},
 };
@@ -23,6 +23,10 @@ pub(super) enum Literal {
     Text(String),
     Number(String),
     Bytes(Vec<u8>),
+    /// DATE, TIMESTAMP
+    Moment(String),
+    /// TIME
+    Time(String),
 }
 
 impl Literal {
@@ -40,11 +44,42 @@ impl Literal {
         })
     }
 
+    /// A literal that names its type, and is no value of others.
+    pub(super) fn typed(named: &SqlType, value: &Value) -> Result<Self> {
+        let Value::SingleQuotedString(text) = value else {
+            return Err(invalid(format!("{value} is not a value of the type {named}")));
+        };
+        check_typed(named, text)?;
+        Ok(match named {
+            SqlType::Date | SqlType::Timestamp(..) | SqlType::Datetime(_) => Self::Moment(text.clone()),
+            SqlType::Time(..) => Self::Time(text.clone()),
+            SqlType::Varchar(_) | SqlType::Char(_) | SqlType::String(_) | SqlType::Text => Self::Text(text.clone()),
+            SqlType::TinyInt(_)
+            | SqlType::SmallInt(_)
+            | SqlType::Int(_)
+            | SqlType::Integer(_)
+            | SqlType::BigInt(_)
+            | SqlType::Float(_)
+            | SqlType::Double(_)
+            | SqlType::Decimal(_)
+            | SqlType::Numeric(_) => Self::Number(text.clone()),
+            other => return Err(invalid(format!("a literal of the type {other} cannot be a new value"))),
+        })
+    }
+
     /// `rows` times this value of the type.
     pub(super) fn array(&self, wanted: &DataType, rows: usize) -> Result<ArrayRef> {
         let datum = match self {
             Self::Null => return Ok(new_null_array(&arrow_type(wanted)?, rows)),
             Self::Text(text) | Self::Number(text) => exact(text, wanted)?,
+            Self::Moment(text) => match wanted.kind {
+                TypeKind::Date | TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => exact(text, wanted)?,
+                _ => return Err(invalid(format!("a date or timestamp is not a value of the type {wanted}"))),
+            },
+            Self::Time(text) => match wanted.kind {
+                TypeKind::Time(_) => exact(text, wanted)?,
+                _ => return Err(invalid(format!("a time is not a value of the type {wanted}"))),
+            },
             Self::Bytes(bytes) => match wanted.kind {
                 TypeKind::Binary(limit) | TypeKind::VarBinary(limit) => {
                     if usize::try_from(limit).is_ok_and(|limit| bytes.len() > limit) {

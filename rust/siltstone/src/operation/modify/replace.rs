@@ -55,6 +55,13 @@ impl<'a> Replacement<'a> {
                 .with("column", key.column())
                 .hint("delete the row and insert it with the other key"));
         }
+        let kinds = ctx.options.rowkind_field.as_deref();
+        if let Some(kind) = set.iter().find(|a| Some(a.column()) == kinds) {
+            return Err(invalid("the column that says what a row does cannot be updated")
+                .with("table", &ctx.name)
+                .with("column", kind.column())
+                .with("option", "rowkind.field"));
+        }
         let own = &ctx.options.sequence_fields;
         let mut sequences = Vec::new();
         if set.iter().any(|a| own.iter().any(|name| name == a.column())) {
