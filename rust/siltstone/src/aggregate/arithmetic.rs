@@ -137,7 +137,7 @@ where
                 let input = value(at);
                 *acc = match (step, *acc, input) {
                     (Step::Skip, acc, _) | (Step::Retract, acc, None) => acc,
-                    (Step::Set, ..) => input,
+                    (Step::Set | Step::Resume, ..) => input,
                     (Step::Clear, ..) => None,
                     (Step::Add, Some(acc), Some(input)) => self.function.agg(acc, input)?,
                     (Step::AddReversed, Some(acc), Some(input)) => self.function.agg(input, acc)?,

@@ -78,7 +78,7 @@ impl<F: ElementFunction> AggregateFunction for OverElements<F> {
                 let input = nested.row(row);
                 *acc = match step {
                     Step::Skip => return Ok(()),
-                    Step::Set => input,
+                    Step::Set | Step::Resume => input,
                     Step::Clear => None,
                     Step::Add => self.0.agg(&mut values, acc.take(), input)?,
                     Step::AddReversed => self.0.agg_reversed(&mut values, acc.take(), input)?,

@@ -44,4 +44,12 @@ impl Pick for FirstNonNullValue {
         *seen = true;
         input
     }
+
+    fn has_seen(seen: &bool) -> bool {
+        *seen
+    }
+
+    fn resume(seen: &mut bool) {
+        *seen = true;
+    }
 }

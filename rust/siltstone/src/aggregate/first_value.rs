@@ -40,4 +40,12 @@ impl Pick for FirstValue {
     fn agg((): &(), seen: &mut bool, acc: Place, input: Place) -> Place {
         if std::mem::replace(seen, true) { acc } else { input }
     }
+
+    fn has_seen(seen: &bool) -> bool {
+        *seen
+    }
+
+    fn resume(seen: &mut bool) {
+        *seen = true;
+    }
 }

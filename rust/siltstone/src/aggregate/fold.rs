@@ -60,7 +60,7 @@ impl<F: ValueFunction> Fold<F> {
     fn step(&self, acc: &mut Acc, step: Step, at: (usize, usize), arrays: &[ArrayRef]) -> Result<()> {
         *acc = match step {
             Step::Skip => return Ok(()),
-            Step::Set => Acc::Record(at),
+            Step::Set | Step::Resume => Acc::Record(at),
             Step::Clear => Acc::Value(Datum::Null),
             Step::Add | Step::AddReversed | Step::Retract => {
                 let before = match mem::replace(acc, Acc::Value(Datum::Null)) {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Added, AggregateFunction, Aggregated, BytesCheck, ColumnGroups, Step};
+use super::{Added, AggregateError, AggregateFunction, Aggregated, BytesCheck, ColumnGroups, Step};
 
 /// A function that passes over retracts.
 #[derive(Debug)]
@@ -33,13 +33,19 @@ impl AggregateFunction for IgnoreRetract {
     }
 
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated {
-        match groups.steps {
-            Some(steps) if steps.contains(&Step::Retract) => {
-                let skip = |step: &Step| if *step == Step::Retract { Step::Skip } else { *step };
-                let steps: Vec<Step> = steps.iter().map(skip).collect();
-                self.0.aggregate(&ColumnGroups { steps: Some(&steps), ..*groups })
-            }
-            _ => self.0.aggregate(groups),
-        }
+        let steps = without_retracts(groups);
+        self.0.aggregate(&ColumnGroups { steps: steps.as_deref().or(groups.steps), ..*groups })
     }
+
+    fn has_seen(&self, group: &ColumnGroups<'_>) -> Result<bool, AggregateError> {
+        let steps = without_retracts(group);
+        self.0.has_seen(&ColumnGroups { steps: steps.as_deref().or(group.steps), ..*group })
+    }
+}
+
+/// The steps with retracts passed over; `None` when there are none.
+fn without_retracts(groups: &ColumnGroups<'_>) -> Option<Vec<Step>> {
+    let skip = |step: &Step| if *step == Step::Retract { Step::Skip } else { *step };
+    let steps = groups.steps.filter(|steps| steps.contains(&Step::Retract))?;
+    Some(steps.iter().map(skip).collect())
 }

@@ -50,7 +50,7 @@ impl AggregateFunction for Listagg {
                 let input = text(&texts, at)?.map(Cow::Borrowed);
                 *acc = match step {
                     Step::Skip => return Ok(()),
-                    Step::Set => input,
+                    Step::Set | Step::Resume => input,
                     Step::Clear => None,
                     Step::Add => self.agg(acc.take(), input),
                     Step::AddReversed => self.agg(input, acc.take()),

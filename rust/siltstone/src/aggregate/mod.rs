@@ -79,6 +79,9 @@ pub enum Step {
     Skip,
     /// The accumulated value becomes the record's value, null included; states beside the value stay.
     Set,
+    /// [`Step::Set`] of a record that stands for others: states beside the value are as after these
+    /// ([`AggregateFunction::has_seen`]).
+    Resume,
     /// The accumulated value becomes null.
     Clear,
     /// `agg(acc, input)`.
@@ -192,4 +195,10 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// One value for each group, of the arrays' type. An error names the group; the engine adds table, column, key
     /// and function.
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated;
+
+    /// Whether, after the records of one group, its state beside the value says that it has seen one. With it and the
+    /// value the group can go on: [`Step::Resume`], otherwise [`Step::Set`].
+    fn has_seen(&self, _group: &ColumnGroups<'_>) -> Result<bool, AggregateError> {
+        Ok(false)
+    }
 }

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 
 use super::{
-    Added, AggregateFunction, Aggregated, ColumnGroups, Step,
+    Added, AggregateError, AggregateFunction, Aggregated, ColumnGroups, Step,
     error::no_retract,
     extreme::{Extreme, extremes},
     gather::gather,
@@ -53,6 +53,14 @@ pub(super) trait Pick: Send + Sync + fmt::Debug {
     fn retract(_acc: Place, _input: Place) -> Result<Place> {
         Err(no_retract(Self::NAME))
     }
+
+    /// Whether the state says that a record was seen.
+    fn has_seen(_state: &Self::State) -> bool {
+        false
+    }
+
+    /// The state is as after a record was seen.
+    fn resume(_state: &mut Self::State) {}
 }
 
 /// A [`Pick`] as an aggregate function.
@@ -82,10 +90,31 @@ impl<P: Pick> AggregateFunction for Picking<P> {
         if P::LAST_DECIDES && !reversed {
             return Ok(gather(groups.arrays, &picked_backwards::<P>(groups))?);
         }
-        let values = self.0.values(groups.arrays)?;
-        let nulls = Nulls::new(groups.arrays);
         let mut picked = Vec::with_capacity(groups.len());
         let null = (groups.arrays.len(), 0);
+        self.walk(groups, |acc, _| picked.push(acc.unwrap_or(null)))?;
+        Ok(gather(groups.arrays, &picked)?)
+    }
+
+    fn has_seen(&self, group: &ColumnGroups<'_>) -> std::result::Result<bool, AggregateError> {
+        if size_of::<P::State>() == 0 {
+            return Ok(false);
+        }
+        let mut seen = false;
+        self.walk(group, |_, state| seen |= P::has_seen(&state))?;
+        Ok(seen)
+    }
+}
+
+impl<P: Pick> Picking<P> {
+    /// Goes through all records, and gives what is picked of each group, with the state beside it.
+    fn walk(
+        &self,
+        groups: &ColumnGroups<'_>,
+        mut finish: impl FnMut(Place, P::State),
+    ) -> std::result::Result<(), AggregateError> {
+        let values = self.0.values(groups.arrays)?;
+        let nulls = Nulls::new(groups.arrays);
         groups.walk(
             || (None, P::State::default()),
             |(acc, state), step, at| {
@@ -93,6 +122,10 @@ impl<P: Pick> AggregateFunction for Picking<P> {
                     Step::Skip => *acc,
                     // a null that was set is a null
                     Step::Set => nulls.place(at),
+                    Step::Resume => {
+                        P::resume(state);
+                        nulls.place(at)
+                    }
                     Step::Clear => None,
                     Step::Add => P::agg(&values, state, *acc, nulls.place(at)),
                     Step::AddReversed => P::agg(&values, state, nulls.place(at), *acc),
@@ -100,12 +133,11 @@ impl<P: Pick> AggregateFunction for Picking<P> {
                 };
                 Ok(())
             },
-            |(acc, _)| {
-                picked.push(acc.unwrap_or(null));
+            |(acc, state)| {
+                finish(acc, state);
                 Ok(())
             },
-        )?;
-        Ok(gather(groups.arrays, &picked)?)
+        )
     }
 }
 
@@ -124,7 +156,7 @@ fn picked_backwards<P: Pick>(groups: &ColumnGroups<'_>) -> Vec<(usize, usize)> {
                 let settled = |(row, step): (&(usize, usize), &Step)| match step {
                     Step::Skip => None,
                     Step::Clear => Some(None),
-                    Step::Set => Some(nulls.place(*row)),
+                    Step::Set | Step::Resume => Some(nulls.place(*row)),
                     Step::Add | Step::AddReversed => P::settled(nulls.place(*row), false),
                     Step::Retract => P::settled(nulls.place(*row), true),
                 };

@@ -144,6 +144,7 @@ struct SortedRows<C: KeyCodec> {
 
 impl<C: KeyCodec> SortedRows<C> {
     fn fill(&mut self) -> Result<()> {
+        cancel::check()?;
         while self.at < self.order.len() && !self.assembler.is_full() {
             let place = self.order[self.at];
             if self.at > 0 && !self.same_key(self.order[self.at - 1], place) {

@@ -13,13 +13,14 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat;
 
 use super::{
+    open::{CARRIED, OpenGroup},
     slot::Slot,
     wrapper::{Finished, Place, Wrapper},
 };
 use crate::{
     Error, ErrorKind, Result,
     aggregate::gather::gather,
-    io::{Failures, failure_in},
+    io::{Failures, batch_bytes, failure_in},
     merge_tree::merge_function::{Choice, Computed, Groups, MergeFunction},
 };
 
@@ -61,6 +62,8 @@ pub(crate) struct Assembler {
     /// rows and group ends for [`Choice::Computed`]
     computed_rows: Vec<(usize, usize)>,
     computed_ends: Vec<usize>,
+    /// the records behind the last end
+    open: OpenGroup,
     /// decides over finished groups instead of the plain reducer rule
     wrapper: Option<Wrapper>,
     /// a record that the engine cannot take, or with a value that could not be cast
@@ -89,6 +92,7 @@ impl Assembler {
             group: Group::default(),
             computed_rows: Vec::new(),
             computed_ends: Vec::new(),
+            open: OpenGroup::new(batch_rows.max(1)),
             wrapper: None,
             refusal: None,
             has_failures: false,
@@ -112,6 +116,9 @@ impl Assembler {
         }
         self.has_failures |= failures.is_some();
         slot.failures = failures;
+        if self.choice == Choice::Computed && self.wrapper.is_none() {
+            slot.row_bytes = batch_bytes(&slot.batch).div_ceil(slot.batch.num_rows().max(1));
+        }
         self.slots.push(slot);
         Ok(())
     }
@@ -135,11 +142,13 @@ impl Assembler {
         !self.ready.is_empty()
     }
 
-    /// Whether enough rows wait to make a batch of them.
+    /// Whether enough rows wait to make a batch of them, or enough records of one key to be put together.
     pub(crate) fn is_full(&self) -> bool {
-        // rows of the unfinished group do not count: they have to stay
+        let done = self.computed_ends.last().copied().unwrap_or(0);
         self.pending_rows >= self.batch_rows
-            || self.computed_ends.last().is_some_and(|&rows| rows >= 8 * self.batch_rows)
+            || done >= 8 * self.batch_rows
+            // a wrapper looks at whole groups
+            || (self.open.is_long(self.computed_rows.len() - done) && self.wrapper.is_none())
     }
 
     /// Adds the next row in merge order to the current group.
@@ -283,7 +292,7 @@ impl Assembler {
         self.segments.push(Segment { slot, start, len });
     }
 
-    /// Makes batches of all waiting rows. Rows of the current, unfinished group stay.
+    /// Makes batches of all waiting rows. Rows of the current, unfinished group stay, or are put together.
     pub(crate) fn flush(&mut self) -> Result<()> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
@@ -304,7 +313,7 @@ impl Assembler {
         }
         segments.clear();
         self.segments = segments;
-        Ok(())
+        self.fold()
     }
 
     /// Lets the wrapper decide over the finished groups, and makes batches of what it decided.
@@ -361,7 +370,7 @@ impl Assembler {
         if let Some((slot, _)) = self.group.chosen {
             used[slot] = true;
         }
-        for &(slot, _) in &self.computed_rows {
+        for &(slot, _) in self.computed_rows.iter().filter(|(slot, _)| *slot != CARRIED) {
             used[slot] = true;
         }
     }
@@ -374,7 +383,7 @@ impl Assembler {
         if let Some((slot, _)) = &mut self.group.chosen {
             *slot = new[*slot];
         }
-        for (slot, _) in &mut self.computed_rows {
+        for (slot, _) in self.computed_rows.iter_mut().filter(|(slot, _)| *slot != CARRIED) {
             *slot = new[*slot];
         }
     }
@@ -384,22 +393,51 @@ impl Assembler {
         if self.computed_ends.is_empty() {
             return Ok(None);
         }
-        let done = self.computed_ends.last().copied().unwrap_or(0);
-        let sources: Vec<RecordBatch> = self.slots.iter().map(|s| s.batch.clone()).collect();
-        let inputs: Vec<usize> = self.slots.iter().map(|s| s.input).collect();
-        let (rows, ends) = (&self.computed_rows[..done], &self.computed_ends);
-        let groups = Groups { sources: &sources, inputs: &inputs, rows, ends, pass_single: true };
-        let computed = self.function.merge(&groups)?;
-        if computed.rows.num_rows() != groups.len() {
+        let mut ends = std::mem::take(&mut self.computed_ends);
+        let computed = self.ask(&ends, |function, groups| function.merge(groups))?;
+        if computed.rows.num_rows() != ends.len() {
             return Err(Error::new(
                 ErrorKind::Internal,
-                format!("{:?} computed {} rows for {} groups", self.function, computed.rows.num_rows(), groups.len()),
+                format!("{:?} computed {} rows for {} groups", self.function, computed.rows.num_rows(), ends.len()),
             ));
         }
-        self.computed_rows.drain(..done);
-        self.computed_ends.clear();
+        self.computed_rows.drain(..ends.last().copied().unwrap_or(0));
+        ends.clear();
+        self.computed_ends = ends;
+        self.open.end();
         self.drop_computed(&computed)?;
         Ok(Some(computed.rows))
+    }
+
+    /// Puts the records of the open group together when they are many or large; no other group waits.
+    fn fold(&mut self) -> Result<()> {
+        if self.computed_rows.is_empty() || !self.open.is_large(&self.computed_rows, &self.slots) {
+            return Ok(());
+        }
+        match self.ask(&[self.computed_rows.len()], |function, group| function.fold(group))? {
+            Some(carried) => {
+                self.computed_rows.clear();
+                self.computed_rows.push((CARRIED, 0));
+                self.open.carry(carried);
+            }
+            None => self.open.keep_all(),
+        }
+        Ok(())
+    }
+
+    /// Shows the engine groups of waiting records that end there.
+    fn ask<T>(&mut self, ends: &[usize], ask: impl FnOnce(&dyn MergeFunction, &Groups<'_>) -> Result<T>) -> Result<T> {
+        let mut sources: Vec<RecordBatch> = self.slots.iter().map(|s| s.batch.clone()).collect();
+        let mut inputs: Vec<usize> = self.slots.iter().map(|s| s.input).collect();
+        let carried = self.open.carried.as_ref();
+        if let Some(carried) = carried {
+            self.computed_rows[0].0 = sources.len();
+            sources.push(carried.batch().clone());
+            inputs.push(usize::MAX);
+        }
+        let rows = &self.computed_rows[..ends.last().copied().unwrap_or(0)];
+        let groups = Groups { sources: &sources, inputs: &inputs, rows, ends, pass_single: true, carried };
+        ask(self.function.as_ref(), &groups)
     }
 
     /// Takes computed rows out of the segments that are not wanted.

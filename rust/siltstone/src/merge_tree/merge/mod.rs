@@ -2,7 +2,7 @@
 //!
 //! [`kernel`] is the loop, [`key`] says how keys are compared, [`slot`] how equal keys are ordered ([`nested_order`]: nested
 //! sequence fields), [`assembler`]
-//! applies the engine and builds batches, [`ahead`] puts decoding on other threads, [`spill`] keeps the number of open
+//! applies the engine and builds batches, [`open`] keeps the records of one key few, [`ahead`] puts decoding on other threads, [`spill`] keeps the number of open
 //! inputs small, [`wrapper`] knows the levels of records: lookup, changelogs, first-row.
 
 pub(crate) mod ahead;
@@ -10,6 +10,7 @@ pub(crate) mod assembler;
 mod kernel;
 pub(crate) mod key;
 pub(crate) mod nested_order;
+mod open;
 pub(crate) mod slot;
 pub(crate) mod spill;
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub(crate) struct Slot {
     user: Option<Rows>,
     /// whether any row is -U or -D
     pub(crate) has_retracts: bool,
+    /// bytes of a row, on an average; 0 where nobody asks
+    pub(crate) row_bytes: usize,
     /// which rows have values that could not be cast
     pub(crate) failures: Option<Failures>,
 }
@@ -88,7 +90,7 @@ impl SlotFactory {
         let (sequence, kinds) = (sequence.values().clone(), kinds.values().clone());
         let has_retracts = kinds.iter().fold(0, |all, kind| all | kind) & 1 == 1;
         let user = self.user.as_ref().map(|user| user.encode(&batch)).transpose()?;
-        Ok(Slot { batch, input, sequence, kinds, user, has_retracts, failures: None })
+        Ok(Slot { batch, input, sequence, kinds, user, has_retracts, row_bytes: 0, failures: None })
     }
 }
 

@@ -395,8 +395,14 @@ impl EngineInput {
     ) -> Result<Vec<Option<Place>>> {
         let sources: Vec<RecordBatch> = slots.iter().map(|s| s.batch.clone()).collect();
         let inputs: Vec<usize> = slots.iter().map(|s| s.input).collect();
-        let groups =
-            Groups { sources: &sources, inputs: &inputs, rows: &self.rows, ends: &self.ends, pass_single: false };
+        let groups = Groups {
+            sources: &sources,
+            inputs: &inputs,
+            rows: &self.rows,
+            ends: &self.ends,
+            pass_single: false,
+            carried: None,
+        };
         let computed = engine.merge(&groups)?;
         if computed.rows.num_rows() != groups.len() {
             let text = format!("{engine:?} computed {} rows for {} groups", computed.rows.num_rows(), groups.len());

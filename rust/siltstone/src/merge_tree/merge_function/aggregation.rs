@@ -1,8 +1,9 @@
 //! `merge-engine=aggregation`: every column has a function (semantics b.5; `AggregateMergeFunction`).
 
 use super::{
-    Choice, Computed, Groups, MergeFunction,
-    columns::{Columns, DELETE, INSERT, Kinds, Plan},
+    Carried, Choice, Computed, Groups, MergeFunction,
+    carried::last_of,
+    columns::{Columns, DELETE, INSERT, Kinds, Plan, Remembered},
     record_names::RecordNames,
 };
 use crate::{Result, aggregate::Step, io::KvLayout, merge_tree::merge::slot::is_retract, schema::EngineSpec};
@@ -33,22 +34,45 @@ impl Aggregation {
     /// What every record does.
     fn steps(&self, groups: &Groups<'_>, kinds: &Kinds<'_>) -> Vec<Step> {
         let mut steps = Vec::with_capacity(groups.rows.len());
-        for group in groups.iter() {
-            match group {
-                [_] if groups.pass_single => steps.push(Step::Set),
-                group => steps.extend(group.iter().map(|place| self.step(kinds.of(*place)))),
+        let step = |place: &(usize, usize)| self.step(kinds.of(*place));
+        for (group, carried) in groups.with_carried() {
+            match (carried, group) {
+                (None, [_]) if groups.pass_single => steps.push(Step::Set),
+                (Some(_), [_, rest @ ..]) => {
+                    steps.push(Step::Set);
+                    steps.extend(rest.iter().map(step));
+                }
+                _ => steps.extend(group.iter().map(step)),
             }
         }
         steps
     }
 
     /// The row kind of a group's result.
-    fn kind(&self, group: &[(usize, usize)], kinds: &Kinds<'_>, pass_single: bool) -> i8 {
+    fn kind(&self, group: &[(usize, usize)], kinds: &Kinds<'_>, passes: bool) -> i8 {
         match group {
-            [single] if pass_single => kinds.of(*single),
+            [single] if passes => kinds.of(*single),
             [.., last] if self.remove_on_delete && kinds.of(*last) == DELETE => DELETE,
             _ => INSERT,
         }
+    }
+
+    fn plan<'a>(&self, groups: &Groups<'a>) -> Result<Plan<'a>> {
+        let kinds = self.columns.kinds(groups.sources)?;
+        let steps = (kinds.retracts || groups.carried.is_some()).then(|| self.steps(groups, &kinds));
+        let kind = |(group, carried): (&[(usize, usize)], Option<&Carried>)| {
+            self.kind(group, &kinds, groups.pass_single || carried.is_some())
+        };
+        Ok(Plan {
+            sources: groups.sources,
+            rows: groups.rows,
+            ends: groups.ends,
+            pass_single: groups.pass_single,
+            steps: vec![steps],
+            seen: groups.carried.map_or(&[], |carried| &carried.seen),
+            last: groups.with_carried().filter_map(|(group, carried)| last_of(group, carried)).collect(),
+            kinds: groups.with_carried().map(kind).collect(),
+        })
     }
 }
 
@@ -58,20 +82,11 @@ impl MergeFunction for Aggregation {
     }
 
     fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {
-        let kinds = self.columns.kinds(groups.sources)?;
-        let steps = kinds.retracts.then(|| self.steps(groups, &kinds));
-        let rows = self.columns.compute(
-            Plan {
-                sources: groups.sources,
-                rows: groups.rows,
-                ends: groups.ends,
-                pass_single: groups.pass_single,
-                steps: vec![steps],
-                last: groups.iter().filter_map(|group| group.last().copied()).collect(),
-                kinds: groups.iter().map(|group| self.kind(group, &kinds, groups.pass_single)).collect(),
-            },
-            |_| 0,
-        )?;
-        Ok(Computed { rows, keep: None })
+        Ok(Computed { rows: self.columns.compute(&self.plan(groups)?, |_| 0)?, keep: None })
+    }
+
+    fn fold(&self, group: &Groups<'_>) -> Result<Option<Carried>> {
+        let remembered = Remembered { held: &[], meets_insert: true };
+        self.columns.fold(&self.plan(group)?, |_| 0, &remembered).map(Some)
     }
 }

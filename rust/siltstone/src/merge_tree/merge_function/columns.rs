@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use arrow_arith::boolean::is_not_null;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use arrow_select::zip;
 
-use super::record_names::RecordNames;
+use super::{
+    Carried,
+    carried::{HELD, VALUES},
+    record_names::RecordNames,
+};
 use crate::{
     Error, ErrorKind, Result,
     aggregate::{Added, ColumnGroups, Step, gather::gather, no_retract, present::last_present},
@@ -35,10 +39,21 @@ pub(super) struct Plan<'a> {
     pub(super) pass_single: bool,
     /// for each class of columns what each record does; `None`: all are added
     pub(super) steps: Vec<Option<Vec<Step>>>,
+    /// of each column whether the first record of all stands for others and its function remembers that it has seen them;
+    /// empty: of none
+    pub(super) seen: &'a [bool],
     /// the record of each group whose sequence number is the result's; the last one where all are added
     pub(super) last: Vec<(usize, usize)>,
     /// row kinds of the results
     pub(super) kinds: Vec<i8>,
+}
+
+/// What an engine has to remember of a group beside its accumulated values.
+pub(super) struct Remembered<'a> {
+    /// for each sequence group the record that set its fields
+    pub(super) held: &'a [Option<(usize, usize)>],
+    /// whether the group has +I or +U
+    pub(super) meets_insert: bool,
 }
 
 impl Columns {
@@ -75,20 +90,59 @@ impl Columns {
     }
 
     /// One row for each group; `class` says which steps a column follows.
-    pub(super) fn compute(&self, plan: Plan<'_>, class: impl Fn(usize) -> usize) -> Result<RecordBatch> {
-        let steps = |at| plan.steps.get(class(at)).and_then(|steps| steps.as_deref());
-        let mut present = self.present(&plan, |at| steps(at).is_none())?;
+    pub(super) fn compute(&self, plan: &Plan<'_>, class: impl Fn(usize) -> usize) -> Result<RecordBatch> {
+        let checked = |at, rule: &_, column| self.checked(at, rule, plan, column);
+        let columns = self.values(plan, class, checked)?;
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    /// What the records of one group have come to when more of them follow. A null in a NOT NULL column is no error yet.
+    pub(super) fn fold(
+        &self,
+        plan: &Plan<'_>,
+        class: impl Fn(usize) -> usize,
+        remembered: &Remembered<'_>,
+    ) -> Result<Carried> {
+        let values = self.values(plan, &class, |_, _, column| Ok(column))?;
+        let seen = self.rules.iter().enumerate().map(|(at, rule)| self.seen(at, rule, plan, plan.steps_of(class(at))));
+        let seen = seen.collect::<Result<Vec<_>>>()?;
+        let mut places = vec![(plan.sources.len(), VALUES)];
+        places.extend_from_slice(&plan.last);
+        places.extend(remembered.held.iter().flatten());
+        let mut rows = HELD..;
+        let held = remembered.held.iter().map(|held| held.and_then(|_| rows.next())).collect();
+        let columns = (0..).zip(values).map(|(at, values)| {
+            let mut arrays = arrays_of(plan.sources, at);
+            arrays.push(values);
+            gather(&arrays, &places)
+        });
+        let fields = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let rows = RecordBatch::try_new(schema, columns.collect::<Result<_>>()?)?;
+        Ok(Carried { rows, seen, held, meets_insert: remembered.meets_insert })
+    }
+
+    /// The columns of results, each of them as `finish` leaves it, with sequence numbers and kinds.
+    fn values(
+        &self,
+        plan: &Plan<'_>,
+        class: impl Fn(usize) -> usize,
+        finish: impl Fn(usize, &ColumnRule, ArrayRef) -> Result<ArrayRef>,
+    ) -> Result<Vec<ArrayRef>> {
+        let steps = |at| plan.steps_of(class(at));
+        let mut present = self.present(plan, |at| steps(at).is_none())?;
         let mut columns = Vec::with_capacity(self.rules.len() + 2);
         for (at, rule) in self.rules.iter().enumerate() {
-            columns.push(match present.get_mut(at).and_then(Option::take) {
-                Some(column) => self.checked(at, rule, &plan, column)?,
-                None => self.column(at, rule, &plan, steps(at))?,
-            });
+            let column = match present.get_mut(at).and_then(Option::take) {
+                Some(column) => column,
+                None => self.column(at, rule, plan, steps(at))?,
+            };
+            columns.push(finish(at, rule, column)?);
         }
         let sequence = arrays_of(plan.sources, self.layout.sequence_index());
         columns.push(gather(&sequence, &plan.last)?);
-        columns.push(Arc::new(Int8Array::from(plan.kinds)));
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+        columns.push(Arc::new(Int8Array::from(plan.kinds.clone())));
+        Ok(columns)
     }
 
     /// The columns whose records are all added and of which the last value counts that is not null: all at once.
@@ -113,7 +167,7 @@ impl Columns {
         let arrays = arrays_of(plan.sources, at);
         let (rows, ends) = (plan.rows, plan.ends);
         if steps.is_none() && rule.function.added() == Added::Last {
-            return self.checked(at, rule, plan, gather(&arrays, &plan.last)?);
+            return gather(&arrays, &plan.last);
         }
         let named = |error: Error, group: Option<usize>| self.of_column(rule, plan, error, group);
         if !rule.function.retracts()
@@ -121,9 +175,23 @@ impl Columns {
         {
             return Err(named(no_retract(rule.function.name()), Some(ends.partition_point(|end| *end <= row))));
         }
+        let resumed = plan.resumed(at, steps);
+        let steps = resumed.as_deref().or(steps);
         let groups = ColumnGroups { arrays: &arrays, rows, ends, steps, pass_single: plan.pass_single };
-        let result = rule.function.aggregate(&groups).map_err(|e| named(e.error, e.group))?;
-        self.checked(at, rule, plan, result)
+        rule.function.aggregate(&groups).map_err(|e| named(e.error, e.group))
+    }
+
+    /// Whether the function of a column remembers that it has seen a record.
+    fn seen(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, steps: Option<&[Step]>) -> Result<bool> {
+        let (arrays, resumed) = (arrays_of(plan.sources, at), plan.resumed(at, steps));
+        let groups = ColumnGroups {
+            arrays: &arrays,
+            rows: plan.rows,
+            ends: plan.ends,
+            steps: resumed.as_deref().or(steps),
+            pass_single: plan.pass_single,
+        };
+        rule.function.has_seen(&groups).map_err(|e| self.of_column(rule, plan, e.error, e.group))
     }
 
     /// A column of results, without null where the table wants none.
@@ -197,6 +265,18 @@ fn advised(error: Error, rule: &ColumnRule) -> Error {
 }
 
 impl Plan<'_> {
+    /// What every record does to the columns of a class; `None`: it is added.
+    fn steps_of(&self, class: usize) -> Option<&[Step]> {
+        self.steps.get(class).and_then(|steps| steps.as_deref())
+    }
+
+    /// The steps of a column whose function remembers the records that the first one stands for.
+    fn resumed(&self, column: usize, steps: Option<&[Step]>) -> Option<Vec<Step>> {
+        let mut steps = steps.filter(|_| self.seen.get(column) == Some(&true))?.to_vec();
+        *steps.first_mut()? = Step::Resume;
+        Some(steps)
+    }
+
     /// The first record of a group.
     fn place(&self, group: usize) -> Option<(usize, usize)> {
         let start = group.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;

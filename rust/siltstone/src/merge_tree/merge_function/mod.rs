@@ -6,6 +6,7 @@
 //! sequence number included (the reducer rule, semantics a.6).
 
 mod aggregation;
+mod carried;
 mod columns;
 mod deduplicate;
 mod first_row;
@@ -15,11 +16,12 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, iter, sync::Arc};
 
 use arrow_array::{BooleanArray, RecordBatch};
 
 pub use aggregation::Aggregation;
+pub use carried::Carried;
 pub use deduplicate::Deduplicate;
 pub use first_row::FirstRow;
 pub use partial_update::PartialUpdate;
@@ -67,6 +69,8 @@ pub struct Groups<'a> {
     pub ends: &'a [usize],
     /// Groups of a single record pass through unchanged, row kind included: the reducer rule.
     pub pass_single: bool,
+    /// What the first record of the first group stands for: records that [`MergeFunction::fold`] has put together.
+    pub carried: Option<&'a Carried>,
 }
 
 impl Groups<'_> {
@@ -88,6 +92,11 @@ impl Groups<'_> {
             start = end;
             group
         })
+    }
+
+    /// The rows of each group, and what its first one stands for.
+    pub fn with_carried(&self) -> impl Iterator<Item = (&[(usize, usize)], Option<&Carried>)> {
+        self.iter().zip(iter::once(self.carried).chain(iter::repeat(None)))
     }
 }
 
@@ -127,6 +136,12 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
             ErrorKind::Internal,
             format!("{self:?} chooses rows but was asked to compute {} groups", groups.len()),
         ))
+    }
+
+    /// Puts the first records of one group together; merging the rest of the group behind them gives the row that merging
+    /// all at once gives. `None`: the engine has to see all records at once.
+    fn fold(&self, _group: &Groups<'_>) -> Result<Option<Carried>> {
+        Ok(None)
     }
 }
 

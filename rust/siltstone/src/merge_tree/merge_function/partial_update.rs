@@ -12,8 +12,8 @@
 //! A retract that comes first fills the whole row before it does anything else: it then stands twice among the rows.
 
 use super::{
-    Choice, Computed, Groups, MergeFunction,
-    columns::{Columns, DELETE, INSERT, Kinds, Plan},
+    Carried, Choice, Computed, Groups, MergeFunction,
+    columns::{Columns, DELETE, INSERT, Kinds, Plan, Remembered},
     record_names::RecordNames,
     sequence::{SequenceColumns, SequenceOrder, Standing},
 };
@@ -98,9 +98,39 @@ impl PartialUpdate {
             ends: groups.ends,
             pass_single: groups.pass_single,
             steps: vec![None],
+            seen: &[],
             last: groups.iter().filter_map(|group| group.last().copied()).collect(),
             kinds: groups.iter().map(kind).collect(),
         }
+    }
+
+    /// Calls `run` with what happens to the records, and what is remembered of the last group.
+    fn planned<T>(&self, groups: &Groups<'_>, run: impl FnOnce(Plan<'_>, Remembered<'_>) -> Result<T>) -> Result<T> {
+        let kinds = self.columns.kinds(groups.sources)?;
+        if self.groups.is_empty() && !kinds.retracts && groups.carried.is_none() {
+            return run(Self::plain(groups, &kinds), Remembered { held: &[], meets_insert: true });
+        }
+        let fields = self.groups.iter().map(|(fields, _)| SequenceColumns::new(groups.sources, fields));
+        let sequences: Vec<SequenceColumns> = fields.collect::<Result<_>>()?;
+        let orders = sequences.iter().map(SequenceColumns::order).collect::<Result<Vec<_>>>()?;
+        let mut planner = Planner::new(self, groups, &kinds, &orders);
+        planner.all()?;
+        let Planner { steps, rows, ends, last, result_kinds, held, meets_insert, .. } = planner;
+        let plan = Plan {
+            sources: groups.sources,
+            rows: rows.as_deref().unwrap_or(groups.rows),
+            ends: rows.as_ref().map_or(groups.ends, |_| &ends),
+            pass_single: groups.pass_single,
+            steps: steps.into_iter().map(Some).collect(),
+            seen: groups.carried.map_or(&[], |carried| &carried.seen),
+            last,
+            kinds: result_kinds,
+        };
+        run(plan, Remembered { held: &held, meets_insert })
+    }
+
+    fn class(&self, column: usize) -> usize {
+        self.classes.get(column).copied().unwrap_or_default()
     }
 
     fn deletes_refused(&self, groups: &Groups<'_>, place: (usize, usize), kind: i8) -> Error {
@@ -122,29 +152,13 @@ impl MergeFunction for PartialUpdate {
     }
 
     fn merge(&self, groups: &Groups<'_>) -> Result<Computed> {
-        let kinds = self.columns.kinds(groups.sources)?;
-        let class = |column: usize| self.classes.get(column).copied().unwrap_or_default();
-        let rows = if self.groups.is_empty() && !kinds.retracts {
-            self.columns.compute(Self::plain(groups, &kinds), class)?
-        } else {
-            let fields = self.groups.iter().map(|(fields, _)| SequenceColumns::new(groups.sources, fields));
-            let sequences: Vec<SequenceColumns> = fields.collect::<Result<_>>()?;
-            let orders = sequences.iter().map(SequenceColumns::order).collect::<Result<Vec<_>>>()?;
-            let mut planner = Planner::new(self, groups, &kinds, &orders);
-            planner.all()?;
-            let Planner { steps, rows, ends, last, result_kinds, .. } = planner;
-            let plan = Plan {
-                sources: groups.sources,
-                rows: rows.as_deref().unwrap_or(groups.rows),
-                ends: rows.as_ref().map_or(groups.ends, |_| &ends),
-                pass_single: groups.pass_single,
-                steps: steps.into_iter().map(Some).collect(),
-                last,
-                kinds: result_kinds,
-            };
-            self.columns.compute(plan, class)?
-        };
+        let rows = self.planned(groups, |plan, _| self.columns.compute(&plan, |column| self.class(column)))?;
         Ok(Computed { rows, keep: None })
+    }
+
+    fn fold(&self, group: &Groups<'_>) -> Result<Option<Carried>> {
+        self.planned(group, |plan, remembered| self.columns.fold(&plan, |column| self.class(column), &remembered))
+            .map(Some)
     }
 }
 
@@ -163,6 +177,8 @@ struct Planner<'a> {
     result_kinds: Vec<i8>,
     /// for each sequence group the record that set its fields
     held: Vec<Option<(usize, usize)>>,
+    /// whether the group has +I or +U
+    meets_insert: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -184,18 +200,21 @@ impl<'a> Planner<'a> {
             last: Vec::with_capacity(groups.len()),
             result_kinds: Vec::with_capacity(groups.len()),
             held: vec![None; orders.len()],
+            meets_insert: false,
         }
     }
 
     fn all(&mut self) -> Result<()> {
         let mut start = 0;
-        for (group, &end) in self.groups.iter().zip(self.groups.ends) {
-            match group {
-                [single] if self.groups.pass_single => {
+        let groups = self.groups;
+        for ((group, carried), &end) in groups.with_carried().zip(groups.ends) {
+            match (carried, group) {
+                (None, [single]) if groups.pass_single => {
                     self.record(*single, Step::Set);
                     self.finish(*single, self.kinds.of(*single));
                 }
-                group => self.group(group, start)?,
+                (Some(carried), [first, rest @ ..]) => self.resumed(carried, *first, rest, start)?,
+                (_, group) => self.group(group, start)?,
             }
             start = end;
         }
@@ -205,21 +224,55 @@ impl<'a> Planner<'a> {
     /// The records of one key, the first of them number `start` of all.
     fn group(&mut self, group: &[(usize, usize)], start: usize) -> Result<()> {
         self.held.fill(None);
-        let (mut meets_insert, mut removed) = (false, false);
-        let mut last = group.last().copied().unwrap_or_default();
-        for (number, &place) in (start..).zip(group) {
+        self.meets_insert = false;
+        let last = group.last().copied().unwrap_or_default();
+        self.records(group, start, Some(start), (false, last))
+    }
+
+    /// The rest of a group behind its record `first`, which stands for the records before and is number `start` of all.
+    fn resumed(
+        &mut self,
+        carried: &Carried,
+        first: (usize, usize),
+        rest: &[(usize, usize)],
+        start: usize,
+    ) -> Result<()> {
+        self.record(first, Step::Set);
+        self.held.clear();
+        self.held.extend(carried.held.iter().map(|row| row.map(|row| (first.0, row))));
+        self.meets_insert = carried.meets_insert;
+        let last = match rest.last() {
+            // until an insert comes, the last record counts
+            Some(last) if !carried.meets_insert => *last,
+            _ => Carried::last(first.0),
+        };
+        self.records(rest, start + 1, None, (self.kinds.of(first) == DELETE, last))
+    }
+
+    /// Goes through records, the first of them number `start` of all and that of the group number `opens`; `so_far` says
+    /// whether the row is removed, and which record's sequence number counts.
+    fn records(
+        &mut self,
+        records: &[(usize, usize)],
+        start: usize,
+        opens: Option<usize>,
+        so_far: (bool, (usize, usize)),
+    ) -> Result<()> {
+        let (mut removed, mut last) = so_far;
+        for (number, &place) in (start..).zip(records) {
             let kind = self.kinds.of(place);
             if !is_retract(kind) {
                 self.insert(place);
-                (meets_insert, removed, last) = (true, false, place);
+                self.meets_insert = true;
+                (removed, last) = (false, place);
                 continue;
             }
-            removed = self.retract(place, number, kind, number == start)?;
+            removed = self.retract(place, number, kind, opens == Some(number))?;
             if !self.engine.ignore_delete {
                 last = place;
             }
         }
-        self.finish(last, if removed || !meets_insert { DELETE } else { INSERT });
+        self.finish(last, if removed || !self.meets_insert { DELETE } else { INSERT });
         Ok(())
     }
 

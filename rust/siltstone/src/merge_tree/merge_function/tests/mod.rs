@@ -2,6 +2,7 @@
 
 mod cases;
 mod model;
+mod pieces;
 mod properties;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -73,8 +74,13 @@ impl Table {
 
     /// Merges sorted runs.
     pub(super) fn merged(&self, runs: &[Vec<Record>], drop_deletes: bool) -> Result<Vec<Record>> {
+        self.merged_by(7, runs, drop_deletes)
+    }
+
+    /// Merges sorted runs into batches of so many rows; four times as many records of one key are put together.
+    pub(super) fn merged_by(&self, batch_rows: usize, runs: &[Vec<Record>], drop_deletes: bool) -> Result<Vec<Record>> {
         let inputs = runs.iter().map(|run| testing::stream(&self.layout, run, 5)).collect();
-        let options = MergeOptions { batch_rows: 7, drop_deletes, unique_inputs: false, ..MergeOptions::default() };
+        let options = MergeOptions { batch_rows, drop_deletes, unique_inputs: false, ..MergeOptions::default() };
         let mut all = Vec::new();
         for batch in merge(inputs, &self.layout, self.engine(), options)? {
             all.extend(testing::records(&self.layout, &batch?));
@@ -86,9 +92,47 @@ impl Table {
     pub(super) fn asked(&self, records: &[Record]) -> Result<Record> {
         let batch = testing::batch(&self.layout, records);
         let rows: Vec<(usize, usize)> = (0..records.len()).map(|row| (0, row)).collect();
-        let groups = Groups { sources: &[batch], inputs: &[0], rows: &rows, ends: &[rows.len()], pass_single: false };
+        let groups = Groups {
+            sources: &[batch],
+            inputs: &[0],
+            rows: &rows,
+            ends: &[rows.len()],
+            pass_single: false,
+            carried: None,
+        };
         let computed = self.engine().merge(&groups)?;
         Ok(testing::records(&self.layout, &computed.rows).remove(0))
+    }
+
+    /// As [`Table::asked`], piece by piece: so many records are put together, then so many more, over and over.
+    pub(super) fn in_pieces(&self, records: &[Record], sizes: &[usize]) -> Result<Record> {
+        let engine = self.engine();
+        let mut carried: Option<Carried> = None;
+        let mut rest = records;
+        for size in sizes.iter().cycle() {
+            let least = if carried.is_some() { 1 } else { 2 };
+            let (piece, after) = rest.split_at(rest.len().min(least.max(*size)));
+            rest = after;
+            let mut sources = vec![testing::batch(&self.layout, piece)];
+            sources.extend(carried.as_ref().map(|carried| carried.batch().clone()));
+            let first = carried.as_ref().map(|_| (1, 0));
+            let rows: Vec<(usize, usize)> = first.into_iter().chain((0..piece.len()).map(|row| (0, row))).collect();
+            let groups = Groups {
+                sources: &sources,
+                inputs: &[0, usize::MAX],
+                rows: &rows,
+                ends: &[rows.len()],
+                pass_single: carried.is_some(),
+                carried: carried.as_ref(),
+            };
+            if rest.is_empty() && (piece.len() < *size || rows.len() < 2) {
+                let computed = engine.merge(&groups)?;
+                return Ok(testing::records(&self.layout, &computed.rows).remove(0));
+            }
+            carried = engine.fold(&groups)?;
+            assert!(carried.is_some());
+        }
+        unreachable!("without sizes")
     }
 
     /// Merges rows of key 1 in the order given, in one step; kinds are +I, -U, +U, -D. `None`: no row is left.

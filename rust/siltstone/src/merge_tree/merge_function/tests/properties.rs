@@ -84,10 +84,10 @@ fn check(table: &Table, rows: &[Row], kinds: &[i8]) {
     let all = records(table, rows, kinds);
     for drop_deletes in [false, true] {
         let expected = expected(table, all.clone(), drop_deletes);
-        for runs in [1, 3] {
-            let merged = table.merged(&spread(table, &all, runs), drop_deletes);
+        for (runs, batch_rows) in [(1, 7), (3, 7), (3, 1)] {
+            let merged = table.merged_by(batch_rows, &spread(table, &all, runs), drop_deletes);
             match (&expected, merged) {
-                (Ok(expected), Ok(merged)) => assert_eq!(&merged, expected, "{runs} runs"),
+                (Ok(expected), Ok(merged)) => assert_eq!(&merged, expected, "{runs} runs, {batch_rows} rows"),
                 (Err(_), Err(_)) => {}
                 (expected, merged) => panic!("expected {expected:?}, merged {merged:?}"),
             }
@@ -98,6 +98,13 @@ fn check(table: &Table, rows: &[Row], kinds: &[i8]) {
             (Ok(expected), Ok(merged)) => assert_eq!(merged, expected, "{group:?}"),
             (Err(_), Err(_)) => {}
             (expected, merged) => panic!("expected {expected:?}, merged {merged:?}"),
+        }
+        // records that are put together in pieces of sizes that depend on the rows
+        let sizes: Vec<usize> = rows.iter().map(|(_, _, kind)| usize::from(kind / 4 % 4) + 1).collect();
+        match (model::merged(table, &group), table.in_pieces(&group, &sizes)) {
+            (Ok(expected), Ok(merged)) => assert_eq!(merged, expected, "{group:?} in pieces of {sizes:?}"),
+            (Err(_), Err(_)) => {}
+            (expected, merged) => panic!("expected {expected:?}, in pieces {merged:?}"),
         }
     }
 }
