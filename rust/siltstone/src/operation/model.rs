@@ -16,11 +16,26 @@ pub struct CommitMessage {
     pub data: DataIncrement,
     /// compaction
     pub compact: CompactIncrement,
-    /// the snapshot whose files the compaction looked keys up in (id 0: there was none); `None`: not known
-    pub seen: Option<RemovedSnapshot>,
+    /// `None`: not known
+    pub seen: Option<Seen>,
     /// the newest snapshot when the message was handed out (id 0: there was none): nobody has committed it before; `None`: not
     /// known. Java's bytes do not hold it
     pub after: Option<RemovedSnapshot>,
+}
+
+/// What a compaction looked keys up in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// the snapshot (id 0: there was none)
+    pub snapshot: RemovedSnapshot,
+    /// names of files that the same writer has made since
+    pub made: Vec<String>,
+}
+
+impl From<RemovedSnapshot> for Seen {
+    fn from(snapshot: RemovedSnapshot) -> Self {
+        Self { snapshot: RemovedSnapshot { commit: None, ..snapshot }, made: Vec::new() }
+    }
 }
 
 impl CommitMessage {

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
-    operation::CommitMessage,
-    snapshot::RemovedSnapshot,
+    operation::{CommitMessage, Seen},
     stats::SimpleStats,
 };
 
@@ -20,7 +19,7 @@ pub(super) struct Changes {
     /// Index files added and deleted.
     pub(super) index: Vec<IndexManifestEntry>,
     /// The snapshot that a bucket's compaction looked keys up in.
-    pub(super) seen: BTreeMap<BucketId, RemovedSnapshot>,
+    pub(super) seen: BTreeMap<BucketId, Seen>,
 }
 
 impl Changes {
@@ -95,8 +94,9 @@ impl Collected {
             all.compact.add_index(&compact.index_files);
             if let Some(seen) = message.seen.as_ref().filter(|_| !compact.compact_after.is_empty()) {
                 let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert_with(|| seen.clone());
-                if seen.id < oldest.id {
-                    *oldest = seen.clone();
+                oldest.made.extend(seen.made.iter().cloned());
+                if seen.snapshot.id < oldest.snapshot.id {
+                    oldest.snapshot = seen.snapshot.clone();
                 }
             }
         }

@@ -213,7 +213,7 @@ impl TableCommit {
         // its compaction looked at nothing but the new files, which are all there is since this snapshot
         if let Some(snapshot) = &published.snapshot {
             let buckets = compact.files.iter().map(|entry| (entry.partition.clone(), entry.bucket));
-            let seen = RemovedSnapshot::from(snapshot);
+            let seen = crate::operation::Seen::from(RemovedSnapshot::from(snapshot));
             compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, seen.clone())).collect();
         }
         let outcome = CommitOutcome { visible, ..outcome_of(published) };

@@ -20,9 +20,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
+    operation::Seen,
     path::branch_root,
     row::compare_serialized,
-    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{CommitKind, Snapshot, SnapshotManager},
     types::DataType,
 };
 
@@ -41,9 +42,9 @@ pub(super) fn check_unseen(
         let mut files = changes.files.iter().filter(|entry| is_of(entry, bucket));
         files.any(|entry| entry.kind == EntryKind::Delete && entry.file.level == 0)
     };
-    let mut seen: Vec<(&BucketId, &RemovedSnapshot)> = changes.seen.iter().collect();
-    seen.retain(|(bucket, seen)| looks_up && !seen.is(latest) && from_level_0(bucket));
-    let Some(first) = seen.iter().map(|(_, seen)| seen.id).min() else {
+    let mut seen: Vec<(&BucketId, &Seen)> = changes.seen.iter().collect();
+    seen.retain(|(bucket, seen)| looks_up && !seen.snapshot.is(latest) && from_level_0(bucket));
+    let Some(first) = seen.iter().map(|(_, seen)| seen.snapshot.id).min() else {
         return Ok(());
     };
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
@@ -51,7 +52,7 @@ pub(super) fn check_unseen(
     // ids from a message: the loop goes over what is there
     let earliest = snapshots.ids()?.first().copied().unwrap_or(latest.id);
     check_still_there(ctx, &snapshots, earliest, &seen)?;
-    for (bucket, _) in seen.iter().filter(|(_, seen)| seen.id.saturating_add(1) < earliest) {
+    for (bucket, _) in seen.iter().filter(|(_, seen)| seen.snapshot.id.saturating_add(1) < earliest) {
         check_nothing_left(ctx, bucket, base, changes, &types).map_err(|e| e.with("snapshot", earliest))?;
     }
     for id in first.saturating_add(1).max(earliest)..=latest.id {
@@ -66,8 +67,9 @@ pub(super) fn check_unseen(
         let partitions = changes.partitions();
         let lists = store.read_list(&snapshot.delta_manifest_list)?;
         let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
-        for (bucket, _) in seen.iter().filter(|(_, seen)| seen.id < id) {
-            let (text, file) = if let Some(file) = brings_keys(&snapshot, &delta, bucket, &changes.files, &types)? {
+        for (bucket, seen) in seen.iter().filter(|(_, seen)| seen.snapshot.id < id) {
+            let brings = brings_keys(&snapshot, &delta, (bucket, &seen.made), &changes.files, &types)?;
+            let (text, file) = if let Some(file) = brings {
                 ("rows came above level 0 that this compaction has not seen", file)
             } else if let Some(file) = takes_rows(&snapshot, &delta, bucket, &changes.files, &types)? {
                 ("rows were taken out that this compaction has seen", file)
@@ -85,10 +87,13 @@ fn check_still_there(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
     earliest: i64,
-    seen: &[(&BucketId, &RemovedSnapshot)],
+    seen: &[(&BucketId, &Seen)],
 ) -> Result<()> {
     let removals = snapshots.removals().read()?;
-    for (bucket, seen) in seen.iter().filter(|(_, seen)| seen.id >= earliest) {
+    for (bucket, seen) in seen.iter().map(|(bucket, seen)| (bucket, &seen.snapshot)) {
+        if seen.id < earliest {
+            continue;
+        }
         let found = snapshots.existing([seen.id])?.pop();
         if !found.is_some_and(|found| seen.is(&found) && !removals.is_rolled_back(&found)) {
             let text = "the version that this compaction has seen was taken back";
@@ -143,7 +148,7 @@ fn takes_rows<'d>(
 fn brings_keys<'d>(
     snapshot: &Snapshot,
     delta: &'d [ManifestEntry],
-    bucket: &BucketId,
+    (bucket, made): (&BucketId, &[String]),
     compacted: &[ManifestEntry],
     types: &[DataType],
 ) -> Result<Option<&'d str>> {
@@ -153,10 +158,11 @@ fn brings_keys<'d>(
     if rewrites {
         return Ok(None);
     }
-    // what the compaction takes in, it has seen
+    // it has seen what its writer has made, and what it takes in
     let taken = compacted.iter().filter(|entry| entry.kind == EntryKind::Delete);
-    let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();
-    let others = delta.iter().filter(|entry| !taken.contains(entry.file.file_name.as_str()));
+    let taken = taken.map(|entry| entry.file.file_name.as_str());
+    let known: HashSet<&str> = made.iter().map(String::as_str).chain(taken).collect();
+    let others = delta.iter().filter(|entry| !known.contains(entry.file.file_name.as_str()));
     in_range(others, EntryKind::Add, bucket, compacted, types)
 }
 

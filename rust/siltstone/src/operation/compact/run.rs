@@ -70,7 +70,7 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
         total_buckets: task.total_buckets,
         data: DataIncrement::default(),
         compact,
-        seen: Some(task.snapshot.clone()),
+        seen: Some(task.snapshot.clone().into()),
         after: None,
     })
 }

@@ -27,7 +27,7 @@ use files::{read_data_files, read_index_files, write_data_files, write_index_fil
 
 pub(crate) use sealed::Seal;
 
-use super::{CommitMessage, Split};
+use super::{CommitMessage, Seen, Split};
 use crate::{
     error::{Error, ErrorKind, Result},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, DeletionVectorRange, EntryKind},
@@ -62,8 +62,10 @@ impl CommitMessage {
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Delete)?;
         if let Some(seen) = &self.seen {
             out.int(SEEN);
-            out.long(seen.id);
-            out.utf(&seen.delta_manifest_list)?;
+            out.long(seen.snapshot.id);
+            out.utf(&seen.snapshot.delta_manifest_list)?;
+            out.len(seen.made.len())?;
+            seen.made.iter().try_for_each(|name| out.utf(name))?;
         }
         Ok(out.into_bytes())
     }
@@ -162,14 +164,18 @@ fn read_bucket(input: &mut DataInput<'_>) -> Result<BucketId> {
     Ok(BucketId { partition, bucket: input.int()? })
 }
 
-fn read_seen(input: &mut DataInput<'_>) -> Result<Option<RemovedSnapshot>> {
+fn read_seen(input: &mut DataInput<'_>) -> Result<Option<Seen>> {
     if input.is_at_end() {
         return Ok(None);
     }
     match input.int()? {
         SEEN => {
             let (id, delta_manifest_list) = (input.long()?, input.utf()?);
-            Ok(Some(RemovedSnapshot { id, delta_manifest_list, commit: None }))
+            let mut made = Vec::new();
+            for _ in 0..input.int()? {
+                made.push(input.utf()?);
+            }
+            Ok(Some(Seen { snapshot: RemovedSnapshot { id, delta_manifest_list, commit: None }, made }))
         }
         other => Err(input.corrupt("the end of the message", other)),
     }

@@ -152,7 +152,10 @@ fn a_message_has_the_bytes_that_java_writes() {
 #[test]
 fn what_a_compaction_saw_travels_behind_javas_bytes() {
     let seen = CommitMessage {
-        seen: Some(RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None }),
+        seen: Some(Seen {
+            snapshot: RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None },
+            made: vec!["data-1.parquet".to_owned(), "data-2.parquet".to_owned()],
+        }),
         ..message()
     };
     let bytes = seen.to_bytes().unwrap();

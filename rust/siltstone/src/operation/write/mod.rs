@@ -49,7 +49,7 @@ use self::{
     sketches::SketchRules,
 };
 use super::{
-    CommitMessage,
+    CommitMessage, Seen,
     overtaken::{again_when_overtaken, overtaken, replaced},
 };
 use crate::{
@@ -60,7 +60,6 @@ use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
     schema::{EngineSpec, check_writable},
-    snapshot::RemovedSnapshot,
     threads::install,
 };
 
@@ -89,7 +88,7 @@ pub struct TableWrite {
     cache: LookupCache,
     writers: BTreeMap<BucketId, BucketWriter>,
     /// The snapshot that each of them began with.
-    seen: BTreeMap<BucketId, RemovedSnapshot>,
+    seen: BTreeMap<BucketId, Seen>,
     /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired.
     given_up: Option<Error>,
     /// Since the last `prepare_commit` nobody has looked whether writers that were overtaken can go on.
@@ -223,6 +222,11 @@ impl TableWrite {
         self.overtaken = self.writers.values().any(BucketWriter::is_overtaken);
         messages.retain(|m| !m.is_empty());
         self.look_again(&mut messages);
+        for message in &messages {
+            if let Some(seen) = self.seen.get_mut(&message.bucket) {
+                seen.made.extend(message.compact.compact_after.iter().map(|file| file.file_name.clone()));
+            }
+        }
         Ok(messages)
     }
 
@@ -245,8 +249,9 @@ impl TableWrite {
         match restore::seen_since(&self.ctx, messages, known) {
             Ok(Some((snapshot, buckets))) => {
                 for message in messages.iter_mut().filter(|message| buckets.contains(&message.bucket)) {
-                    message.seen = Some(snapshot.clone());
-                    self.seen.insert(message.bucket.clone(), snapshot.clone());
+                    let seen = Seen::from(snapshot.clone());
+                    message.seen = Some(seen.clone());
+                    self.seen.insert(message.bucket.clone(), seen);
                 }
             }
             Ok(None) => {}
@@ -329,7 +334,7 @@ impl TableWrite {
             let writer = self.new_writer(bucket, found.buckets.remove(bucket).unwrap_or_default())?;
             self.writers.insert(bucket.clone(), writer);
             if looks {
-                self.seen.insert(bucket.clone(), found.snapshot.clone());
+                self.seen.insert(bucket.clone(), found.snapshot.clone().into());
             }
         }
         Ok(())

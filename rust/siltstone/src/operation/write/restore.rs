@@ -7,7 +7,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     operation::{
-        CommitMessage,
+        CommitMessage, Seen,
         overtaken::at_newest,
         scan::{EntryFilter, bucket_vectors, live_entries},
     },
@@ -22,6 +22,9 @@ pub(super) struct Restored {
     /// Index files with deletion vectors.
     pub(super) vectors: Vec<IndexManifestEntry>,
 }
+
+/// A message names no more files than these that its writer has made before.
+const MOST_MADE: usize = 256;
 
 /// The files that a writer knows of a bucket.
 pub(super) struct Known {
@@ -71,7 +74,7 @@ fn live_files_of(ctx: &TableContext, snapshot: &Snapshot, buckets: &[&BucketId])
 }
 
 /// The latest snapshot, and which buckets have no file above level 0 that is not among the `known` ones, and lack none of those. Only buckets are
-/// looked at whose compaction takes level 0 and began with a snapshot whose successor has expired; `None` when there are
+/// looked at whose compaction takes level 0 and began with a snapshot whose successor has expired, or long ago; `None` when there are
 /// none.
 pub(super) fn seen_since(
     ctx: &TableContext,
@@ -79,17 +82,15 @@ pub(super) fn seen_since(
     known: impl Fn(&CommitMessage) -> Known,
 ) -> Result<Option<(RemovedSnapshot, HashSet<BucketId>)>> {
     let takes_level_0 = |message: &&CommitMessage| message.compact.compact_before.iter().any(|file| file.level == 0);
-    let mut waiting: Vec<(&CommitMessage, i64)> = messages
-        .iter()
-        .filter(takes_level_0)
-        .filter_map(|message| Some((message, message.seen.as_ref()?.id)))
-        .collect();
+    let mut waiting: Vec<(&CommitMessage, &Seen)> =
+        messages.iter().filter(takes_level_0).filter_map(|message| Some((message, message.seen.as_ref()?))).collect();
     if waiting.is_empty() {
         return Ok(None);
     }
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
     let earliest = snapshots.earliest_id()?.unwrap_or(0);
-    waiting.retain(|(_, seen)| seen.saturating_add(1) < earliest);
+    let is_long_ago = |seen: &Seen| seen.snapshot.id.saturating_add(1) < earliest || seen.made.len() > MOST_MADE;
+    waiting.retain(|(_, seen)| is_long_ago(seen));
     if waiting.is_empty() {
         return Ok(None);
     }
