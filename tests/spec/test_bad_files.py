@@ -119,6 +119,20 @@ def test_a_row_of_an_unknown_kind_is_damage_not_a_deletion(make):
     assert {os.path.basename(path) in str(f) for f in t.maintenance.fsck(deep=True).problems} == {True}
 
 
+def test_a_page_index_that_claims_more_pages_than_it_has_bytes_is_damage(make):
+    """Room was made for them all, 51 GB, and the process ended."""
+    t = make({"id": "BIGINT", "v": "STRING"}, bucket=-1)
+    t.append([{"id": i, "v": str(i)} for i in range(1000)])
+    path = victim(t, "data file")
+    whole = slurp(path)
+    at = whole.index(b"\x19\x1c\x16")
+    with open(path, "wb") as f:
+        f.write(whole[:at] + b"\x19\xfc\xff\xff\xff\xff\x07" + whole[at + 7 :])
+    with pytest.raises(e.CorruptFile) as caught:
+        t.scan(filter="id = 5").to_arrow()
+    assert os.path.basename(path) in caught.value.context["file"]
+
+
 def test_swapped_files_are_noticed(t):
     manifests = files(t, "manifest/manifest-*")
     lists = [victim(t, "manifest list")]
