@@ -73,7 +73,7 @@ pub(super) fn check_unseen(
             continue;
         }
         let partitions = changes.partitions();
-        let lists = store.read_list(&snapshot.delta_manifest_list)?;
+        let lists = store.read_list(snapshot.delta_list())?;
         let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
         for (bucket, _) in seen.iter().filter(|(_, seen)| *seen < id) {
             if let Some(file) = brings_keys(&snapshot, &delta, bucket, &changes.files, &types)? {
