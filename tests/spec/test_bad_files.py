@@ -119,6 +119,41 @@ def test_a_row_of_an_unknown_kind_is_damage_not_a_deletion(make):
     assert {os.path.basename(path) in str(f) for f in t.maintenance.fsck(deep=True).problems} == {True}
 
 
+@pytest.mark.parametrize("kind", ["base", "delta"])
+def test_a_manifest_list_cut_off_at_the_end_of_a_block_is_damage(t, kind):
+    """What is left is a list of fewer manifests: their rows were gone, and the next commit made that last."""
+    path = os.path.join(t.location, "manifest", t.snapshot().raw[f"{kind}ManifestList"])
+    whole = slurp(path)
+    with open(path, "wb") as f:
+        f.write(whole[: whole.index(whole[-16:]) + 16])
+    operations = {
+        "scan": lambda: read(t),
+        "count": lambda: st.open_table(t.location).scan().count(),
+        "manifests": lambda: st.open_table(t.location).inspect("manifests").to_arrow(),
+        "compact": lambda: st.open_table(t.location).compact(full=True),
+    }
+    for name, operation in operations.items():
+        with pytest.raises(e.CorruptFile) as caught:
+            operation()
+        assert caught.value.context["file"].endswith(os.path.basename(path)), name
+    assert t.snapshot().id == 3
+    assert "wrong-size" in {f.code for f in t.maintenance.fsck().problems}
+
+
+def test_a_page_index_that_claims_more_pages_than_it_has_bytes_is_damage(make):
+    """Room was made for them all, 51 GB, and the process ended."""
+    t = make({"id": "BIGINT", "v": "STRING"}, bucket=-1)
+    t.append([{"id": i, "v": str(i)} for i in range(1000)])
+    path = victim(t, "data file")
+    whole = slurp(path)
+    at = whole.index(b"\x19\x1c\x16")
+    with open(path, "wb") as f:
+        f.write(whole[:at] + b"\x19\xfc\xff\xff\xff\xff\x07" + whole[at + 7 :])
+    with pytest.raises(e.CorruptFile) as caught:
+        t.scan(filter="id = 5").to_arrow()
+    assert os.path.basename(path) in caught.value.context["file"]
+
+
 def test_swapped_files_are_noticed(t):
     manifests = files(t, "manifest/manifest-*")
     lists = [victim(t, "manifest list")]

@@ -1,6 +1,8 @@
 //! What a number may be: memory that is asked for before it is needed, where the caller gets an error when it cannot be had
 //! and the process lives; counts that files of others tell.
 
+use std::collections::TryReserveError;
+
 use crate::error::{Error, ErrorKind, Result};
 
 /// Below this there is no use in asking.
@@ -20,10 +22,27 @@ pub(crate) fn ask(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
         return Ok(());
     }
     let mut memory: Vec<u8> = Vec::new();
-    memory.try_reserve_exact(bytes).map_err(|e| {
-        Error::new(ErrorKind::MemoryLimitExceeded, format!("{what} needs about {} MB of memory", bytes >> 20))
-            .caused_by(e)
-    })
+    memory.try_reserve_exact(bytes).map_err(|e| refused(bytes, what, e))
+}
+
+/// Room for so many more elements, or an error; `what` needs it.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize, what: impl std::fmt::Display) -> Result<()> {
+    list.try_reserve_exact(more).map_err(|e| refused(more.saturating_mul(size_of::<T>()), what, e))
+}
+
+/// All elements of some lists, one list after another, or an error; `what` needs them.
+pub(crate) fn joined<T>(parts: Vec<Vec<T>>, what: impl std::fmt::Display) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    reserve(&mut all, parts.iter().map(Vec::len).fold(0, usize::saturating_add), what)?;
+    for part in parts {
+        all.extend(part);
+    }
+    Ok(all)
+}
+
+fn refused(bytes: usize, what: impl std::fmt::Display, e: TryReserveError) -> Error {
+    let text = format!("{what} needs about {} MB of memory", bytes.div_ceil(1 << 20));
+    Error::new(ErrorKind::MemoryLimitExceeded, text).caused_by(e)
 }
 
 #[cfg(test)]
@@ -42,5 +61,8 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
         assert!(error.message().starts_with("a test needs about"), "{error}");
         ask(1 << 20, "a test").unwrap();
+        let error = reserve(&mut vec![0_u64], usize::MAX / 16, "a list").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+        assert_eq!(joined(vec![vec![1], vec![], vec![2, 3]], "a test").unwrap(), [1, 2, 3]);
     }
 }

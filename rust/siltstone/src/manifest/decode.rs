@@ -14,7 +14,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     format::avro::{ContainerReader, Cursor, FieldRule, Plan, WriterType},
     fs::{check_external_path, check_file_name},
-    limits::MOST,
+    limits::{self, MOST},
     stats::SimpleStats,
     threads::in_pool,
 };
@@ -150,17 +150,15 @@ pub(super) fn manifest(
     let value_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::ValueStats))?;
     let plan = EntryPlan { top, meta, key_stats, value_stats };
     let decode = cancel::carried(|block| {
-        cancel::check()?;
         let plain = container.plain(block)?;
-        container.records(block, &plain, |at, out| {
+        container.records(block, &plain, |at| {
             enter(&container.schema, at)?;
-            out.extend(plan.read(at, keep)?);
-            Ok(())
+            plan.read(at, keep)
         })
     });
     let all = || container.blocks.par_iter().map(decode).collect::<Result<_>>();
     let parts: Vec<Vec<ManifestEntry>> = in_pool(all)?;
-    Ok(parts.into_iter().flatten().collect())
+    limits::joined(parts, "the entries of a manifest").map_err(|e| e.with("file", file))
 }
 
 /// Records of a manifest list.
@@ -168,16 +166,7 @@ pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFile
     let container = ContainerReader::open(file, bytes)?;
     let plan = Plan::new(file, &**nested(file, Some(&container.schema))?, LIST)?;
     let stats = stats_plan(file, plan.type_of(|s| *s == ListSlot::PartitionStats))?;
-    let mut out = Vec::new();
-    for block in &container.blocks {
-        let plain = container.plain(block)?;
-        out.extend(container.records(block, &plain, |at, out| {
-            enter(&container.schema, at)?;
-            out.push(read_manifest_meta(&plan, &stats, at)?);
-            Ok(())
-        })?);
-    }
-    Ok(out)
+    records(file, &container, |at| read_manifest_meta(&plan, &stats, at))
 }
 
 /// Records of an index manifest.
@@ -193,16 +182,24 @@ pub(super) fn index_manifest(file: &str, bytes: &[u8]) -> Result<Vec<IndexManife
         None => None,
     };
     let plan = IndexPlan { top, vectors, global };
-    let mut out = Vec::new();
+    records(file, &container, |at| plan.read(at))
+}
+
+/// All records of a file, one block after another.
+fn records<T>(
+    file: &str,
+    container: &ContainerReader<'_>,
+    mut read: impl FnMut(&mut Cursor<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut parts = Vec::new();
     for block in &container.blocks {
         let plain = container.plain(block)?;
-        out.extend(container.records(block, &plain, |at, out| {
+        parts.push(container.records(block, &plain, |at| {
             enter(&container.schema, at)?;
-            out.push(plan.read(at)?);
-            Ok(())
+            read(at).map(Some)
         })?);
     }
-    Ok(out)
+    limits::joined(parts, "the records of a metadata file").map_err(|e| e.with("file", file))
 }
 
 /// At the fields of a record; writers may declare `["null", record]` for it, also at the top.
@@ -330,7 +327,9 @@ fn read_stats(plan: &Plan<StatsSlot>, data_type: &WriterType, at: &mut Cursor<'_
         match slot {
             StatsSlot::Min => stats.min_values = need(t.bytes(at)?, at)?.to_vec(),
             StatsSlot::Max => stats.max_values = need(t.bytes(at)?, at)?.to_vec(),
-            StatsSlot::Nulls => stats.null_counts = t.array(at, WriterType::long)?.unwrap_or_default(),
+            StatsSlot::Nulls => {
+                stats.null_counts = t.array(at, |item, at| item.long(at).map(Some))?.unwrap_or_default();
+            }
         }
         Ok(())
     })?;
@@ -416,7 +415,7 @@ impl IndexPlan {
         let Some(plan) = &self.vectors else {
             return Ok(None);
         };
-        let vectors = data_type.array(at, |item, at| {
+        data_type.array(at, |item, at| {
             let mut v = DeletionVectorRange { data_file_name: String::new(), offset: 0, length: 0, cardinality: None };
             if !item.enter(at)? {
                 return Ok(None);
@@ -431,8 +430,7 @@ impl IndexPlan {
                 Ok(())
             })?;
             Ok(Some(v))
-        })?;
-        Ok(vectors.map(|vectors| vectors.into_iter().flatten().collect()))
+        })
     }
 
     fn read_global(&self, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<GlobalIndexMeta>> {
@@ -456,7 +454,7 @@ impl IndexPlan {
                 GlobalSlot::End => g.row_range_end = need(t.long(at)?, at)?,
                 GlobalSlot::FieldId => g.index_field_id = need(t.int(at)?, at)?,
                 GlobalSlot::ExtraFieldIds => {
-                    g.extra_field_ids = t.array(at, |item, at| need(item.int(at)?, at))?;
+                    g.extra_field_ids = t.array(at, |item, at| need(item.int(at)?, at).map(Some))?;
                 }
                 GlobalSlot::Meta => g.index_meta = t.bytes(at)?.map(<[u8]>::to_vec),
                 GlobalSlot::SourceMeta => g.source_meta = t.bytes(at)?.map(<[u8]>::to_vec),
@@ -483,7 +481,7 @@ fn count(field: &'static str, data_type: &WriterType, at: &mut Cursor<'_>) -> Re
 }
 
 fn strings(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<Vec<String>>> {
-    data_type.array(at, |item, at| Ok(need(item.string(at)?, at)?.to_owned()))
+    data_type.array(at, |item, at| Ok(Some(need(item.string(at)?, at)?.to_owned())))
 }
 
 /// A name that will be part of a path: see [`check_file_name`].
@@ -494,7 +492,7 @@ fn file_name(field: &'static str, data_type: &WriterType, at: &mut Cursor<'_>) -
 }
 
 fn extra_files(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Vec<String>> {
-    Ok(data_type.array(at, |item, at| file_name("_EXTRA_FILES", item, at))?.unwrap_or_default())
+    Ok(data_type.array(at, |item, at| file_name("_EXTRA_FILES", item, at).map(Some))?.unwrap_or_default())
 }
 
 fn external_path(data_type: &WriterType, at: &mut Cursor<'_>) -> Result<Option<String>> {

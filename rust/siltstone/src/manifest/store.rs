@@ -14,9 +14,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     format::avro::{Compression, ContainerWriter},
     fs::FileIoRef,
+    limits,
     options::CoreOptions,
     path::{MetaNames, PathFactory},
     row::BinaryRow,
+    snapshot::{NamedList, Snapshot},
     stats::{ColumnStats, encode_stats},
     threads::in_pool,
     types::DataType,
@@ -63,25 +65,15 @@ impl ManifestStore {
         cancel::check()?;
         let path = self.paths.manifest(&manifest.file_name)?;
         let bytes = self.fs.read(&path)?;
-        // a file cut off between two blocks would decode to fewer entries, and nobody would notice
-        match usize::try_from(manifest.file_size) {
-            Ok(size) if bytes.len() < size => {
-                Err(Error::corrupt(path, bytes.len() as u64, format!("{size} bytes"), format!("{} bytes", bytes.len())))
-            }
-            _ => Compiled.manifest(&path, &bytes, keep),
-        }
+        check_size(&path, &bytes, manifest.file_size)?;
+        Compiled.manifest(&path, &bytes, keep)
     }
 
     /// Entries of several manifests, one manifest after another, read in parallel.
     pub fn read_all(&self, manifests: &[ManifestFileMeta], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
         let read = cancel::carried(|manifest| self.read_where(manifest, keep));
         let parts: Vec<Vec<ManifestEntry>> = in_pool(|| manifests.par_iter().map(read).collect::<Result<_>>())?;
-        // with room for all at once: there may be millions
-        let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
-        for part in parts {
-            all.extend(part);
-        }
-        Ok(all)
+        limits::joined(parts, "the entries of all manifests")
     }
 
     /// Writes entries into as many manifests as the target size asks for; no entries, no manifest.
@@ -104,10 +96,22 @@ impl ManifestStore {
         Ok(written)
     }
 
-    /// Manifests of a manifest list.
-    pub fn read_list(&self, name: &str) -> Result<Vec<ManifestFileMeta>> {
-        let path = self.paths.manifest(name)?;
-        decode_manifest_list(&path, &self.fs.read(&path)?)
+    /// Manifests of a manifest list, which has as many bytes as its version says.
+    pub fn read_list(&self, list: NamedList<'_>) -> Result<Vec<ManifestFileMeta>> {
+        cancel::check()?;
+        let path = self.paths.manifest(list.name)?;
+        let bytes = self.fs.read(&path)?;
+        if let Some(size) = list.size {
+            check_size(&path, &bytes, size)?;
+        }
+        decode_manifest_list(&path, &bytes)
+    }
+
+    /// Manifests of the lists of a version, the base list first.
+    pub fn read_lists(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFileMeta>> {
+        let mut all = self.read_list(snapshot.base_list())?;
+        all.extend(self.read_list(snapshot.delta_list())?);
+        Ok(all)
     }
 
     /// Writes a manifest list (also an empty one); name and size.
@@ -160,6 +164,15 @@ impl ManifestStore {
         i64::try_from(bytes.len())
             .map_err(|_| Error::new(ErrorKind::Internal, "a manifest is too long").with("file", name))
     }
+}
+
+/// An error unless a file has the size that is told of it: cut off between two blocks it would decode to fewer records, and
+/// nobody would notice.
+fn check_size(path: &str, bytes: &[u8], told: i64) -> Result<()> {
+    if usize::try_from(told) == Ok(bytes.len()) {
+        return Ok(());
+    }
+    Err(Error::corrupt(path, bytes.len() as u64, format!("{told} bytes"), format!("{} bytes", bytes.len())))
 }
 
 /// What a manifest list says about a manifest with these entries.

@@ -245,6 +245,62 @@ fn a_block_that_would_fill_the_memory_is_refused() {
     }
 }
 
+/// Each item has some 17 000 fields that take no byte: stepping over all of them took hours.
+#[test]
+fn fields_that_take_no_byte_cost_nothing() {
+    let nulls: Vec<String> = (0..26).map(|i| format!(r#"{{"name":"f{i}","type":"null"}}"#)).collect();
+    let mut tower = format!(r#"{{"type":"record","name":"r0","fields":[{}]}}"#, nulls.join(","));
+    for level in 1..3 {
+        let more: Vec<String> = (1..26).map(|i| format!(r#"{{"name":"g{i}","type":"r{}"}}"#, level - 1)).collect();
+        let more = more.join(",");
+        tower = format!(r#"{{"type":"record","name":"r{level}","fields":[{{"name":"g0","type":{tower}}},{more}]}}"#);
+    }
+    let item = format!(
+        r#"{{"type":"record","name":"i","fields":[{{"name":"a","type":{tower}}},{{"name":"x","type":"int"}}]}}"#
+    );
+    let known = MANIFEST_LIST.strip_suffix("]}").expect("the end of the fields");
+    let schema = format!(r#"{known},{{"name":"_X","type":{{"type":"array","items":{item}}}}}]}}"#);
+    let mut writer = crate::format::avro::ContainerWriter::new(&schema, Compression::Zstd(1));
+    let meta = empty_meta();
+    let count = 1 << 20;
+    writer
+        .append(|to| {
+            super::encode::manifest_meta(to, &meta);
+            to.length(count);
+            to.out.resize(to.out.len() + count + 1, 0);
+        })
+        .expect("appended");
+    let file = writer.finish().expect("a file");
+    assert!(file.len() < 8 << 10, "{}", file.len());
+    assert_eq!(decode_manifest_list("m", &file).expect("decoded"), [meta]);
+}
+
+fn empty_meta() -> ManifestFileMeta {
+    ManifestFileMeta {
+        file_name: "manifest-0".to_owned(),
+        file_size: 1,
+        num_added_files: 1,
+        num_deleted_files: 0,
+        partition_stats: SimpleStats { min_values: Vec::new(), max_values: Vec::new(), null_counts: Vec::new() },
+        schema_id: 0,
+        min_bucket: None,
+        max_bucket: None,
+        min_level: None,
+        max_level: None,
+        min_row_id: None,
+        max_row_id: None,
+    }
+}
+
+#[test]
+fn decoding_a_file_stops_when_it_is_asked_to() {
+    let token = crate::cancel::Cancellation::default();
+    token.cancel();
+    let list = encode_manifest_list(&[empty_meta()], Compression::Zstd(1)).expect("encoded");
+    let stopped = token.run(|| decode_manifest_list("m", &list)).expect_err("stopped");
+    assert_eq!(stopped.kind(), ErrorKind::Cancelled);
+}
+
 #[test]
 fn versions_that_are_not_known_are_refused() {
     let file = encode_manifest_list(&[], Compression::None).expect("encoded");

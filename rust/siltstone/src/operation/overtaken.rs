@@ -168,9 +168,8 @@ fn names_index(ctx: &TableContext, newest: &Snapshot, name: &str) -> Result<bool
 
 fn names_manifest(ctx: &TableContext, newest: &Snapshot, name: &str) -> Result<bool> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    let lists =
-        [Some(&newest.base_manifest_list), Some(&newest.delta_manifest_list), newest.changelog_manifest_list.as_ref()];
-    if newest.index_manifest.as_deref() == Some(name) || lists.iter().flatten().any(|list| *list == name) {
+    let lists = [Some(newest.base_list()), Some(newest.delta_list()), newest.changelog_list()];
+    if newest.index_manifest.as_deref() == Some(name) || lists.iter().flatten().any(|list| list.name == name) {
         return Ok(true);
     }
     for list in lists.into_iter().flatten() {

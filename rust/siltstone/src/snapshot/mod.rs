@@ -19,7 +19,7 @@ pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Consumer, ConsumerManager};
 pub use manager::SnapshotManager;
-pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, Snapshot};
+pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use removal::{CommitName, KNOWN_REMOVALS, Removal, RemovalKind, Removals, RemovedSnapshot, Rollback};
 pub use removal_fate::{Fate, Standing};
 pub use removal_log::RemovalLog;

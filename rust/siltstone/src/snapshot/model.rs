@@ -66,6 +66,33 @@ pub struct Snapshot {
     pub operation: Option<String>,
 }
 
+/// A manifest list as a version names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedList<'a> {
+    /// Its name in the manifest directory.
+    pub name: &'a str,
+    /// Its bytes; `None` where the writer did not say.
+    pub size: Option<i64>,
+}
+
+impl Snapshot {
+    /// The list of what was there before this version.
+    pub fn base_list(&self) -> NamedList<'_> {
+        NamedList { name: &self.base_manifest_list, size: self.base_manifest_list_size }
+    }
+
+    /// The list of what this version adds and deletes.
+    pub fn delta_list(&self) -> NamedList<'_> {
+        NamedList { name: &self.delta_manifest_list, size: self.delta_manifest_list_size }
+    }
+
+    /// The list of this version's changelog files, where it has some.
+    pub fn changelog_list(&self) -> Option<NamedList<'_>> {
+        let name = self.changelog_manifest_list.as_deref()?;
+        Some(NamedList { name, size: self.changelog_manifest_list_size })
+    }
+}
+
 fn version_one() -> i32 {
     1
 }

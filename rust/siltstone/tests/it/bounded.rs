@@ -3,8 +3,11 @@
 use siltstone::{
     ErrorKind,
     format::avro::Compression,
-    manifest::{ManifestEntry, decode_manifest, encode_manifest},
+    manifest::{
+        ManifestEntry, ManifestFileMeta, decode_manifest, decode_manifest_list, encode_manifest, encode_manifest_list,
+    },
     merge_tree::{Levels, interval_partition},
+    stats::SimpleStats,
     types::{DataType, TypeKind},
 };
 
@@ -47,6 +50,35 @@ fn a_level_of_two_thousand_million_in_a_manifest_makes_no_levels() {
         });
         assert!(peak < LITTLE, "{peak}");
     }
+}
+
+/// Nulls take a byte in a block, a fraction of one in the file, and 16 bytes in memory.
+#[test]
+fn what_small_blocks_become_stays_in_proportion_to_the_file() {
+    let nulls = SimpleStats { min_values: Vec::new(), max_values: Vec::new(), null_counts: vec![None; 1 << 20] };
+    let meta = ManifestFileMeta {
+        file_name: "manifest-0".to_owned(),
+        file_size: 1,
+        num_added_files: 1,
+        num_deleted_files: 0,
+        partition_stats: nulls,
+        schema_id: 0,
+        min_bucket: None,
+        max_bucket: None,
+        min_level: None,
+        max_level: None,
+        min_row_id: None,
+        max_row_id: None,
+    };
+    let few = encode_manifest_list(std::slice::from_ref(&meta), Compression::Zstd(1)).unwrap();
+    assert_eq!(decode_manifest_list("m", &few).unwrap(), std::slice::from_ref(&meta));
+    let many = encode_manifest_list(&vec![meta; 12], Compression::Zstd(1)).unwrap();
+    assert!(many.len() < 8 << 10, "{}", many.len());
+    let peak = peak_of(|| {
+        let error = decode_manifest_list("m", &many).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}");
+    });
+    assert!(peak < 192 << 20, "{peak}");
 }
 
 #[test]

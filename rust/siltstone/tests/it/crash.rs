@@ -321,8 +321,8 @@ fn replayed(fs: &FileIoRef, root: &str) -> Vec<(i32, i64)> {
     let mut rows = BTreeMap::new();
     for id in snapshots.ids().unwrap() {
         let snapshot = snapshots.get(id).unwrap();
-        let Some(list) = snapshot.changelog_manifest_list else { continue };
-        let entries = store.read_all(&store.read_list(&list).unwrap(), &|_| true).unwrap();
+        let Some(list) = snapshot.changelog_list() else { continue };
+        let entries = store.read_all(&store.read_list(list).unwrap(), &|_| true).unwrap();
         let count: i64 = entries.iter().map(|e| e.file.row_count).sum();
         assert_eq!(snapshot.changelog_record_count, Some(count));
         for entry in entries {

@@ -230,7 +230,7 @@ fn no_primary_key_comes_twice_in_a_version() {
 #[test]
 fn deletion_vectors_are_whole_and_belong_to_live_files() {
     type Change = fn(&mut IndexManifestEntry);
-    let cases: [(&[&str], &[u64], Change); 5] = [
+    let cases: [(&[&str], &[u64], Change); 4] = [
         (&[], &[0, 2], |_| ()),
         (&["bad-vector"], &[0], |i| i.deletion_vectors.as_mut().unwrap()[0].cardinality = Some(2)),
         (&["wrong-vector-count"], &[0], |i| i.row_count = 4),

@@ -16,7 +16,7 @@ use siltstone::{
     options::CoreOptions,
     path::PathFactory,
     schema::TableSchema,
-    snapshot::{Snapshot, SnapshotManager, TagManager},
+    snapshot::{NamedList, Snapshot, SnapshotManager, TagManager},
     stats::SimpleStats,
 };
 
@@ -296,8 +296,7 @@ fn live_files_and_their_extra_files_are_where_paths_say() {
         let options = CoreOptions::parse(&schema.options).unwrap();
         let paths = Arc::new(PathFactory::new(ROOT, &schema, &options));
         let store = ManifestStore::new(&io, &paths, &options).unwrap();
-        let mut manifests = store.read_list(&snapshot.base_manifest_list).unwrap();
-        manifests.extend(store.read_list(&snapshot.delta_manifest_list).unwrap());
+        let manifests = store.read_lists(&snapshot).unwrap();
         let live = live_entries(store.read_all(&manifests, &|_| true).unwrap()).unwrap();
         for entry in &live {
             let path = paths.data_file(&entry.partition, entry.bucket, &entry.file).unwrap();
@@ -329,7 +328,7 @@ fn written_manifests_say_of_their_entries_what_java_says() {
             let options = CoreOptions::parse(&schema.options).unwrap();
             let paths = Arc::new(PathFactory::new(ROOT, &schema, &options));
             let store = ManifestStore::new(&io, &paths, &options).unwrap();
-            for java in store.read_list(name).unwrap_or_default() {
+            for java in store.read_list(NamedList { name, size: None }).unwrap_or_default() {
                 let entries = store.read(&java).unwrap();
                 let ours = store.write(&entries).unwrap();
                 let [ours] = &ours[..] else { panic!("{}: {} manifests", table.name, ours.len()) };
@@ -373,7 +372,7 @@ fn manifests_roll_over_at_their_target_size_and_lose_nothing() {
     store.sync().unwrap();
     io.crash();
     assert_eq!(i64::try_from(fs.read(&paths.manifest(&list).unwrap()).unwrap().len()).unwrap(), size);
-    assert_eq!(store.read_list(&list).unwrap(), written);
+    assert_eq!(store.read_list(NamedList { name: &list, size: Some(size) }).unwrap(), written);
     assert_eq!(store.read_all(&written, &|head| head.bucket == 7).unwrap(), entries[7..8]);
     assert!(store.write(&[]).unwrap().is_empty());
 
@@ -382,6 +381,41 @@ fn manifests_roll_over_at_their_target_size_and_lose_nothing() {
     let last = ContainerReader::open("m", &whole).unwrap().blocks.last().unwrap().offset;
     io.put(&path, &whole[..usize::try_from(last).unwrap() - 5]);
     assert_eq!(store.read(&written[0]).expect_err("cut off").kind(), ErrorKind::CorruptFile);
+}
+
+/// Cut off after its header, or between two blocks, it is a list of fewer manifests: their rows were gone, and the next commit
+/// made that last.
+#[test]
+fn a_list_of_another_size_than_its_snapshot_says_is_damage() {
+    let table = fixture("partition_two_keys");
+    let schema = TableSchema::from_json("schema-0", &table.files["schema/schema-0"]).unwrap();
+    let options = CoreOptions::parse(&schema.options).unwrap();
+    let io = FaultFileIo::new();
+    let fs: FileIoRef = Arc::new(io.clone());
+    let paths = Arc::new(PathFactory::new(ROOT, &schema, &options));
+    let store = ManifestStore::new(&fs, &paths, &options).unwrap();
+    let (_, bytes) = table.files.iter().find(|(name, _)| is_manifest(name)).unwrap();
+    let written = store.write(&decode_manifest("m", bytes).unwrap()).unwrap();
+    let (name, size) = store.write_list(&written).unwrap();
+    let said = NamedList { name: &name, size: Some(size) };
+    let unsaid = NamedList { size: None, ..said };
+    assert_eq!((store.read_list(said).unwrap(), store.read_list(unsaid).unwrap()), (written.clone(), written.clone()));
+    let path = paths.manifest(&name).unwrap();
+    let whole = fs.read(&path).unwrap();
+    // the sync marker ends the header and each block
+    let sync = &whole[whole.len() - 16..];
+    let header = whole.windows(16).position(|window| window == sync).unwrap() + 16;
+    let twice = [&whole[..], &whole[header..]].concat();
+    for bytes in [&whole[..header], &twice] {
+        io.put(&path, bytes);
+        assert_eq!(store.read_list(said).unwrap_err().kind(), ErrorKind::CorruptFile);
+        assert_ne!(store.read_list(unsaid).unwrap(), written, "it is a list");
+    }
+    // a manifest is no longer than its list says, either
+    let path = paths.manifest(&written[0].file_name).unwrap();
+    let longer = [&fs.read(&path).unwrap()[..], b"\0"].concat();
+    io.put(&path, &longer);
+    assert_eq!(store.read(&written[0]).unwrap_err().kind(), ErrorKind::CorruptFile);
 }
 
 fn is_manifest(name: &str) -> bool {

@@ -378,7 +378,7 @@ fn marks(ctx: &TableContext, snapshot: &Snapshot) -> BTreeMap<String, Vec<u64>> 
 
 fn delta(ctx: &TableContext, snapshot: &Snapshot, kind: EntryKind) -> BTreeSet<String> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
-    let entries = store.read_all(&store.read_list(&snapshot.delta_manifest_list).unwrap(), &|_| true).unwrap();
+    let entries = store.read_all(&store.read_list(snapshot.delta_list()).unwrap(), &|_| true).unwrap();
     entries.into_iter().filter(|entry| entry.kind == kind).map(|entry: ManifestEntry| entry.file.file_name).collect()
 }
 

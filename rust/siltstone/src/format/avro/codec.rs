@@ -14,6 +14,8 @@ use crate::error::{Error, ErrorKind, Result};
 const FREE_BYTES: usize = 16 << 20;
 /// ...or to this many for each of its bytes; beyond is no metadata but a bomb.
 const MAX_RATIO: usize = 1100;
+/// A copy of snappy takes 3 bytes and makes 64.
+const MAX_SNAPPY_RATIO: usize = 22;
 
 /// How the blocks of a container file are compressed (option `manifest.compression`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,23 +91,29 @@ impl Compression {
         Ok(Cow::Owned(packed))
     }
 
-    /// The plain bytes of a block that starts at `offset` of `file`.
-    pub(super) fn decompress<'a>(self, file: &str, offset: u64, packed: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-        let limit = packed.len().saturating_mul(MAX_RATIO).max(FREE_BYTES);
+    /// The plain bytes of a block that starts at `offset` of `file`; `most` are allowed of any block now.
+    pub(super) fn decompress<'a>(
+        self,
+        file: &str,
+        offset: u64,
+        packed: &'a [u8],
+        most: usize,
+    ) -> Result<Cow<'a, [u8]>> {
+        let limit = packed.len().saturating_mul(MAX_RATIO).max(FREE_BYTES).min(most);
         let corrupt = |found: String| Error::corrupt(file, offset, format!("a block of codec {}", self.name()), found);
-        let broken = |e: io::Error| match e.kind() {
+        let broken = |e: io::Error| {
             // it says nothing about the file
-            io::ErrorKind::OutOfMemory => {
-                Error::new(ErrorKind::MemoryLimitExceeded, "there is no memory for a decompressed block")
+            if e.kind() == io::ErrorKind::OutOfMemory || e.to_string().contains("not enough memory") {
+                return Error::new(ErrorKind::MemoryLimitExceeded, "there is no memory for a decompressed block")
                     .with("file", file)
-                    .caused_by(e)
+                    .caused_by(e);
             }
-            _ => corrupt(e.to_string()),
+            corrupt(e.to_string())
         };
         let plain = match self {
             Self::None => return Ok(Cow::Borrowed(packed)),
             Self::Deflate => read_limited(flate2::read::DeflateDecoder::new(packed), limit).map_err(broken)?,
-            Self::Snappy => snappy(packed, limit).map_err(corrupt)?,
+            Self::Snappy => snappy(packed, limit).map_err(broken)?,
             Self::Zstd(_) => zstd::stream::read::Decoder::with_buffer(packed)
                 .and_then(|decoder| read_limited(decoder, limit))
                 .map_err(broken)?,
@@ -120,19 +128,44 @@ fn read_limited(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
     if plain.len() > limit { Err(io::Error::other(format!("more than {limit} bytes in it"))) } else { Ok(plain) }
 }
 
-fn snappy(packed: &[u8], limit: usize) -> std::result::Result<Vec<u8>, String> {
+fn snappy(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     let Some((body, crc)) = packed.split_last_chunk::<4>() else {
-        return Err(format!("{} bytes", packed.len()));
+        return Err(io::Error::other(format!("{} bytes", packed.len())));
     };
-    let size = snap::raw::decompress_len(body).map_err(|e| e.to_string())?;
-    if size > limit {
-        return Err(format!("{size} bytes in it"));
+    let size = snap::raw::decompress_len(body).map_err(io::Error::other)?;
+    if size > limit.min(body.len().saturating_mul(MAX_SNAPPY_RATIO)) {
+        return Err(io::Error::other(format!("{size} bytes in it")));
     }
-    let plain = snap::raw::Decoder::new().decompress_vec(body).map_err(|e| e.to_string())?;
+    let mut plain = Vec::new();
+    plain.try_reserve_exact(size).map_err(|e| io::Error::new(io::ErrorKind::OutOfMemory, e))?;
+    plain.resize(size, 0);
+    let written = snap::raw::Decoder::new().decompress(body, &mut plain).map_err(io::Error::other)?;
+    plain.truncate(written);
     let (stored, computed) = (u32::from_be_bytes(*crc), crc32fast::hash(&plain));
-    if stored == computed { Ok(plain) } else { Err(format!("checksum {stored:08x} over bytes with {computed:08x}")) }
+    if stored != computed {
+        return Err(io::Error::other(format!("checksum {stored:08x} over bytes with {computed:08x}")));
+    }
+    Ok(plain)
 }
 
 fn not_compressed(codec: Compression, e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::new(ErrorKind::Internal, format!("a block cannot be compressed with {}", codec.name())).caused_by(e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_snappy_that_claims_more_than_copies_can_make_is_refused() {
+        let plain = Compression::Snappy.compress(&[7; 1000]).expect("packed");
+        let body = plain.len() - 4;
+        let mut claims = vec![0x80, 0x80, 0x80, 0x04];
+        claims.extend(&plain[2..body]);
+        claims.extend(&plain[body..]);
+        let read = |packed| Compression::Snappy.decompress("m", 0, packed, usize::MAX).map(Cow::into_owned);
+        assert_eq!(read(&plain[..]).expect("unpacked"), [7; 1000]);
+        let error = read(&claims[..]).expect_err("8 MiB of a few bytes");
+        assert!(error.to_string().contains("8388608 bytes in it"), "{error}");
+    }
 }

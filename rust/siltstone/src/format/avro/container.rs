@@ -13,8 +13,11 @@
 
 use std::borrow::Cow;
 
-use super::{Compression, Cursor, Encoder, WriterType};
-use crate::error::{Error, Result};
+use super::{Compression, Cursor, Encoder, WriterType, memory::Memory};
+use crate::{
+    cancel,
+    error::{Error, Result},
+};
 
 const MAGIC: [u8; 4] = *b"Obj\x01";
 const SYNC_LEN: usize = 16;
@@ -33,6 +36,7 @@ pub struct ContainerReader<'a> {
     /// The blocks in file order.
     pub blocks: Vec<Block<'a>>,
     file: &'a str,
+    memory: Memory<'a>,
 }
 
 /// One block.
@@ -66,32 +70,38 @@ impl<'a> ContainerReader<'a> {
         while at.remaining() > 0 {
             blocks.push(read_block(&mut at, sync)?);
         }
-        Ok(Self { schema: WriterType::parse(file, schema_json)?, schema_json, compression, blocks, file })
+        let (schema, memory) = (WriterType::parse(file, schema_json)?, Memory::new(file, bytes.len()));
+        Ok(Self { schema, schema_json, compression, blocks, file, memory })
     }
 
     /// The plain bytes of a block.
     pub fn plain(&self, block: &Block<'a>) -> Result<Cow<'a, [u8]>> {
-        self.compression.decompress(self.file, block.offset, block.packed)
+        cancel::check()?;
+        let plain = self.compression.decompress(self.file, block.offset, block.packed, self.memory.left())?;
+        if let Cow::Owned(bytes) = &plain {
+            self.memory.take(bytes.len())?;
+        }
+        Ok(plain)
     }
 
-    /// Reads the records of a block; all its bytes must be used.
+    /// What `read` makes of the records of a block; all its bytes must be used.
     pub fn records<'p, T>(
-        &self,
+        &'p self,
         block: &Block<'a>,
         plain: &'p [u8],
-        mut read: impl FnMut(&mut Cursor<'p>, &mut Vec<T>) -> Result<()>,
-    ) -> Result<Vec<T>>
-    where
-        'a: 'p,
-    {
-        let mut at = Cursor::new(self.file, block.offset, plain);
+        mut read: impl FnMut(&mut Cursor<'p>) -> Result<Option<T>>,
+    ) -> Result<Vec<T>> {
+        let mut at = Cursor::new(self.file, block.offset, plain).counted(&self.memory);
         // a record takes a byte at least
         if block.count > plain.len() {
             return Err(at.corrupt(format!("{} records", block.count), format!("{} bytes", plain.len())));
         }
         let mut out = Vec::new();
         for _ in 0..block.count {
-            read(&mut at, &mut out)?;
+            at.step()?;
+            if let Some(record) = read(&mut at)? {
+                at.push(&mut out, record)?;
+            }
         }
         match at.remaining() {
             0 => Ok(out),

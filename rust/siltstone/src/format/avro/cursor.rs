@@ -2,7 +2,15 @@
 //!
 //! int and long: zig-zag, then 7 bits a byte, lowest first. bytes and string: length as long, then the bytes.
 
-use crate::error::{Error, Result};
+use super::memory::Memory;
+use crate::{
+    cancel,
+    error::{Error, Result},
+    limits,
+};
+
+/// How many values are read between two looks at whether to stop.
+const ASK_EVERY: u32 = 1024;
 
 /// A position in the plain bytes of a block.
 #[derive(Clone, Debug)]
@@ -11,12 +19,20 @@ pub struct Cursor<'a> {
     block: u64,
     data: &'a [u8],
     at: usize,
+    /// What values are counted by; the header of a file has none that grow.
+    memory: Option<&'a Memory<'a>>,
+    values: u32,
 }
 
 impl<'a> Cursor<'a> {
     /// At the start of `data`; `file` and `block`, the block's offset in it, are for messages.
     pub fn new(file: &'a str, block: u64, data: &'a [u8]) -> Self {
-        Self { file, block, data, at: 0 }
+        Self { file, block, data, at: 0, memory: None, values: 0 }
+    }
+
+    /// The same, with memory that values take.
+    pub(super) fn counted(self, memory: &'a Memory<'a>) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// The file's name.
@@ -50,6 +66,33 @@ impl<'a> Cursor<'a> {
             }
             None => Err(self.corrupt(format!("{n} bytes"), format!("{} bytes", rest.len()))),
         }
+    }
+
+    /// At the next of many values; an error when the work is to stop.
+    #[inline]
+    pub fn step(&mut self) -> Result<()> {
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(ASK_EVERY) { cancel::check() } else { Ok(()) }
+    }
+
+    /// Appends a value that was read to a list, whose memory is asked for first.
+    #[inline]
+    pub fn push<T>(&self, list: &mut Vec<T>, value: T) -> Result<()> {
+        if list.len() == list.capacity() {
+            self.grow(list)?;
+        }
+        list.push(value);
+        Ok(())
+    }
+
+    /// Makes room for as many elements as there are.
+    #[cold]
+    fn grow<T>(&self, list: &mut Vec<T>) -> Result<()> {
+        let more = list.len().max(4);
+        if let Some(memory) = self.memory {
+            memory.take(more.saturating_mul(size_of::<T>()))?;
+        }
+        limits::reserve(list, more, "a list of values").map_err(|e| e.with("file", self.file))
     }
 
     /// An int or a long.

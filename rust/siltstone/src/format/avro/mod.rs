@@ -6,6 +6,7 @@
 mod codec;
 mod container;
 mod cursor;
+mod memory;
 mod plan;
 mod schema;
 mod value;

@@ -32,6 +32,8 @@ impl<S: Copy> Plan<S> {
             let rule = rules.iter().find(|rule| rule.name == name);
             (rule.map(|rule| rule.slot), data_type.clone())
         });
+        // each step that nobody wants takes a byte at least
+        let steps = steps.filter(|(slot, data_type)| slot.is_some() || !data_type.is_empty_value());
         Ok(Self { steps: steps.collect() })
     }
 

@@ -1,6 +1,9 @@
 //! The schema that a file was written with.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value as Json};
 
@@ -36,6 +39,23 @@ pub enum WriterType {
 pub struct WriterRecord {
     /// Name and type of each field.
     pub fields: Vec<(String, WriterType)>,
+    /// What its bytes are: the types of its fields in their order, those of nested records in the place of the record, without
+    /// those whose values take no byte.
+    pub(super) sized: Vec<WriterType>,
+}
+
+impl WriterRecord {
+    fn new(fields: Vec<(String, WriterType)>) -> Self {
+        let mut sized = Vec::new();
+        for (_, data_type) in &fields {
+            match data_type {
+                WriterType::Record(record) => sized.extend_from_slice(&record.sized),
+                other if other.is_empty_value() => {}
+                other => sized.push(other.clone()),
+            }
+        }
+        Self { fields, sized }
+    }
 }
 
 impl WriterType {
@@ -81,10 +101,10 @@ impl WriterType {
     }
 
     /// Whether a value takes no byte at all; an array of such could be endless.
-    fn is_empty_value(&self) -> bool {
+    pub(super) fn is_empty_value(&self) -> bool {
         match self {
             Self::Null | Self::Fixed(0) => true,
-            Self::Record(record) => record.fields.iter().all(|(_, t)| t.is_empty_value()),
+            Self::Record(record) => record.sized.is_empty(),
             _ => false,
         }
     }
@@ -166,13 +186,17 @@ impl Parser {
         let namespace = space_of(object, namespace);
         let listed = object.get("fields").and_then(Json::as_array).ok_or("a record without fields")?;
         let mut fields = Vec::with_capacity(listed.len());
+        let mut names = HashSet::new();
         for field in listed {
             let name = field.get("name").and_then(Json::as_str).ok_or("a field without a name")?;
+            if !names.insert(name) {
+                return Err(format!("the field '{name}' twice"));
+            }
             let json = field.get("type").ok_or_else(|| format!("field '{name}' without a type"))?;
             fields.push((name.to_owned(), self.parse(json, &namespace, depth + 1)?));
         }
         let nodes = self.nodes - before;
-        Ok(self.remember(object, &namespace, WriterType::Record(Arc::new(WriterRecord { fields })), nodes))
+        Ok(self.remember(object, &namespace, WriterType::Record(Arc::new(WriterRecord::new(fields))), nodes))
     }
 
     fn remember(&mut self, object: &Map<String, Json>, namespace: &str, t: WriterType, nodes: usize) -> WriterType {
@@ -228,6 +252,8 @@ mod tests {
         assert!(parse(&format!(r#"{{"type":"record","name":"t","fields":[{fields}]}}"#)).is_err());
         assert!(parse(&format!("{}\"int\"{}", "[".repeat(100), "]".repeat(100))).is_err());
         assert!(parse(r#"{"type":"array","items":"null"}"#).is_err());
+        let twice = r#"{"type":"record","name":"r","fields":[{"name":"x","type":"null"},{"name":"x","type":"int"}]}"#;
+        assert!(parse(twice).is_err());
         assert!(parse(r#"{"type":"record","name":"r","fields":[{"name":"x","type":"r"}]}"#).is_err());
     }
 }

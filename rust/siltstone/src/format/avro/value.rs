@@ -54,13 +54,13 @@ impl WriterType {
         }
     }
 
-    /// Each item of an array is handed to `item` with its type; `None` when null.
+    /// What `item` makes of the items of an array, which it gets with their type; `None` when null.
     ///
     /// Blocks of an array may give their size in bytes: then the count is negative.
     pub fn array<'a, T>(
         &self,
         at: &mut Cursor<'a>,
-        mut item: impl FnMut(&Self, &mut Cursor<'a>) -> Result<T>,
+        mut item: impl FnMut(&Self, &mut Cursor<'a>) -> Result<Option<T>>,
     ) -> Result<Option<Vec<T>>> {
         let items = match self.branch(at)? {
             Self::Array(items) => items,
@@ -69,9 +69,12 @@ impl WriterType {
         };
         let mut out = Vec::new();
         while let Some(count) = block_count(at)? {
-            // an item takes a byte at least, so memory stays in proportion to the bytes that are there
+            // an item takes a byte at least
             for _ in 0..count {
-                out.push(item(items, at)?);
+                at.step()?;
+                if let Some(value) = item(items, at)? {
+                    at.push(&mut out, value)?;
+                }
             }
         }
         Ok(Some(out))
@@ -87,7 +90,7 @@ impl WriterType {
         }
     }
 
-    /// Skips a value.
+    /// Skips a value; each step but the first takes a byte at least.
     pub fn skip(&self, at: &mut Cursor<'_>) -> Result<()> {
         match self.branch(at)? {
             Self::Null => {}
@@ -99,15 +102,19 @@ impl WriterType {
             Self::Fixed(n) => drop(at.take(*n)?),
             Self::Array(items) => {
                 while let Some(count) = block_count(at)? {
-                    (0..count).try_for_each(|_| items.skip(at))?;
+                    (0..count).try_for_each(|_| at.step().and_then(|()| items.skip(at)))?;
                 }
             }
             Self::Map(values) => {
                 while let Some(count) = block_count(at)? {
-                    (0..count).try_for_each(|_| at.bytes().and_then(|_| values.skip(at)))?;
+                    (0..count).try_for_each(|_| {
+                        at.step()?;
+                        at.bytes()?;
+                        values.skip(at)
+                    })?;
                 }
             }
-            Self::Record(record) => record.fields.iter().try_for_each(|(_, t)| t.skip(at))?,
+            Self::Record(record) => record.sized.iter().try_for_each(|t| t.skip(at))?,
             Self::Union(_) => return Err(at.corrupt("a type", "a union in a union")),
         }
         Ok(())
@@ -195,5 +202,51 @@ impl Encoder {
             }
         }
         self.long(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, cancel::Cancellation};
+
+    fn skip(schema: &str, bytes: &[u8]) -> Result<usize> {
+        let mut at = Cursor::new("m", 0, bytes);
+        WriterType::parse("m", schema.as_bytes())?.skip(&mut at).map(|()| at.remaining())
+    }
+
+    /// A list of so many values of a byte, and its end.
+    fn list(count: usize) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        encoder.length(count);
+        encoder.out.extend(vec![0; count + 1]);
+        encoder.out
+    }
+
+    #[test]
+    fn nested_records_are_skipped_field_by_field_and_nulls_are_none() {
+        let inner = r#"{"type":"record","name":"s","fields":[{"name":"n","type":"null"},{"name":"x","type":"int"}]}"#;
+        let schema = format!(
+            r#"{{"type":"record","name":"r","fields":[{{"name":"a","type":{inner}}},{{"name":"b","type":["null","s"]}},
+            {{"name":"e","type":{{"type":"record","name":"t","fields":[{{"name":"n","type":"null"}}]}}}},
+            {{"name":"c","type":"s"}},{{"name":"d","type":"string"}}]}}"#
+        );
+        assert_eq!(skip(&schema, &[2, 2, 4, 6, 4, b'h', b'i', 9]).unwrap(), 1);
+    }
+
+    #[test]
+    fn long_lists_ask_whether_to_stop() {
+        let token = Cancellation::default();
+        token.cancel();
+        for schema in [r#"{"type":"array","items":"int"}"#, r#"{"type":"map","values":"int"}"#] {
+            let bytes = [list(5000), vec![0; 5000]].concat();
+            let error = token.run(|| skip(schema, &bytes)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled);
+        }
+        let items = WriterType::parse("m", br#"{"type":"array","items":"int"}"#).unwrap();
+        let bytes = list(5000);
+        let read = || items.array(&mut Cursor::new("m", 0, &bytes), |item, at| item.long(at));
+        assert_eq!(read().unwrap().map(|values| values.len()), Some(5000));
+        assert_eq!(token.run(read).unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }

@@ -123,6 +123,29 @@ impl Chunks {
         }))
     }
 
+    /// The same file with these bytes of it in memory, and no others.
+    pub(crate) fn keeping(&self, range: Range<u64>) -> Result<Self> {
+        let kept = (range.start, self.0.bytes(range)?);
+        Ok(Self(Arc::new(Shared {
+            path: self.0.path.clone(),
+            input: self.0.input.clone(),
+            size: self.0.size,
+            kept,
+            segments: Vec::new(),
+            pages: PageLimits::default(),
+            failed: Mutex::new(None),
+        })))
+    }
+
+    /// Some bytes of the file, of which there are as many.
+    pub(crate) fn range(&self, range: Range<u64>) -> Result<Bytes> {
+        self.0.bytes(range)
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.0.size
+    }
+
     pub(crate) fn path(&self) -> &str {
         &self.0.path
     }

@@ -2,19 +2,10 @@
 //!
 //! The crate asks for memory for all elements that a list claims to have, and for all children that a group of the schema
 //! claims; asking for too much ends the process, and so do groups in groups without end. So every length in the footer is
-//! checked against the bytes that are left, and the schema's tree against its elements (Thrift's compact protocol):
-//!
-//! ```text
-//! struct: fields until 00; a field: [id step << 4 | type] (step 0: the id follows as a varint), value
-//! list:   [size << 4 | type] (size 15: it follows as a varint), elements
-//! map:    size, [key type << 4 | value type] unless it is empty, keys and values
-//! binary: size, bytes
-//! ```
+//! checked against the bytes that are left, and the schema's tree against its elements; then the memory is asked for.
 
-use crate::error::{Error, Result};
-
-/// Structs, lists and maps in one another; `FileMetaData` has about six.
-const MAX_DEPTH: usize = 32;
+use super::compact::Compact;
+use crate::{error::Result, limits};
 
 /// Groups in one another in a schema; each level of a Paimon type takes three at most.
 const MAX_GROUPS: usize = 128;
@@ -22,177 +13,69 @@ const MAX_GROUPS: usize = 128;
 /// Of `FileMetaData`: the schema, its elements in preorder.
 const SCHEMA: i64 = 2;
 
+/// Of `FileMetaData`: the row groups.
+const ROW_GROUPS: i64 = 4;
+
+/// Row groups are numbered by 16 bits.
+const MAX_ROW_GROUPS: usize = 1 << 15;
+
 /// Of an element of the schema: how many children it has.
 const CHILDREN: i64 = 5;
 
+/// What an element of a list becomes: a column chunk some 600 bytes, the elements of its own lists few.
+const ELEMENT_BYTES: usize = 96;
+
 /// An error unless every length in a footer can be true; `offset` is where it starts in the file.
 pub(super) fn check(file: &str, offset: u64, bytes: &[u8]) -> Result<()> {
-    let mut at = Compact { file, offset, bytes, at: 0 };
+    let mut at = Compact::new("footer", file, offset, bytes);
     at.fields(&mut |at, field, kind| match (field, kind) {
-        (SCHEMA, 9 | 10) => at.schema(),
-        _ => at.value(kind, MAX_DEPTH),
-    })
+        (SCHEMA, 9 | 10) => schema(at),
+        (ROW_GROUPS, 9 | 10) => row_groups(at),
+        _ => at.value(kind),
+    })?;
+    limits::ask(at.elements().saturating_mul(ELEMENT_BYTES), "the footer of a Parquet file")
+        .map_err(|e| e.with("file", file))
 }
 
-struct Compact<'a> {
-    file: &'a str,
-    offset: u64,
-    bytes: &'a [u8],
-    at: usize,
+fn row_groups(at: &mut Compact<'_>) -> Result<()> {
+    let (count, kind) = at.list_head()?;
+    if count > MAX_ROW_GROUPS {
+        return Err(at.corrupt(format!("at most {MAX_ROW_GROUPS} row groups"), count));
+    }
+    (0..count).try_for_each(|_| at.value(kind))
 }
 
-impl Compact<'_> {
-    fn corrupt(&self, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Error {
-        Error::corrupt(self.file, self.offset.saturating_add(self.at as u64), expected, found)
-            .hint("the footer of the Parquet file is damaged")
-    }
-
-    fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
-    }
-
-    fn byte(&mut self) -> Result<u8> {
-        let byte = self.bytes.get(self.at).copied().ok_or_else(|| self.corrupt("a byte", "the end of the footer"))?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    fn varint(&mut self) -> Result<u64> {
-        let mut value = 0_u64;
-        for shift in (0..u64::BITS).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
+/// The schema: as many elements as its groups say, and not too many groups in one another.
+fn schema(at: &mut Compact<'_>) -> Result<()> {
+    let (count, kind) = at.list_head()?;
+    // children that are still to come, of each group that is open
+    let mut open: Vec<u64> = Vec::new();
+    for left in (0..count).rev() {
+        let mut children = 0;
+        if kind == 12 {
+            at.fields(&mut |at, field, kind| match (field, kind) {
+                (CHILDREN, 4..=6) => at.signed().map(|number| children = number),
+                _ => at.value(kind),
+            })?;
+        } else {
+            at.value(kind)?;
         }
-        Err(self.corrupt("a variable-length number", "too many bytes"))
-    }
-
-    /// A number that may be negative.
-    fn signed(&mut self) -> Result<i64> {
-        let zigzag = self.varint()?;
-        Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
-    }
-
-    /// A number of things of at least a byte each, which are still to come.
-    fn count(&mut self) -> Result<usize> {
-        let count = self.varint()?;
-        self.fits(count)
-    }
-
-    fn fits(&self, count: u64) -> Result<usize> {
-        let fits = usize::try_from(count).ok().filter(|n| *n <= self.left());
-        fits.ok_or_else(|| self.corrupt(format!("a length of at most {} bytes", self.left()), count))
-    }
-
-    fn skip(&mut self, length: u64) -> Result<()> {
-        self.at += self.fits(length)?;
-        Ok(())
-    }
-
-    fn structure(&mut self, depth: usize) -> Result<()> {
-        self.fields(&mut |at, _, kind| at.value(kind, depth))
-    }
-
-    /// A struct: `each` gets the id and the type of each field, and passes its value.
-    fn fields(&mut self, each: &mut dyn FnMut(&mut Self, i64, u8) -> Result<()>) -> Result<()> {
-        let mut field = 0_i64;
-        loop {
-            let head = self.byte()?;
-            let kind = head & 0x0f;
-            if kind == 0 {
-                return Ok(());
-            }
-            field = match head >> 4 {
-                0 => self.signed()?,
-                step => field.saturating_add(step.into()),
-            };
-            // the value of a boolean field is its type
-            if !matches!(kind, 1 | 2) {
-                each(self, field, kind)?;
-            }
+        let children = u64::try_from(children).ok().filter(|n| *n <= left as u64);
+        let children = children.ok_or_else(|| at.corrupt(format!("at most {left} children"), "another number"))?;
+        while open.last() == Some(&0) {
+            open.pop();
+        }
+        if let Some(to_come) = open.last_mut() {
+            *to_come -= 1;
+        }
+        if children > 0 {
+            open.push(children);
+        }
+        if open.len() > MAX_GROUPS {
+            return Err(at.corrupt(format!("at most {MAX_GROUPS} groups in one another"), "more"));
         }
     }
-
-    /// The schema: as many elements as its groups say, and not too many groups in one another.
-    fn schema(&mut self) -> Result<()> {
-        let (count, kind) = self.list_head()?;
-        // children that are still to come, of each group that is open
-        let mut open: Vec<u64> = Vec::new();
-        for left in (0..count).rev() {
-            let mut children = 0;
-            if kind == 12 {
-                self.fields(&mut |at, field, kind| match (field, kind) {
-                    (CHILDREN, 4..=6) => at.signed().map(|number| children = number),
-                    _ => at.value(kind, MAX_DEPTH),
-                })?;
-            } else {
-                self.value(kind, MAX_DEPTH)?;
-            }
-            let children = u64::try_from(children).ok().filter(|n| *n <= left as u64);
-            let children =
-                children.ok_or_else(|| self.corrupt(format!("at most {left} children"), "another number"))?;
-            while open.last() == Some(&0) {
-                open.pop();
-            }
-            if let Some(to_come) = open.last_mut() {
-                *to_come -= 1;
-            }
-            if children > 0 {
-                open.push(children);
-            }
-            if open.len() > MAX_GROUPS {
-                return Err(self.corrupt(format!("at most {MAX_GROUPS} groups in one another"), "more"));
-            }
-        }
-        Ok(())
-    }
-
-    fn value(&mut self, kind: u8, depth: usize) -> Result<()> {
-        let depth = depth.checked_sub(1).ok_or_else(|| self.corrupt("few nested structures", "too many"))?;
-        match kind {
-            1..=3 => self.skip(1),
-            4..=6 => self.varint().map(drop),
-            7 => self.skip(8),
-            8 => {
-                let length = self.varint()?;
-                self.skip(length)
-            }
-            9 | 10 => self.list(depth),
-            11 => self.map(depth),
-            12 => self.structure(depth),
-            13 => self.skip(16),
-            other => Err(self.corrupt("a type of the compact protocol", other)),
-        }
-    }
-
-    fn list(&mut self, depth: usize) -> Result<()> {
-        let (count, kind) = self.list_head()?;
-        (0..count).try_for_each(|_| self.value(kind, depth))
-    }
-
-    /// How many elements a list has, and of which type.
-    fn list_head(&mut self) -> Result<(usize, u8)> {
-        let head = self.byte()?;
-        let count = match head >> 4 {
-            15 => self.count()?,
-            few => self.fits(few.into())?,
-        };
-        Ok((count, head & 0x0f))
-    }
-
-    fn map(&mut self, depth: usize) -> Result<()> {
-        let count = self.count()?;
-        if count == 0 {
-            return Ok(());
-        }
-        let kinds = self.byte()?;
-        (0..count).try_for_each(|_| {
-            self.value(kinds >> 4, depth)?;
-            self.value(kinds & 0x0f, depth)
-        })
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -251,6 +134,18 @@ mod tests {
         }
         bytes.push(0);
         bytes
+    }
+
+    #[test]
+    fn row_groups_have_numbers() {
+        let groups = |count: u8| {
+            let mut bytes = vec![0x49, 0xfc, 0x80, 0x80, count];
+            bytes.extend(vec![0; usize::from(count) << 14]);
+            bytes.push(0);
+            check("f", 0, &bytes)
+        };
+        groups(2).unwrap();
+        assert_eq!(groups(3).unwrap_err().kind(), ErrorKind::CorruptFile);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use super::{
     claims::{Claim, claims, misplaced_page},
     conform::conform,
     error::{broken, panicked, reading},
-    footer,
+    footer, page_index,
     project::{Projection, project},
     prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
@@ -247,10 +247,11 @@ impl ParquetFile {
         if self.indexed {
             return Ok(Arc::clone(&self.metadata));
         }
-        guarded(&self.chunks, || {
+        let chunks = page_index::checked(&self.chunks, &self.metadata)?;
+        guarded(&chunks, || {
             let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&self.metadata))
                 .with_page_index_policy(PageIndexPolicy::Optional);
-            reader.read_page_indexes(&self.chunks)?;
+            reader.read_page_indexes(&chunks)?;
             Ok(Arc::new(reader.finish()?))
         })
     }

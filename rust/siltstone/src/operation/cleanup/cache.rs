@@ -12,7 +12,7 @@ use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore, live_refs},
-    snapshot::Snapshot,
+    snapshot::{NamedList, Snapshot},
     stats::SimpleStats,
     threads::in_pool,
 };
@@ -40,9 +40,7 @@ impl ManifestCache {
 
     /// The manifests of a snapshot: of the base list, then of the delta list.
     pub fn manifests(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFileMeta>> {
-        let mut all = self.store.read_list(&snapshot.base_manifest_list)?;
-        all.extend(self.store.read_list(&snapshot.delta_manifest_list)?);
-        Ok(all)
+        self.store.read_lists(snapshot)
     }
 
     /// Entries of manifests, in their order, remembered.
@@ -51,17 +49,21 @@ impl ManifestCache {
     }
 
     /// Entries of a manifest list, not remembered; a list or manifest that is gone has none.
-    pub fn entries_of_list(&self, name: &str) -> Result<Vec<ManifestEntry>> {
-        self.entries_where(name, |_| true)
+    pub fn entries_of_list(&self, list: NamedList<'_>) -> Result<Vec<ManifestEntry>> {
+        self.entries_where(list, |_| true)
     }
 
     /// As [`ManifestCache::entries_of_list`]; none when no manifest of the list deletes anything.
-    pub fn entries_of_deleting_list(&self, name: &str) -> Result<Vec<ManifestEntry>> {
-        self.entries_where(name, |manifests| manifests.iter().any(|manifest| manifest.num_deleted_files != 0))
+    pub fn entries_of_deleting_list(&self, list: NamedList<'_>) -> Result<Vec<ManifestEntry>> {
+        self.entries_where(list, |manifests| manifests.iter().any(|manifest| manifest.num_deleted_files != 0))
     }
 
-    fn entries_where(&self, name: &str, wanted: fn(&[ManifestFileMeta]) -> bool) -> Result<Vec<ManifestEntry>> {
-        let manifests = match self.store.read_list(name) {
+    fn entries_where(
+        &self,
+        list: NamedList<'_>,
+        wanted: fn(&[ManifestFileMeta]) -> bool,
+    ) -> Result<Vec<ManifestEntry>> {
+        let manifests = match self.store.read_list(list) {
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(Vec::new()),
             other => other?,
         };

@@ -59,18 +59,18 @@ pub fn metadata_files(
     };
     let mut lists = Vec::new();
     if parts.data {
-        lists.push((&snapshot.base_manifest_list, snapshot.base_manifest_list_size, parts.tolerant));
-        lists.push((&snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, parts.tolerant));
+        lists.push((snapshot.base_list(), parts.tolerant));
+        lists.push((snapshot.delta_list(), parts.tolerant));
     }
-    if let (true, Some(list)) = (parts.changelog, &snapshot.changelog_manifest_list) {
+    if let (true, Some(list)) = (parts.changelog, snapshot.changelog_list()) {
         // a snapshot that Java restored from a tag names a changelog that is gone
-        lists.push((list, snapshot.changelog_manifest_list_size, true));
+        lists.push((list, true));
     }
-    for (list, bytes, tolerant) in lists {
+    for (list, tolerant) in lists {
         for meta in absent_is_empty(store.read_list(list), tolerant)? {
             found.push(manifest(&meta.file_name, Some(meta.file_size))?);
         }
-        found.push(manifest(list, bytes)?);
+        found.push(manifest(list.name, list.size)?);
     }
     if let (true, Some(index)) = (parts.index, &snapshot.index_manifest) {
         for entry in absent_is_empty(store.read_index(index), parts.tolerant)? {

@@ -106,7 +106,7 @@ impl References {
 
     /// What a snapshot adds to the one before it.
     fn add_delta(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
-        let manifests = cache.store().read_list(&snapshot.delta_manifest_list)?;
+        let manifests = cache.store().read_list(snapshot.delta_list())?;
         self.add_all(cache, &manifests)
     }
 
@@ -119,7 +119,7 @@ impl References {
 
     /// A changelog whose list is gone needs nothing: it expired before its snapshot was restored from a tag.
     fn add_changelog(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
-        let Some(list) = &snapshot.changelog_manifest_list else { return Ok(()) };
+        let Some(list) = snapshot.changelog_list() else { return Ok(()) };
         match cache.store().read_list(list) {
             Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(()),
             manifests => self.add_all(cache, &manifests?),
@@ -133,7 +133,7 @@ impl References {
         if own {
             self.add_changelog(cache, changelog)?;
         } else {
-            for entry in cache.entries_of_list(&changelog.delta_manifest_list)? {
+            for entry in cache.entries_of_list(changelog.delta_list())? {
                 if entry.kind == EntryKind::Add {
                     self.add_file(&entry);
                 }

@@ -18,7 +18,7 @@ use crate::{
         overtaken::at_newest,
         scan::{EntryFilter, live_entries},
     },
-    snapshot::{BranchManager, Snapshot, SnapshotManager},
+    snapshot::{BranchManager, NamedList, Snapshot, SnapshotManager},
 };
 
 /// The storage, and the files that must stay.
@@ -191,8 +191,8 @@ impl<'a> Search<'a> {
 
     /// What a snapshot added or deleted. `index`: the index manifest that was read last.
     fn changes(&mut self, snapshot: &Snapshot, index: &mut Option<String>) -> Result<()> {
-        self.list(&snapshot.delta_manifest_list)?;
-        if let Some(changelog) = &snapshot.changelog_manifest_list {
+        self.list(snapshot.delta_list())?;
+        if let Some(changelog) = snapshot.changelog_list() {
             self.list(changelog)?;
         }
         if snapshot.index_manifest != *index {
@@ -202,8 +202,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn list(&mut self, name: &str) -> Result<()> {
-        let manifests = self.store.read_list(name)?;
+    fn list(&mut self, list: NamedList<'_>) -> Result<()> {
+        let manifests = self.store.read_list(list)?;
         let entries = self.store.read_all(&manifests, &|head| self.partitions.contains(head.partition))?;
         for entry in entries {
             self.found(entry.file.file_name);

@@ -31,8 +31,7 @@ impl BaseManifests {
         if let Some(read) = self.0.get() {
             return Ok(read);
         }
-        let mut read = store.read_list(&latest.base_manifest_list)?;
-        read.extend(store.read_list(&latest.delta_manifest_list)?);
+        let read = store.read_lists(latest)?;
         Ok(self.0.get_or_init(|| read))
     }
 }

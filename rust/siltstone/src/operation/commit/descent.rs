@@ -21,8 +21,8 @@ pub(super) fn was_built_on(ctx: &TableContext, next: &Snapshot, own: &Snapshot) 
 
 fn look(ctx: &TableContext, next: &Snapshot, own: &Snapshot) -> Result<Option<bool>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    let delta = store.read_list(&own.delta_manifest_list)?;
-    let base = store.read_list(&next.base_manifest_list)?;
+    let delta = store.read_list(own.delta_list())?;
+    let base = store.read_list(next.base_list())?;
     if base.iter().any(|known| delta.iter().any(|own| own.file_name == known.file_name)) {
         return Ok(Some(true));
     }

@@ -36,7 +36,7 @@ pub(in crate::operation) fn newest_write<'e>(files: impl Iterator<Item = &'e Man
 /// The partitions of which a snapshot deletes files.
 fn dropped(ctx: &TableContext, snapshot: &Snapshot) -> Result<HashSet<Vec<u8>>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    let entries = store.read_all(&store.read_list(&snapshot.delta_manifest_list)?, &|_| true)?;
+    let entries = store.read_all(&store.read_list(snapshot.delta_list())?, &|_| true)?;
     let deleted = entries.into_iter().filter(|entry| entry.kind == EntryKind::Delete);
     Ok(deleted.map(|entry| entry.partition).collect())
 }

@@ -213,7 +213,7 @@ fn known_to(
     partitions: &HashSet<&[u8]>,
 ) -> Result<Option<String>> {
     let entries = store
-        .read_list(&snapshot.delta_manifest_list)
+        .read_list(snapshot.delta_list())
         .and_then(|manifests| store.read_all(&manifests, &|head| partitions.contains(head.partition)));
     let entries = match entries {
         Err(e) if e.kind() == ErrorKind::FileNotFound && !snapshots.is_version(snapshot)? => return Ok(None),

@@ -187,10 +187,9 @@ impl Table {
         let mut used: Vec<String> = Vec::new();
         for id in manager.ids().unwrap() {
             let s = manager.get(id).unwrap();
-            let lists = [Some(s.base_manifest_list), Some(s.delta_manifest_list), s.changelog_manifest_list];
-            for list in lists.into_iter().flatten() {
-                used.extend(store.read_list(&list).unwrap().into_iter().map(|m| m.file_name));
-                used.push(list);
+            for list in [Some(s.base_list()), Some(s.delta_list()), s.changelog_list()].into_iter().flatten() {
+                used.extend(store.read_list(list).unwrap().into_iter().map(|m| m.file_name));
+                used.push(list.name.to_owned());
             }
             used.extend(s.index_manifest);
         }
@@ -495,7 +494,7 @@ fn many_small_manifests_are_merged_along_the_way() {
     }
     assert_eq!(t.names(), names);
     let store = ManifestStore::new(&t.ctx.fs, &t.ctx.paths, &t.ctx.options).unwrap();
-    assert!(store.read_list(&t.latest().unwrap().base_manifest_list).unwrap().len() <= 3);
+    assert!(store.read_list(t.latest().unwrap().base_list()).unwrap().len() <= 3);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn disturbs(
         return Ok(None);
     }
     let partitions = changes.partitions();
-    let lists = store.read_list(&snapshot.delta_manifest_list)?;
+    let lists = store.read_list(snapshot.delta_list())?;
     let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
     let own = || changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
     for theirs in &delta {

@@ -65,7 +65,7 @@ pub(super) fn check_unseen(
             Err(e) => return Err(e),
         };
         let partitions = changes.partitions();
-        let lists = store.read_list(&snapshot.delta_manifest_list)?;
+        let lists = store.read_list(snapshot.delta_list())?;
         let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
         for (bucket, seen) in seen.iter().filter(|(_, seen)| seen.snapshot.id < id) {
             let brings = brings_keys(&snapshot, &delta, (bucket, &seen.made), &changes.files, &types)?;

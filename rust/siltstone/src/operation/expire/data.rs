@@ -17,7 +17,7 @@ use crate::{
     io::TableContext,
     manifest::EntryKind,
     operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, Unneeded, data_files},
-    snapshot::Snapshot,
+    snapshot::{NamedList, Snapshot},
     threads::in_pool,
 };
 
@@ -39,7 +39,7 @@ pub(super) fn deleted_data(
     notes: &mut Vec<String>,
 ) -> Result<Unused> {
     let candidates: Vec<(i64, Result<Vec<Unneeded>>)> =
-        in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, &s.delta_manifest_list))).collect());
+        in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, s.delta_list()))).collect());
     let mut tagged: HashMap<String, HashSet<String>> = HashMap::new();
     let (mut entries, mut reasons): (Vec<Unneeded>, Vec<Arc<str>>) = Default::default();
     for (id, deleted) in candidates {
@@ -86,7 +86,7 @@ pub(super) fn live_names(cache: &ManifestCache, version: &Snapshot) -> Result<Ha
 
 /// DELETE entries of a delta that no later ADD of the same file takes back (an upgrade does). Manifests without such
 /// entries are read only when others have some.
-pub(super) fn deleted_in(cache: &ManifestCache, delta: &str) -> Result<Vec<Unneeded>> {
+pub(super) fn deleted_in(cache: &ManifestCache, delta: NamedList<'_>) -> Result<Vec<Unneeded>> {
     let mut deleted: HashMap<String, Unneeded> = HashMap::new();
     for entry in cache.entries_of_deleting_list(delta)? {
         match entry.kind {
@@ -104,9 +104,9 @@ pub(super) fn added_changelog(
     snapshots: &[Snapshot],
     elsewhere: Option<&References>,
 ) -> Result<(Vec<PlannedFile>, Vec<Unneeded>)> {
-    let with_changelog: Vec<(&Snapshot, &String)> =
-        snapshots.iter().filter_map(|s| Some((s, s.changelog_manifest_list.as_ref()?))).collect();
-    let added = |list: &str| -> Result<Vec<Unneeded>> {
+    let with_changelog: Vec<(&Snapshot, NamedList<'_>)> =
+        snapshots.iter().filter_map(|s| Some((s, s.changelog_list()?))).collect();
+    let added = |list: NamedList<'_>| -> Result<Vec<Unneeded>> {
         let mut entries = cache.entries_of_list(list)?;
         entries.retain(|entry| {
             entry.kind == EntryKind::Add && elsewhere.is_none_or(|used| !used.data.contains(&entry.file.file_name))
@@ -114,7 +114,7 @@ pub(super) fn added_changelog(
         Ok(entries.into_iter().map(Unneeded::from).collect())
     };
     let parts: Vec<(i64, Vec<Unneeded>)> =
-        in_pool(|| with_changelog.par_iter().map(|(s, list)| Ok((s.id, added(list)?))).collect::<Result<_>>())?;
+        in_pool(|| with_changelog.par_iter().map(|(s, list)| Ok((s.id, added(*list)?))).collect::<Result<_>>())?;
     let (mut reasons, mut all): (Vec<Arc<str>>, Vec<Unneeded>) = Default::default();
     for (id, mut files) in parts {
         let reason: Arc<str> = Arc::from(format!("changelog of snapshot {id}, which expires"));

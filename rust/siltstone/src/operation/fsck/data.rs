@@ -12,7 +12,7 @@ use crate::{
     io::{FileReadSpec, OpenDataFile, TableContext},
     manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestStore},
     operation::scan::{EntryFilter, live_entries},
-    snapshot::{ChangelogManager, Snapshot},
+    snapshot::{ChangelogManager, NamedList, Snapshot},
     threads::in_pool,
 };
 
@@ -57,8 +57,8 @@ impl Check<'_> {
             cancel::check()?;
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
             add(ctx, &place, live_entries(ctx, version, &EntryFilter::default()).unwrap_or_default(), false);
-            add(ctx, &place, listed(ctx, &version.delta_manifest_list).unwrap_or_default(), false);
-            if let Some(list) = &version.changelog_manifest_list {
+            add(ctx, &place, listed(ctx, version.delta_list()).unwrap_or_default(), false);
+            if let Some(list) = version.changelog_list() {
                 add(ctx, &place, listed(ctx, list).unwrap_or_default(), true);
             }
         }
@@ -67,9 +67,9 @@ impl Check<'_> {
             for id in changelogs.ids()? {
                 let place = format!("{}/changelog-{id}", ctx.branch);
                 let Ok(changelog) = changelogs.get(id) else { continue };
-                match &changelog.changelog_manifest_list {
+                match changelog.changelog_list() {
                     Some(list) => add(ctx, &place, listed(ctx, list).unwrap_or_default(), true),
-                    None => add(ctx, &place, listed(ctx, &changelog.delta_manifest_list).unwrap_or_default(), false),
+                    None => add(ctx, &place, listed(ctx, changelog.delta_list()).unwrap_or_default(), false),
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Check<'_> {
 }
 
 /// The entries of a manifest list as they are.
-fn listed(ctx: &TableContext, list: &str) -> Result<Vec<ManifestEntry>> {
+fn listed(ctx: &TableContext, list: NamedList<'_>) -> Result<Vec<ManifestEntry>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     store.read_all(&store.read_list(list)?, &|_| true)
 }

@@ -11,7 +11,7 @@ use crate::{
     operation::commit::invariants::levels_are_sorted_runs,
     options::ChangelogProducer,
     path::branch_root,
-    snapshot::{ChangelogManager, Removals, Snapshot, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, NamedList, Removals, Snapshot, SnapshotManager, TagManager},
     types::DataType,
 };
 
@@ -115,12 +115,12 @@ impl Check<'_> {
             let message = format!("its schema {} is missing", version.schema_id);
             self.verdict.problem("missing-schema", place, message, RESTORE);
         }
-        let base = self.list(place, &version.base_manifest_list, version.base_manifest_list_size)?;
-        let delta = self.list(place, &version.delta_manifest_list, version.delta_manifest_list_size)?;
+        let base = self.list(place, version.base_list())?;
+        let delta = self.list(place, version.delta_list())?;
         // a tag does not keep its changelog
-        let changelog_list = version.changelog_manifest_list.as_ref().filter(|_| kind == VersionKind::Snapshot);
+        let changelog_list = version.changelog_list().filter(|_| kind == VersionKind::Snapshot);
         let changelog = match changelog_list {
-            Some(list) => self.list(place, list, version.changelog_manifest_list_size)?,
+            Some(list) => self.list(place, list)?,
             None => Some(Vec::new()),
         };
         let (Some(base), Some(delta), Some(changelog)) = (base, delta, changelog) else { return Ok(()) };
@@ -205,31 +205,32 @@ impl Check<'_> {
 
     fn changelog(&mut self, ctx: &TableContext, place: &str, changelog: &Snapshot) -> Result<()> {
         self.verdict.count("versions", 1);
-        let (list, size) = match &changelog.changelog_manifest_list {
-            Some(list) => (list, changelog.changelog_manifest_list_size),
+        let list = match changelog.changelog_list() {
+            Some(list) => list,
             // it changed nothing, and its lists went with its snapshot
             None if ctx.options.changelog_producer != ChangelogProducer::None => return Ok(()),
-            None => (&changelog.delta_manifest_list, changelog.delta_manifest_list_size),
+            None => changelog.delta_list(),
         };
-        let Some(metas) = self.list(place, list, size)? else { return Ok(()) };
+        let Some(metas) = self.list(place, list)? else { return Ok(()) };
         let Some(entries) = self.entries(place, &metas, true)? else { return Ok(()) };
         self.expect_files(ctx, place, entries.iter().filter(|e| e.kind == EntryKind::Add))
     }
 
-    /// A manifest list; `None` when it cannot be read.
-    fn list(&mut self, place: &str, name: &str, size: Option<i64>) -> Result<Option<Vec<ManifestFileMeta>>> {
-        let path = self.ctx.paths.manifest(name)?;
-        if self.seen.insert(name.to_owned()) {
+    /// A manifest list; `None` when it cannot be read. A wrong size is a finding of its own: what the list names is looked at
+    /// all the same.
+    fn list(&mut self, place: &str, list: NamedList<'_>) -> Result<Option<Vec<ManifestFileMeta>>> {
+        let path = self.ctx.paths.manifest(list.name)?;
+        if self.seen.insert(list.name.to_owned()) {
             self.verdict.count("manifest lists", 1);
             let found = self.ctx.fs.status(&path)?.map(|status| status.size);
-            if let (Some(size), Some(found)) = (size, found)
+            if let (Some(size), Some(found)) = (list.size, found)
                 && u64::try_from(size) != Ok(found)
             {
                 let message = format!("{path} has {found} bytes, the snapshot says {size}");
                 self.verdict.problem("wrong-size", place, message, RESTORE);
             }
         }
-        let read = self.cache.store().read_list(name);
+        let read = self.cache.store().read_list(NamedList { size: None, ..list });
         self.told("bad-manifest-list", place, read, RESTORE)
     }
 
@@ -259,11 +260,8 @@ impl Check<'_> {
     fn manifest(&mut self, place: &str, meta: &ManifestFileMeta, entries: &[ManifestEntry]) -> Result<()> {
         self.verdict.count("manifests", 1);
         let path = self.ctx.paths.manifest(&meta.file_name)?;
-        let size = self.ctx.fs.status(&path)?.map(|status| status.size);
+        // its size was compared when it was read
         let mut wrong: Vec<String> = Vec::new();
-        if let Some(size) = size.filter(|size| u64::try_from(meta.file_size) != Ok(*size)) {
-            wrong.push(format!("{size} bytes, the list says {}", meta.file_size));
-        }
         let mut kinds: HashMap<EntryKind, i64> = HashMap::new();
         for entry in entries {
             *kinds.entry(entry.kind).or_default() += 1;

@@ -10,7 +10,7 @@ use crate::{
     io::TableContext,
     operation::tag::Period,
     options::{ChangelogProducer, CoreOptions, IncrementalMode, NamedChanges},
-    snapshot::{CommitKind, Snapshot},
+    snapshot::{CommitKind, NamedList, Snapshot},
 };
 
 /// Two versions; the start is left out of what is read, the end is part of it.
@@ -87,15 +87,10 @@ pub(super) enum Source {
 
 impl Source {
     /// The manifest list of the snapshot's changes; `None` when it has none that count.
-    pub(super) fn list_of(self, snapshot: &Snapshot) -> Option<&str> {
+    pub(super) fn list_of(self, snapshot: &Snapshot) -> Option<NamedList<'_>> {
         match self {
-            Self::Delta => {
-                (snapshot.commit_kind == CommitKind::Append).then_some(snapshot.delta_manifest_list.as_str())
-            }
-            Self::Changelog => {
-                let list = snapshot.changelog_manifest_list.as_deref();
-                list.filter(|_| snapshot.commit_kind != CommitKind::Overwrite)
-            }
+            Self::Delta => (snapshot.commit_kind == CommitKind::Append).then(|| snapshot.delta_list()),
+            Self::Changelog => snapshot.changelog_list().filter(|_| snapshot.commit_kind != CommitKind::Overwrite),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
     predicate::{ColumnBounds, Predicate, matches_datums, may_match},
     row::{BinaryRow, Datum},
-    snapshot::Snapshot,
+    snapshot::{NamedList, Snapshot},
     stats::StatsReader,
 };
 
@@ -45,8 +45,7 @@ pub struct EntryFilter {
 pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let heads = HeadFilter::new(ctx, filter)?;
-    let mut manifests = store.read_list(&snapshot.base_manifest_list)?;
-    manifests.extend(store.read_list(&snapshot.delta_manifest_list)?);
+    let mut manifests = store.read_lists(snapshot)?;
     manifests.retain(|m| heads.wants_manifest(m));
     ask_for_memory(ctx, &manifests)?;
     let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
@@ -98,14 +97,15 @@ fn keep_created_since(live: &mut Vec<ManifestEntry>, since: i64) -> Result<()> {
     Ok(())
 }
 
-/// The entries of some manifest lists that the filter wants, in order, as they are: nothing cancels anything.
-pub(super) fn listed_entries(ctx: &TableContext, lists: &[&str], filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
+/// The entries of a manifest list that the filter wants, in order, as they are: nothing cancels anything.
+pub(super) fn listed_entries(
+    ctx: &TableContext,
+    list: NamedList<'_>,
+    filter: &EntryFilter,
+) -> Result<Vec<ManifestEntry>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let heads = HeadFilter::new(ctx, filter)?;
-    let mut manifests = Vec::new();
-    for list in lists {
-        manifests.extend(store.read_list(list)?);
-    }
+    let mut manifests = store.read_list(list)?;
     manifests.retain(|m| heads.wants_manifest(m));
     let mut entries = store.read_all(&manifests, &|head| heads.wants(head))?;
     if let Some(level) = filter.min_level {

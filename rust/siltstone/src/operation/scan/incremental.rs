@@ -22,7 +22,7 @@ use crate::{
     operation::Split,
     options::{ChangelogProducer, IncrementalMode},
     predicate::Predicate,
-    snapshot::Snapshot,
+    snapshot::{NamedList, Snapshot},
 };
 
 /// The splits of what lies between two versions.
@@ -97,7 +97,7 @@ pub(super) fn of_snapshot(
     ctx: &TableContext,
     prepared: &Prepared,
     snapshot: &Snapshot,
-    list: &str,
+    list: NamedList<'_>,
 ) -> Result<Vec<Split>> {
     let mut entries = added(ctx, snapshot, list, &prepared.entry_filter(ctx))?;
     if ctx.options.changelog_producer != ChangelogProducer::None {
@@ -108,7 +108,7 @@ pub(super) fn of_snapshot(
 
 /// The rows that an OVERWRITE snapshot took away, and those that it brought (`streaming-read-overwrite`).
 pub(super) fn of_overwrite(ctx: &TableContext, prepared: &Prepared, snapshot: &Snapshot) -> Result<Vec<Split>> {
-    let entries = listed_entries(ctx, &[&snapshot.delta_manifest_list], &prepared.entry_filter(ctx))?;
+    let entries = listed_entries(ctx, snapshot.delta_list(), &prepared.entry_filter(ctx))?;
     let (before, after): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| e.kind == EntryKind::Delete);
     if ctx.schema.primary_keys.is_empty() {
         return change_splits(ctx, after, &prepared.residual, snapshot);
@@ -124,8 +124,13 @@ pub(super) fn of_overwrite(ctx: &TableContext, prepared: &Prepared, snapshot: &S
 }
 
 /// The new files of a manifest list.
-fn added(ctx: &TableContext, snapshot: &Snapshot, list: &str, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
-    let entries = listed_entries(ctx, &[list], filter)?;
+fn added(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    list: NamedList<'_>,
+    filter: &EntryFilter,
+) -> Result<Vec<ManifestEntry>> {
+    let entries = listed_entries(ctx, list, filter)?;
     if let Some(deleted) = entries.iter().find(|e| e.kind == EntryKind::Delete) {
         return Err(Error::unsupported("the changes of a snapshot that adds and deletes files at once")
             .with("table", &ctx.name)

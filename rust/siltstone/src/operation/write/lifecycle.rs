@@ -352,7 +352,7 @@ fn a_task_of_another_table_is_refused() -> Result<()> {
 /// The names, rows and levels of a snapshot's changelog files.
 fn changelog(bed: &Bed, snapshot: &Snapshot) -> Vec<(i64, i32)> {
     let store = ManifestStore::new(&bed.ctx.fs, &bed.ctx.paths, &bed.ctx.options).unwrap();
-    let Some(list) = &snapshot.changelog_manifest_list else { return Vec::new() };
+    let Some(list) = snapshot.changelog_list() else { return Vec::new() };
     let entries = store.read_all(&store.read_list(list).unwrap(), &|_| true).unwrap();
     entries.iter().map(|e| (e.file.row_count, e.file.level)).collect()
 }

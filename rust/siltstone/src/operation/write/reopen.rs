@@ -75,7 +75,7 @@ fn is_undecided(ctx: &TableContext, bucket: &BucketId, live: &Restored, known: V
             return Ok(false);
         }
         let entries = snapshots.get(id).and_then(|snapshot| {
-            let manifests = store.read_list(&snapshot.delta_manifest_list)?;
+            let manifests = store.read_list(snapshot.delta_list())?;
             store.read_all(&manifests, &|head| head.partition == bucket.partition.as_slice())
         });
         match entries {

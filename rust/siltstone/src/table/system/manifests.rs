@@ -32,9 +32,8 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
     let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let types: Vec<DataType> = ctx.schema.partition_fields().iter().map(|f| f.data_type.clone()).collect();
-    let mut all = store.read_list(&snapshot.base_manifest_list)?;
-    all.extend(store.read_list(&snapshot.delta_manifest_list)?);
-    if let Some(changelog) = &snapshot.changelog_manifest_list {
+    let mut all = store.read_lists(&snapshot)?;
+    if let Some(changelog) = snapshot.changelog_list() {
         all.extend(store.read_list(changelog)?);
     }
     all.iter().map(|manifest| row(manifest, &types)).collect()

@@ -34,8 +34,7 @@ fn others_commit(fs: &FileIoRef) -> Snapshot {
 fn built_on(fs: &FileIoRef, base: &Snapshot) -> Snapshot {
     let ctx = open(fs, "main");
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options).unwrap();
-    let mut manifests = store.read_list(&base.base_manifest_list).unwrap();
-    manifests.extend(store.read_list(&base.delta_manifest_list).unwrap());
+    let manifests = store.read_lists(base).unwrap();
     let (base_manifest_list, _) = store.write_list(&manifests).unwrap();
     let (delta_manifest_list, _) = store.write_list(&[]).unwrap();
     Snapshot {

@@ -266,7 +266,7 @@ impl Follow {
         } else {
             let list = match producer {
                 ChangelogProducer::None => Source::Delta.list_of(snapshot),
-                _ => snapshot.changelog_manifest_list.as_deref(),
+                _ => snapshot.changelog_list(),
             };
             let Some(list) = list else { return Ok(None) };
             of_snapshot(&self.ctx, &self.prepared, snapshot, list)?
