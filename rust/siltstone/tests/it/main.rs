@@ -7,6 +7,7 @@
     reason = "tests may stop at the first surprise"
 )]
 
+mod beside;
 mod bounded;
 mod commit_calls;
 mod crash;
