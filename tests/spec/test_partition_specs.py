@@ -221,7 +221,8 @@ def test_a_call_with_blank_partitions_means_all_of_them(cat, t):
 )
 def test_a_condition_on_partitions_deletes_exactly_those(make, data_type, value, others):
     """It went by the texts of directories, which do not tell all values apart: too little was deleted, or another partition."""
-    t = make({"dt": data_type, "id": "INT"}, partition_by=["dt"], bucket=-1)
+    # Java reads no partitions of bytes under their older names
+    t = make({"dt": data_type, "id": "INT"}, partition_by=["dt"], bucket=-1, partition__legacy_name="false")
     t.append([{"dt": value, "id": 0}, *({"dt": other, "id": 1} for other in others)])
     report = t.delete(col("dt").is_null() if value is None else col("dt") == value)
     assert report.affected_rows == 1

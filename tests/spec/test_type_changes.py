@@ -191,7 +191,9 @@ def test_a_value_that_has_no_place_in_the_new_type_matters_only_while_its_row_is
 def test_a_deleted_row_of_an_append_table_is_not_cast(make):
     """Nor by a condition, whether its column is read or not."""
     t = make({"id": "INT", "v": "STRING"}, bucket=-1, deletion_vectors__enabled="true")
-    t.append([{"id": 0, "v": "8"}, {"id": 1, "v": "abc"}, {"id": 2, "v": "7"}, {"id": 3, "v": None}, {"id": 4, "v": "x"}])
+    t.append(
+        [{"id": 0, "v": "8"}, {"id": 1, "v": "abc"}, {"id": 2, "v": "7"}, {"id": 3, "v": None}, {"id": 4, "v": "x"}]
+    )
     t.alter().set_type("v", "INT").commit()
     t.delete("id = 1")
     with pytest.raises(e.SchemaMismatch, match="the text 'x' is not a value of INT"):

@@ -120,7 +120,7 @@ def test_a_stream_begins_with_the_files_made_since_a_time(make):
     assert stream(**{"scan.file-creation-time-millis": second + 1}) == [[1, 30]]
     assert stream(**{"scan.creation-time-millis": second}) == [[1, 20], [1, 30]]
     assert stream(**{"scan.mode": "from-creation-timestamp", "scan.creation-time-millis": 0}) == [[1, 10, 20, 30]]
-    with pytest.raises(errors.InvalidOption, match="needs scan.creation-time-millis"):
+    with pytest.raises(errors.InvalidOption, match="from-creation-timestamp needs an option"):
         stream(**{"scan.mode": "from-creation-timestamp"})
 
 

@@ -12,7 +12,8 @@ from siltstone.errors import InvalidArgument, UnsupportedFeature
 _WORD = re.compile(
     r"""
       (?P<hint>(?:\s|--[^\n]*\n|/\*(?!\+)(?:(?!\*/).)*\*/)*/\*\+(?P<inside>.*?)\*/)
-    | (?P<kept>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*(?!\+).*?\*/)
+    | (?P<text>'(?:[^'\\]|\\.|'')*')
+    | (?P<kept>"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*(?!\+).*?\*/)
     | (?P<system>\b\w+(?:\$\w+)+)
     | (?P<version>\b(?:FOR\s+)?SYSTEM_VERSION\s+AS\s+OF\b)
     | (?P<time>\b(?:FOR\s+)?SYSTEM_TIME\s+AS\s+OF\b)
@@ -62,12 +63,19 @@ class Statement:
             )
 
 
-def statement(query: str) -> Statement:
-    """Quote ``t$snapshots``, mark hints, and rewrite ``TABLE t`` and ``SYSTEM_VERSION AS OF``."""
+def statement(query: str, *, doubled: bool = True) -> Statement:
+    """Quote ``t$snapshots``, mark hints, and rewrite ``TABLE t`` and ``SYSTEM_VERSION AS OF``.
+
+    Args:
+        query: The statement.
+        doubled: Whether two quotes within a text are one, as in Spark 4; before, two texts side by side were meant.
+    """
     hints: dict[str, str] = {}
 
     def rewritten(m: re.Match[str]) -> str:
-        if m["kept"]:
+        if m["text"] and doubled:  # sqlglot takes two quotes for the end of one text and the beginning of another
+            return "'" + m["text"][1:-1].replace("''", "\\'") + "'"
+        if m["text"] or m["kept"]:
             return m[0]
         if m["system"]:  # sqlglot would read `$snapshots` as a parameter
             return f"`{m['system']}`"

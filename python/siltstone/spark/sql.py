@@ -57,7 +57,8 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         check(body)
     if warehouse_of(spark) is None:
         return spark.sql(query)
-    given = statement(body)
+    since_4 = spark.version.partition(".")[0] not in ("2", "3")
+    given = statement(body, doubled=since_4)
     tree = _parse(given.text)
     frames: dict[str, Any] = {} if tree is None else _rewrite(spark, tree, given)
     if tree is None or not frames:
@@ -124,7 +125,7 @@ def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
     """References to tables of the warehouse, with their names."""
     from sqlglot import exp
 
-    local = {cte.alias for cte in tree.find_all(exp.CTE)}
+    local = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     nodes = [node for node in tree.find_all(exp.Table) if not node.find_ancestor(exp.Hint)]
     named = [(node, _paimon_name(spark, node, local)) for node in nodes]
     return [(node, name) for node, name in named if name is not None]
@@ -163,7 +164,7 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     if node.catalog and node.catalog.lower() not in CATALOGS:
         return None
     if not node.db:
-        if node.name in local or not node.name:
+        if node.name.lower() in local or not node.name:
             return None
         parts[1] = spark.catalog.currentDatabase()
         if spark.catalog.tableExists(node.name):
@@ -177,43 +178,28 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
 
 
 def _needed_columns(spark: SparkSession, tree: Any, references: Iterable[Any]) -> dict[int, list[str]]:
-    """The columns that a query uses of each table; a table is missing here when that cannot be told."""
-    from sqlglot import errors, exp
-    from sqlglot.optimizer.scope import traverse_scope
+    """The columns of each table whose names occur in the query; a table is missing here when that says nothing.
+
+    A column is used by its name, wherever that stands, but for stars, natural joins, and pivots, which group by the rest.
+    """
+    from sqlglot import exp
 
     schemas = {id(node): _columns(spark, name, query) for node, name, query in references}
-    renamed = {id(node) for node, _, _ in references if node.alias_column_names}
-    needed: dict[int, list[str]] = {}
-    try:
-        for scope in traverse_scope(tree):
-            sources = {alias: s for alias, s in scope.sources.items() if isinstance(s, exp.Table)}
-            if any(e.is_star for e in scope.expression.selects) or len(sources) != len(scope.sources):
-                continue
-            if any(c.table for c in scope.external_columns):
-                continue
-            _assign(scope, sources, schemas, needed)
-    except errors.SqlglotError:
+    if any(not _counts_rows(star) for star in tree.find_all(exp.Star)) or tree.find(exp.Pivot):
         return {}
+    if any(str(join.args.get("method") or "").upper() == "NATURAL" for join in tree.find_all(exp.Join)):
+        return {}
+    words = {node.name.lower() for node in tree.find_all(exp.Identifier, exp.Var)}
+    renamed = {id(node) for node, _, _ in references if node.alias_column_names}
+    needed = {node: [c for c in columns if c.lower() in words] or columns[:1] for node, columns in schemas.items()}
     return {node: columns for node, columns in needed.items() if node not in renamed}
 
 
-def _assign(scope: Any, sources: dict[str, Any], schemas: dict[int, list[str]], needed: dict[int, list[str]]) -> None:
-    """Columns of one scope, when every one of them is found in exactly one table."""
-    used: dict[int, list[str]] = {id(node): [] for node in sources.values()}
-    using = [i.name for join in scope.expression.args.get("joins") or [] for i in join.args.get("using") or []]
-    columns = [(c.table, c.name) for c in scope.columns] + [("", name) for name in using]
-    for table, column in columns:
-        homes = [n for alias, n in sources.items() if not table or alias.lower() == table.lower()]
-        matching = [(id(n), name) for n in homes for name in schemas.get(id(n), []) if name.lower() == column.lower()]
-        if not matching and not any(id(n) in schemas for n in homes):
-            continue  # a column of a table that is not ours
-        if not matching:
-            return  # an alias of the query, or an error that Spark words better
-        for node, name in matching:
-            used[node].append(name)
-    for node, names in used.items():
-        if node in schemas:
-            needed[node] = [n for n in schemas[node] if n in names] or schemas[node][:1]
+def _counts_rows(star: Any) -> bool:
+    """``count(*)``, which needs no column; ``count(DISTINCT *)`` has another node between."""
+    from sqlglot import exp
+
+    return isinstance(star.parent, exp.Count)
 
 
 def _call(spark: SparkSession, query: str) -> DataFrame:

@@ -456,7 +456,11 @@ fn container(cursor: &mut Cursor<'_>, key: u16, cardinality: u32, is_run: bool) 
     }
     let at = cursor.at;
     if cardinality > LIST_LIMIT {
-        cursor.take(WORD_BYTES)?;
+        let words = cursor.take(WORD_BYTES)?.as_chunks::<8>().0;
+        let rows: u32 = words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
+        if rows != cardinality {
+            return Err(("words of as many rows as the container says", rows.to_string()));
+        }
         return Ok(Container { key, form: Form::Words, items: cardinality, at });
     }
     let values = cursor.take(2 * cardinality as usize)?;

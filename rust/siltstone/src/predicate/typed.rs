@@ -41,13 +41,13 @@ fn fits(text: &str, length: Option<&CharacterLength>) -> bool {
     }
 }
 
-/// What is no text of the type at all is refused where its column is known.
+/// What is no text of a time at all is refused where its column is known.
 fn is_value(text: &str, wanted: &DataType) -> bool {
-    let is_time = matches!(wanted.kind, TypeKind::Date | TypeKind::Time(_) | TypeKind::Timestamp(_));
-    if is_time && text.trim().bytes().all(|b| b.is_ascii_digit()) {
-        return false;
+    let is_exact = exact_datum_from_text(text, wanted).is_ok();
+    if !matches!(wanted.kind, TypeKind::Date | TypeKind::Time(_) | TypeKind::Timestamp(_)) {
+        return is_exact;
     }
-    datum_from_text(text, wanted).is_err() || exact_datum_from_text(text, wanted).is_ok()
+    !text.trim().bytes().all(|b| b.is_ascii_digit()) && (is_exact || datum_from_text(text, wanted).is_err())
 }
 
 fn paimon_type(named: &SqlType) -> Option<DataType> {

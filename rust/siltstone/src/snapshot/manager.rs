@@ -240,7 +240,18 @@ impl SnapshotManager {
 
     /// The newest snapshot that was committed at or before this time (epoch milliseconds).
     pub fn at_or_before(&self, millis: i64) -> Result<Option<Snapshot>> {
-        let ids = self.ids()?;
+        let mut vanished = None;
+        for _ in 0..ATTEMPTS {
+            match self.search_time(&self.ids()?, millis) {
+                // an expiry takes the oldest, a rollback the newest: what is left is listed again
+                Err(e) if e.kind() == ErrorKind::FileNotFound => vanished = Some(e),
+                found => return found,
+            }
+        }
+        vanished.map_or(Ok(None), Err)
+    }
+
+    fn search_time(&self, ids: &[i64], millis: i64) -> Result<Option<Snapshot>> {
         let (mut low, mut high) = (0, ids.len());
         let mut found = None;
         while low < high {
@@ -248,15 +259,12 @@ impl SnapshotManager {
             let Some(&id) = ids.get(middle) else {
                 break;
             };
-            match self.read(id) {
-                Ok(snapshot) if snapshot.time_millis <= millis => {
-                    found = Some(snapshot);
-                    low = middle + 1;
-                }
-                Ok(_) => high = middle,
-                // expired meanwhile: only later ones are left
-                Err(e) if e.kind() == ErrorKind::FileNotFound => low = middle + 1,
-                Err(e) => return Err(e),
+            let snapshot = self.read(id)?;
+            if snapshot.time_millis <= millis {
+                found = Some(snapshot);
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
         Ok(found)

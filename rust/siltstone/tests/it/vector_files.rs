@@ -128,9 +128,6 @@ const LIES: &[(&str, ErrorKind, Lie)] = &[
     ("a length beyond the file", ErrorKind::CorruptFile, |e| change(e, |r| r.length = i32::MAX)),
     ("a negative length", ErrorKind::CorruptFile, |e| change(e, |r| r.length = i32::MIN)),
     ("another cardinality", ErrorKind::CorruptFile, |e| change(e, |r| r.cardinality = Some(4))),
-    ("a data file that is gone", ErrorKind::CorruptFile, |e| {
-        change(e, |r| "data-gone-0.parquet".clone_into(&mut r.data_file_name));
-    }),
     ("two vectors of one data file", ErrorKind::CorruptFile, |e| {
         let ranges = e[0].deletion_vectors.as_mut().unwrap();
         ranges.push(ranges[0].clone());

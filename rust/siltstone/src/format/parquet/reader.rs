@@ -4,7 +4,10 @@ use std::{
     collections::{HashMap, VecDeque},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
@@ -167,7 +170,12 @@ impl ParquetFile {
         )
         .map_err(|e| e.with("file", chunks.path()))?;
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
-        let left = (selection.is_none() && request.row_test.is_none()).then(|| rows_of(&metadata, &row_groups));
+        let expected = match &selection {
+            Some(selection) => selection.row_count(),
+            None => rows_of(&metadata, &row_groups),
+        };
+        let tested_rows = request.row_test.as_ref().map(|_| Arc::new(AtomicUsize::new(0)));
+        let left = (selection.is_none() && request.row_test.is_none()).then_some(expected);
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
         let metadata = groups_in_order.unwrap_or(metadata);
         let reader = guarded(&chunks, || {
@@ -190,7 +198,8 @@ impl ParquetFile {
                 let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
                 // the test comes to the rows in their order, before any other condition
                 let numbers = request.position.then(|| positions.clone());
-                let predicate = row_filter(test, tested, numbers, chunks.clone());
+                let counted = tested_rows.clone().unwrap_or_default();
+                let predicate = row_filter(test, tested, numbers, counted, chunks.clone());
                 builder =
                     builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
             }
@@ -198,7 +207,17 @@ impl ParquetFile {
         })?;
         let shape = Shape { columns: request.columns, projection };
         let positions = request.position.then_some(positions);
-        Ok(ParquetBatches { reader: Some(reader), chunks, shape, positions, numbered, read: 0, rows: left })
+        Ok(ParquetBatches {
+            reader: Some(reader),
+            chunks,
+            shape,
+            positions,
+            numbered,
+            read: 0,
+            rows: left,
+            expected,
+            tested_rows,
+        })
     }
 
     /// Row groups and rows that the condition leaves.
@@ -308,11 +327,13 @@ fn row_filter(
     test: RowTest,
     projection: Projection,
     mut numbers: Option<Positions>,
+    counted: Arc<AtomicUsize>,
     chunks: Chunks,
 ) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> {
     let shape = Shape { columns: test.columns, projection };
     move |batch| {
         let count = batch.num_rows();
+        counted.fetch_add(count, Ordering::Relaxed);
         let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
         // all row groups are tested before the first batch comes
         let columns = cancel::check().and_then(|()| shape.columns(&batch));
@@ -411,6 +432,10 @@ pub struct ParquetBatches {
     read: usize,
     /// How many there will be, where that is known.
     rows: Option<usize>,
+    /// How many rows the footer says there are to look at.
+    expected: usize,
+    /// How many the row test has looked at, where there is one.
+    tested_rows: Option<Arc<AtomicUsize>>,
 }
 
 fn rows_of(metadata: &ParquetMetaData, row_groups: &[usize]) -> usize {
@@ -427,6 +452,11 @@ impl ParquetBatches {
         let next =
             guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
         let Some(batch) = next else {
+            let seen = self.tested_rows.as_ref().map_or(self.read, |tested| tested.load(Ordering::Relaxed));
+            if seen < self.expected {
+                let expected = format!("{} rows as the footer says", self.expected);
+                return Err(Error::corrupt(self.chunks.path(), 0, expected, seen));
+            }
             return Ok(None);
         };
         self.read += batch.num_rows();

@@ -274,6 +274,9 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         check_branch_points(&others, manager, &target, &tags_gone)?;
     }
     let schemas = schema_changes(main, root, theirs)?;
+    for (name, tag) in tags.tags()?.into_iter().filter(|(_, tag)| tag.snapshot.id < first) {
+        schemas.check_kept(main, &name, &tag.snapshot)?;
+    }
     let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
@@ -325,6 +328,24 @@ fn branch_of(root: &str) -> String {
 struct SchemaChanges {
     gone: Vec<String>,
     written: Vec<Step>,
+    /// The oldest schema of main that goes or gets another content.
+    oldest: Option<i64>,
+}
+
+impl SchemaChanges {
+    /// An error when a tag of main that stays was written under one of them.
+    fn check_kept(&self, main: &TableContext, name: &str, tagged: &Snapshot) -> Result<()> {
+        match self.oldest {
+            Some(oldest) if oldest <= tagged.schema_id => {
+                let message = format!("tag '{name}' needs schema {oldest}, which the branch does not have");
+                Err(Error::new(ErrorKind::VersionInUse, message)
+                    .with("table", &main.name)
+                    .with("tag", name)
+                    .hint("delete the tag first"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot]) -> Result<SchemaChanges> {
@@ -335,12 +356,17 @@ fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot]) -> Resul
     let ids = branch.ids()?;
     for id in ours.ids()?.into_iter().filter(|id| *id >= from && !ids.contains(id)) {
         changes.gone.push(ours.path(id));
+        changes.oldest = Some(changes.oldest.map_or(id, |oldest| oldest.min(id)));
     }
     changes.gone.reverse();
     for id in ids {
         let content = main.fs.read(&branch.path(id))?;
         let same = match main.fs.read(&ours.path(id)) {
-            Ok(known) => known == content,
+            Ok(known) if known == content => true,
+            Ok(_) => {
+                changes.oldest = Some(changes.oldest.map_or(id, |oldest| oldest.min(id)));
+                false
+            }
             Err(e) if e.kind() == ErrorKind::FileNotFound => false,
             Err(e) => return Err(e),
         };

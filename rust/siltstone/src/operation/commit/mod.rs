@@ -335,7 +335,8 @@ impl TableCommit {
         let (removals, latest) = self.snapshots.latest_with_removals()?;
         let mut history = self.history();
         let newest = history
-            .newest(&self.snapshots, &self.user, &removals, latest.as_ref())?
+            .newest(&self.snapshots, &self.user, &removals, latest.as_ref())
+            .map_err(|e| e.in_table(&self.ctx.name))?
             .map(|newest| newest.commit_identifier);
         let newest = match newest {
             // all that the user has committed may have expired

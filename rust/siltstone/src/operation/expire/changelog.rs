@@ -63,13 +63,16 @@ fn end_of(
     end = end.min(earliest.saturating_add(keep.limit));
     let by_number = newest.saturating_sub(keep.max).saturating_add(1).max(earliest);
     if let Some(limit) = keep.older_than {
-        for id in by_number..end {
+        // there may be holes: an expiry whose options did not let changelogs outlive their snapshots
+        for id in changelogs.ids()?.into_iter().filter(|id| (by_number..end).contains(id)) {
             if changelogs.get(id)?.time_millis >= limit {
                 end = id;
                 break;
             }
         }
     }
+    // the first one that stays is there
+    let end = changelogs.ids()?.into_iter().find(|id| *id >= end).unwrap_or(latest);
     Ok((end > earliest).then_some(end))
 }
 
@@ -92,7 +95,8 @@ fn plan(
     let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
     plan.delete(data.files);
     let first = going.first().map_or(end.id, |s| s.id);
-    let mut kept = tags.between(first, end.id);
+    // all tags: of `end` itself, the lists may be gone that would name what a later one has, too
+    let mut kept = tags.between(first, i64::MAX);
     kept.extend([end, earliest]);
     plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
     let reason: Arc<str> = Arc::from("the changelog has expired");

@@ -123,9 +123,24 @@ pub(super) fn unread(code: &'static str, error: Error) -> Result<Option<Fault>> 
 impl DataFile<'_> {
     /// All that is wrong with the file.
     fn faults(&self) -> Result<Vec<Fault>> {
+        if let Some(missing) = self.missing_schema() {
+            return Ok(vec![missing]);
+        }
         match self.read() {
             Ok(faults) => Ok(faults),
             Err(e) => Ok(unread("bad-data-file", e)?.into_iter().collect()),
+        }
+    }
+
+    /// Nobody can read a file whose schema is gone.
+    fn missing_schema(&self) -> Option<Fault> {
+        match self.ctx.schemas.get(self.entry.file.schema_id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => {
+                let message = format!("{} cannot be read: {}", self.entry.file.file_name, e.message());
+                Some(Fault { code: "missing-schema", message, repair: RESTORE, mild: false })
+            }
+            // what is wrong with it is found where it is read
+            _ => None,
         }
     }
 

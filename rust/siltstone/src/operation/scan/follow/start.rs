@@ -104,21 +104,35 @@ impl Follow {
     }
 }
 
+/// How often snapshots are listed again because one of them went while it was looked for.
+const ATTEMPTS: usize = 5;
+
 /// The id after the newest snapshot before a time.
 fn first_at_or_after(versions: &Versions, millis: i64) -> Result<Option<i64>> {
-    let mut ids = versions.changelogs.ids()?;
-    ids.extend(versions.snapshots.ids()?);
-    ids.sort_unstable();
-    ids.dedup();
+    let mut gone = None;
+    for _ in 0..ATTEMPTS {
+        let mut ids = versions.changelogs.ids()?;
+        ids.extend(versions.snapshots.ids()?);
+        ids.sort_unstable();
+        ids.dedup();
+        match search(versions, &ids, millis) {
+            // an expiry takes the oldest, a rollback the newest
+            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => gone = Some(e),
+            found => return found,
+        }
+    }
+    gone.map_or(Ok(None), Err)
+}
+
+fn search(versions: &Versions, ids: &[i64], millis: i64) -> Result<Option<i64>> {
     let (mut low, mut high) = (0, ids.len());
     while low < high {
         let middle = low + (high - low) / 2;
         let Some(&id) = ids.get(middle) else { break };
-        match versions.with_changelog(id) {
-            Ok(snapshot) if snapshot.time_millis >= millis => high = middle,
-            Ok(_) => low = middle + 1,
-            Err(e) if e.kind() == ErrorKind::SnapshotExpired => low = middle + 1,
-            Err(e) => return Err(e),
+        if versions.with_changelog(id)?.time_millis >= millis {
+            high = middle;
+        } else {
+            low = middle + 1;
         }
     }
     Ok(ids.get(low).copied().or_else(|| ids.last().map(|last| last + 1)))
