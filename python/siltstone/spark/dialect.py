@@ -73,10 +73,8 @@ def statement(query: str, *, doubled: bool = True) -> Statement:
     hints: dict[str, str] = {}
 
     def rewritten(m: re.Match[str]) -> str:
-        if m["text"] and doubled:  # sqlglot takes two quotes for the end of one text and the beginning of another
-            return "'" + m["text"][1:-1].replace("''", "\\'") + "'"
         if m["text"] or m["kept"]:
-            return m[0]
+            return _escaped(m["text"]) if m["text"] and doubled else m[0]
         if m["system"]:  # sqlglot would read `$snapshots` as a parameter
             return f"`{m['system']}`"
         if m["version"] or m["time"]:
@@ -91,6 +89,11 @@ def statement(query: str, *, doubled: bool = True) -> Statement:
         return f" /*{mark}*/"
 
     return Statement(_WORD.sub(rewritten, query), hints)
+
+
+def _escaped(literal: str) -> str:
+    """A text whose quotes are escaped: sqlglot takes two of them for the end of one text and the start of another."""
+    return "'" + literal[1:-1].replace("''", "\\'") + "'"
 
 
 def hint_options(name: str, inside: str) -> dict[str, str]:

@@ -180,7 +180,8 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
 def _needed_columns(spark: SparkSession, tree: Any, references: Iterable[Any]) -> dict[int, list[str]]:
     """The columns of each table whose names occur in the query; a table is missing here when that says nothing.
 
-    A column is used by its name, wherever that stands, but for stars, natural joins, and pivots, which group by the rest.
+    A column is used by its name, wherever that stands. Stars, natural joins and pivots (they group by the rest) say
+    nothing.
     """
     from sqlglot import exp
 
