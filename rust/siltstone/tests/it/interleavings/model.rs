@@ -63,6 +63,9 @@ pub(super) fn outcomes(world: &World, first: Operation, others: &[Operation]) ->
         }
         all.extend(states);
     }
+    if first.actor == Actor::BranchForward {
+        all.extend(all.clone().iter().flat_map(|state| state.tagged_meanwhile(world, others)));
+    }
     all.sort();
     all.dedup();
     all
@@ -103,8 +106,7 @@ impl State {
                 let there = self.rows.iter().any(|row| row.0 == 2);
                 next.put((2, i64::from(number)));
                 if !there {
-                    // the row went after the statement had seen it, or before
-                    return vec![self.clone(), next];
+                    return vec![self.clone()];
                 }
             }
             Actor::RollbackToVersion => return self.rolled_back(&world.versions[&TARGET], TARGET),
@@ -151,6 +153,20 @@ impl State {
             .iter()
             .flat_map(|state| world.fix.iter().map(|rows| Self { rows: rows.clone(), ..state.clone() }))
             .collect()
+    }
+
+    /// While main is fast-forwarded its newest version is where the two parted, or one of the branch's: a tag may name it.
+    fn tagged_meanwhile(&self, world: &World, others: &[Operation]) -> Vec<Self> {
+        let tags = others.iter().filter(|other| other.actor == Actor::TagCreate && other.ended == Ended::Acknowledged);
+        let names = tags.map(|other| Actor::name(other.number)).filter(|name| self.tags.contains_key(name));
+        let tagged = |name: String| {
+            world.fix.iter().map(move |rows| {
+                let mut next = self.clone();
+                next.tags.insert(name.clone(), (rows.clone(), LATER));
+                next
+            })
+        };
+        names.flat_map(tagged).collect()
     }
 
     fn put(&mut self, row: (i32, i64)) {
