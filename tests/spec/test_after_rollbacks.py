@@ -88,7 +88,7 @@ def test_a_view_of_the_highest_level_passes_over_vectors_of_other_files(make):
         t.upsert([{"id": n, "v": round_} for n in range(round_ * 7, round_ * 7 + 15)])
         t.compact()
     assert t.scan().count() == 1000
-    assert t.inspect("ro").num_rows <= 1000
+    assert t.inspect("ro").count() <= 1000
     assert t.maintenance.fsck(deep=True).ok
 
 
