@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{
     DataFileMeta, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
-    ManifestEntry, ManifestFileMeta,
+    ManifestEntry, ManifestFileMeta, each_once,
 };
 use crate::{
     cancel,
@@ -177,6 +177,7 @@ pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFile
             Ok(())
         })?);
     }
+    each_once(&out).map_err(|e| e.with("file", file))?;
     Ok(out)
 }
 

@@ -11,7 +11,7 @@ use crate::{
     cancel,
     error::{ErrorKind, Result},
     io::TableContext,
-    manifest::{ManifestEntry, ManifestFileMeta, ManifestStore, live_refs},
+    manifest::{ManifestEntry, ManifestFileMeta, ManifestStore, each_once, live_refs},
     snapshot::Snapshot,
     stats::SimpleStats,
     threads::in_pool,
@@ -42,6 +42,7 @@ impl ManifestCache {
     pub fn manifests(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFileMeta>> {
         let mut all = self.store.read_list(&snapshot.base_manifest_list)?;
         all.extend(self.store.read_list(&snapshot.delta_manifest_list)?);
+        each_once(&all).map_err(|e| e.with("snapshot", snapshot.id))?;
         Ok(all)
     }
 

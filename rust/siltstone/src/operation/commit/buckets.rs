@@ -17,7 +17,7 @@ use std::{
 use super::merge::PartitionBounds;
 use crate::{
     error::Result,
-    manifest::{EntryKind, ManifestEntry, ManifestFileMeta, ManifestStore},
+    manifest::{EntryKind, ManifestEntry, ManifestFileMeta, ManifestStore, each_once},
     snapshot::Snapshot,
     types::DataType,
 };
@@ -33,6 +33,7 @@ impl BaseManifests {
         }
         let mut read = store.read_list(&latest.base_manifest_list)?;
         read.extend(store.read_list(&latest.delta_manifest_list)?);
+        each_once(&read).map_err(|e| e.with("snapshot", latest.id))?;
         Ok(self.0.get_or_init(|| read))
     }
 }

@@ -47,6 +47,7 @@ pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilte
     let heads = HeadFilter::new(ctx, filter)?;
     let mut manifests = store.read_list(&snapshot.base_manifest_list)?;
     manifests.extend(store.read_list(&snapshot.delta_manifest_list)?);
+    manifest::each_once(&manifests).map_err(|e| e.with("table", &ctx.name).with("snapshot", snapshot.id))?;
     manifests.retain(|m| heads.wants_manifest(m));
     ask_for_memory(ctx, &manifests)?;
     let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
