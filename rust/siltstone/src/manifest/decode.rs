@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::{
     DataFileMeta, DeletionVectorRange, EntryHead, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
-    ManifestEntry, ManifestFileMeta,
+    ManifestEntry, ManifestFileMeta, each_once,
 };
 use crate::{
     cancel,
@@ -166,7 +166,9 @@ pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFile
     let container = ContainerReader::open(file, bytes)?;
     let plan = Plan::new(file, &**nested(file, Some(&container.schema))?, LIST)?;
     let stats = stats_plan(file, plan.type_of(|s| *s == ListSlot::PartitionStats))?;
-    records(file, &container, |at| read_manifest_meta(&plan, &stats, at))
+    let out = records(file, &container, |at| read_manifest_meta(&plan, &stats, at))?;
+    each_once(&out).map_err(|e| e.with("file", file))?;
+    Ok(out)
 }
 
 /// Records of an index manifest.

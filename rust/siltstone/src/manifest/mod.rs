@@ -9,6 +9,7 @@ mod increment;
 mod location;
 mod merge;
 mod model;
+mod once;
 mod schemas;
 mod store;
 
@@ -23,6 +24,7 @@ pub use model::{
     DataFileMeta, DeletionVectorRange, EntryId, EntryKind, FileSource, GlobalIndexMeta, IndexManifestEntry,
     ManifestEntry, ManifestFileMeta,
 };
+pub use once::each_once;
 pub use store::ManifestStore;
 
 #[cfg(test)]

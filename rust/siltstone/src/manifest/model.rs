@@ -119,6 +119,17 @@ impl DataFileMeta {
 }
 
 impl ManifestEntry {
+    /// Whether a compaction wrote the file: its rows are no changes, they were somewhere before.
+    pub fn is_compacted(&self) -> bool {
+        self.file.file_source == Some(FileSource::Compact)
+    }
+
+    /// Whether a long-lived changelog that is a delta needs the file: it is added, and its rows are changes. What compactions
+    /// wrote goes with its snapshots.
+    pub fn is_change(&self) -> bool {
+        self.kind == EntryKind::Add && !self.is_compacted()
+    }
+
     /// The entry's identity.
     pub fn id(&self) -> EntryId {
         EntryId {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::{
     Compiled, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
-    decode_index_manifest, decode_manifest_list, encode, encode_index_manifest, encode_manifest_list,
+    decode_index_manifest, decode_manifest_list, each_once, encode, encode_index_manifest, encode_manifest_list,
     schemas::MANIFEST,
 };
 use crate::{
@@ -111,6 +111,7 @@ impl ManifestStore {
     pub fn read_lists(&self, snapshot: &Snapshot) -> Result<Vec<ManifestFileMeta>> {
         let mut all = self.read_list(snapshot.base_list())?;
         all.extend(self.read_list(snapshot.delta_list())?);
+        each_once(&all).map_err(|e| e.with("snapshot", snapshot.id))?;
         Ok(all)
     }
 

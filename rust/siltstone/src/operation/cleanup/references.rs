@@ -126,18 +126,15 @@ impl References {
         }
     }
 
-    /// A changelog without changelog files is the delta: its files stay, too. Its lists may have gone with the
-    /// snapshot.
+    /// A changelog without changelog files is the delta: its files stay, too, but for those that compactions wrote. Its lists
+    /// may have gone with the snapshot.
     fn add_long_lived(&mut self, ctx: &TableContext, cache: &ManifestCache, changelog: &Snapshot) -> Result<()> {
         let own = changelog.changelog_manifest_list.is_some();
         if own {
             self.add_changelog(cache, changelog)?;
         } else {
-            for entry in cache.entries_of_list(changelog.delta_list())? {
-                if entry.kind == EntryKind::Add {
-                    self.add_file(&entry);
-                }
-            }
+            let entries = cache.entries_of_list(changelog.delta_list())?;
+            entries.iter().filter(|entry| entry.is_change()).for_each(|entry| self.add_file(entry));
         }
         let parts = MetaParts { data: !own, changelog: own, index: false, tolerant: !own };
         self.add_meta(ctx, cache, changelog, parts)

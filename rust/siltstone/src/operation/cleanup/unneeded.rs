@@ -12,7 +12,7 @@ use super::{FileKind, PlannedFile};
 use crate::{
     error::Result,
     io::TableContext,
-    manifest::{FileSource, ManifestEntry, data_file_in, extra_files_beside},
+    manifest::{ManifestEntry, data_file_in, extra_files_beside},
     threads::in_pool,
 };
 
@@ -35,13 +35,14 @@ pub struct Unneeded {
 
 impl From<ManifestEntry> for Unneeded {
     fn from(entry: ManifestEntry) -> Self {
+        let compacted = entry.is_compacted();
         let file = entry.file;
         Self {
             partition: entry.partition,
             bucket: entry.bucket,
             name: file.file_name,
             bytes: file.file_size,
-            compacted: file.file_source == Some(FileSource::Compact),
+            compacted,
             external_path: file.external_path,
             extra_files: file.extra_files,
         }

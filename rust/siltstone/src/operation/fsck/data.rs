@@ -67,9 +67,12 @@ impl Check<'_> {
             for id in changelogs.ids()? {
                 let place = format!("{}/changelog-{id}", ctx.branch);
                 let Ok(changelog) = changelogs.get(id) else { continue };
-                match changelog.changelog_list() {
-                    Some(list) => add(ctx, &place, listed(ctx, list).unwrap_or_default(), true),
-                    None => add(ctx, &place, listed(ctx, changelog.delta_list()).unwrap_or_default(), false),
+                if let Some(list) = changelog.changelog_list() {
+                    add(ctx, &place, listed(ctx, list).unwrap_or_default(), true);
+                } else {
+                    let mut delta = listed(ctx, changelog.delta_list()).unwrap_or_default();
+                    delta.retain(ManifestEntry::is_change);
+                    add(ctx, &place, delta, false);
                 }
             }
         }

@@ -205,6 +205,7 @@ impl Check<'_> {
 
     fn changelog(&mut self, ctx: &TableContext, place: &str, changelog: &Snapshot) -> Result<()> {
         self.verdict.count("versions", 1);
+        let own = changelog.changelog_manifest_list.is_some();
         let list = match changelog.changelog_list() {
             Some(list) => list,
             // it changed nothing, and its lists went with its snapshot
@@ -213,7 +214,8 @@ impl Check<'_> {
         };
         let Some(metas) = self.list(place, list)? else { return Ok(()) };
         let Some(entries) = self.entries(place, &metas, true)? else { return Ok(()) };
-        self.expect_files(ctx, place, entries.iter().filter(|e| e.kind == EntryKind::Add))
+        let needed = |entry: &&ManifestEntry| if own { entry.kind == EntryKind::Add } else { entry.is_change() };
+        self.expect_files(ctx, place, entries.iter().filter(needed))
     }
 
     /// A manifest list; `None` when it cannot be read. A wrong size is a finding of its own: what the list names is looked at

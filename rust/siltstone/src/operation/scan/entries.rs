@@ -45,7 +45,7 @@ pub struct EntryFilter {
 pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let heads = HeadFilter::new(ctx, filter)?;
-    let mut manifests = store.read_lists(snapshot)?;
+    let mut manifests = store.read_lists(snapshot).map_err(|e| e.in_table(&ctx.name))?;
     manifests.retain(|m| heads.wants_manifest(m));
     ask_for_memory(ctx, &manifests)?;
     let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
