@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
+use super::forward_schemas::schema_changes;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -19,7 +20,6 @@ use crate::{
         cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
         rollback::{check_branch_points, note_of_strays, remove_strays},
     },
-    schema::SchemaManager,
     snapshot::{
         BranchManager, ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
     },
@@ -29,7 +29,7 @@ use crate::{
 ///
 /// # Errors
 /// `BranchNotFound`; `SnapshotNotFound` when the branch is empty; `VersionInUse` when another branch was made from a
-/// version of main that would go; `InvalidArgument` for main.
+/// version of main that would go, or a tag of main that stays needs a schema that would; `InvalidArgument` for main.
 pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
     if is_main(name) {
         return Err(Error::new(ErrorKind::InvalidArgument, "main cannot be fast-forwarded to itself"));
@@ -262,8 +262,10 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
 
     let (tags, copies) = (TagManager::new(main.fs.clone(), &main.location), TagManager::new(main.fs.clone(), root));
     let first = theirs.first().map_or(i64::MAX, |s| s.id);
+    let (tags_later, tags_kept): (Vec<_>, Vec<_>) =
+        tags.tags()?.into_iter().partition(|(_, tag)| tag.snapshot.id >= first);
     let mut tags_gone = Vec::new();
-    for (name, tag) in tags.tags()?.into_iter().filter(|(_, tag)| tag.snapshot.id >= first) {
+    for (name, tag) in tags_later {
         if !(copies.exists(&name)? && is_copy(&copies.tag(&name)?, &tag)) {
             tags_gone.push((name, tag.snapshot));
         }
@@ -274,6 +276,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         check_branch_points(&others, manager, &target, &tags_gone)?;
     }
     let schemas = schema_changes(main, root, theirs)?;
+    schemas.check_tags(main, &tags_kept)?;
     let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
@@ -318,36 +321,4 @@ fn is_copy(one: &Tag, other: &Tag) -> bool {
 
 fn branch_of(root: &str) -> String {
     root.rsplit('/').next().and_then(|name| name.strip_prefix("branch-")).unwrap_or("main").to_owned()
-}
-
-/// Schema files of main that go, and those that are written.
-#[derive(Default)]
-struct SchemaChanges {
-    gone: Vec<String>,
-    written: Vec<Step>,
-}
-
-fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot]) -> Result<SchemaChanges> {
-    let (ours, branch) =
-        (SchemaManager::new(main.fs.clone(), &main.location), SchemaManager::new(main.fs.clone(), root));
-    let from = theirs.first().map_or(i64::MAX, |s| s.schema_id);
-    let mut changes = SchemaChanges::default();
-    let ids = branch.ids()?;
-    for id in ours.ids()?.into_iter().filter(|id| *id >= from && !ids.contains(id)) {
-        changes.gone.push(ours.path(id));
-    }
-    changes.gone.reverse();
-    for id in ids {
-        let content = main.fs.read(&branch.path(id))?;
-        let same = match main.fs.read(&ours.path(id)) {
-            Ok(known) => known == content,
-            Err(e) if e.kind() == ErrorKind::FileNotFound => false,
-            Err(e) => return Err(e),
-        };
-        if !same {
-            let content = String::from_utf8_lossy(&content).into_owned();
-            changes.written.push(Step::Change(Change::Overwrite { path: ours.path(id), content }));
-        }
-    }
-    Ok(changes)
 }
