@@ -163,6 +163,25 @@ fn a_fence_that_lies_after_all_snapshots_is_void_and_is_taken_back() {
 }
 
 #[test]
+fn a_snapshot_that_another_program_expired_and_goes_back_to_by_its_tag_is_a_version() {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=5).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    bed.io.put("/t/tag/tag-v", line[1].to_json().unwrap().as_bytes());
+    // the other program expires what is before 3, the records name the rest
+    bed.remove(RemovalKind::Expire, 5, &line[2..4]);
+    (1..=5).for_each(|id| bed.delete(id));
+    bed.put(2, "s2", Some(0));
+    bed.put(3, "java", None);
+    bed.put(4, "late", Some(0));
+    assert_eq!(bed.manager.ids().unwrap(), [2, 3]);
+    bed.manager.settle(&bed.lock()).unwrap();
+    assert_eq!(bed.manager.listed_ids().unwrap(), [2, 3], "what came too late goes");
+    assert_eq!(bed.manager.removals().read().unwrap().fence, 2);
+    bed.put(4, "s4-again", Some(2));
+    assert_eq!(bed.manager.ids().unwrap(), [2, 3, 4]);
+}
+
+#[test]
 fn an_expiry_that_is_called_off_leaves_the_line_as_it_was() {
     let bed = Bed::new();
     let line: Vec<Snapshot> = (1..=3).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
