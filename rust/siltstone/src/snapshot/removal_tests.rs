@@ -182,6 +182,28 @@ fn a_snapshot_that_another_program_expired_and_goes_back_to_by_its_tag_is_a_vers
 }
 
 #[test]
+fn what_lies_between_the_common_version_and_the_target_of_a_fast_forward_is_taken_back() {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=4).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    let log = bed.manager.removals();
+    log.append_parting(&bed.lock(), 3, 1, &line[1..]).unwrap();
+    bed.remove(RemovalKind::Expire, 3, &line[..1]);
+    assert_eq!(bed.manager.ids().unwrap(), [3], "main's own stays until the branch's is in its place");
+    let first = bed.put(3, "branch", Some(2));
+    assert_eq!(bed.manager.latest().unwrap(), Some(first));
+    assert_eq!(bed.standing(&line[0], 0), Standing::Committed);
+    (1..4).for_each(|at| assert_eq!(bed.standing(&line[at], 0), Standing::RolledBack, "{at}"));
+    assert_eq!(bed.standing(&Bed::snapshot(2, "late", Some(0)), 0), Standing::TooLate);
+    let expired: Vec<i64> = log.expired().unwrap().iter().map(|removed| removed.id).collect();
+    assert_eq!(expired, [1], "the others are in no version, as if they had never been committed");
+    // a rollback to the same version does not say what was before the fast-forward
+    bed.remove(RemovalKind::Rollback, 3, &[]);
+    let removals = log.read().unwrap();
+    assert_eq!([1, 2, 3, 4].map(|id| removals.rolled_back_since(0, id)), [false, true, true, true]);
+    assert_eq!([3, 4].map(|id| removals.rolled_back_since(2, id)), [false, true]);
+}
+
+#[test]
 fn an_expiry_that_is_called_off_leaves_the_line_as_it_was() {
     let bed = Bed::new();
     let line: Vec<Snapshot> = (1..=3).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::forward_schemas::schema_changes;
+use super::{forward_common::last_common, forward_schemas::schema_changes};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -114,12 +114,12 @@ impl Way<'_> {
             // what is not main's to delete is found before a record says that it goes
             plan.plan.check(fs)?;
             let comes = self.theirs.last().is_some_and(|last| last.id > plan.stands);
-            if apart || comes || !plan.gone.is_empty() {
+            if apart && (round == 1 || !plan.parted.is_empty()) {
+                *moved = true;
+                self.part(lock, first, &plan)?;
+            } else if apart || comes || !plan.gone.is_empty() {
                 *moved = true;
                 removals.append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
-                if !plan.parted.is_empty() {
-                    removals.append(lock, RemovalKind::Expire, first.id, &plan.parted)?;
-                }
             }
             let (plan, rest) = plan.complete(&self.ours, self.theirs)?;
             match Report::of(fs, plan, false) {
@@ -140,6 +140,22 @@ impl Way<'_> {
             }
             round += 1;
         }
+    }
+
+    /// The records of a fast-forward without a version in common. What main had after the last one that the branch had, too, is
+    /// taken back: its commits are in no version, and streams have read what is none. What lies before has expired.
+    fn part(&self, lock: &UpkeepLock, first: &Snapshot, plan: &Forward) -> Result<()> {
+        let common = last_common(&self.main, &self.root, &plan.parted, first.id)?;
+        let (expired, taken_back): (Vec<Snapshot>, Vec<Snapshot>) =
+            plan.parted.iter().cloned().partition(|snapshot| snapshot.id <= common);
+        let going: Vec<Snapshot> =
+            taken_back.into_iter().chain(plan.replaced.clone()).chain(plan.gone.clone()).collect();
+        let removals = self.ours.removals();
+        removals.append_parting(lock, plan.stands, common, &going)?;
+        if !plan.parted.is_empty() {
+            removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
+        }
+        Ok(())
     }
 }
 
@@ -190,10 +206,10 @@ struct Forward {
     stands: i64,
     /// Whether there is such a version.
     has_common: bool,
-    /// Versions of main that expire, because they are before the branch's first and not known to be its ancestors.
+    /// Versions of main that go, because they are before the branch's first and not known to be its ancestors.
     parted: Vec<Snapshot>,
-    /// Main has another snapshot with the id of the branch's first.
-    replaced: bool,
+    /// Main's snapshot with the id of the branch's first, when it is another one.
+    replaced: Option<Snapshot>,
     /// What main has after it.
     gone: Vec<Snapshot>,
     /// Tags of the branch that main does not have, by their paths there.
@@ -215,7 +231,7 @@ impl Forward {
             let tag = Tag { snapshot: own(snapshot), create_time, time_retained };
             self.plan.overwrite(path, tag.to_json()?);
         }
-        if let (true, Some(first)) = (self.replaced, theirs.first()) {
+        if let (Some(_), Some(first)) = (&self.replaced, theirs.first()) {
             self.plan.overwrite(manager.path(first.id), own(first.clone()).to_json()?);
         }
         // what is removed must not come back after a power loss, when the orphan cleaning has taken its files; and snapshots
@@ -249,7 +265,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     let first_id = theirs.first().map_or(0, |s| s.id);
     let (before, later): (Vec<&Snapshot>, Vec<&Snapshot>) = ours.snapshots.iter().partition(|s| s.id < first_id);
     let shared = later.iter().copied().take_while(common).count();
-    let replaced = shared == 0 && later.first().is_some_and(|s| s.id == first_id);
+    let replaced = later.first().copied().filter(|s| shared == 0 && s.id == first_id).cloned();
     let last_common = later.get(..shared).and_then(|shared| shared.last());
     let stands = last_common.map_or(first_id, |s| s.id);
     let gone: Vec<&Snapshot> = later.iter().copied().filter(|s| s.id > stands).collect();
