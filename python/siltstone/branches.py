@@ -96,6 +96,7 @@ class Branches(Handle):
         Raises:
             BranchNotFound: There is no such branch.
             SnapshotNotFound: The branch has no snapshot.
-            VersionInUse: Another branch was made from a version of main that would go.
+            VersionInUse: Another branch was made from a version of main that would go, or a tag of main that stays
+                needs a schema that would go.
         """
         return UpkeepReport.from_core(self._table.upkeep.fast_forward(text("name", name), flag("dry_run", dry_run)))

@@ -105,6 +105,6 @@ def test_a_fast_forward_leaves_the_schemas_of_tags_that_stay(make):
     for n in range(5):
         branch.upsert([{"k": 2, "v": n}])
     branch.maintenance.expire_snapshots(retain_max=1, retain_min=1)
-    with pytest.raises(e.VersionInUse, match="tag 'keep' needs schema 1"):
+    with pytest.raises(e.VersionInUse, match="tag 'keep'"):
         t.branches.fast_forward("b")
     assert t.scan(tag="keep").to_arrow().to_pylist() == [{"k": 1, "v": 1, "salary": 99}]

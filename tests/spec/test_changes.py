@@ -423,3 +423,27 @@ def test_a_fast_forward_leaves_no_changes_that_the_table_does_not_have(make):
     assert [batch.snapshot_id for batch in t.changes(start=4)] == [4]
     t.upsert([{"id": 7, "v": 7}])
     assert t.maintenance.fsck(deep=True).ok
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["another process", "the same stream"])
+def test_a_consumer_learns_that_a_fast_forward_to_an_expired_branch_took_back_what_it_read(make, live):
+    """Main's version with the id of the branch's first one is replaced: what was read up to it is not the table's any more."""
+    t = make({"k": "INT", "v": "INT"}, bucket=-1)
+    t.append([{"k": 0, "v": 1}])
+    t.branches.create("b", version=1)
+    b = st.open_table(t.location, branch="b")
+    for i in (1, 2, 3):
+        t.append([{"k": i, "v": 1}])
+        b.append([{"k": 100 + i, "v": 1}])
+    began = t.changes(consumer="late", follow=True) if live else t.changes(consumer="late")
+    read = [next(iter(began)) for _ in range(4)] if live else list(began)
+    assert [batch.snapshot_id for batch in read] == [1, 2, 3, 4]
+    assert [batch.snapshot_id for batch in t.changes(consumer="early", end=1)] == [1]
+    b.maintenance.expire_snapshots(retain_max=1)
+    t.branches.fast_forward("b")
+    t = st.open_table(t.location)
+    t.append([{"k": 50, "v": 1}])
+    with pytest.raises(e.SnapshotNotFound, match="was taken back"):
+        next(iter(began if live else t.changes(consumer="late")))
+    with pytest.raises(e.SnapshotExpired):
+        list(t.changes(consumer="early"))

@@ -364,3 +364,59 @@ def test_a_fast_forward_to_a_branch_that_begins_after_mains_newest_version_keeps
     t.maintenance.expire_snapshots(retain_max=1)
     assert sorted(t.scan().to_arrow()["id"].to_pylist()) == [*expected, 99]
     assert t.maintenance.fsck(deep=True).ok
+
+
+@pytest.mark.parametrize("altered", [False, True], ids=["schema goes", "schema is replaced"])
+def test_a_fast_forward_never_takes_the_schema_of_a_tag_that_stays(make, altered):
+    """The branch's first versions have expired, so main's tags from before stay; they were read under the branch's schema."""
+    t = make({"k": "INT", "v": "INT"}, ["k"], bucket=1, write_only="true")
+    t.upsert([{"k": 0, "v": 1}])
+    t.branches.create("b", version=1)
+    t.alter().add_column("x", "INT").commit()
+    t = st.open_table(t.location)
+    t.upsert([{"k": 1, "v": 1, "x": 99}])
+    t.tags.create("keep")
+    b = st.open_table(t.location, branch="b")
+    if altered:
+        b.alter().add_column("y", "INT").commit()
+        b = st.open_table(t.location, branch="b")
+    for i in range(4):
+        b.upsert([{"k": 10 + i, "v": 1}])
+    b.maintenance.expire_snapshots(retain_max=1)
+    expected = t.scan(tag="keep").to_arrow().to_pylist()
+    for dry_run in (True, False):
+        with pytest.raises(errors.VersionInUse, match="schema 1 of main would go, and tag 'keep'"):
+            t.branches.fast_forward("b", dry_run=dry_run)
+    assert st.open_table(t.location).scan(tag="keep").to_arrow().to_pylist() == expected
+    t.tags.delete("keep")
+    t.branches.fast_forward("b")
+    assert sorted(st.open_table(t.location).scan().to_arrow()["k"].to_pylist()) == [0, 10, 11, 12, 13]
+
+
+@pytest.mark.parametrize("later", [3, 6], ids=["in the place of one of main's", "after all of main's"])
+def test_what_a_fast_forward_to_an_expired_branch_took_back_can_be_committed_again(make, later):
+    """Identifiers of commits that the branch has, too, stay used; those of main alone are in no version any more."""
+    t = make({"k": "INT"}, bucket=-1)
+
+    def commit(identifier):
+        with st.open_table(t.location).writer(commit_user="job") as w:
+            w.write([{"k": identifier}])
+            return w.commit(identifier=identifier).already_committed
+
+    assert not commit(0)
+    t.branches.create("b", version=1)
+    assert [commit(i) for i in (1, 2, 3)] == [False] * 3
+    b = st.open_table(t.location, branch="b")
+    for i in range(later):
+        b.append([{"k": 100 + i}])
+    b.maintenance.expire_snapshots(retain_max=1)
+    t.branches.fast_forward("b")
+    assert commit(0), "the branch was made from it"
+    assert [commit(i) for i in (1, 2, 3)] == [False] * 3
+    assert sorted(st.open_table(t.location).scan().to_arrow()["k"].to_pylist()) == [
+        0,
+        1,
+        2,
+        3,
+        *range(100, 100 + later),
+    ]

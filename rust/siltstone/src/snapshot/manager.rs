@@ -209,7 +209,7 @@ impl SnapshotManager {
             .hint("roll back to a tag, or restore the snapshot directory: a new commit would begin the table anew")
     }
 
-    pub(super) fn tags(&self) -> TagManager {
+    pub(crate) fn tags(&self) -> TagManager {
         TagManager::new(self.fs.clone(), self.directory.trim_end_matches("/snapshot"))
     }
 

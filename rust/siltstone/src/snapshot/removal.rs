@@ -108,6 +108,10 @@ pub struct Rollback {
     pub record: u64,
     /// The snapshot that became the latest one.
     pub target: i64,
+    /// The last version that the line has in common with the line from before, where it is not the target: a fast-forward puts
+    /// the first version of a branch there, and what main had after this one is taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub common: Option<i64>,
     /// Those that it takes out and that do not say what their writers knew, because another program wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<RemovedSnapshot>,
@@ -117,6 +121,18 @@ pub struct Rollback {
     /// Whether all changelogs and tags that it cut off are gone, so that nobody needs to look for them.
     #[serde(default)]
     pub settled: bool,
+}
+
+impl Rollback {
+    /// The last version from before that is one still: what came after it was taken back.
+    pub fn kept(&self) -> i64 {
+        self.common.map_or(self.target, |common| common.min(self.target))
+    }
+
+    /// Versions after this id were not there before.
+    pub(crate) fn last_known(&self) -> i64 {
+        if self.common.is_some() { self.target.saturating_sub(1) } else { self.target }
+    }
 }
 
 /// One record.
@@ -145,9 +161,15 @@ impl Removal {
     pub fn reaches(&self, id: i64) -> bool {
         match self.kind {
             RemovalKind::Expire => id < self.bound,
-            RemovalKind::Rollback => id > self.bound,
+            RemovalKind::Rollback => id > self.kept(),
             RemovalKind::Keep => false,
         }
+    }
+
+    /// The last version from before a rollback that is one still; this record is the rollback's.
+    pub(crate) fn kept(&self) -> i64 {
+        let own = self.rollbacks.last().filter(|own| own.target == self.bound);
+        own.map_or(self.bound, Rollback::kept)
     }
 
     /// Whether it is the record that took a void fence back, and no version of then had such an id; `number` is its own.
@@ -227,7 +249,7 @@ impl Removals {
             RemovalKind::Expire => self.fence.max(bound),
             RemovalKind::Keep => bound,
             RemovalKind::Rollback => {
-                rollbacks.retain(|earlier| earlier.target < bound);
+                rollbacks.retain(|earlier| earlier.kept() < bound);
                 let foreign = going.iter().chain(cut_off).filter(|snapshot| self.known(snapshot).is_none());
                 let mut foreign: Vec<RemovedSnapshot> = foreign.map(RemovedSnapshot::from).collect();
                 foreign.sort_by(|a, b| (a.id, &a.delta_manifest_list).cmp(&(b.id, &b.delta_manifest_list)));
@@ -240,12 +262,23 @@ impl Removals {
         Removal { version: VERSION, kind, bound, removed, fence, rollbacks, time_millis: now }
     }
 
+    /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
+    pub(super) fn parting(&self, target: i64, common: i64, going: &[Snapshot], now: i64) -> Removal {
+        let mut record = self.next(RemovalKind::Rollback, target, going, &[], now);
+        if let Some(own) = record.rollbacks.last_mut() {
+            own.common = Some(common);
+            // tags of what was before the target stay
+            own.foreign.retain(|foreign| foreign.id > target);
+        }
+        record
+    }
+
     /// The next record, once everything that rollbacks cut off is gone. `newest`: it takes a void fence back, and this is
     /// the newest version; what writers who do not know it publish after that was made from a version that is gone.
     pub(super) fn settled(&self, fence: i64, newest: Option<i64>, now: i64) -> Removal {
         let mut record = self.next(RemovalKind::Keep, fence, &[], &[], now);
         if let Some(newest) = newest {
-            record.rollbacks.retain(|earlier| earlier.target < newest);
+            record.rollbacks.retain(|earlier| earlier.kept() < newest);
             record.rollbacks.push(self.rollback(newest, Vec::new(), now));
         }
         record.rollbacks.iter_mut().for_each(|rollback| rollback.settled = true);
@@ -253,7 +286,7 @@ impl Removals {
     }
 
     fn rollback(&self, target: i64, foreign: Vec<RemovedSnapshot>, now: i64) -> Rollback {
-        Rollback { record: self.count + 1, target, foreign, time_millis: now, settled: false }
+        Rollback { record: self.count + 1, target, common: None, foreign, time_millis: now, settled: false }
     }
 
     /// The rollbacks that the next record repeats. Of those that are settled and as old as records that nobody asks for any
@@ -303,7 +336,7 @@ impl Removals {
     /// Whether a snapshot that was a version when there were `known` records has been taken back since: its id may be
     /// another's now, or before the fence.
     pub fn rolled_back_since(&self, known: u64, id: i64) -> bool {
-        self.rollbacks.iter().any(|rollback| rollback.record > known && rollback.target < id)
+        self.rollbacks.iter().any(|rollback| rollback.record > known && rollback.kept() < id)
     }
 
     /// Whether a snapshot is part of the line.

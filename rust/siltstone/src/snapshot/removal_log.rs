@@ -1,7 +1,7 @@
 //! The records of one branch, `siltstone/removal-<k>`, published one after another without replacing.
 
 use super::{
-    Removal, RemovalKind, Removals, Snapshot, UpkeepLock,
+    Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, UpkeepLock,
     manager::{parse_id, read_hint},
     removal::is_old,
 };
@@ -109,6 +109,14 @@ impl RemovalLog {
         self.append_with(lock, RemovalKind::Rollback, bound, going, cut_off)
     }
 
+    /// Publishes the record of a fast-forward to a line whose first version, `target`, this one never had; both have versions
+    /// up to `common`.
+    pub fn append_parting(&self, lock: &UpkeepLock, target: i64, common: i64, going: &[Snapshot]) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.parting(target, common, going, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
     fn append_with(
         &self,
         lock: &UpkeepLock,
@@ -188,6 +196,21 @@ impl RemovalLog {
             }
         }
         Err(self.vanished())
+    }
+
+    /// What has expired, as far as records are kept; without what a later rollback has taken back.
+    pub fn expired(&self) -> Result<Vec<RemovedSnapshot>> {
+        let mut expired: Vec<RemovedSnapshot> = Vec::new();
+        for (number, record) in self.numbered()? {
+            // another program went back to a tag of an expired snapshot
+            expired.retain(|removed| !record.cuts_off(number, removed.id));
+            match record.kind {
+                RemovalKind::Rollback => expired.retain(|removed| removed.id <= record.kept()),
+                RemovalKind::Expire => expired.extend(record.removed),
+                RemovalKind::Keep => {}
+            }
+        }
+        Ok(expired)
     }
 
     pub(super) fn record(&self, number: u64) -> Result<Option<Removal>> {

@@ -163,6 +163,47 @@ fn a_fence_that_lies_after_all_snapshots_is_void_and_is_taken_back() {
 }
 
 #[test]
+fn a_snapshot_that_another_program_expired_and_goes_back_to_by_its_tag_is_a_version() {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=5).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    bed.io.put("/t/tag/tag-v", line[1].to_json().unwrap().as_bytes());
+    // the other program expires what is before 3, the records name the rest
+    bed.remove(RemovalKind::Expire, 5, &line[2..4]);
+    (1..=5).for_each(|id| bed.delete(id));
+    bed.put(2, "s2", Some(0));
+    bed.put(3, "java", None);
+    bed.put(4, "late", Some(0));
+    assert_eq!(bed.manager.ids().unwrap(), [2, 3]);
+    bed.manager.settle(&bed.lock()).unwrap();
+    assert_eq!(bed.manager.listed_ids().unwrap(), [2, 3], "what came too late goes");
+    assert_eq!(bed.manager.removals().read().unwrap().fence, 2);
+    bed.put(4, "s4-again", Some(2));
+    assert_eq!(bed.manager.ids().unwrap(), [2, 3, 4]);
+}
+
+#[test]
+fn what_lies_between_the_common_version_and_the_target_of_a_fast_forward_is_taken_back() {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=4).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    let log = bed.manager.removals();
+    log.append_parting(&bed.lock(), 3, 1, &line[1..]).unwrap();
+    bed.remove(RemovalKind::Expire, 3, &line[..1]);
+    assert_eq!(bed.manager.ids().unwrap(), [3], "main's own stays until the branch's is in its place");
+    let first = bed.put(3, "branch", Some(2));
+    assert_eq!(bed.manager.latest().unwrap(), Some(first));
+    assert_eq!(bed.standing(&line[0], 0), Standing::Committed);
+    (1..4).for_each(|at| assert_eq!(bed.standing(&line[at], 0), Standing::RolledBack, "{at}"));
+    assert_eq!(bed.standing(&Bed::snapshot(2, "late", Some(0)), 0), Standing::TooLate);
+    let expired: Vec<i64> = log.expired().unwrap().iter().map(|removed| removed.id).collect();
+    assert_eq!(expired, [1], "the others are in no version, as if they had never been committed");
+    // a rollback to the same version does not say what was before the fast-forward
+    bed.remove(RemovalKind::Rollback, 3, &[]);
+    let removals = log.read().unwrap();
+    assert_eq!([1, 2, 3, 4].map(|id| removals.rolled_back_since(0, id)), [false, true, true, true]);
+    assert_eq!([3, 4].map(|id| removals.rolled_back_since(2, id)), [false, true]);
+}
+
+#[test]
 fn an_expiry_that_is_called_off_leaves_the_line_as_it_was() {
     let bed = Bed::new();
     let line: Vec<Snapshot> = (1..=3).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();

@@ -1,7 +1,7 @@
 //! Bringing files and removal records together: what operations that died have left, and what other programs, which know no
 //! records, have made of the line of versions.
 
-use super::{ChangelogManager, Removal, RemovalKind, Removals, Snapshot, SnapshotManager, UpkeepLock};
+use super::{ChangelogManager, Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock};
 use crate::error::Result;
 
 impl SnapshotManager {
@@ -11,7 +11,8 @@ impl SnapshotManager {
     }
 
     /// The line where another program, which does not know the fence, went back to a tag before it: the snapshot of that tag,
-    /// which is the last one that an expiry lists, and what was published after it; without what came too late.
+    /// which is the last one that an expiry lists, and what was published after it; without what came too late. Where that
+    /// program had expired the snapshot, too, no record lists it, and only the tag tells that it was a version.
     ///
     /// What lies before is left of an expiry that died, and its data files are gone: the next expiry finishes it.
     pub(super) fn below_void_fence(
@@ -26,10 +27,11 @@ impl SnapshotManager {
         let mut line = Vec::new();
         for id in listed {
             let Some(snapshot) = self.try_read(*id)? else { continue };
-            if removals.came_too_late(&snapshot, records) {
+            let unlisted = removals.came_too_late(&snapshot, records);
+            if unlisted && !self.is_tagged(&snapshot)? {
                 continue;
             }
-            if has_expired(&snapshot) {
+            if unlisted || has_expired(&snapshot) {
                 line.clear();
             }
             line.push(*id);
@@ -58,6 +60,19 @@ impl SnapshotManager {
         Ok(())
     }
 
+    /// Whether a tag names this very snapshot.
+    fn is_tagged(&self, snapshot: &Snapshot) -> Result<bool> {
+        let named = RemovedSnapshot::from(snapshot);
+        let mut names = self.tags().names()?.into_iter();
+        // a tag that is broken, or goes meanwhile, tells nothing
+        Ok(names.any(|name| self.tags().get(&name).is_ok_and(|tagged| named.is(&tagged))))
+    }
+
+    /// Whether a snapshot was published into a hole: no record lists it, and no tag names it.
+    fn came_too_late(&self, removals: &Removals, snapshot: &Snapshot, records: &[(u64, Removal)]) -> Result<bool> {
+        Ok(removals.came_too_late(snapshot, records) && !self.is_tagged(snapshot)?)
+    }
+
     /// Deletes snapshot files after the latest version.
     fn delete_dead(&self, removals: &Removals) -> Result<()> {
         let listed = self.listed_ids()?;
@@ -72,7 +87,7 @@ impl SnapshotManager {
         let (mut dead, mut newest) = (Vec::new(), None);
         for id in listed.into_iter().rev() {
             match self.try_read(id)? {
-                Some(snapshot) if removals.is_rolled_back(&snapshot) || removals.came_too_late(&snapshot, &records) => {
+                Some(found) if removals.is_rolled_back(&found) || self.came_too_late(removals, &found, &records)? => {
                     dead.push(id);
                 }
                 Some(_) => {

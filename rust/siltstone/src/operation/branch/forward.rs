@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
+use super::{forward_common::last_common, forward_schemas::schema_changes};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -19,7 +20,6 @@ use crate::{
         cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
         rollback::{check_branch_points, note_of_strays, remove_strays},
     },
-    schema::SchemaManager,
     snapshot::{
         BranchManager, ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
     },
@@ -29,7 +29,7 @@ use crate::{
 ///
 /// # Errors
 /// `BranchNotFound`; `SnapshotNotFound` when the branch is empty; `VersionInUse` when another branch was made from a
-/// version of main that would go; `InvalidArgument` for main.
+/// version of main that would go, or a tag of main that stays needs a schema that would; `InvalidArgument` for main.
 pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
     if is_main(name) {
         return Err(Error::new(ErrorKind::InvalidArgument, "main cannot be fast-forwarded to itself"));
@@ -114,12 +114,12 @@ impl Way<'_> {
             // what is not main's to delete is found before a record says that it goes
             plan.plan.check(fs)?;
             let comes = self.theirs.last().is_some_and(|last| last.id > plan.stands);
-            if apart || comes || !plan.gone.is_empty() {
+            if apart && (round == 1 || !plan.parted.is_empty()) {
+                *moved = true;
+                self.part(lock, first, &plan)?;
+            } else if apart || comes || !plan.gone.is_empty() {
                 *moved = true;
                 removals.append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
-                if !plan.parted.is_empty() {
-                    removals.append(lock, RemovalKind::Expire, first.id, &plan.parted)?;
-                }
             }
             let (plan, rest) = plan.complete(&self.ours, self.theirs)?;
             match Report::of(fs, plan, false) {
@@ -140,6 +140,22 @@ impl Way<'_> {
             }
             round += 1;
         }
+    }
+
+    /// The records of a fast-forward without a version in common. What main had after the last one that the branch had, too, is
+    /// taken back: its commits are in no version, and streams have read what is none. What lies before has expired.
+    fn part(&self, lock: &UpkeepLock, first: &Snapshot, plan: &Forward) -> Result<()> {
+        let common = last_common(&self.main, &self.root, &plan.parted, first.id)?;
+        let (expired, taken_back): (Vec<Snapshot>, Vec<Snapshot>) =
+            plan.parted.iter().cloned().partition(|snapshot| snapshot.id <= common);
+        let going: Vec<Snapshot> =
+            taken_back.into_iter().chain(plan.replaced.clone()).chain(plan.gone.clone()).collect();
+        let removals = self.ours.removals();
+        removals.append_parting(lock, plan.stands, common, &going)?;
+        if !plan.parted.is_empty() {
+            removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
+        }
+        Ok(())
     }
 }
 
@@ -190,10 +206,10 @@ struct Forward {
     stands: i64,
     /// Whether there is such a version.
     has_common: bool,
-    /// Versions of main that expire, because they are before the branch's first and not known to be its ancestors.
+    /// Versions of main that go, because they are before the branch's first and not known to be its ancestors.
     parted: Vec<Snapshot>,
-    /// Main has another snapshot with the id of the branch's first.
-    replaced: bool,
+    /// Main's snapshot with the id of the branch's first, when it is another one.
+    replaced: Option<Snapshot>,
     /// What main has after it.
     gone: Vec<Snapshot>,
     /// Tags of the branch that main does not have, by their paths there.
@@ -215,7 +231,7 @@ impl Forward {
             let tag = Tag { snapshot: own(snapshot), create_time, time_retained };
             self.plan.overwrite(path, tag.to_json()?);
         }
-        if let (true, Some(first)) = (self.replaced, theirs.first()) {
+        if let (Some(_), Some(first)) = (&self.replaced, theirs.first()) {
             self.plan.overwrite(manager.path(first.id), own(first.clone()).to_json()?);
         }
         // what is removed must not come back after a power loss, when the orphan cleaning has taken its files; and snapshots
@@ -249,7 +265,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     let first_id = theirs.first().map_or(0, |s| s.id);
     let (before, later): (Vec<&Snapshot>, Vec<&Snapshot>) = ours.snapshots.iter().partition(|s| s.id < first_id);
     let shared = later.iter().copied().take_while(common).count();
-    let replaced = shared == 0 && later.first().is_some_and(|s| s.id == first_id);
+    let replaced = later.first().copied().filter(|s| shared == 0 && s.id == first_id).cloned();
     let last_common = later.get(..shared).and_then(|shared| shared.last());
     let stands = last_common.map_or(first_id, |s| s.id);
     let gone: Vec<&Snapshot> = later.iter().copied().filter(|s| s.id > stands).collect();
@@ -262,8 +278,10 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
 
     let (tags, copies) = (TagManager::new(main.fs.clone(), &main.location), TagManager::new(main.fs.clone(), root));
     let first = theirs.first().map_or(i64::MAX, |s| s.id);
+    let (tags_later, tags_kept): (Vec<_>, Vec<_>) =
+        tags.tags()?.into_iter().partition(|(_, tag)| tag.snapshot.id >= first);
     let mut tags_gone = Vec::new();
-    for (name, tag) in tags.tags()?.into_iter().filter(|(_, tag)| tag.snapshot.id >= first) {
+    for (name, tag) in tags_later {
         if !(copies.exists(&name)? && is_copy(&copies.tag(&name)?, &tag)) {
             tags_gone.push((name, tag.snapshot));
         }
@@ -274,9 +292,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
         check_branch_points(&others, manager, &target, &tags_gone)?;
     }
     let schemas = schema_changes(main, root, theirs)?;
-    for (name, tag) in tags.tags()?.into_iter().filter(|(_, tag)| tag.snapshot.id < first) {
-        schemas.check_kept(main, &name, &tag.snapshot)?;
-    }
+    schemas.check_tags(main, &tags_kept)?;
     let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
@@ -321,59 +337,4 @@ fn is_copy(one: &Tag, other: &Tag) -> bool {
 
 fn branch_of(root: &str) -> String {
     root.rsplit('/').next().and_then(|name| name.strip_prefix("branch-")).unwrap_or("main").to_owned()
-}
-
-/// Schema files of main that go, and those that are written.
-#[derive(Default)]
-struct SchemaChanges {
-    gone: Vec<String>,
-    written: Vec<Step>,
-    /// The oldest schema of main that goes or gets another content.
-    oldest: Option<i64>,
-}
-
-impl SchemaChanges {
-    /// An error when a tag of main that stays was written under one of them.
-    fn check_kept(&self, main: &TableContext, name: &str, tagged: &Snapshot) -> Result<()> {
-        match self.oldest {
-            Some(oldest) if oldest <= tagged.schema_id => {
-                let message = format!("tag '{name}' needs schema {oldest}, which the branch does not have");
-                Err(Error::new(ErrorKind::VersionInUse, message)
-                    .with("table", &main.name)
-                    .with("tag", name)
-                    .hint("delete the tag first"))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot]) -> Result<SchemaChanges> {
-    let (ours, branch) =
-        (SchemaManager::new(main.fs.clone(), &main.location), SchemaManager::new(main.fs.clone(), root));
-    let from = theirs.first().map_or(i64::MAX, |s| s.schema_id);
-    let mut changes = SchemaChanges::default();
-    let ids = branch.ids()?;
-    for id in ours.ids()?.into_iter().filter(|id| *id >= from && !ids.contains(id)) {
-        changes.gone.push(ours.path(id));
-        changes.oldest = Some(changes.oldest.map_or(id, |oldest| oldest.min(id)));
-    }
-    changes.gone.reverse();
-    for id in ids {
-        let content = main.fs.read(&branch.path(id))?;
-        let same = match main.fs.read(&ours.path(id)) {
-            Ok(known) if known == content => true,
-            Ok(_) => {
-                changes.oldest = Some(changes.oldest.map_or(id, |oldest| oldest.min(id)));
-                false
-            }
-            Err(e) if e.kind() == ErrorKind::FileNotFound => false,
-            Err(e) => return Err(e),
-        };
-        if !same {
-            let content = String::from_utf8_lossy(&content).into_owned();
-            changes.written.push(Step::Change(Change::Overwrite { path: ours.path(id), content }));
-        }
-    }
-    Ok(changes)
 }

@@ -9,6 +9,8 @@
 mod create;
 mod delete;
 mod forward;
+mod forward_common;
+mod forward_schemas;
 mod names;
 mod rename;
 

@@ -24,8 +24,8 @@ impl Tries {
     fn forget_what_was_rolled_back(&mut self, removals: &Removals) {
         let Some(seen) = &mut self.seen else { return };
         for rollback in removals.rollbacks.iter().filter(|rollback| rollback.record > seen.removals) {
-            seen.latest = seen.latest.min(rollback.target);
-            self.looked_up_to = self.looked_up_to.map(|after| after.min(rollback.target));
+            seen.latest = seen.latest.min(rollback.last_known());
+            self.looked_up_to = self.looked_up_to.map(|after| after.min(rollback.last_known()));
         }
     }
 }

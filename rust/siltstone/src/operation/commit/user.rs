@@ -198,24 +198,13 @@ pub(super) fn newest_expired(
     removals: &Removals,
     latest: Option<&Snapshot>,
 ) -> Result<Option<i64>> {
-    let mut newest: Vec<(i64, i64)> = Vec::new();
-    for (number, record) in snapshots.removals().numbered()? {
-        // another program went back to a tag of an expired snapshot
-        newest.retain(|(id, _)| !record.cuts_off(number, *id));
-        match record.kind {
-            RemovalKind::Expire => newest.extend(record.removed.iter().filter_map(|removed| {
-                let name = removed.commit.as_ref()?;
-                let counts = name.user == user && name.identifier != BATCH_COMMIT_IDENTIFIER;
-                counts.then_some((removed.id, name.identifier))
-            })),
-            RemovalKind::Rollback => newest.retain(|(id, _)| *id <= record.bound),
-            RemovalKind::Keep => {}
-        }
-    }
+    let mut expired = snapshots.removals().expired()?;
     if let Some(latest) = latest.filter(|latest| SnapshotManager::fence_is_void(removals, Some(latest))) {
-        newest.retain(|(id, _)| *id <= latest.id);
+        expired.retain(|removed| removed.id <= latest.id);
     }
-    Ok(newest.into_iter().map(|(_, identifier)| identifier).max())
+    let names = expired.into_iter().filter_map(|removed| removed.commit);
+    let own = names.filter(|name| name.user == user && name.identifier != BATCH_COMMIT_IDENTIFIER);
+    Ok(own.map(|name| name.identifier).max())
 }
 
 /// What a commit is recognised by.

@@ -37,8 +37,8 @@ pub(super) fn check_follows(versions: &Versions, last: &Passed) -> Result<()> {
 /// No rollback since a consumer's progress was written has taken back what it had read.
 pub(super) fn check_not_rolled_back(versions: &Versions, next: i64, written_at: i64) -> Result<()> {
     let removals = versions.snapshots.removals().read()?;
-    let later = |target: i64, time: i64| target < next.saturating_sub(1) && time >= written_at;
-    match removals.rollbacks.iter().find(|rollback| later(rollback.target, rollback.time_millis)) {
+    let later = |kept: i64, time: i64| kept < next.saturating_sub(1) && time >= written_at;
+    match removals.rollbacks.iter().find(|rollback| later(rollback.kept(), rollback.time_millis)) {
         Some(_) => Err(rolled_back(next.saturating_sub(1))),
         None => Ok(()),
     }

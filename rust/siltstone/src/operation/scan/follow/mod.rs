@@ -26,7 +26,7 @@ use crate::{
     io::TableContext,
     operation::overtaken::expired_meanwhile,
     options::ChangelogProducer,
-    snapshot::{CommitKind, RemovedSnapshot, Snapshot},
+    snapshot::{CommitKind, RemovedSnapshot, Rollback, Snapshot},
 };
 
 /// How to follow.
@@ -131,8 +131,8 @@ impl Follow {
     pub fn rolled_back_to(&self) -> Result<Option<i64>> {
         let next = self.next.unwrap_or(0);
         let removals = Versions::new(&self.ctx).snapshots.removals().read()?;
-        let behind = removals.rollbacks.iter().filter(|rollback| rollback.target < next.saturating_sub(1));
-        Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.target))
+        let behind = removals.rollbacks.iter().filter(|rollback| rollback.kept() < next.saturating_sub(1));
+        Ok(behind.max_by_key(|rollback| rollback.record).map(Rollback::kept))
     }
 
     /// A stream may begin right behind its end, with nothing to read, but not later.
