@@ -42,8 +42,8 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
     let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
     let before = latest_before(&snapshots)?;
-    if let (Some(lock), Some(_)) = (&lock, before) {
-        snapshots.settle(lock)?;
+    if let Some(lock) = &lock {
+        if before.is_some() { snapshots.settle(lock)? } else { snapshots.remove_placed(lock)? }
     }
     let target = travel(ctx, target)?.1.ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)

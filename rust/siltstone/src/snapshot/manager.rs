@@ -77,10 +77,11 @@ impl SnapshotManager {
 
     /// Whether the snapshot exists and no rollback has cut it off; one call of the storage.
     fn is_not_rolled_back(&self, id: i64, removals: &Removals) -> Result<bool> {
-        if removals.rollbacks.is_empty() {
+        if removals.rollbacks.is_empty() && removals.placing.is_none() {
             return self.exists(id);
         }
-        Ok(self.try_read(id)?.is_some_and(|snapshot| !removals.is_rolled_back(&snapshot)))
+        let found = self.try_read(id)?;
+        Ok(found.is_some_and(|found| !removals.is_rolled_back(&found) && !removals.is_placing(&found)))
     }
 
     /// Ids of all versions, ascending: of the listed snapshots those that belong to the line.
@@ -101,8 +102,19 @@ impl SnapshotManager {
         Ok(ids)
     }
 
+    /// Ids of all snapshot files but one that is being put into its place ([`Removals::is_placing`]).
+    pub(crate) fn placed_ids(&self, removals: &Removals) -> Result<Vec<i64>> {
+        let mut ids = self.listed_ids()?;
+        if let Some(placing) = removals.placing.as_ref().filter(|placing| ids.contains(&placing.id))
+            && self.try_read(placing.id)?.is_some_and(|found| placing.is(&found))
+        {
+            ids.retain(|id| *id != placing.id);
+        }
+        Ok(ids)
+    }
+
     pub(super) fn line(&self, removals: &Removals) -> Result<Vec<i64>> {
-        let mut ids = self.since_fence(self.listed_ids()?, removals)?;
+        let mut ids = self.since_fence(self.placed_ids(removals)?, removals)?;
         while let (false, Some(last)) = (removals.rollbacks.is_empty(), ids.last()) {
             match self.try_read(*last)? {
                 Some(snapshot) if !removals.is_rolled_back(&snapshot) => break,
@@ -185,9 +197,9 @@ impl SnapshotManager {
         {
             return Ok(Some(hinted));
         }
-        let listed = self.listed_ids()?;
+        let listed = self.placed_ids(removals)?;
         if listed.is_empty() {
-            return if hint.is_none() && removals.count == 0 { self.never_had_any() } else { Err(self.all_gone()) };
+            return if hint.is_none() && removals.say_nothing() { self.never_had_any() } else { Err(self.all_gone()) };
         }
         for id in self.since_fence(listed, removals)?.into_iter().rev() {
             let snapshot = self.read(id)?;
@@ -217,7 +229,9 @@ impl SnapshotManager {
     pub fn is_version(&self, snapshot: &Snapshot) -> Result<bool> {
         let removals = self.removals.read()?;
         Ok(removals.admits(snapshot)
-            || (!removals.is_rolled_back(snapshot) && self.line(&removals)?.contains(&snapshot.id)))
+            || (!removals.is_rolled_back(snapshot)
+                && !removals.is_placing(snapshot)
+                && self.line(&removals)?.contains(&snapshot.id)))
     }
 
     /// Whether the line has this version now, a copy of which is given.

@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommitKind, Snapshot};
+use super::{RemovedSnapshot, Snapshot};
 use crate::error::{Error, Result};
 
 /// The property of a snapshot that says how many removal records its writer knew: `<count> <manifest list> <branch>`.
@@ -40,54 +40,6 @@ pub enum RemovalKind {
     /// Nothing goes, and the fence is `bound`: an expiry that could not be planned is called off before it deleted anything, a
     /// void fence is taken back, or what a rollback cut off is gone.
     Keep,
-}
-
-/// What its user calls a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CommitName {
-    /// The user.
-    pub user: String,
-    /// The user's number for it.
-    pub identifier: i64,
-    /// Of one number there may be an APPEND and a COMPACT.
-    pub kind: CommitKind,
-}
-
-/// A snapshot that goes. Ids are used again after a rollback; the manifest list of a commit's changes has a unique name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RemovedSnapshot {
-    /// Its id.
-    pub id: i64,
-    /// Its identity.
-    pub delta_manifest_list: String,
-    /// What its user calls it: whoever commits the same under the same name finds it here when it has expired.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<CommitName>,
-}
-
-impl PartialEq for RemovedSnapshot {
-    fn eq(&self, other: &Self) -> bool {
-        self.id == other.id && self.delta_manifest_list == other.delta_manifest_list
-    }
-}
-
-impl Eq for RemovedSnapshot {}
-
-impl RemovedSnapshot {
-    /// Whether this is that snapshot, not another one of the same id.
-    pub fn is(&self, snapshot: &Snapshot) -> bool {
-        self.id == snapshot.id && self.delta_manifest_list == snapshot.delta_manifest_list
-    }
-}
-
-impl From<&Snapshot> for RemovedSnapshot {
-    fn from(snapshot: &Snapshot) -> Self {
-        let Snapshot { commit_user, commit_identifier, commit_kind, .. } = snapshot;
-        let commit = CommitName { user: commit_user.clone(), identifier: *commit_identifier, kind: *commit_kind };
-        Self { id: snapshot.id, delta_manifest_list: snapshot.delta_manifest_list.clone(), commit: Some(commit) }
-    }
 }
 
 /// The newest records that are always kept: a writer that was held up asks for those that came meanwhile.
@@ -152,6 +104,10 @@ pub struct Removal {
     /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers, and without
     /// those that nobody meets any more ([`Removals::remembered`]).
     pub rollbacks: Vec<Rollback>,
+    /// A snapshot that a fast-forward puts into its place before the record that makes it a version; until then it is none. A
+    /// table that lost its records loses no version by it: then nothing says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placing: Option<RemovedSnapshot>,
     /// When it was written, epoch milliseconds.
     pub time_millis: i64,
 }
@@ -215,12 +171,15 @@ pub struct Removals {
     pub fence: i64,
     /// See [`Removal::rollbacks`].
     pub rollbacks: Vec<Rollback>,
+    /// See [`Removal::placing`].
+    pub placing: Option<RemovedSnapshot>,
 }
 
 impl Removals {
     /// As the newest record sums them up.
     pub(super) fn of(branch: &str, count: u64, newest: Removal) -> Self {
-        Self { branch: branch.to_owned(), count, fence: newest.fence, rollbacks: newest.rollbacks }
+        let Removal { fence, rollbacks, placing, .. } = newest;
+        Self { branch: branch.to_owned(), count, fence, rollbacks, placing }
     }
 
     /// How many records a snapshot's writer knew; `None`: it was another program's, or the records are others.
@@ -228,11 +187,11 @@ impl Removals {
         snapshot.known_removals(&self.branch).filter(|count| *count <= self.count)
     }
 
-    /// Whether a version was put into its place for a rollback to it, whose record was, or is not yet, written.
+    /// Whether a version was put into its place for a rollback to it, whose record was written.
     pub(crate) fn was_placed(&self, version: &Snapshot) -> bool {
-        version.known_removals(&self.branch).is_some_and(|record| {
-            record == self.count + 1 || self.rollbacks.iter().any(|r| r.record == record && r.target == version.id)
-        })
+        version
+            .known_removals(&self.branch)
+            .is_some_and(|record| self.rollbacks.iter().any(|r| r.record == record && r.target == version.id))
     }
 
     /// The next record. `cut_off`: tagged snapshots and changelogs that go with a rollback, and may have expired before.
@@ -259,7 +218,16 @@ impl Removals {
             }
         };
         let removed = going.iter().map(RemovedSnapshot::from).collect();
-        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, time_millis: now }
+        // a snapshot whose fast-forward died is no version by the record of another operation
+        let placing = self.placing.clone().filter(|_| kind != RemovalKind::Rollback);
+        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, placing, time_millis: now }
+    }
+
+    /// The record that a snapshot is about to be put into its place, and is no version before the record of its fast-forward.
+    pub(super) fn placing(&self, snapshot: &Snapshot, now: i64) -> Removal {
+        let mut record = self.next(RemovalKind::Keep, self.fence, &[], &[], now);
+        record.placing = Some(snapshot.into());
+        record
     }
 
     /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
@@ -339,9 +307,19 @@ impl Removals {
         self.rollbacks.iter().any(|rollback| rollback.record > known && rollback.kept() < id)
     }
 
+    /// Whether a snapshot was put into its place by a fast-forward whose own record is not there.
+    pub fn is_placing(&self, snapshot: &Snapshot) -> bool {
+        self.placing.as_ref().is_some_and(|placing| placing.is(snapshot))
+    }
+
+    /// Whether nothing was ever removed, as far as records tell: at most a first version was about to come.
+    pub(super) fn say_nothing(&self) -> bool {
+        self.count == 0 || (self.placing.is_some() && self.fence == 0 && self.rollbacks.is_empty())
+    }
+
     /// Whether a snapshot is part of the line.
     pub fn admits(&self, snapshot: &Snapshot) -> bool {
-        snapshot.id >= self.fence && !self.is_rolled_back(snapshot)
+        snapshot.id >= self.fence && !self.is_rolled_back(snapshot) && !self.is_placing(snapshot)
     }
 }
 

@@ -109,6 +109,13 @@ impl RemovalLog {
         self.append_with(lock, RemovalKind::Rollback, bound, going, cut_off)
     }
 
+    /// Publishes the record that a snapshot is put into its place and is no version yet ([`Removal::placing`]).
+    pub fn append_placing(&self, lock: &UpkeepLock, snapshot: &Snapshot) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.placing(snapshot, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
     /// Publishes the record of a fast-forward to a line whose first version, `target`, this one never had; both have versions
     /// up to `common`.
     pub fn append_parting(&self, lock: &UpkeepLock, target: i64, common: i64, going: &[Snapshot]) -> Result<Removals> {

@@ -204,6 +204,40 @@ fn what_lies_between_the_common_version_and_the_target_of_a_fast_forward_is_take
 }
 
 #[test]
+fn a_snapshot_that_is_put_into_its_place_is_a_version_from_the_record_of_its_fast_forward_on() {
+    for id in [3, 5] {
+        let bed = Bed::new();
+        let line: Vec<Snapshot> = (1..=2).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+        let log = bed.manager.removals();
+        log.append_placing(&bed.lock(), &Bed::snapshot(id, "branch", None)).unwrap();
+        let placed = bed.put(id, "branch", Some(2));
+        bed.io.put("/t/snapshot/EARLIEST", id.to_string().as_bytes());
+        assert_eq!(bed.manager.ids().unwrap(), [1, 2]);
+        assert_eq!((bed.manager.earliest_id().unwrap(), bed.manager.latest_id().unwrap()), (Some(1), Some(2)));
+        assert!(!bed.manager.is_version(&placed).unwrap());
+        // another operation's record makes it none, either
+        bed.remove(RemovalKind::Expire, 2, &line[..1]);
+        assert_eq!(bed.manager.ids().unwrap(), [2]);
+        log.append_parting(&bed.lock(), id, 0, &line).unwrap();
+        assert_eq!(bed.manager.latest().unwrap(), Some(placed));
+    }
+}
+
+#[test]
+fn a_snapshot_whose_fast_forward_died_goes_with_the_next_upkeep_and_a_lost_record_costs_no_version() {
+    let bed = Bed::new();
+    bed.put(1, "s1", Some(0));
+    bed.manager.removals().append_placing(&bed.lock(), &Bed::snapshot(4, "branch", None)).unwrap();
+    bed.put(4, "branch", Some(2));
+    bed.manager.settle(&bed.lock()).unwrap();
+    assert_eq!(bed.manager.listed_ids().unwrap(), [1]);
+    bed.put(4, "branch", Some(2));
+    bed.io.delete("/t/siltstone/removal-1").unwrap();
+    bed.io.delete("/t/siltstone/LATEST").unwrap();
+    assert_eq!(bed.manager.ids().unwrap(), [1, 4]);
+}
+
+#[test]
 fn an_expiry_that_is_called_off_leaves_the_line_as_it_was() {
     let bed = Bed::new();
     let line: Vec<Snapshot> = (1..=3).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();

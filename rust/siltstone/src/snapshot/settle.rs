@@ -39,6 +39,16 @@ impl SnapshotManager {
         Ok(line)
     }
 
+    /// Deletes a snapshot that a fast-forward has put into its place, and that died before its record made it a version.
+    pub fn remove_placed(&self, _lock: &UpkeepLock) -> Result<()> {
+        let removals = self.removals().read()?;
+        let Some(placing) = &removals.placing else { return Ok(()) };
+        match self.try_read(placing.id)? {
+            Some(found) if placing.is(&found) => self.fs.delete(&self.path(found.id)),
+            _ => Ok(()),
+        }
+    }
+
     /// Brings records and files together before something is removed, or where the next snapshot cannot be published: a void
     /// fence is taken back, and what a rollback that died has left is deleted (snapshot files after the latest version,
     /// long-lived changelogs and tags that it cuts off), or a writer that came too late.
@@ -46,6 +56,7 @@ impl SnapshotManager {
     /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
     pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
         let removals = self.removals().read()?;
+        self.remove_placed(lock)?;
         self.delete_dead(&removals)?;
         if !removals.are_settled() {
             self.settle_others(&removals)?;

@@ -52,8 +52,8 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     // main may have lost its snapshots, but not what says which of them count
     ours.removals().read()?;
     let before = ours.latest_id().ok().flatten();
-    if let (Some(lock), Some(_)) = (&lock, before) {
-        ours.settle(lock)?;
+    if let Some(lock) = &lock {
+        if before.is_some() { ours.settle(lock)? } else { ours.remove_placed(lock)? }
     }
     let way = Way { main, root: branches.root(name), ours, theirs: &theirs };
     let apart = !way.plan(false)?.has_common || was_parted(&way.main, &way.ours, first)?;
@@ -93,7 +93,7 @@ struct Way<'a> {
 
 impl Way<'_> {
     fn plan(&self, apart: bool) -> Result<Forward> {
-        let snapshots = self.ours.existing(self.ours.listed_ids()?)?;
+        let snapshots = self.ours.existing(self.ours.placed_ids(&self.ours.removals().read()?)?)?;
         let ours = Ours { snapshots, manager: self.ours.clone() };
         plan(&self.main, &self.root, &ours, self.theirs, apart)
     }
@@ -102,8 +102,7 @@ impl Way<'_> {
     fn go(&self, lock: &UpkeepLock, first: &Snapshot, apart: bool, moved: &mut bool) -> Result<(Report, Plan)> {
         let (fs, removals) = (&self.main.fs, self.ours.removals());
         if apart && !self.ours.exists(first.id)? {
-            *moved = true;
-            place_first(&self.main, &self.ours, first)?;
+            place_first(&self.main, &self.ours, lock, first)?;
         }
         let mut report = Report::default();
         let mut changes_schemas = false;
@@ -155,7 +154,7 @@ impl Way<'_> {
         if !plan.parted.is_empty() {
             removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
         }
-        Ok(())
+        self.ours.write_earliest_hint(first.id)
     }
 }
 
@@ -189,12 +188,12 @@ fn parted_changelogs(main: &TableContext, first: i64) -> Result<Vec<String>> {
 }
 
 /// Where main and the branch have no version in common (main's have expired, or the branch began empty), main gets the branch's
-/// first one before anything goes: from the record on it is the one version that is left, and there is one at every moment.
-fn place_first(ctx: &TableContext, ours: &SnapshotManager, first: &Snapshot) -> Result<()> {
-    let removals = ours.removals().read()?;
+/// first one before anything goes: from the record on it is the one version that is left, and there is one at every moment. A
+/// record before it says that it is no version until then: one whose fast-forward died would cut main off.
+fn place_first(ctx: &TableContext, ours: &SnapshotManager, lock: &UpkeepLock, first: &Snapshot) -> Result<()> {
+    let removals = ours.removals().append_placing(lock, first)?;
     let content = first.clone().knowing(removals.count + 1, &removals.branch).to_json()?;
-    ctx.fs.publish(&ours.path(first.id), content.as_bytes(), true)?;
-    ours.write_earliest_hint(first.id)
+    ctx.fs.publish(&ours.path(first.id), content.as_bytes(), true)
 }
 
 /// How often writers that commit meanwhile are made to give way.

@@ -77,9 +77,10 @@ impl Attempt {
         let in_line = |yes| if yes { Standing::Committed } else { Standing::TooLate };
         let id = self.snapshot.id;
         // without what an expiry that died has left before the fence
-        let fence = snapshots.removals().read()?.fence;
+        let removals = snapshots.removals().read()?;
+        let fence = removals.fence;
         let ids: Vec<i64> =
-            snapshots.listed_ids()?.into_iter().filter(|other| *other >= fence || *other == id).collect();
+            snapshots.placed_ids(&removals)?.into_iter().filter(|other| *other >= fence || *other == id).collect();
         if !ids.contains(&id) && ids.iter().any(|other| *other > id) {
             // it has expired with all before it, or somebody else has removed it
             return Ok(Standing::Unknown);
@@ -105,7 +106,9 @@ impl Attempt {
         if !snapshots.exists(next)? {
             return Ok(None);
         }
-        Ok(snapshots.existing([next])?.pop())
+        let Some(found) = snapshots.existing([next])?.pop() else { return Ok(None) };
+        let removals = snapshots.removals().read()?;
+        Ok((!removals.is_placing(&found)).then_some(found))
     }
 }
 

@@ -177,6 +177,9 @@ fn stands(
     if SnapshotManager::fence_is_void(removals, Some(latest)) {
         return Ok(if snapshots.is_version(snapshot)? { Standing::Committed } else { Standing::TooLate });
     }
+    if removals.is_placing(snapshot) {
+        return Ok(Standing::TooLate);
+    }
     // a file before the fence or after a rollback: of a removal that is not over, or it came too late
     if let Some(known) = removals.known(snapshot) {
         return snapshots.removals().standing(snapshot, known);

@@ -23,7 +23,7 @@ use siltstone::{
     snapshot::{Snapshot, SnapshotManager, TagManager},
 };
 
-use super::{ROOT, append, busy_table, check_whole, open, until};
+use super::{ROOT, append, busy_table, check_whole, open, table, until};
 
 fn line(fs: &FileIoRef, branch: &str) -> Vec<Snapshot> {
     let snapshots = SnapshotManager::new(Arc::clone(fs), &branch_root(ROOT, branch));
@@ -250,5 +250,43 @@ fn tags_that_a_dead_rollback_has_cut_off_are_nothing_to_make_tags_and_branches_o
         assert_eq!(left, [("t2".to_owned(), 2), ("t4".to_owned(), 4)], "{what}");
         check_whole(&fs, 0);
         assert_eq!(problems(&fs), Vec::<String>::new(), "{what}");
+    }
+}
+
+/// The branch's first snapshot was a version as soon as it was there: writers could not pass it, and where no hint said
+/// otherwise it was the newest one, without what main had.
+#[test]
+fn what_a_fast_forward_that_dies_before_its_record_has_put_into_main_is_no_version() {
+    for first in [1, 3, 5] {
+        let mains = if first == 1 { 0 } else { 2 };
+        let (io, fs) = table(&["k"], &[("bucket", "1"), ("write-only", "true")]);
+        (0..mains).for_each(|k| append(&fs, "main", (k, 0)));
+        create_branch(&open(&fs, "main"), "b", &BranchSource::Empty).unwrap();
+        (0..i32::try_from(first).unwrap()).for_each(|k| append(&fs, "b", (100 + k, 0)));
+        expire_snapshots(&open(&fs, "b"), &until(first, first), false).unwrap();
+        let fails = || Err(Error::new(ErrorKind::Storage, "this call fails").without_effect());
+        let meanwhile = Meanwhile::new().before("publish: link", "/siltstone/removal-2", fails);
+        let ctx = TableContext { fs: Arc::new(io.behind(Arc::new(meanwhile))), ..open(&fs, "main") };
+        fast_forward(&ctx, "b", false).unwrap_err();
+        assert!(io.exists(&format!("{ROOT}/snapshot/snapshot-{first}")).unwrap(), "{first}: nothing to be tested");
+        let dead = io.fork();
+        let fs: FileIoRef = Arc::new(dead.clone());
+        assert_eq!(ids(&fs), (1..=mains.into()).collect::<Vec<_>>(), "{first}");
+        if mains > 0 {
+            dead.delete(&format!("{ROOT}/snapshot/LATEST")).unwrap();
+        }
+        for k in 0..5 {
+            append(&fs, "main", (10 + k, 0));
+        }
+        let newest = i64::from(mains) + 5;
+        assert_eq!(ids(&fs), (1..=newest).collect::<Vec<_>>(), "{first}");
+        check_whole(&fs, 0);
+        assert_eq!(problems(&fs), Vec::<String>::new(), "{first}");
+        // the same call once more, where nothing came between
+        let fs: FileIoRef = Arc::new(io);
+        fast_forward(&open(&fs, "main"), "b", false).unwrap();
+        assert_eq!(ids(&fs), [first], "{first}");
+        append(&fs, "main", (7, 7));
+        assert_eq!(problems(&fs), Vec::<String>::new(), "{first}");
     }
 }

@@ -222,9 +222,12 @@ impl Follow {
 
     fn snapshot(versions: &Versions, id: i64) -> Result<Option<Snapshot>> {
         match versions.with_changelog(id) {
-            // left of a rollback that died, which the next commit or upkeep clears away
-            Ok(snapshot) if versions.snapshots.removals().read()?.is_rolled_back(&snapshot) => Ok(None),
-            Ok(snapshot) => Ok(Some(snapshot)),
+            // what is left of a rollback or fast-forward that died is none: the next commit or upkeep clears it away
+            Ok(snapshot) => {
+                let removals = versions.snapshots.removals().read()?;
+                let is_none = removals.is_rolled_back(&snapshot) || removals.is_placing(&snapshot);
+                Ok((!is_none).then_some(snapshot))
+            }
             Err(e) if e.kind() == ErrorKind::SnapshotNotFound => {
                 let latest = versions.snapshots.latest_id()?.unwrap_or(0);
                 if id <= latest.saturating_add(1) {
