@@ -108,3 +108,18 @@ def test_a_fast_forward_leaves_the_schemas_of_tags_that_stay(make):
     with pytest.raises(e.VersionInUse, match="tag 'keep'"):
         t.branches.fast_forward("b")
     assert t.scan(tag="keep").to_arrow().to_pylist() == [{"k": 1, "v": 1, "salary": 99}]
+
+
+def test_a_lookup_compaction_is_given_up_when_what_it_saw_was_taken_out(make):
+    """The row was dropped because its key "was there already", in a file that a truncation had taken out meanwhile."""
+    for options in ({"merge_engine": "first-row"}, {"changelog_producer": "lookup"}):
+        t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, **options)
+        t.append([{"id": 2, "v": 5}])
+        t.append([{"id": 1, "v": 5}])
+        with t.writer() as w:
+            w.write([{"id": 1, "v": 4}])
+            messages = w.prepare_commit()
+        t.truncate()
+        t.commit(messages)
+        t.compact(full=True)
+        assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": 4}], options

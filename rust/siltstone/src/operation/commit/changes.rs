@@ -92,7 +92,7 @@ impl Collected {
             all.compact.add(message, EntryKind::Add, &compact.compact_after);
             all.compact.changelog.extend(compact.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
             all.compact.add_index(&compact.index_files);
-            if let Some(seen) = message.seen.as_ref().filter(|_| !compact.compact_after.is_empty()) {
+            if let Some(seen) = message.seen.as_ref().filter(|_| !compact.compact_before.is_empty()) {
                 let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert_with(|| seen.clone());
                 oldest.made.extend(seen.made.iter().cloned());
                 if seen.snapshot.id < oldest.snapshot.id {
