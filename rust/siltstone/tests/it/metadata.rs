@@ -409,7 +409,8 @@ fn a_list_of_another_size_than_its_snapshot_says_is_damage() {
     for bytes in [&whole[..header], &twice] {
         io.put(&path, bytes);
         assert_eq!(store.read_list(said).unwrap_err().kind(), ErrorKind::CorruptFile);
-        assert_ne!(store.read_list(unsaid).unwrap(), written, "it is a list");
+        // where nothing says its size it is a list, of other manifests, or of one that is named twice
+        assert_ne!(store.read_list(unsaid).ok().as_ref(), Some(&written));
     }
     // a manifest is no longer than its list says, either
     let path = paths.manifest(&written[0].file_name).unwrap();
