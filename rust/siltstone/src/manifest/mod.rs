@@ -10,6 +10,7 @@ mod location;
 mod merge;
 mod model;
 mod once;
+mod partition;
 mod schemas;
 mod store;
 

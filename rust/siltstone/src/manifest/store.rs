@@ -1,13 +1,16 @@
 //! Reading and writing the files of the manifest directory.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use rayon::prelude::*;
 
 use super::{
-    Compiled, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
+    Compiled, EntryHead, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
     decode_index_manifest, decode_manifest_list, each_once, encode, encode_index_manifest, encode_manifest_list,
-    schemas::MANIFEST,
+    partition::KnownPartitions, schemas::MANIFEST,
 };
 use crate::{
     cancel,
@@ -33,6 +36,7 @@ pub struct ManifestStore {
     compression: Compression,
     target_size: u64,
     sync: bool,
+    partitions: KnownPartitions,
 }
 
 impl ManifestStore {
@@ -45,6 +49,7 @@ impl ManifestStore {
             compression: Compression::parse(&options.manifest_compression, options.zstd_level)?,
             target_size: options.manifest_target_file_size,
             sync: options.sync,
+            partitions: KnownPartitions::default(),
         })
     }
 
@@ -66,7 +71,27 @@ impl ManifestStore {
         let path = self.paths.manifest(&manifest.file_name)?;
         let bytes = self.fs.read(&path)?;
         check_size(&path, &bytes, manifest.file_size)?;
-        Compiled.manifest(&path, &bytes, keep)
+        self.decode(&path, &bytes, keep)
+    }
+
+    /// Entries whose head passes `keep`; the partitions of the others are looked at, too: who leaves out a DELETE keeps its
+    /// file.
+    fn decode(&self, path: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
+        let fault: OnceLock<Error> = OnceLock::new();
+        let checked = |head: EntryHead<'_>| match self.check_partition(path, head.partition) {
+            Ok(()) => keep(head),
+            Err(e) => {
+                // one of them is enough
+                fault.get_or_init(|| e);
+                false
+            }
+        };
+        let entries = Compiled.manifest(path, bytes, &checked)?;
+        fault.into_inner().map_or(Ok(entries), Err)
+    }
+
+    fn check_partition(&self, path: &str, partition: &[u8]) -> Result<()> {
+        self.partitions.check(path, self.paths.partition_types(), partition)
     }
 
     /// Entries of several manifests, one manifest after another, read in parallel.
@@ -125,7 +150,9 @@ impl ManifestStore {
     /// Entries of an index manifest.
     pub fn read_index(&self, name: &str) -> Result<Vec<IndexManifestEntry>> {
         let path = self.paths.manifest(name)?;
-        decode_index_manifest(&path, &self.fs.read(&path)?)
+        let entries = decode_index_manifest(&path, &self.fs.read(&path)?)?;
+        entries.iter().try_for_each(|entry| self.check_partition(&path, &entry.partition))?;
+        Ok(entries)
     }
 
     /// Writes an index manifest; its name. It holds the complete live set, so deletions have no place in it.
