@@ -1,5 +1,14 @@
 """What a check finds in versions beyond single files, and what it must not call damage."""
 
+import json
+import pathlib
+
+import avro
+import forging
+import pytest
+import siltstone as st
+from siltstone import errors as e
+
 
 def test_a_long_lived_changelog_does_not_need_the_files_of_a_compaction(make):
     """They go when the next compaction has replaced them; the check called them missing."""
@@ -17,3 +26,143 @@ def test_a_long_lived_changelog_does_not_need_the_files_of_a_compaction(make):
         t.maintenance.remove_orphan_files(older_than="0s", dry_run=False)
         assert t.maintenance.fsck(deep=True).problems == []
         assert sorted(r["k"] for batch in t.changes(start=1) for r in batch.to_pylist()) == list(range(9))
+
+
+def snapshot(t, version):
+    return json.loads(pathlib.Path(f"{t.location}/snapshot/snapshot-{version}").read_text())
+
+
+def base_list(t, version):
+    return f"{t.location}/manifest/{snapshot(t, version)['baseManifestList']}"
+
+
+def codes(t, deep=False):
+    return {finding.code for finding in st.open_table(t.location).maintenance.fsck(deep=deep).problems}
+
+
+def test_what_a_list_says_of_a_manifest_is_compared_at_every_mention(make):
+    """Readers of the newest version go by its list; what an older list says rightly of the manifest does not help them."""
+    t = make({"p": "STRING", "k": "INT"}, ["p", "k"], ["p"], bucket=2, write_only="true", manifest__compression="none")
+    for n in range(4):
+        t.append([{"p": f"d{n}", "k": k} for k in range(3)])
+    assert codes(t, deep=True) == set()
+    healthy = avro.read(base_list(t, 4))
+
+    def narrow(record):
+        bounds = record["_PARTITION_STATS"]
+        for bound in ("_MIN_VALUES", "_MAX_VALUES"):
+            bounds[bound] = bounds[bound].replace(b"d1", b"d9")
+
+    changes = {
+        "partitions": narrow,
+        "buckets": lambda record: record.update(_MIN_BUCKET=5, _MAX_BUCKET=5),
+        "levels": lambda record: record.update(_MAX_LEVEL=-1),
+        "files": lambda record: record.update(_NUM_ADDED_FILES=7),
+    }
+    for what, change in changes.items():
+        forging.patch(base_list(t, 4), change)
+        forging.sizes(t.location)
+        assert "wrong-manifest" in codes(t), what
+        avro.write(base_list(t, 4), *healthy)
+        forging.sizes(t.location)
+    assert codes(t) == set()
+
+
+def test_the_size_of_a_list_is_compared_at_every_mention(make):
+    t = make({"k": "INT"})
+    t.append([{"k": 1}])
+    t.tags.create("a")
+    t.append([{"k": 2}])
+    assert codes(t) == set()
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    t.tags.create("b")
+    forging.edit(f"{t.location}/tag/tag-b", lambda tag: tag.update(baseManifestListSize=1))
+    assert "wrong-size" in codes(t)
+
+
+def compacted(make):
+    """Two versions of the same rows, compacted."""
+    t = make({"k": "INT", "v": "INT"}, ["k"], bucket=1, manifest__compression="none")
+    for v in range(2):
+        t.append([{"k": k, "v": v} for k in range(5)])
+    t.compact(full=True)
+    assert codes(t, deep=True) == set()
+    return t
+
+
+def files(t):
+    found = pathlib.Path(t.location).rglob("*")
+    return sorted(p for p in found if p.suffix == ".parquet" or p.parent.name in {"snapshot", "manifest"})
+
+
+def test_the_bytes_of_a_partition_have_one_form(make):
+    """A DELETE with other padding did not meet its ADD: every row came twice, and the check said that all is well."""
+
+    def flip(value):
+        return value[:-4] + bytes([value[-4] ^ 0x20]) + value[-3:]
+
+    for kind in (0, 1):
+        for change in (flip, lambda value: value + b"\0", lambda value: value[:-1]):
+            t = compacted(make)
+            forging.patch_entries(
+                t.location,
+                lambda entry, kind=kind, change=change: (
+                    entry["_KIND"] == kind and entry.update(_PARTITION=change(entry["_PARTITION"]))
+                ),
+            )
+            forging.sizes(t.location)
+            t = st.open_table(t.location)
+            with pytest.raises(e.CorruptFile):
+                t.scan().to_arrow()
+            with pytest.raises(e.CorruptFile):
+                t.scan(filter="k = 1").to_arrow()
+            assert "bad-manifest" in codes(t)
+
+
+def test_a_manifest_that_is_named_twice_stops_reads_and_expiry(make):
+    """What later manifests had deleted came back, and expiry deleted its files."""
+    t = compacted(make)
+    newest = max(s.id for s in t.history(100))
+    schema, records = avro.read(base_list(t, newest))
+    avro.write(base_list(t, newest), schema, [*records, records[0]])
+    forging.sizes(t.location)
+    t = st.open_table(t.location)
+    with pytest.raises(e.CorruptFile, match="twice"):
+        t.scan().to_arrow()
+    assert "bad-manifest-list" in codes(t)
+    before = files(t)
+    with pytest.raises(e.CorruptFile, match="twice"):
+        t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    assert files(t) == before
+
+
+def test_a_delete_that_no_file_meets_is_found_in_the_newest_version(make):
+    """Live files were compared for the first version only."""
+    t = compacted(make)
+    forging.patch_entries(t.location, lambda entry: entry["_KIND"] == 1 and entry["_FILE"].update(_LEVEL=3))
+    forging.sizes(t.location)
+    assert {"unmatched-delete", "wrong-row-count"} <= codes(t)
+
+
+def test_a_schema_that_files_need_and_that_is_gone_is_found(make):
+    """No row could be read, and the check said that all is well."""
+    t = make({"k": "INT"}, ["k"], bucket=1, write_only="true", manifest__compression="none")
+    t.append([{"k": 1}])
+    t.alter().add_column("x", "INT").commit()
+    t = st.open_table(t.location)
+    t.append([{"k": 2, "x": 1}])
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    assert codes(t, deep=True) == set()
+    pathlib.Path(f"{t.location}/schema/schema-0").unlink()
+    for deep in (False, True):
+        assert codes(t, deep) == {"missing-schema"}
+
+
+def test_a_schema_id_below_zero_is_damage(make):
+    t = make({"k": "INT"}, manifest__compression="none")
+    t.append([{"k": 1}])
+    forging.patch_entries(t.location, lambda entry: entry["_FILE"].update(_SCHEMA_ID=-1))
+    forging.sizes(t.location)
+    with pytest.raises(e.CorruptFile, match="_SCHEMA_ID"):
+        st.open_table(t.location).scan().to_arrow()
+    assert codes(t) == {"bad-manifest"}

@@ -109,6 +109,7 @@ impl DataFileMeta {
             ("_ROW_COUNT", self.row_count, MOST),
             ("_DELETE_ROW_COUNT", deleted, MOST),
             ("_LEVEL", self.level.into(), i32::MAX.into()),
+            ("_SCHEMA_ID", self.schema_id, i64::MAX),
         ]
         .into_iter()
         .find(|(_, number, most)| !(0..=*most).contains(number))

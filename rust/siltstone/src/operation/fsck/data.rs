@@ -52,14 +52,13 @@ impl Check<'_> {
                 }
             }
         };
-        // what cannot be listed is a finding already
         for (ctx, version) in versions {
             cancel::check()?;
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
-            add(ctx, &place, live_entries(ctx, version, &EntryFilter::default()).unwrap_or_default(), false);
-            add(ctx, &place, listed(ctx, version.delta_list()).unwrap_or_default(), false);
+            add(ctx, &place, known_otherwise(live_entries(ctx, version, &EntryFilter::default()))?, false);
+            add(ctx, &place, known_otherwise(listed(ctx, version.delta_list()))?, false);
             if let Some(list) = version.changelog_list() {
-                add(ctx, &place, listed(ctx, list).unwrap_or_default(), true);
+                add(ctx, &place, known_otherwise(listed(ctx, list))?, true);
             }
         }
         for ctx in branches {
@@ -68,9 +67,9 @@ impl Check<'_> {
                 let place = format!("{}/changelog-{id}", ctx.branch);
                 let Ok(changelog) = changelogs.get(id) else { continue };
                 if let Some(list) = changelog.changelog_list() {
-                    add(ctx, &place, listed(ctx, list).unwrap_or_default(), true);
+                    add(ctx, &place, known_otherwise(listed(ctx, list))?, true);
                 } else {
-                    let mut delta = listed(ctx, changelog.delta_list()).unwrap_or_default();
+                    let mut delta = known_otherwise(listed(ctx, changelog.delta_list()))?;
                     delta.retain(ManifestEntry::is_change);
                     add(ctx, &place, delta, false);
                 }
@@ -104,8 +103,19 @@ fn listed(ctx: &TableContext, list: NamedList<'_>) -> Result<Vec<ManifestEntry>>
     store.read_all(&store.read_list(list)?, &|_| true)
 }
 
-/// A fault for something that could not be read: what siltstone does not have is only said, a file that is missing was
-/// found missing before.
+/// No entries where they cannot be read, which is a finding already.
+///
+/// # Errors
+/// Memory that could not be had: it says nothing about the table.
+fn known_otherwise(entries: Result<Vec<ManifestEntry>>) -> Result<Vec<ManifestEntry>> {
+    match entries {
+        Err(e) if e.kind() == ErrorKind::MemoryLimitExceeded => Err(e),
+        entries => Ok(entries.unwrap_or_default()),
+    }
+}
+
+/// A fault for something that could not be read: what siltstone does not have is only said, a file or schema that is
+/// missing was found missing before.
 ///
 /// # Errors
 /// Memory that could not be had: it says nothing about the table.

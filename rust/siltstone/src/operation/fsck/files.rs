@@ -4,15 +4,20 @@ use rayon::prelude::*;
 
 use super::{Check, RESTORE};
 use crate::{
-    cancel, error::Result, fs::FileStatus, io::TableContext, manifest::ManifestEntry,
-    operation::orphan::remove_orphan_files, threads::in_pool,
+    cancel,
+    error::Result,
+    fs::FileStatus,
+    io::TableContext,
+    manifest::{DataFileMeta, ManifestEntry},
+    operation::orphan::remove_orphan_files,
+    threads::in_pool,
 };
 
 /// Nobody says how large the file is.
 const ANY_SIZE: i64 = i64::MIN;
 
 impl Check<'_> {
-    /// Remembers files that must exist.
+    /// Remembers files that must exist, and names schemas that they need and that do not.
     pub(super) fn expect_files<'e>(
         &mut self,
         ctx: &TableContext,
@@ -20,6 +25,7 @@ impl Check<'_> {
         entries: impl Iterator<Item = &'e ManifestEntry>,
     ) -> Result<()> {
         for entry in entries {
+            self.schema_is_there(ctx, place, &entry.file);
             let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file);
             let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file);
             let Some(path) = self.told("bad-manifest", place, path, RESTORE)? else { continue };
@@ -29,6 +35,14 @@ impl Check<'_> {
             }
         }
         Ok(())
+    }
+
+    fn schema_is_there(&mut self, ctx: &TableContext, place: &str, file: &DataFileMeta) {
+        let id = file.schema_id;
+        if !self.schemas.contains(&id) && self.lost_schemas.insert((ctx.branch.clone(), id)) {
+            let message = format!("the schema {id} is missing, with which {} was written", file.file_name);
+            self.verdict.problem("missing-schema", place, message, RESTORE);
+        }
     }
 
     /// Looks at all remembered files, in parallel.

@@ -16,6 +16,7 @@ mod index;
 mod keys;
 mod layout;
 mod line;
+mod manifests;
 mod partitions;
 mod statistics;
 mod steady;
@@ -127,11 +128,15 @@ struct Check<'a> {
     deep: bool,
     cache: ManifestCache,
     verdict: Verdict,
-    /// Names of manifests and lists that were looked at.
+    looked: manifests::Looked,
+    /// Names of index manifests that were looked at.
     seen: HashSet<String>,
     /// Paths of data, changelog and index files with the size they must have.
     files: BTreeMap<String, (i64, String)>,
+    /// Of the branch that is looked at.
     schemas: HashSet<i64>,
+    /// Schemas that data files need and that are gone, by branch.
+    lost_schemas: HashSet<(String, i64)>,
 }
 
 impl Check<'_> {
@@ -222,9 +227,11 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         deep,
         cache: ManifestCache::new(ctx)?,
         verdict: Verdict::default(),
+        looked: manifests::Looked::default(),
         seen: HashSet::new(),
         files: BTreeMap::new(),
         schemas: HashSet::new(),
+        lost_schemas: HashSet::new(),
     };
     let mut whole: Vec<(TableContext, Snapshot)> = Vec::new();
     let mut contexts = Vec::new();

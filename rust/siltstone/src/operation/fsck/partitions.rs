@@ -1,23 +1,33 @@
 //! Bounds of the partitions of a manifest, which let readers skip it.
 
-use super::Check;
+use std::cmp::Ordering;
+
 use crate::{
     error::Result,
     manifest::{ManifestEntry, ManifestFileMeta},
-    row::{BinaryRow, compare_datums, datum_to_text},
+    path::PathFactory,
+    row::{BinaryRow, Datum, compare_datums, datum_to_text},
     stats::StatsReader,
+    types::DataType,
 };
 
-impl Check<'_> {
-    /// In words, the partition values that lie outside of the bounds that the manifest list says.
-    pub(super) fn outside_partitions(
-        &self,
-        meta: &ManifestFileMeta,
-        entries: &[ManifestEntry],
-    ) -> Result<Option<String>> {
-        let (names, types) = (self.ctx.paths.partition_names(), self.ctx.paths.partition_types());
-        let bounds = StatsReader::new(&meta.partition_stats)?;
-        let stats = types.iter().enumerate().map(|(at, kind)| bounds.column(at, kind)).collect::<Result<Vec<_>>>()?;
+fn is_out(value: &Datum, bound: &Datum, side: Ordering) -> bool {
+    !value.is_null() && !bound.is_null() && compare_datums(value, bound) == side
+}
+
+/// The values of one partition column in a manifest.
+#[derive(Debug)]
+pub(super) struct PartitionRange {
+    least: Datum,
+    greatest: Datum,
+    has_null: bool,
+}
+
+impl PartitionRange {
+    /// One for each partition column.
+    pub(super) fn of(types: &[DataType], entries: &[ManifestEntry]) -> Result<Vec<Self>> {
+        let empty = || Self { least: Datum::Null, greatest: Datum::Null, has_null: false };
+        let mut ranges: Vec<Self> = types.iter().map(|_| empty()).collect();
         let mut last: Option<&[u8]> = None;
         for entry in entries {
             // most entries are in the partition of the one before
@@ -25,13 +35,40 @@ impl Check<'_> {
                 continue;
             }
             let values = BinaryRow::from_serialized(&entry.partition)?.datums(types)?;
-            for (((value, stats), kind), name) in values.iter().zip(&stats).zip(types).zip(names) {
-                let below = !stats.min.is_null() && compare_datums(value, &stats.min).is_lt();
-                let above = !stats.max.is_null() && compare_datums(value, &stats.max).is_gt();
-                if !value.is_null() && (below || above) {
-                    let text = datum_to_text(value, kind);
-                    return Ok(Some(format!("the partition {name} = {text} is outside of what the list says")));
-                }
+            ranges.iter_mut().zip(values).for_each(|(range, value)| range.add(value));
+        }
+        Ok(ranges)
+    }
+
+    fn add(&mut self, value: Datum) {
+        if value.is_null() {
+            self.has_null = true;
+            return;
+        }
+        if self.least.is_null() || compare_datums(&value, &self.least).is_lt() {
+            self.least = value.clone();
+        }
+        if self.greatest.is_null() || compare_datums(&value, &self.greatest).is_gt() {
+            self.greatest = value;
+        }
+    }
+
+    /// In words, a partition value that lies outside of the bounds that a manifest list says.
+    pub(super) fn outside(ranges: &[Self], paths: &PathFactory, says: &ManifestFileMeta) -> Result<Option<String>> {
+        let bounds = StatsReader::new(&says.partition_stats)?;
+        for (at, ((range, kind), name)) in
+            ranges.iter().zip(paths.partition_types()).zip(paths.partition_names()).enumerate()
+        {
+            let stats = bounds.column(at, kind)?;
+            let value = if is_out(&range.least, &stats.min, Ordering::Less) {
+                Some(datum_to_text(&range.least, kind))
+            } else if is_out(&range.greatest, &stats.max, Ordering::Greater) {
+                Some(datum_to_text(&range.greatest, kind))
+            } else {
+                (range.has_null && stats.null_count == Some(0)).then(|| "NULL".to_owned())
+            };
+            if let Some(value) = value {
+                return Ok(Some(format!("the partition {name} = {value} is outside of what the list says")));
             }
         }
         Ok(None)

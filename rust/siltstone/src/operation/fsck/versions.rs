@@ -1,13 +1,11 @@
 //! Versions: what each snapshot, tag and long-lived changelog says, against its manifests.
 
-use std::collections::HashMap;
-
-use super::{Check, RESTORE, index::LiveFiles};
+use super::{Check, RESTORE, index::LiveFiles, is_of_table, manifests::ask_for_entries};
 use crate::{
     error::Result,
     io::TableContext,
     limits::sum,
-    manifest::{EntryKind, ManifestEntry, ManifestFileMeta, live_entries, merge_entries},
+    manifest::{EntryKind, ManifestEntry, ManifestFileMeta, each_once, merge_entries},
     operation::commit::invariants::levels_are_sorted_runs,
     options::ChangelogProducer,
     path::branch_root,
@@ -15,20 +13,13 @@ use crate::{
     types::DataType,
 };
 
-const REWRITE: &str = "rewrite the manifests (compact_manifests)";
-
 /// What kind of version is looked at: their changelogs live differently long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VersionKind {
     Snapshot,
+    /// The snapshot that readers take.
+    Newest,
     Tag,
-}
-
-fn range_text(range: (Option<i32>, Option<i32>)) -> String {
-    match range {
-        (Some(least), Some(most)) => format!("{least} to {most}"),
-        _ => "unknown".to_owned(),
-    }
 }
 
 impl Check<'_> {
@@ -58,7 +49,8 @@ impl Check<'_> {
                 previous = None;
                 continue;
             };
-            let seen = self.version(ctx, &place, VersionKind::Snapshot, &snapshot, previous.as_ref(), &mut live);
+            let kind = if ids.last() == Some(id) { VersionKind::Newest } else { VersionKind::Snapshot };
+            let seen = self.version(ctx, &place, kind, &snapshot, previous.as_ref(), &mut live);
             self.told("bad-version", &place, seen, RESTORE)?;
             versions.push(snapshot.clone());
             previous = Some(snapshot);
@@ -118,12 +110,18 @@ impl Check<'_> {
         let base = self.list(place, version.base_list())?;
         let delta = self.list(place, version.delta_list())?;
         // a tag does not keep its changelog
-        let changelog_list = version.changelog_list().filter(|_| kind == VersionKind::Snapshot);
+        let changelog_list = version.changelog_list().filter(|_| kind != VersionKind::Tag);
         let changelog = match changelog_list {
             Some(list) => self.list(place, list)?,
             None => Some(Vec::new()),
         };
         let (Some(base), Some(delta), Some(changelog)) = (base, delta, changelog) else { return Ok(()) };
+        let manifests: Vec<ManifestFileMeta> = base.iter().chain(&delta).cloned().collect();
+        if self.told("bad-manifest-list", place, each_once(&manifests), RESTORE)?.is_none() {
+            return Ok(());
+        }
+        // others are checked by what they add to the version before them
+        let whole = before.is_none() || kind == VersionKind::Newest || self.deep;
         if let Some(manifests) = live.manifests.take() {
             self.in_line(place, &manifests, &base)?;
         }
@@ -131,38 +129,44 @@ impl Check<'_> {
             sum(metas.iter().map(|m| m.num_added_files.saturating_sub(m.num_deleted_files)))
         };
         let (Some(all), Some(delta_entries), Some(changelog)) = (
-            self.entries(place, &base, before.is_none() || known(&base) < 0)?,
+            self.entries(place, &base, whole || known(&base) < 0)?,
             self.entries(place, &delta, true)?,
             self.entries(place, &changelog, true)?,
         ) else {
             return Ok(());
         };
-        let changelog_of = (kind == VersionKind::Snapshot).then_some(changelog.as_slice());
+        let changelog_of = (kind != VersionKind::Tag).then_some(changelog.as_slice());
         self.counts(place, version, before, &delta_entries, changelog_of);
         self.expect_files(ctx, place, delta_entries.iter().filter(|e| e.kind == EntryKind::Add))?;
         self.expect_files(ctx, place, changelog.iter().filter(|e| e.kind == EntryKind::Add))?;
         self.index(ctx, place, version, &delta_entries, &mut live)?;
         self.statistics(ctx, place, version)?;
-        if before.is_none() {
-            self.live(ctx, place, version, all.into_iter().chain(delta_entries).collect())?;
+        if whole {
+            let mut all = all;
+            ask_for_entries(all.len().saturating_add(delta_entries.len()))?;
+            all.extend(delta_entries);
+            self.live(ctx, place, version, all)?;
         }
-        live.manifests = Some(base.into_iter().chain(delta).collect());
+        live.manifests = Some(manifests);
         *carried = live;
         Ok(())
     }
 
-    /// The live files of the first snapshot and of tags; later snapshots are checked by what they add.
+    /// The live files of a version: of the first and the newest snapshot and of tags, in a deep check of all.
     fn live(&mut self, ctx: &TableContext, place: &str, version: &Snapshot, all: Vec<ManifestEntry>) -> Result<()> {
-        match merge_entries(all.clone()) {
-            Ok(merged) => {
-                for entry in merged.iter().filter(|e| e.kind == EntryKind::Delete) {
-                    let message = format!("deletes {}, which no manifest adds", entry.file.file_name);
-                    self.verdict.problem("unmatched-delete", place, message, RESTORE);
-                }
+        let mut live = match merge_entries(all) {
+            Ok(merged) => merged,
+            Err(e) if is_of_table(&e) => {
+                self.verdict.problem("file-added-twice", place, e.to_string(), RESTORE);
+                return Ok(());
             }
-            Err(e) => self.verdict.problem("file-added-twice", place, e.to_string(), RESTORE),
+            Err(e) => return Err(e),
+        };
+        for entry in live.iter().filter(|e| e.kind == EntryKind::Delete) {
+            let message = format!("deletes {}, which no manifest adds", entry.file.file_name);
+            self.verdict.problem("unmatched-delete", place, message, RESTORE);
         }
-        let Ok(live) = live_entries(all) else { return Ok(()) };
+        live.retain(|entry| entry.kind == EntryKind::Add);
         let rows = sum(live.iter().map(|entry| entry.file.row_count));
         if let Some(total) = version.total_record_count.filter(|total| *total != rows) {
             let message = format!("says {total} rows, its live files hold {rows}");
@@ -216,81 +220,5 @@ impl Check<'_> {
         let Some(entries) = self.entries(place, &metas, true)? else { return Ok(()) };
         let needed = |entry: &&ManifestEntry| if own { entry.kind == EntryKind::Add } else { entry.is_change() };
         self.expect_files(ctx, place, entries.iter().filter(needed))
-    }
-
-    /// A manifest list; `None` when it cannot be read. A wrong size is a finding of its own: what the list names is looked at
-    /// all the same.
-    fn list(&mut self, place: &str, list: NamedList<'_>) -> Result<Option<Vec<ManifestFileMeta>>> {
-        let path = self.ctx.paths.manifest(list.name)?;
-        if self.seen.insert(list.name.to_owned()) {
-            self.verdict.count("manifest lists", 1);
-            let found = self.ctx.fs.status(&path)?.map(|status| status.size);
-            if let (Some(size), Some(found)) = (list.size, found)
-                && u64::try_from(size) != Ok(found)
-            {
-                let message = format!("{path} has {found} bytes, the snapshot says {size}");
-                self.verdict.problem("wrong-size", place, message, RESTORE);
-            }
-        }
-        let read = self.cache.store().read_list(NamedList { size: None, ..list });
-        self.told("bad-manifest-list", place, read, RESTORE)
-    }
-
-    /// Entries of manifests, each checked against what its list says; not read again unless `read`.
-    pub(super) fn entries(
-        &mut self,
-        place: &str,
-        metas: &[ManifestFileMeta],
-        read: bool,
-    ) -> Result<Option<Vec<ManifestEntry>>> {
-        let mut all = Vec::new();
-        for meta in metas {
-            let first = self.seen.insert(meta.file_name.clone());
-            if !first && !read {
-                continue;
-            }
-            let read = self.cache.store().read(meta);
-            let Some(entries) = self.told("bad-manifest", place, read, RESTORE)? else { return Ok(None) };
-            if first {
-                self.manifest(place, meta, &entries)?;
-            }
-            all.extend(entries);
-        }
-        Ok(Some(all))
-    }
-
-    fn manifest(&mut self, place: &str, meta: &ManifestFileMeta, entries: &[ManifestEntry]) -> Result<()> {
-        self.verdict.count("manifests", 1);
-        let path = self.ctx.paths.manifest(&meta.file_name)?;
-        // its size was compared when it was read
-        let mut wrong: Vec<String> = Vec::new();
-        let mut kinds: HashMap<EntryKind, i64> = HashMap::new();
-        for entry in entries {
-            *kinds.entry(entry.kind).or_default() += 1;
-        }
-        let count = |kind| kinds.get(&kind).copied().unwrap_or(0);
-        let found = (count(EntryKind::Add), count(EntryKind::Delete));
-        if found != (meta.num_added_files, meta.num_deleted_files) {
-            wrong.push(format!(
-                "{} added and {} deleted files, the list says {} and {}",
-                found.0, found.1, meta.num_added_files, meta.num_deleted_files
-            ));
-        }
-        let buckets = (entries.iter().map(|e| e.bucket).min(), entries.iter().map(|e| e.bucket).max());
-        let levels = (entries.iter().map(|e| e.file.level).min(), entries.iter().map(|e| e.file.level).max());
-        for (what, says, is) in [
-            ("bucket", (meta.min_bucket, meta.max_bucket), buckets),
-            ("level", (meta.min_level, meta.max_level), levels),
-        ] {
-            if says.0.is_some() && says != is {
-                wrong.push(format!("{what}s {}, the list says {}", range_text(is), range_text(says)));
-            }
-        }
-        let outside = self.outside_partitions(meta, entries);
-        wrong.extend(self.told("wrong-manifest", place, outside, REWRITE)?.flatten());
-        for message in wrong {
-            self.verdict.problem("wrong-manifest", place, format!("{path}: {message}"), REWRITE);
-        }
-        Ok(())
     }
 }
