@@ -247,7 +247,8 @@ class Maintenance(Handle):
 
         Raises:
             InvalidArgument: Numbers that contradict each other.
-            CorruptFile: A tag, snapshot or consumer cannot be read: nothing is deleted.
+            CorruptFile: A tag, snapshot or consumer cannot be read, or a file to be deleted is still named: nothing is
+                deleted.
 
         Example:
             >>> t = example_table()

@@ -92,7 +92,9 @@ def compacted(make):
 
 def files(t):
     found = pathlib.Path(t.location).rglob("*")
-    return sorted(p for p in found if p.suffix == ".parquet" or p.parent.name in {"snapshot", "manifest"})
+    return sorted(
+        p for p in found if p.suffix == ".parquet" or p.parent.name in {"snapshot", "manifest"} or "removal-" in p.name
+    )
 
 
 def test_the_bytes_of_a_partition_have_one_form(make):
@@ -132,6 +134,24 @@ def test_a_manifest_that_is_named_twice_stops_reads_and_expiry(make):
     assert "bad-manifest-list" in codes(t)
     before = files(t)
     with pytest.raises(e.CorruptFile, match="twice"):
+        t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    assert files(t) == before
+
+
+def test_an_expiry_deletes_no_file_that_later_versions_name_by_another_entry(make):
+    """The DELETE met nothing, so the file stayed live; expiry went by its name and deleted it."""
+    t = compacted(make)
+    for v in range(2):
+        t.append([{"k": k, "v": v} for k in range(5)])
+    t.compact(full=True)
+    forging.patch_entries(
+        t.location,
+        lambda entry: entry["_KIND"] == 1 and entry["_FILE"]["_LEVEL"] > 0 and entry["_FILE"].update(_LEVEL=3),
+    )
+    forging.sizes(t.location)
+    t = st.open_table(t.location)
+    before = files(t)
+    with pytest.raises(e.CorruptFile, match="named by later versions"):
         t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
     assert files(t) == before
 

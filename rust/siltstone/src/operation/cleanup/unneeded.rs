@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What is kept of a manifest's entry: an old table has hundreds of thousands of them, and statistics are large.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unneeded {
     /// A serialized `BinaryRow`.
     pub partition: Vec<u8>,

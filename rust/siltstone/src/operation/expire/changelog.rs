@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{
     Retention,
     data::{added_changelog, deleted_data},
+    deltas::Deltas,
 };
 use crate::{
     error::Result,
@@ -92,6 +93,7 @@ fn plan(
         going.iter().cloned().partition(|changelog| changelog.changelog_manifest_list.is_some());
     plan.delete(added_changelog(ctx, &cache, &own, elsewhere.as_ref())?.0);
     let deltas: Vec<&Snapshot> = deltas.iter().collect();
+    let deltas = Deltas::read(&cache, &deltas)?;
     let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
     plan.delete(data.files);
     let first = going.first().map_or(end.id, |s| s.id);

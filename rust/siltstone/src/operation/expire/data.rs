@@ -12,8 +12,9 @@ use std::{
 
 use rayon::prelude::*;
 
+use super::deltas::Deltas;
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
     io::TableContext,
     manifest::EntryKind,
     operation::cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, Unneeded, data_files},
@@ -28,29 +29,20 @@ pub(super) struct Unused {
     pub(super) entries: Vec<Unneeded>,
 }
 
-/// Files that these snapshots (ascending) deleted and that no tag and no other branch needs.
+/// Files that these snapshots deleted and that no tag and no other branch needs.
 pub(super) fn deleted_data(
     ctx: &TableContext,
     cache: &ManifestCache,
-    snapshots: &[&Snapshot],
+    deltas: &Deltas,
     tags: &Tagged,
     keep_appended: bool,
     elsewhere: Option<&References>,
     notes: &mut Vec<String>,
 ) -> Result<Unused> {
-    let candidates: Vec<(i64, Result<Vec<Unneeded>>)> =
-        in_pool(|| snapshots.par_iter().map(|s| (s.id, deleted_in(cache, s.delta_list()))).collect());
+    notes.extend_from_slice(&deltas.notes);
     let mut tagged: HashMap<String, HashSet<String>> = HashMap::new();
     let (mut entries, mut reasons): (Vec<Unneeded>, Vec<Arc<str>>) = Default::default();
-    for (id, deleted) in candidates {
-        let mut deleted = match deleted {
-            Ok(deleted) => deleted,
-            Err(e) if e.kind() == ErrorKind::CorruptFile => {
-                notes.push(format!("what snapshot {id} deleted cannot be read, its files stay: {e}"));
-                continue;
-            }
-            Err(e) => return Err(e),
-        };
+    for (id, mut deleted) in deltas.deleted() {
         if keep_appended {
             deleted.retain(|file| file.compacted);
         }
@@ -82,19 +74,6 @@ pub(super) fn live_names(cache: &ManifestCache, version: &Snapshot) -> Result<Ha
         .visit_live(version, &mut |entry| names.extend([entry.file.file_name.clone()]))
         .map_err(|e: Error| e.with("snapshot", version.id))?;
     Ok(names)
-}
-
-/// DELETE entries of a delta that no later ADD of the same file takes back (an upgrade does). Manifests without such
-/// entries are read only when others have some.
-pub(super) fn deleted_in(cache: &ManifestCache, delta: NamedList<'_>) -> Result<Vec<Unneeded>> {
-    let mut deleted: HashMap<String, Unneeded> = HashMap::new();
-    for entry in cache.entries_of_deleting_list(delta)? {
-        match entry.kind {
-            EntryKind::Add => drop(deleted.remove(&entry.file.file_name)),
-            EntryKind::Delete => drop(deleted.insert(entry.file.file_name.clone(), entry.into())),
-        }
-    }
-    Ok(deleted.into_values().collect())
 }
 
 /// Changelog files of these snapshots.

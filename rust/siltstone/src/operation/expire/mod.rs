@@ -14,6 +14,7 @@ mod auto;
 mod background;
 mod changelog;
 mod data;
+mod deltas;
 mod metadata;
 mod partition_time;
 mod partitions;

@@ -17,6 +17,7 @@ use serde_json::json;
 use super::{
     Retention,
     data::{added_changelog, deleted_data, live_names},
+    deltas::Deltas,
     metadata::{Skip, unused_metadata},
     range::{Range, expiring},
 };
@@ -45,7 +46,8 @@ pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> 
     if dry_run {
         let snapshots = snapshots_of(ctx);
         let Some(going) = choose(ctx, &snapshots, keep)? else { return Ok(nothing(true)) };
-        let (plan, expired) = plan_beside_others(|| plan(ctx, &snapshots, &going))?;
+        let deltas = plan_beside_others(|| read_deltas(ctx, &snapshots, &going))?;
+        let (plan, expired) = plan_beside_others(|| plan(ctx, &snapshots, &going, &deltas))?;
         return Ok(Report::of(&ctx.fs, plan, true)?.with("snapshots", expired));
     }
     expire(ctx, &upkeep_lock(ctx)?, keep)
@@ -64,13 +66,14 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     };
     // a tag that cannot be read stops the expiry before it leaves a trace
     Tagged::read(ctx, &snapshots)?;
+    let deltas = plan_beside_others(|| read_deltas(ctx, &snapshots, &going))?;
     let hint = snapshots.earliest_hint()?;
     let in_table = |e: Error| e.in_table(&ctx.name);
     snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots).map_err(in_table)?;
     let prepared = snapshots
         .write_earliest_hint(going.end)
         .and_then(|()| check_consumers(ctx, &going))
-        .and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going)))
+        .and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going, &deltas)))
         .and_then(|(plan, expired)| plan.check(&ctx.fs).map(|()| (plan, expired)));
     let (plan, expired) = match prepared {
         Ok(planned) => planned,
@@ -172,27 +175,45 @@ fn left_over(snapshots: &SnapshotManager, left: Vec<i64>) -> Result<(Vec<Snapsho
     Ok(snapshots.existing(left)?.into_iter().partition(listed))
 }
 
+/// What the snapshots that go, and the first that stays, deleted.
+///
+/// # Errors
+/// `CorruptFile` when versions that stay name such a file, as far as what is read here says it, or a manifest twice.
+fn read_deltas(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) -> Result<Deltas> {
+    let Some(first) = chosen.first() else { return Ok(Deltas::default()) };
+    let cache = ManifestCache::new(ctx)?;
+    let end = snapshots.existing([chosen.end])?.pop();
+    for stays in end.iter().chain(&snapshots.latest()?) {
+        match cache.manifests(stays) {
+            // what is gone is for the plan to tell
+            Err(e) if e.kind() != ErrorKind::FileNotFound => return Err(e.in_table(&ctx.name)),
+            _ => {}
+        }
+    }
+    let later: Vec<&Snapshot> = chosen.snapshots.iter().chain(&end).filter(|s| s.id > first).collect();
+    Deltas::read(&cache, &later).map_err(|e| e.in_table(&ctx.name))
+}
+
 /// The plan, and the ids that go.
-fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) -> Result<(Plan, Vec<i64>)> {
+fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas: &Deltas) -> Result<(Plan, Vec<i64>)> {
     let going = &chosen.snapshots;
     let end = snapshots.existing([chosen.end])?.pop();
     let mut plan = Plan::default();
     let reason: Arc<str> = Arc::from("its commit came too late, another snapshot had this id");
     plan.delete_in_order(chosen.strays.iter().map(|stray| snapshot_file(snapshots, stray, &reason)).collect());
-    let Some(first) = going.first() else {
+    if going.is_empty() {
         return Ok((plan, Vec::new()));
-    };
+    }
     let tags = Tagged::read(ctx, snapshots)?;
     let cache = ManifestCache::new(ctx)?;
     let elsewhere = elsewhere(ctx, &cache)?;
     let outlive = Retention::changelogs_outlive(&ctx.options);
     let produces = ctx.options.changelog_producer != ChangelogProducer::None;
 
-    let later: Vec<&Snapshot> = going.iter().chain(&end).filter(|s| s.id > first.id).collect();
     let keep_appended = outlive && !produces;
     let versions: Vec<&Snapshot> = going.iter().chain(&end).collect();
     let elsewhere = with_other_lines(&cache, &versions, elsewhere)?;
-    let data = deleted_data(ctx, &cache, &later, &tags, keep_appended, elsewhere.as_ref(), &mut plan.notes)?;
+    let data = deleted_data(ctx, &cache, deltas, &tags, keep_appended, elsewhere.as_ref(), &mut plan.notes)?;
     let mut entries = data.entries;
     plan.delete(data.files);
     if !outlive {

@@ -1,0 +1,166 @@
+//! What snapshots deleted, read once: before an expiry leaves a trace, and for its plan.
+//!
+//! ```text
+//! delta 4   ADD b at level 5
+//! delta 7   DELETE b at level 5      the same file: it may go
+//!           DELETE b at level 4      another one by its entry, the same by its path: readers keep it, so nothing goes
+//! delta 9   ADD b                    and nothing of delta 7 takes it away
+//! ```
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use rayon::prelude::*;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    manifest::{EntryKind, ManifestEntry},
+    operation::cleanup::{ManifestCache, Unneeded},
+    snapshot::{NamedList, Snapshot},
+    threads::in_pool,
+};
+
+/// What one delta does to files that it does not take back itself (an upgrade deletes a file and adds it).
+#[derive(Debug, Default)]
+struct Delta {
+    deleted: HashMap<String, (Unneeded, u64)>,
+    added: HashMap<String, u64>,
+}
+
+/// The deltas of some snapshots, ascending. Manifests without DELETE entries are read only when others of their list have some.
+#[derive(Debug, Default)]
+pub(super) struct Deltas {
+    deltas: Vec<(i64, Delta)>,
+    /// Deltas that cannot be read: what they deleted stays.
+    pub(super) notes: Vec<String>,
+}
+
+fn identity(entry: &ManifestEntry) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    entry.id().hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Delta {
+    fn read(cache: &ManifestCache, list: NamedList<'_>) -> Result<Self> {
+        let mut delta = Self::default();
+        for entry in cache.entries_of_deleting_list(list)? {
+            let (name, identity) = (entry.file.file_name.clone(), identity(&entry));
+            match entry.kind {
+                EntryKind::Add => {
+                    delta.deleted.remove(&name);
+                    delta.added.insert(name, identity);
+                }
+                EntryKind::Delete => {
+                    delta.added.remove(&name);
+                    delta.deleted.insert(name, (entry.into(), identity));
+                }
+            }
+        }
+        Ok(delta)
+    }
+}
+
+impl Deltas {
+    /// Of these snapshots, ascending.
+    ///
+    /// # Errors
+    /// `CorruptFile` when a file that they delete is one that they leave there, by its path.
+    pub(super) fn read(cache: &ManifestCache, snapshots: &[&Snapshot]) -> Result<Self> {
+        let read: Vec<(i64, Result<Delta>)> =
+            in_pool(|| snapshots.par_iter().map(|s| (s.id, Delta::read(cache, s.delta_list()))).collect());
+        let mut all = Self::default();
+        for (id, delta) in read {
+            match delta {
+                Ok(delta) => all.deltas.push((id, delta)),
+                Err(e) if e.kind() == ErrorKind::CorruptFile => {
+                    all.notes.push(format!("what snapshot {id} deleted cannot be read, its files stay: {e}"));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        all.check()?;
+        Ok(all)
+    }
+
+    /// Files by snapshot, ascending.
+    pub(super) fn deleted(&self) -> impl Iterator<Item = (i64, Vec<Unneeded>)> {
+        self.deltas.iter().map(|(id, delta)| (*id, delta.deleted.values().map(|(file, _)| file.clone()).collect()))
+    }
+
+    fn check(&self) -> Result<()> {
+        let mut there: HashMap<&str, u64> = HashMap::new();
+        let mut gone: HashMap<&str, i64> = HashMap::new();
+        let mut back: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut last = None;
+        for (id, delta) in &self.deltas {
+            // behind a gap begins another line
+            if last.replace(*id).is_some_and(|last: i64| last.saturating_add(1) != *id) {
+                there.clear();
+                gone.clear();
+            }
+            for (name, (_, identity)) in &delta.deleted {
+                if there.remove(name.as_str()).is_some_and(|added| added != *identity) {
+                    return Err(still_named(name, *id));
+                }
+                gone.insert(name, *id);
+                back.remove(name.as_str());
+            }
+            for (name, identity) in &delta.added {
+                there.insert(name, *identity);
+                if let Some(deleted_by) = gone.get(name.as_str()) {
+                    back.insert(name, *deleted_by);
+                }
+            }
+        }
+        back.pop_first().map_or(Ok(()), |(name, deleted_by)| Err(still_named(name, deleted_by)))
+    }
+}
+
+fn still_named(file: &str, snapshot: i64) -> Error {
+    Error::new(ErrorKind::CorruptFile, "a data file that a snapshot deletes is named by later versions")
+        .with("file", file)
+        .with("snapshot", snapshot)
+        .hint("nothing was deleted: see what fsck says of the table")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delta(deleted: &[(&str, u64)], added: &[(&str, u64)]) -> Delta {
+        Delta {
+            deleted: deleted.iter().map(|(name, id)| ((*name).to_owned(), (Unneeded::default(), *id))).collect(),
+            added: added.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect(),
+        }
+    }
+
+    fn check(deltas: Vec<Delta>) -> Option<ErrorKind> {
+        let deltas = Deltas { deltas: (1..).zip(deltas).collect(), notes: Vec::new() };
+        deltas.check().err().map(|e| e.kind())
+    }
+
+    #[test]
+    fn a_file_goes_when_nothing_names_it_after_its_deletion() {
+        assert_eq!(check(vec![delta(&[("a", 1)], &[("b", 2)]), delta(&[("b", 2)], &[("c", 3)])]), None);
+        let again = vec![delta(&[("a", 1)], &[]), delta(&[], &[("a", 1)]), delta(&[("a", 1)], &[])];
+        assert_eq!(check(again), None);
+    }
+
+    #[test]
+    fn a_file_that_is_named_by_another_entry_or_again_stops_the_expiry() {
+        let other = vec![delta(&[("a", 1)], &[("b", 2)]), delta(&[("b", 7)], &[])];
+        assert_eq!(check(other), Some(ErrorKind::CorruptFile));
+        let again = vec![delta(&[("a", 1)], &[]), delta(&[], &[("a", 1)])];
+        assert_eq!(check(again), Some(ErrorKind::CorruptFile));
+    }
+
+    #[test]
+    fn a_version_of_another_line_may_still_have_a_file() {
+        let mut deltas = Deltas { deltas: vec![(3, delta(&[("a", 1)], &[]))], notes: Vec::new() };
+        deltas.deltas.push((5, delta(&[], &[("a", 1)])));
+        deltas.check().unwrap();
+    }
+}
