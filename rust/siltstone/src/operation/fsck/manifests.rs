@@ -8,7 +8,8 @@ use super::{Check, RESTORE, partitions::PartitionRange};
 use crate::{
     error::Result,
     limits,
-    manifest::{EntryKind, ManifestEntry, ManifestFileMeta, NamedList},
+    manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
+    snapshot::NamedList,
 };
 
 const REWRITE: &str = "rewrite the manifests (compact_manifests)";

@@ -9,7 +9,7 @@ use crate::{
     operation::commit::invariants::levels_are_sorted_runs,
     options::ChangelogProducer,
     path::branch_root,
-    snapshot::{ChangelogManager, NamedList, Removals, Snapshot, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, Removals, Snapshot, SnapshotManager, TagManager},
     types::DataType,
 };
 
