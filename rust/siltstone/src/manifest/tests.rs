@@ -48,7 +48,7 @@ prop_compose! {
     fn data_file()(
         (file_name, file_size, row_count, min_key, max_key) in (name(), count(), count(), bytes(), bytes()),
         (key_stats, value_stats) in (stats(), stats()),
-        (min_sequence_number, max_sequence_number, schema_id, level) in (any::<i64>(), ..i64::MAX, any::<i64>(), 0..=i32::MAX),
+        (min_sequence_number, max_sequence_number, schema_id, level) in (any::<i64>(), ..i64::MAX, 0..=i64::MAX, 0..=i32::MAX),
         extra_files in vec(name(), 0..3),
         (creation_time, delete_row_count, first_row_id) in (any::<Option<i64>>(), option::of(count()), any::<Option<i64>>()),
         embedded_file_index in option::of(bytes()),
