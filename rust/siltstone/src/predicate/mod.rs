@@ -26,4 +26,4 @@ pub(crate) use number::rounded;
 pub use parse::parse_predicate;
 pub(crate) use sql::{Grammar, parse_expression, shorten};
 pub use tree::{CompareOp, Predicate};
-pub(crate) use typed::check_typed;
+pub(crate) use typed::{Family, check_typed, family};
