@@ -10,11 +10,11 @@ use super::{
     columns::resolve,
     literal::{self, Literal},
     number,
-    sql::{Grammar, parse_expression, shorten},
+    sql::{Grammar, parse_expression},
     typed::{Family, check_typed, family},
 };
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, shorten},
     types::{DataField, TypeKind},
 };
 

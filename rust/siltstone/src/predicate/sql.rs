@@ -16,7 +16,7 @@ use sqlparser::{
     tokenizer::{Token, Tokenizer},
 };
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shorten};
 
 /// Longest text, in bytes.
 const MAX_LENGTH: usize = 4 << 20;
@@ -24,8 +24,6 @@ const MAX_LENGTH: usize = 4 << 20;
 const MAX_OPERATORS: usize = 2_000;
 /// How deep parentheses, functions, NOT and signs nest.
 const MAX_DEPTH: usize = 50;
-/// Longest part of a text in a message.
-const SHOWN: usize = 200;
 
 /// What one kind of expression takes beyond columns, literals and operators, and what its errors say.
 pub(crate) struct Grammar {
@@ -84,13 +82,6 @@ pub(crate) fn parse_expression(text: &str, grammar: &Grammar) -> Result<Expr> {
 
 fn invalid(sentence: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidArgument, sentence)
-}
-
-/// The beginning of a text, for a message.
-pub(crate) fn shorten(text: &str) -> String {
-    let mut rest = text.chars();
-    let shown: String = rest.by_ref().take(SHOWN).collect();
-    if rest.next().is_none() { shown } else { format!("{shown}...") }
 }
 
 /// The generic dialect, in which a NOT whose operand cannot be read is not tried again as the name of a function, and what stands

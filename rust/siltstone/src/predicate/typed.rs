@@ -3,9 +3,8 @@
 
 use sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo};
 
-use super::shorten;
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, shorten},
     row::{datum_from_text, exact_datum_from_text},
     types::{DataType, TypeKind},
 };

@@ -7,8 +7,8 @@ use sqlparser::ast::{DataType as SqlType, Value};
 
 use super::expression::invalid;
 use crate::{
-    error::{Error, ErrorKind, Result},
-    predicate::{Family, check_typed, family, rounded, shorten},
+    error::{Error, ErrorKind, Result, shorten},
+    predicate::{Family, check_typed, family, rounded},
     row::{Datum, constant_array, datum_from_text, exact_datum_from_text, parse_decimal, rescale_half_up},
     types::{DataType, TypeKind, arrow_type},
 };
