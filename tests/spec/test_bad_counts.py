@@ -31,7 +31,7 @@ OPERATIONS = {
 
 @pytest.fixture
 def t(make):
-    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1, write_only="true", manifest__compression="none")
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"], bucket=1, write_only="true", manifest__compression="null")
     for n in range(3):
         t.upsert([{"id": n, "s": "a"}])
     return t

@@ -39,7 +39,7 @@ def build(root, kind):
     """A table with four versions, a tag and statistics, whose manifests are easy to change."""
     cat = st.connect(root)
     cat.create_database("db")
-    options = {"bucket": "1", "manifest.compression": "none", "num-sorted-run.compaction-trigger": "100"}
+    options = {"bucket": "1", "manifest.compression": "null", "num-sorted-run.compaction-trigger": "100"}
     own = {
         "vectors": {"deletion-vectors.enabled": "true"},
         "changelog": {"changelog-producer": "input", "write-only": "true"},

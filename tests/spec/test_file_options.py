@@ -4,7 +4,7 @@ import pytest
 from siltstone import errors as e
 
 UNUSABLE = {
-    "parquet.page.size": ["0", "-1", "1 mb"],
+    "parquet.page.size": ["0", "-1", "1 mb", "63"],
     "parquet.block.size": ["0", "x"],
     "parquet.page.row.count.limit": ["0"],
     "parquet.dictionary.page.size": ["0"],
@@ -18,6 +18,9 @@ UNUSABLE = {
     "changelog-file.compression": ["rar", "zstd "],
     "file.format": [" parquet"],
     "changelog-file.format": ["parquet "],
+    "manifest.compression": ["none", "SNAPPY", " zstd"],
+    "spill-compression": ["nope", "snappy", " zstd"],
+    "sort-engine": ["nope"],
 }
 
 
@@ -38,13 +41,16 @@ def test_options_that_no_write_could_use_are_refused_when_they_are_set(cat, make
 
 def test_options_of_files_that_can_be_used_are_taken(cat):
     options = {
-        "parquet.page.size": "1",
+        "parquet.page.size": "64",
         "parquet.block.size": "1",
         "parquet.compression": "SNAPPY",
         "parquet.compression.codec.zstd.level": "99",
         "parquet.writer.version": "PARQUET_2_0",
         "changelog-file.compression": "LZ4",
         "changelog-producer": "input",
+        "manifest.compression": "ZSTD",
+        "spill-compression": "LZ4",
+        "sort-engine": "Min-Heap",
     }
     t = cat.create_table("db.t", {"k": "INT", "v": "STRING"}, primary_key=["k"], options={"bucket": "1", **options})
     t.append([{"k": 1, "v": "a"}])

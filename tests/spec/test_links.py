@@ -301,7 +301,7 @@ def rich(tmp_path_factory):
     options = {
         "bucket": "1",
         "deletion-vectors.enabled": "true",
-        "manifest.compression": "none",
+        "manifest.compression": "null",
         "commit.max-retries": "2",
     }
     t = cat.create_table("db.t", {"id": "BIGINT", "s": "STRING"}, primary_key=["id"], options=options)
@@ -429,7 +429,7 @@ def external(cat, tmp_path):
             "db.x",
             {"id": "BIGINT"},
             primary_key=["id"],
-            options={"bucket": "1", "write-only": "true", "manifest.compression": "none"},
+            options={"bucket": "1", "write-only": "true", "manifest.compression": "null"},
         )
         t.upsert([{"id": 1}])
         name = os.path.basename(t.files()[0]["path"])

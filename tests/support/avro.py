@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[dict[str, Any]]]:
         for _ in range(count):
             key = data.read(_get_long(data)).decode()
             header[key] = data.read(_get_long(data))
-    assert header.get("avro.codec", b"null") == b"null", "set manifest.compression to none"
+    assert header.get("avro.codec", b"null") == b"null", "set manifest.compression to null"
     schema = json.loads(header["avro.schema"])
     sync = data.read(16)
     records = []

@@ -1,6 +1,6 @@
 """Changing the metadata of a table behind its back, so that nothing but the change is wrong; and seeing what changed.
 
-Tables need ``manifest.compression`` = ``none``.
+Tables need ``manifest.compression`` = ``null``.
 """
 
 import glob

@@ -41,16 +41,8 @@ fn exception(py: Python<'_>, e: &Error) -> PyResult<PyErr> {
     let kwargs = PyDict::new(py);
     kwargs.set_item("hint", e.hint_text())?;
     kwargs.set_item("context", context)?;
-    let value = class.cast::<PyType>()?.call((message(e),), Some(&kwargs))?;
+    let value = class.cast::<PyType>()?.call((e.message_and_cause(),), Some(&kwargs))?;
     Ok(PyErr::from_value(value))
-}
-
-/// The sentence with what caused it, without context and hint, which travel separately.
-fn message(e: &Error) -> String {
-    match std::error::Error::source(e) {
-        Some(cause) => format!("{}: {cause}", e.message()),
-        None => e.message().to_owned(),
-    }
 }
 
 fn class_name(kind: ErrorKind) -> &'static str {

@@ -1,8 +1,16 @@
 //! One error type for the whole crate: a kind the caller can act on, a sentence, context and a hint.
 //!
 //! Python maps [`ErrorKind`] to exception classes by one `match`; nothing else inspects the text.
+//!
+//! What an error quotes may be of any length (a condition, a value, a name in a file). Its texts are bounded here, whoever
+//! writes them.
 
 use std::fmt;
+
+/// Longest text of an error, in bytes. No path is longer.
+const LONGEST: usize = 5_000;
+/// Characters that are shown of a longer one.
+const SHOWN: usize = 200;
 
 /// What went wrong, named after what the caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,7 +113,7 @@ impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
-            message: message.into(),
+            message: bounded(message.into()),
             hint: None,
             context: Vec::new(),
             without_effect: false,
@@ -134,7 +142,7 @@ impl Error {
     /// Adds a piece of context: `table`, `file`, `column`, `option`, `offset`, `snapshot`, ...
     #[must_use]
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
-        self.0.context.push((key, value.to_string()));
+        self.0.context.push((key, bounded(value.to_string())));
         self
     }
 
@@ -147,7 +155,7 @@ impl Error {
     /// Says what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(bounded(hint.into()));
         self
     }
 
@@ -198,6 +206,14 @@ impl Error {
         &self.0.message
     }
 
+    /// The sentence with what caused the error.
+    pub fn message_and_cause(&self) -> String {
+        match &self.0.source {
+            Some(source) => format!("{}: {}", self.0.message, bounded(source.to_string())),
+            None => self.0.message.clone(),
+        }
+    }
+
     /// What to do next, when there is advice.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
@@ -214,6 +230,22 @@ impl Error {
     }
 }
 
+/// The beginning of a text that is quoted, and its length when that is not all of it.
+pub(crate) fn shorten(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() == text.len() { shown } else { format!("{shown}... ({} characters)", text.chars().count()) }
+}
+
+/// The text, or of one that is too long its beginning, its length and its end.
+fn bounded(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let end: Vec<char> = text.chars().rev().take(SHOWN).collect();
+    let end: String = end.into_iter().rev().collect();
+    format!("{}...{end}", shorten(&text))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
@@ -222,7 +254,7 @@ impl fmt::Display for Error {
             write!(f, " ({})", pairs.join(", "))?;
         }
         if let Some(source) = &self.0.source {
-            write!(f, ": {source}")?;
+            write!(f, ": {}", bounded(source.to_string()))?;
         }
         Ok(())
     }
@@ -237,5 +269,33 @@ impl std::error::Error for Error {
 impl From<arrow_schema::ArrowError> for Error {
     fn from(e: arrow_schema::ArrowError) -> Self {
         Self::new(ErrorKind::Internal, "an Arrow operation failed").caused_by(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A condition of 1 MB was quoted whole.
+    #[test]
+    fn an_error_quotes_the_beginning_of_a_long_text_and_its_length() {
+        let name = "é".repeat(1 << 20);
+        let error = Error::new(ErrorKind::InvalidArgument, format!("there is no column '{name}' here"))
+            .with("column", &name)
+            .hint(format!("give another than {name}"))
+            .caused_by(std::io::Error::other(name.clone()));
+        let texts = [error.to_string(), error.message_and_cause(), error.hint_text().unwrap().to_owned()];
+        for text in texts {
+            assert!(text.len() < 4_000 && text.contains("characters)"), "{} bytes", text.len());
+        }
+        assert!(error.message().starts_with("there is no column 'éé") && error.message().ends_with("éé' here"));
+        assert_eq!(
+            error.context_value("column").unwrap().chars().count(),
+            2 * SHOWN + "... (1048576 characters)...".len()
+        );
+        assert_eq!(shorten(&name), format!("{}... (1048576 characters)", "é".repeat(SHOWN)));
+        let path = "/a".repeat(2_048);
+        assert_eq!(Error::new(ErrorKind::Storage, "x").with("file", &path).context_value("file"), Some(path.as_str()));
+        assert_eq!(shorten("short"), "short");
     }
 }

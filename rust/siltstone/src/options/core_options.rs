@@ -442,10 +442,19 @@ impl CoreOptions {
     /// Whether compactions look keys up in higher levels, so that level 0 must be compacted soon: lookup changelogs,
     /// deletion vectors, first-row, `force-lookup` (`CoreOptions.needLookup`).
     pub fn needs_lookup(&self) -> bool {
-        self.changelog_producer == ChangelogProducer::Lookup
-            || self.deletion_vectors_enabled
-            || self.merge_engine == MergeEngine::FirstRow
-            || self.force_lookup
+        self.lookup_option().is_some()
+    }
+
+    /// The option that makes compactions look keys up.
+    pub fn lookup_option(&self) -> Option<&'static str> {
+        [
+            ("changelog-producer", self.changelog_producer == ChangelogProducer::Lookup),
+            ("deletion-vectors.enabled", self.deletion_vectors_enabled),
+            ("merge-engine", self.merge_engine == MergeEngine::FirstRow),
+            ("force-lookup", self.force_lookup),
+        ]
+        .into_iter()
+        .find_map(|(option, given)| given.then_some(option))
     }
 
     /// Whether batch reads leave out level 0: first-row, and deletion vectors without `deletion-vectors.merge-on-read`.

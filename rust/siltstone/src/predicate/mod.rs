@@ -24,6 +24,6 @@ pub use columns::resolve as resolve_column;
 pub use evaluate::evaluate;
 pub(crate) use number::rounded;
 pub use parse::parse_predicate;
-pub(crate) use sql::{Grammar, parse_expression, shorten};
+pub(crate) use sql::{Grammar, parse_expression};
 pub use tree::{CompareOp, Predicate};
-pub(crate) use typed::check_typed;
+pub(crate) use typed::{Family, check_typed, family};

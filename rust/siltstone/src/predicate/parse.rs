@@ -10,11 +10,11 @@ use super::{
     columns::resolve,
     literal::{self, Literal},
     number,
-    sql::{Grammar, parse_expression, shorten},
-    typed::check_typed,
+    sql::{Grammar, parse_expression},
+    typed::{Family, check_typed, family},
 };
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, shorten},
     types::{DataField, TypeKind},
 };
 
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
                 _ => return Err(unsupported_form("CAST of anything but a quoted text")),
             },
             Expr::Function(f) => return Err(unsupported_form(format!("the function {}", f.name))),
-            Expr::BinaryOp { .. } => return Err(unsupported_form("arithmetic")),
+            Expr::BinaryOp { op, .. } if is_arithmetic(op) => return Err(unsupported_form("arithmetic")),
             Expr::Tuple(_) => return Err(unsupported_form("a list that is not behind IN")),
             // not written out: that takes as deep a recursion as the condition has operators
             _ => return Err(unsupported_form("a condition as an operand of another")),
@@ -227,6 +227,11 @@ impl<'a> Reader<'a> {
 
 fn unsupported_form(what: impl std::fmt::Display) -> Error {
     invalid(format!("{what} {}", CONDITION.refusal)).hint(INSTEAD)
+}
+
+fn is_arithmetic(op: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat)
 }
 
 fn null_test(field: &DataField, is_null: bool) -> Predicate {
@@ -296,23 +301,13 @@ pub(super) fn hex(text: &str) -> Result<Vec<u8>> {
 
 fn typed_literal(data_type: &SqlType, text: String) -> Result<Literal> {
     check_typed(data_type, &text)?;
-    Ok(match data_type {
-        SqlType::Date => Literal::Date(text),
-        SqlType::Time(..) => Literal::Time(text),
-        SqlType::Timestamp(..) | SqlType::Datetime(_) => Literal::Timestamp(text),
-        SqlType::Varchar(_) | SqlType::Char(_) | SqlType::String(_) | SqlType::Text => Literal::Text(text),
-        SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("timestamp_ltz") => Literal::Timestamp(text),
-        SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("timestamp_ntz") => Literal::Timestamp(text),
-        SqlType::TinyInt(_)
-        | SqlType::SmallInt(_)
-        | SqlType::Int(_)
-        | SqlType::Integer(_)
-        | SqlType::BigInt(_)
-        | SqlType::Float(_)
-        | SqlType::Double(_)
-        | SqlType::Decimal(_)
-        | SqlType::Numeric(_) => Literal::Number(text),
-        other => return Err(unsupported_form(format!("a literal of the type {other}"))),
+    Ok(match family(data_type) {
+        Some(Family::Date) => Literal::Date(text),
+        Some(Family::Time) => Literal::Time(text),
+        Some(Family::Timestamp) => Literal::Timestamp(text),
+        Some(Family::Text) => Literal::Text(text),
+        Some(Family::Number) => Literal::Number(text),
+        None => return Err(unsupported_form(format!("a literal of the type {data_type}"))),
     })
 }
 

@@ -10,13 +10,13 @@ use std::any::TypeId;
 
 use sqlparser::{
     ast::Expr,
-    dialect::{Dialect, GenericDialect},
+    dialect::{Dialect, GenericDialect, Precedence},
     keywords::Keyword,
     parser::{Parser, ParserError},
     tokenizer::{Token, Tokenizer},
 };
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shorten};
 
 /// Longest text, in bytes.
 const MAX_LENGTH: usize = 4 << 20;
@@ -24,8 +24,6 @@ const MAX_LENGTH: usize = 4 << 20;
 const MAX_OPERATORS: usize = 2_000;
 /// How deep parentheses, functions, NOT and signs nest.
 const MAX_DEPTH: usize = 50;
-/// Longest part of a text in a message.
-const SHOWN: usize = 200;
 
 /// What one kind of expression takes beyond columns, literals and operators, and what its errors say.
 pub(crate) struct Grammar {
@@ -86,14 +84,8 @@ fn invalid(sentence: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidArgument, sentence)
 }
 
-/// The beginning of a text, for a message.
-pub(crate) fn shorten(text: &str) -> String {
-    let mut rest = text.chars();
-    let shown: String = rest.by_ref().take(SHOWN).collect();
-    if rest.next().is_none() { shown } else { format!("{shown}...") }
-}
-
-/// The generic dialect, in which a NOT whose operand cannot be read is not tried again as the name of a function.
+/// The generic dialect, in which a NOT whose operand cannot be read is not tried again as the name of a function, and what stands
+/// behind DISTINCT FROM ends at AND, OR and the like.
 #[derive(Debug)]
 struct Sql;
 
@@ -120,6 +112,38 @@ impl Dialect for Sql {
 
     fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
         keyword == Keyword::NOT || GenericDialect.is_reserved_for_identifier(keyword)
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        _precedence: u8,
+    ) -> Option<std::result::Result<Expr, ParserError>> {
+        use Keyword as K;
+        // of a chain of operators nothing can be made, and copies of its left sides would take quadratic time
+        if !is_operand(left) {
+            return None;
+        }
+        let make = if parser.parse_keywords(&[K::IS, K::DISTINCT, K::FROM]) {
+            Expr::IsDistinctFrom
+        } else if parser.parse_keywords(&[K::IS, K::NOT, K::DISTINCT, K::FROM]) {
+            Expr::IsNotDistinctFrom
+        } else {
+            return None;
+        };
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        Some(right.map(|right| make(Box::new(left.clone()), Box::new(right))))
+    }
+}
+
+/// A column or a literal, perhaps in parentheses.
+fn is_operand(expr: &Expr) -> bool {
+    use Expr as E;
+    match expr {
+        E::Nested(inner) | E::UnaryOp { expr: inner, .. } => is_operand(inner),
+        E::Identifier(_) | E::CompoundIdentifier(_) | E::Value(_) | E::TypedString(_) | E::Cast { .. } => true,
+        _ => false,
     }
 }
 

@@ -3,9 +3,8 @@
 
 use sqlparser::ast::{CharacterLength, DataType as SqlType, ExactNumberInfo};
 
-use super::shorten;
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, Result, shorten},
     row::{datum_from_text, exact_datum_from_text},
     types::{DataType, TypeKind},
 };
@@ -14,6 +13,41 @@ use crate::{
 const MOST_DIGITS: u8 = 9;
 /// The DECIMAL that says nothing of its digits.
 const PLAIN_DECIMAL: (u8, u8) = (10, 0);
+
+/// What a literal that names its type is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    Date,
+    Time,
+    Timestamp,
+    Text,
+    Number,
+}
+
+/// The family of a type that literals may name.
+pub(crate) fn family(named: &SqlType) -> Option<Family> {
+    use SqlType as T;
+    Some(match named {
+        T::Date => Family::Date,
+        T::Time(..) => Family::Time,
+        T::Timestamp(..) | T::Datetime(_) => Family::Timestamp,
+        T::Custom(name, _) => {
+            let name = name.to_string().to_ascii_lowercase();
+            matches!(name.as_str(), "timestamp_ltz" | "timestamp_ntz").then_some(Family::Timestamp)?
+        }
+        T::Varchar(_) | T::Char(_) | T::String(_) | T::Text => Family::Text,
+        T::TinyInt(_)
+        | T::SmallInt(_)
+        | T::Int(_)
+        | T::Integer(_)
+        | T::BigInt(_)
+        | T::Float(_)
+        | T::Double(_)
+        | T::Decimal(_)
+        | T::Numeric(_) => Family::Number,
+        _ => return None,
+    })
+}
 
 /// An error when the text has digits, letters or a time that its type does not have.
 ///

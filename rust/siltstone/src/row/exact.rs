@@ -2,8 +2,9 @@
 
 use super::{
     Datum,
+    java_float::{double_text, float_text},
     parse::{datum_from_text, is_whole_number, parse_decimal, rescale_half_up, truncate_timestamp},
-    text::{datum_to_text, double_text, float_text},
+    text::datum_to_text,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -14,7 +15,8 @@ const DAY_MILLIS: i64 = 86_400_000;
 
 /// [`datum_from_text`], but a text that means a value between those of the type is an error.
 ///
-/// A floating-point number is meant by its shortest text, as FLOAT or as DOUBLE, and by all of its digits.
+/// A floating-point number is meant by its shortest text, as FLOAT or as DOUBLE, by the text that it is given, and by all of its
+/// digits.
 ///
 /// # Errors
 /// `InvalidArgument`: no text of the type, or one that would be rounded or cut.

@@ -272,10 +272,3 @@ fn a_constant_array_repeats_its_value() {
         assert_eq!(datums_from_array(array.as_ref(), &string()).unwrap(), vec![value.clone(), value.clone(), value]);
     }
 }
-
-#[test]
-fn of_two_equally_near_texts_of_a_float_the_even_one_is_taken() {
-    use super::{double_text, float_text};
-    assert_eq!((float_text(-127_617.0 / 32.0), float_text(0.5)), ("-3988.0312".into(), "0.5".into()));
-    assert_eq!((double_text(0.1), double_text(1e23)), ("0.1".into(), "1.0E23".into()));
-}

@@ -2,7 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Datum, calendar::civil_from_days, layout::Slot, read::View};
+use super::{
+    Datum,
+    calendar::civil_from_days,
+    java_float::{double_text, float_text},
+    layout::Slot,
+    read::View,
+};
 use crate::{
     error::Result,
     types::{DataType, TypeKind},
@@ -65,52 +71,6 @@ pub fn decimal_text(unscaled: i128, scale: u8) -> String {
     let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len().saturating_sub(scale));
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
-}
-
-/// Java's `Double.toString` (shortest digits that read back as the same value).
-pub fn double_text(value: f64) -> String {
-    let shortest = format!("{value:e}");
-    let even = format!("{value:.*e}", fraction_digits(&shortest));
-    java_float(value, if even.parse() == Ok(value) { &even } else { &shortest })
-}
-
-/// Java's `Float.toString`.
-pub fn float_text(value: f32) -> String {
-    let shortest = format!("{value:e}");
-    let even = format!("{value:.*e}", fraction_digits(&shortest));
-    java_float(f64::from(value), if even.parse() == Ok(value) { &even } else { &shortest })
-}
-
-/// Digits behind the point of `1.25e3`: of two texts that are equally short and near, Java takes the even one.
-fn fraction_digits(scientific: &str) -> usize {
-    let (mantissa, _) = scientific.split_once('e').unwrap_or((scientific, ""));
-    mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len())
-}
-
-/// Plain between 1e-3 and 1e7, scientific outside, always with a digit after the point.
-fn java_float(value: f64, scientific: &str) -> String {
-    if value.is_nan() {
-        return "NaN".into();
-    }
-    let sign = if value.is_sign_negative() { "-" } else { "" };
-    if value.is_infinite() {
-        return format!("{sign}Infinity");
-    }
-    let (mantissa, exponent) = scientific.trim_start_matches('-').split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    if !(-3..7).contains(&exponent) {
-        let (first, rest) = digits.split_at(1.min(digits.len()));
-        return format!("{sign}{first}.{}E{exponent}", if rest.is_empty() { "0" } else { rest });
-    }
-    match usize::try_from(exponent) {
-        Err(_) => format!("{sign}0.{}{digits}", "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0))),
-        Ok(exponent) => {
-            let digits = format!("{digits:0<width$}", width = exponent + 1);
-            let (whole, fraction) = digits.split_at(exponent + 1);
-            format!("{sign}{whole}.{}", if fraction.is_empty() { "0" } else { fraction })
-        }
-    }
 }
 
 /// `yyyy-MM-dd` of a day since 1970-01-01.

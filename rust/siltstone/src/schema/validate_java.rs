@@ -14,10 +14,12 @@ const PAGE_SIZE: &str = "64 kb";
 pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_list(options, "bucket-key")?;
     check_partitions(schema, options)?;
+    check_pages(options)?;
     if !schema.has_primary_key() {
         return Ok(());
     }
     check_buffer(options)?;
+    check_lookups(schema, options)?;
     match options.merge_engine {
         MergeEngine::PartialUpdate => {
             check_list(options, "partial-update.remove-record-on-sequence-group")?;
@@ -29,16 +31,43 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     }
 }
 
+fn is_bytes(kind: &TypeKind) -> bool {
+    matches!(kind, TypeKind::Binary(_) | TypeKind::VarBinary(_))
+}
+
 /// Java names a partition of bytes by the identity of the array that holds them, another one each time.
 fn check_partitions(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     const OPTION: &str = "partition.legacy-name";
-    let is_bytes = |kind: &TypeKind| matches!(kind, TypeKind::Binary(_) | TypeKind::VarBinary(_));
     let keys = schema.partition_keys.iter().filter_map(|key| schema.field(key));
     match keys.into_iter().find(|field| is_bytes(&field.data_type.kind)) {
         Some(field) if options.partition_legacy_name => {
             let message =
                 format!("Java cannot read partitions of the type {} with '{OPTION}' = 'true'", field.data_type);
             Err(forbidden(OPTION, message).with("column", &field.name).hint(format!("set '{OPTION}' = 'false'")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Java's lookup cannot compare keys of bytes: each write beside larger files would fail.
+fn check_lookups(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    let keys = schema.key_fields();
+    let Some(field) = keys.into_iter().find(|field| is_bytes(&field.data_type.kind)) else { return Ok(()) };
+    let Some(option) = options.lookup_option() else { return Ok(()) };
+    let message = format!("Java cannot look up keys of the type {}, which '{option}' asks for", field.data_type);
+    Err(forbidden(option, message)
+        .with("column", &field.name)
+        .hint("take another type for the key, or leave the option out"))
+}
+
+/// A page of Java's Parquet writer begins with so many bytes.
+fn check_pages(options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "parquet.page.size";
+    const LEAST: u64 = 64;
+    match options.parquet.get(OPTION).and_then(|text| text.trim().parse::<u64>().ok()) {
+        Some(bytes) if bytes < LEAST => {
+            let message = format!("'{OPTION}' = {bytes} is less than the {LEAST} bytes that Java needs");
+            Err(forbidden(OPTION, message).hint(format!("set it to at least {LEAST}")))
         }
         _ => Ok(()),
     }
@@ -90,4 +119,34 @@ fn check_buffer(options: &CoreOptions) -> Result<()> {
         return Err(forbidden(OPTION, message).hint(format!("set it to at least {least} bytes, or lower 'page-size'")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::new_table::tests::table;
+    use crate::error::{ErrorKind, Result};
+
+    fn keyed_by(kind: &str, options: &[(&str, &str)]) -> Result<()> {
+        let options: Vec<(&str, &str)> = options.iter().copied().chain([("bucket", "1")]).collect();
+        table(&[("k", kind), ("v", "INT")], &["k"], &[], &options).into_schema().map(drop)
+    }
+
+    /// Java failed at each write, with a ClassCastException.
+    #[test]
+    fn keys_of_bytes_that_java_would_look_up_are_refused() {
+        for (option, value) in [
+            ("deletion-vectors.enabled", "true"),
+            ("changelog-producer", "lookup"),
+            ("merge-engine", "first-row"),
+            ("force-lookup", "true"),
+        ] {
+            for kind in ["BYTES", "BINARY(2)", "VARBINARY(3)"] {
+                let error = keyed_by(kind, &[(option, value)]).unwrap_err();
+                let found = (error.kind(), error.context_value("option"), error.context_value("column"));
+                assert_eq!(found, (ErrorKind::InvalidOption, Some(option), Some("k")), "{kind}");
+            }
+            keyed_by("STRING", &[(option, value)]).unwrap();
+        }
+        keyed_by("BYTES", &[("changelog-producer", "full-compaction")]).unwrap();
+    }
 }

@@ -15,8 +15,8 @@ use crate::types::TypeKind;
 
 /// Compressions of Parquet files.
 const COMPRESSIONS: &[&str] = &["none", "uncompressed", "zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli"];
-/// Codecs of manifests.
-const MANIFEST_COMPRESSIONS: &[&str] = &["none", "null", "zstd", "zstandard", "snappy", "deflate"];
+/// Codecs of manifests, by their exact names; Java reads `zstd` without regard to case.
+const MANIFEST_COMPRESSIONS: &[&str] = &["zstd", "zstandard", "snappy", "deflate", "null"];
 
 pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     for (key, value) in &schema.options {
@@ -266,7 +266,10 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
     for (key, mode) in modes {
         StatsMode::parse(mode).map_err(|e| e.with("option", key))?;
     }
-    one_of("manifest.compression", &options.manifest_compression, MANIFEST_COMPRESSIONS)?;
+    let manifests = options.manifest_compression.as_str();
+    if !manifests.eq_ignore_ascii_case("zstd") && !MANIFEST_COMPRESSIONS.contains(&manifests) {
+        return Err(not_one_of("manifest.compression", manifests, MANIFEST_COMPRESSIONS));
+    }
     for (key, prefix) in
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
     {
@@ -314,13 +317,6 @@ fn compressions(options: &CoreOptions) -> Vec<(&'static str, &str)> {
     }
     all.extend(options.parquet.get("parquet.compression").map(|name| ("parquet.compression", name.as_str())));
     all
-}
-
-fn one_of(key: &str, name: &str, allowed: &[&str]) -> Result<()> {
-    if allowed.contains(&name.trim().to_ascii_lowercase().as_str()) {
-        return Ok(());
-    }
-    Err(not_one_of(key, name, allowed))
 }
 
 fn not_one_of(key: &str, name: &str, allowed: &[&str]) -> Error {
@@ -380,6 +376,9 @@ mod tests {
             ("target-file-row-num", &[("target-file-row-num", "0")]),
             ("file.compression", &[("file.compression", "rar")]),
             ("metadata.stats-mode", &[("metadata.stats-mode", "truncate(0)")]),
+            ("manifest.compression", &[("manifest.compression", "none")]),
+            ("manifest.compression", &[("manifest.compression", "SNAPPY")]),
+            ("manifest.compression", &[("manifest.compression", "zstd ")]),
             ("data-file.prefix", &[("data-file.prefix", "a/b")]),
             ("tag.creation-delay", &[("tag.automatic-creation", "process-time"), ("tag.creation-delay", "1 d")]),
             (

@@ -47,7 +47,7 @@ enum Form {
 
 /// A table with a key, whose large file has two rows deleted by a vector; or without, and two files with a vector each.
 fn table(form: Form, bitmap64: &str) -> (FaultFileIo, FileIoRef) {
-    let mut options = vec![VECTORS, ("deletion-vectors.bitmap64", bitmap64), ("manifest.compression", "none")];
+    let mut options = vec![VECTORS, ("deletion-vectors.bitmap64", bitmap64), ("manifest.compression", "null")];
     let key: &[&str] = if form == Form::Keyed { &["k"] } else { &[] };
     options.extend(match form {
         Form::Keyed => vec![("bucket", "1")],

@@ -172,7 +172,7 @@ pub(super) fn converted(array: &ArrayRef, wanted: &Arrow) -> Result<ArrayRef> {
         return Ok(after);
     };
     let value = array_value_to_string(array, row).unwrap_or_default();
-    let message = format!("the value {} does not fit the type {wanted}", crate::predicate::shorten(&value));
+    let message = format!("the value {} does not fit the type {wanted}", crate::error::shorten(&value));
     Err(Error::new(ErrorKind::SchemaMismatch, message))
 }
 

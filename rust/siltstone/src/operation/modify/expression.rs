@@ -22,8 +22,8 @@ use super::{
     literal::Literal,
 };
 use crate::{
-    error::{Error, ErrorKind, Result},
-    predicate::{Grammar, parse_expression, resolve_column, shorten},
+    error::{Error, ErrorKind, Result, shorten},
+    predicate::{Grammar, parse_expression, resolve_column},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
 

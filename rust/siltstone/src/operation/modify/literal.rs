@@ -7,8 +7,8 @@ use sqlparser::ast::{DataType as SqlType, Value};
 
 use super::expression::invalid;
 use crate::{
-    error::{Error, ErrorKind, Result},
-    predicate::{check_typed, rounded, shorten},
+    error::{Error, ErrorKind, Result, shorten},
+    predicate::{Family, check_typed, family, rounded},
     row::{Datum, constant_array, datum_from_text, exact_datum_from_text, parse_decimal, rescale_half_up},
     types::{DataType, TypeKind, arrow_type},
 };
@@ -50,20 +50,12 @@ impl Literal {
             return Err(invalid(format!("{value} is not a value of the type {named}")));
         };
         check_typed(named, text)?;
-        Ok(match named {
-            SqlType::Date | SqlType::Timestamp(..) | SqlType::Datetime(_) => Self::Moment(text.clone()),
-            SqlType::Time(..) => Self::Time(text.clone()),
-            SqlType::Varchar(_) | SqlType::Char(_) | SqlType::String(_) | SqlType::Text => Self::Text(text.clone()),
-            SqlType::TinyInt(_)
-            | SqlType::SmallInt(_)
-            | SqlType::Int(_)
-            | SqlType::Integer(_)
-            | SqlType::BigInt(_)
-            | SqlType::Float(_)
-            | SqlType::Double(_)
-            | SqlType::Decimal(_)
-            | SqlType::Numeric(_) => Self::Number(text.clone()),
-            other => return Err(invalid(format!("a literal of the type {other} cannot be a new value"))),
+        Ok(match family(named) {
+            Some(Family::Date | Family::Timestamp) => Self::Moment(text.clone()),
+            Some(Family::Time) => Self::Time(text.clone()),
+            Some(Family::Text) => Self::Text(text.clone()),
+            Some(Family::Number) => Self::Number(text.clone()),
+            None => return Err(invalid(format!("a literal of the type {named} cannot be a new value"))),
         })
     }
 

@@ -186,3 +186,26 @@ fn expressions_from_python_mean_the_same_as_text() {
         assert_eq!(json(wrong).expect_err(wrong).kind(), ErrorKind::InvalidArgument);
     }
 }
+
+/// What stands behind AND was once taken for a part of the operand, and refused as arithmetic.
+#[test]
+fn distinct_from_ends_where_the_next_condition_begins() {
+    let two = compare("t", CompareOp::Eq, Datum::TinyInt(2));
+    let one = compare("a", CompareOp::Eq, Datum::Int(1));
+    let other = Predicate::any([compare("a", CompareOp::NotEq, Datum::Int(1)), Predicate::IsNull("a".to_owned())]);
+    assert_eq!(parse("a IS DISTINCT FROM 1 AND t = 2"), Predicate::all([other.clone(), two.clone()]));
+    assert_eq!(parse("a IS NOT DISTINCT FROM 1 OR t = 2"), Predicate::any([one.clone(), two.clone()]));
+    assert_eq!(parse("NOT a IS DISTINCT FROM 1 AND t = 2"), Predicate::all([one, two.clone()]));
+    assert_eq!(parse("(a) IS DISTINCT FROM (1) AND t = 2"), Predicate::all([other.clone(), two]));
+    assert_eq!(parse("1 IS DISTINCT FROM a"), other);
+    let chain = format!("a{}", " IS DISTINCT FROM a".repeat(1_900));
+    for (text, what) in [
+        (chain.as_str(), "nests more than"),
+        ("(a = 1) IS TRUE", "as an operand of another"),
+        ("a = 1 = 1", "as an operand of another"),
+        ("a + 1 = 2", "arithmetic"),
+    ] {
+        let error = parse_predicate(text, &fields()).expect_err(what);
+        assert!(error.message().contains(what), "{what}: {error}");
+    }
+}

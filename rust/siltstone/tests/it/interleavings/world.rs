@@ -146,7 +146,7 @@ fn create(fs: &FileIoRef, key: &[&str], options: &[(&str, &str)]) {
         ("commit.max-retries", "5"),
         ("siltstone.upkeep-lock-timeout", "0 ms"),
         ("file.compression", "none"),
-        ("manifest.compression", "none"),
+        ("manifest.compression", "null"),
         ("manifest.merge-min-count", "5"),
     ] {
         all.insert(option.to_owned(), value.to_owned());
