@@ -195,8 +195,24 @@ impl SchemaManager {
         match self.fs.publish_if(&path, json.as_bytes(), true, still) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::FileExists => Ok(false),
-            Err(e) => Err(e),
+            Err(e) if e.is_without_effect() => Err(e),
+            Err(e) => Err(self.came_so_far(schema, json.as_bytes(), e)),
         }
+    }
+
+    /// The error of a schema that may have been published although the call failed.
+    fn came_so_far(&self, schema: &TableSchema, json: &[u8], failed: Error) -> Error {
+        let path = self.path(schema.id);
+        let text = match self.fs.read(&path) {
+            Ok(found) if found == json => format!("schema {} was published, but a power loss may undo it", schema.id),
+            Ok(_) => return failed,
+            Err(e) if e.kind() == ErrorKind::FileNotFound => return failed,
+            Err(_) => format!("it is not known whether schema {} was published", schema.id),
+        };
+        Error::new(failed.kind(), text)
+            .with("file", path)
+            .hint("look at the table's schema before you try again")
+            .caused_by(failed)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<TableSchema>>> {

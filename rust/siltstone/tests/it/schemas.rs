@@ -1,11 +1,15 @@
 //! Every schema of the golden tables, both ways, and what siltstone says about the tables.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use siltstone::{
     ErrorKind,
+    fs::{FailWhen, FaultFileIo},
     options::CoreOptions,
     path::branch_root,
-    schema::{NewTable, SchemaManager, TableSchema, check_readable, check_writable},
+    schema::{NewTable, SchemaChange, SchemaManager, TableSchema, check_readable, check_writable},
+    types::{DataField, DataType, TypeKind},
 };
 
 use crate::fixtures::{self, ROOT};
@@ -117,4 +121,34 @@ fn tables_created_anew_get_the_schema_that_java_gave_them() {
         }
     }
     assert!(created > 80, "{created} created");
+}
+
+#[test]
+fn a_schema_that_is_published_by_a_call_that_fails_is_named_in_the_error() {
+    let changes = [SchemaChange::SetOption { key: "snapshot.num-retained.max".to_owned(), value: "50".to_owned() }];
+    let mut published = 0;
+    for call in 0.. {
+        let io = FaultFileIo::new();
+        let manager = || SchemaManager::new(Arc::new(io.clone()), ROOT);
+        manager().create(one_column()).unwrap();
+        io.fail_after(call, FailWhen::After);
+        let changed = manager().commit_changes(&changes);
+        io.heal();
+        let is_there = manager().ids().unwrap() == [0, 1];
+        match changed {
+            Ok(_) => {
+                assert!(is_there && published > 0, "{published}");
+                return;
+            }
+            Err(error) => {
+                assert_eq!(is_there, error.message().contains("was published"), "call {call}: {error}");
+                published += usize::from(is_there);
+            }
+        }
+    }
+}
+
+fn one_column() -> TableSchema {
+    let fields = vec![DataField::new(0, "k", DataType::new(TypeKind::Int))];
+    NewTable { fields, ..NewTable::default() }.into_schema().unwrap()
 }

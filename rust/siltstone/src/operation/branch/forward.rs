@@ -98,7 +98,7 @@ impl Way<'_> {
         plan(&self.main, &self.root, &ours, self.theirs, apart)
     }
 
-    /// Until main has all versions of the branch; what is left to do then. `moved`: main is not any more what it was.
+    /// Until main has all versions of the branch; what is left to do then. `moved`: a record says that main has given way.
     fn go(&self, lock: &UpkeepLock, first: &Snapshot, apart: bool, moved: &mut bool) -> Result<(Report, Plan)> {
         let (fs, removals) = (&self.main.fs, self.ours.removals());
         if apart && !self.ours.exists(first.id)? {
@@ -114,11 +114,10 @@ impl Way<'_> {
             plan.plan.check(fs)?;
             let comes = self.theirs.last().is_some_and(|last| last.id > plan.stands);
             if apart && (round == 1 || !plan.parted.is_empty()) {
-                *moved = true;
-                self.part(lock, first, &plan)?;
+                self.part(lock, first, &plan, moved)?;
             } else if apart || comes || !plan.gone.is_empty() {
-                *moved = true;
                 removals.append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
+                *moved = true;
             }
             let (plan, rest) = plan.complete(&self.ours, self.theirs)?;
             match Report::of(fs, plan, false) {
@@ -143,7 +142,7 @@ impl Way<'_> {
 
     /// The records of a fast-forward without a version in common. What main had after the last one that the branch had, too, is
     /// taken back: its commits are in no version, and streams have read what is none. What lies before has expired.
-    fn part(&self, lock: &UpkeepLock, first: &Snapshot, plan: &Forward) -> Result<()> {
+    fn part(&self, lock: &UpkeepLock, first: &Snapshot, plan: &Forward, moved: &mut bool) -> Result<()> {
         let common = last_common(&self.main, &self.root, &plan.parted, first.id)?;
         let (expired, taken_back): (Vec<Snapshot>, Vec<Snapshot>) =
             plan.parted.iter().cloned().partition(|snapshot| snapshot.id <= common);
@@ -151,6 +150,7 @@ impl Way<'_> {
             taken_back.into_iter().chain(plan.replaced.clone()).chain(plan.gone.clone()).collect();
         let removals = self.ours.removals();
         removals.append_parting(lock, plan.stands, common, &going)?;
+        *moved = true;
         if !plan.parted.is_empty() {
             removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
         }

@@ -301,8 +301,12 @@ pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
         Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),
         other => other?,
     }
-    fs.sync_dir(parent)?;
-    fs.delete_dir(&hidden)
+    fs.sync_dir(parent).and_then(|()| fs.delete_dir(&hidden)).map_err(|e| {
+        Error::new(e.kind(), format!("'{name}' was deleted; some of its files are left"))
+            .with("path", &hidden)
+            .hint("delete this directory when the storage works")
+            .caused_by(e)
+    })
 }
 
 /// How often planning begins anew because another job deleted what was being read.

@@ -134,8 +134,11 @@ fn nothing(dry_run: bool) -> Report {
 struct Going {
     /// Snapshots of the line before `end`, and those of expiries that were cut short; ascending.
     snapshots: Vec<Snapshot>,
-    /// Snapshot files before the fence that never were in the line: writers that came too late left them.
+    /// Snapshot files before the fence that are not of the line: writers that came too late left them, or what took them back
+    /// was cut short.
     strays: Vec<Snapshot>,
+    /// There are snapshots of expiries that were cut short.
+    resumed: bool,
     /// The first snapshot that stays.
     end: i64,
     /// The fence as it was.
@@ -158,21 +161,24 @@ fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> 
     let left: Vec<i64> = snapshots.listed_ids()?.into_iter().filter(before).filter(|id| !line.contains(id)).collect();
     let mut going = snapshots.existing(line.into_iter().filter(before))?;
     let (unfinished, strays) = left_over(snapshots, left)?;
+    let resumed = !unfinished.is_empty();
     going.extend(unfinished);
     going.sort_by_key(|snapshot| snapshot.id);
     let nothing = going.is_empty() && strays.is_empty();
-    Ok((!nothing).then_some(Going { snapshots: going, strays, end, fence: removals.fence }))
+    Ok((!nothing).then_some(Going { snapshots: going, strays, resumed, end, fence: removals.fence }))
 }
 
-/// Snapshot files that are not part of the line any more: those that a record lists, and those that none does. Of the
-/// latter only the snapshot file goes: their data may be committed yet.
+/// Snapshot files that are not part of the line any more: those that an expiry left, and all others. Of the latter only the
+/// snapshot file goes: what came too late may be committed yet, and what was taken back is of another line, whose deleted
+/// files may live in this one.
 fn left_over(snapshots: &SnapshotManager, left: Vec<i64>) -> Result<(Vec<Snapshot>, Vec<Snapshot>)> {
     if left.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
     let records = snapshots.removals().all()?;
-    let listed = |snapshot: &Snapshot| records.iter().any(|record| record.lists(snapshot));
-    Ok(snapshots.existing(left)?.into_iter().partition(listed))
+    let listed = |kind: RemovalKind, snapshot: &Snapshot| records.iter().any(|r| r.kind == kind && r.lists(snapshot));
+    let has_expired = |s: &Snapshot| listed(RemovalKind::Expire, s) && !listed(RemovalKind::Rollback, s);
+    Ok(snapshots.existing(left)?.into_iter().partition(has_expired))
 }
 
 /// What the snapshots that go, and the first that stays, deleted.
@@ -199,7 +205,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
     let going = &chosen.snapshots;
     let end = snapshots.existing([chosen.end])?.pop();
     let mut plan = Plan::default();
-    let reason: Arc<str> = Arc::from("its commit came too late, another snapshot had this id");
+    let reason: Arc<str> = Arc::from("it is no version: its commit came too late, or it was taken back");
     plan.delete_in_order(chosen.strays.iter().map(|stray| snapshot_file(snapshots, stray, &reason)).collect());
     if going.is_empty() {
         return Ok((plan, Vec::new()));
@@ -212,7 +218,11 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
 
     let keep_appended = outlive && !produces;
     let versions: Vec<&Snapshot> = going.iter().chain(&end).collect();
-    let elsewhere = with_other_lines(&cache, &versions, elsewhere)?;
+    let mut elsewhere = with_other_lines(&cache, &versions, elsewhere)?;
+    if let (true, Some(end)) = (chosen.resumed, &end) {
+        // what lies before the fence may be of another line, whatever its ids say
+        elsewhere.get_or_insert_default().data.extend(live_names(&cache, end)?);
+    }
     let data = deleted_data(ctx, &cache, deltas, &tags, keep_appended, elsewhere.as_ref(), &mut plan.notes)?;
     let mut entries = data.entries;
     plan.delete(data.files);

@@ -4,14 +4,14 @@ use chrono::{Local, NaiveDateTime};
 use serde_json::json;
 
 use super::{
-    create::publish,
-    delete::{delete_chosen, delete_tag_locked},
+    create::{publish, replace_locked},
+    delete::{clean_replaced, delete_chosen},
     period::Period,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::cleanup::{Report, settled_lock},
+    operation::cleanup::{Report, settled_lock, with_effect},
     options::{TagCreation, Zone},
     path::branch_root,
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager},
@@ -114,21 +114,23 @@ fn batch(ctx: &TableContext) -> Result<Report> {
     };
     crate::snapshot::check_name("tag", &name)?;
     let mut report = Report::default();
-    let mut lock = None;
-    if tags.exists(&name)? {
-        let lock = lock.insert(settled_lock(ctx)?);
-        match tags.get(&name) {
-            // another commit was faster, and its tag is of a newer version
-            Ok(tagged) if tagged.id > latest.id && snapshots.has_version(&tagged)? => {
-                return Ok(report.with("created", json!([])));
-            }
-            Ok(_) => report.extend(delete_tag_locked(ctx, Some(lock), &name)?),
-            Err(e) if e.kind() == ErrorKind::TagNotFound => {}
-            Err(e) => return Err(e),
+    let lock = if tags.exists(&name)? { Some(settled_lock(ctx)?) } else { None };
+    let old = match lock.as_ref().map(|_| tags.get(&name)).transpose() {
+        // another commit was faster, and its tag is of a newer version
+        Ok(Some(tagged)) if tagged.id > latest.id && snapshots.has_version(&tagged)? => {
+            return Ok(report.with("created", json!([])));
         }
-    }
+        Err(e) if e.kind() == ErrorKind::TagNotFound => None,
+        found => found?,
+    };
     let tag = Tag::new(latest, ctx.options.tag_default_time_retained, Local::now().naive_local());
-    publish(ctx, lock.as_ref(), &name, tag, true)?;
+    if let (Some(lock), Some(old)) = (&lock, &old) {
+        replace_locked(ctx, lock, &name, old, tag)?;
+        let replaced = || Ok(Some(format!("tag '{name}' was replaced")));
+        report.extend(with_effect(clean_replaced(ctx, lock, &name, old), replaced)?);
+    } else {
+        publish(ctx, lock.as_ref(), &name, tag, true)?;
+    }
     drop(lock);
     success_file(ctx, &name)?;
     report.extend(keep_newest(ctx, &tags, &|_| true)?);

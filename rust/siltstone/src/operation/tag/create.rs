@@ -165,14 +165,24 @@ fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
 /// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag, whose files nobody else keeps;
 /// those of [`create_tag`] for the source.
 pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
-    let (snapshots, tags) = managers(ctx);
-    let _lock = settled_lock(ctx)?;
-    let old = tags.tag(name).map_err(|e| e.with("table", &ctx.name))?;
+    let lock = settled_lock(ctx)?;
+    let old = managers(ctx).1.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
-    let tag = Tag::new(snapshot, retain, Local::now().naive_local());
-    if tag.snapshot.id != old.snapshot.id {
-        check_no_branch(ctx, name, &old.snapshot)?;
+    replace_locked(ctx, &lock, name, &old.snapshot, Tag::new(snapshot, retain, Local::now().naive_local()))
+}
+
+/// [`replace_tag`] of whoever holds the lock: there is a tag of that name at every moment.
+pub(super) fn replace_locked(
+    ctx: &TableContext,
+    _lock: &UpkeepLock,
+    name: &str,
+    old: &Snapshot,
+    tag: Tag,
+) -> Result<Tag> {
+    let (snapshots, tags) = managers(ctx);
+    if tag.snapshot.id != old.id {
+        check_no_branch(ctx, name, old)?;
         if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
             return Err(expired(ctx, name, &tag.snapshot, "replaced"));
         }

@@ -92,11 +92,22 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot)
     Ok(())
 }
 
+/// Deletes the files that only the tag `name` kept, which names another snapshot by now.
+pub(super) fn clean_replaced(ctx: &TableContext, _lock: &UpkeepLock, name: &str, old: &Snapshot) -> Result<Report> {
+    let cleaning = plan_beside_others(|| plan_of_unkept(ctx, name, old, None))?;
+    Report::of(&ctx.fs, cleaning, false)
+}
+
 /// What goes with the tag beside its own file; empty while something keeps its snapshot.
 fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Plan> {
+    plan_of_unkept(ctx, name, tagged, Some(name))
+}
+
+/// Files of a snapshot that the tag `name` kept; `without`: a tag that keeps nothing.
+fn plan_of_unkept(ctx: &TableContext, name: &str, tagged: &Snapshot, without: Option<&str>) -> Result<Plan> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-    let others = Tagged::without(ctx, &snapshots, Some(name))?;
+    let others = Tagged::without(ctx, &snapshots, without)?;
     let mut plan = Plan::default();
     if snapshots.exists(tagged.id)? || others.names(tagged.id) {
         return Ok(plan);

@@ -1,7 +1,7 @@
 //! Tags and branches whose making, renaming or deleting fails in one storage call: the error says whether it has taken effect,
 //! and the same call again completes it.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use siltstone::{
     Error, ErrorKind, Result,
@@ -9,15 +9,17 @@ use siltstone::{
     io::TableContext,
     operation::{
         branch::{BranchSource, create_branch, delete_branch, rename_branch},
+        expire::expire_snapshots,
         fsck::{Severity, fsck},
         scan::VersionSelector,
-        tag::{CreateTag, create_tag, delete_tag, rename_tag, replace_tag},
+        tag::{CreateTag, create_automatic, create_tag, delete_tag, rename_tag, replace_tag},
     },
     path::branch_root,
     snapshot::{BranchManager, TagManager},
+    table::Table,
 };
 
-use super::{ROOT, busy_table, check_whole, open};
+use super::{ROOT, append, busy_table, check_whole, commit, open, table, until, written};
 
 type Operation = fn(&TableContext) -> Result<()>;
 
@@ -124,4 +126,33 @@ fn tags_and_branches_that_are_changed_in_part_say_so_and_the_same_call_completes
         }
         assert!(said > 0, "{what}");
     }
+}
+
+#[test]
+fn the_automatic_tag_of_a_batch_job_is_there_at_every_moment_once_it_was_made() {
+    let options = [("tag.automatic-creation", "batch"), ("tag.batch.customized-name", "daily"), ("bucket", "1")];
+    let (io, fs) = table(&["k"], &options);
+    let daily = |fs: &FileIoRef| TagManager::new(Arc::clone(fs), ROOT).tag("daily").map(|tag| tag.snapshot.id);
+    // each commit makes the tag
+    append(&fs, "main", (1, 1));
+    assert_eq!(daily(&fs).unwrap(), 1);
+    // the next one, which nothing has tagged yet
+    let untagged = BTreeMap::from([("tag.automatic-creation".to_owned(), "none".to_owned())]);
+    let ctx = Table::open_with(Arc::clone(&fs), ROOT, "main", None, untagged).unwrap().context().clone();
+    commit(&ctx, written(&ctx, &[(2, 2)]));
+    expire_snapshots(&open(&fs, "main"), &until(2, 2), false).unwrap();
+    assert_eq!(daily(&fs).unwrap(), 1);
+    let mut replaced = 0;
+    for call in 0.. {
+        let Some((fs, result, place)) = fails_at(&io, call, |ctx| create_automatic(ctx).map(drop)) else { break };
+        let tagged = daily(&fs).unwrap_or_else(|e| panic!("{place}: {e}, {result:?}"));
+        let tells = result.as_ref().is_err_and(|e| e.message().starts_with("tag 'daily' was replaced"));
+        assert_eq!(tagged == 2, tells || result.is_ok(), "{place}: {result:?}");
+        replaced += usize::from(tells);
+        check_whole(&fs, 2);
+    }
+    assert!(replaced > 0);
+    create_automatic(&open(&fs, "main")).unwrap();
+    assert_eq!(daily(&fs).unwrap(), 2);
+    assert_eq!(problems(&fs), Vec::<String>::new());
 }
