@@ -35,6 +35,7 @@ use siltstone::{
 use crate::folder::Folder;
 
 mod after_records;
+mod changelogs;
 mod crash_points;
 mod foreign;
 mod half_way;

@@ -9,6 +9,7 @@ use super::{
     data::{added_changelog, deleted_data},
 };
 use crate::{
+    cancel,
     error::Result,
     io::TableContext,
     operation::cleanup::{
@@ -97,7 +98,8 @@ fn plan(
     let first = going.first().map_or(end.id, |s| s.id);
     // all tags: of `end` itself, the lists may be gone that would name what a later one has, too
     let mut kept = tags.between(first, i64::MAX);
-    kept.extend([end, earliest]);
+    let whole = first_whole(ctx, changelogs, &deltas, end.id)?;
+    kept.extend([end, earliest].into_iter().chain(&whole));
     plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
     let reason: Arc<str> = Arc::from("the changelog has expired");
     let file = |changelog: &Snapshot| PlannedFile {
@@ -110,6 +112,35 @@ fn plan(
     plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     plan.overwrite(changelogs.hint_path("EARLIEST"), end.id.to_string());
     Ok(plan)
+}
+
+/// The first changelog from `end` on that needs its version's manifests and still has their list: what later ones need of the
+/// manifests before it, it needs, too. Asked only where a going changelog has such a list.
+fn first_whole(
+    ctx: &TableContext,
+    changelogs: &ChangelogManager,
+    going: &[&Snapshot],
+    end: i64,
+) -> Result<Option<Snapshot>> {
+    let has_lists = |changelog: &Snapshot| -> Result<bool> {
+        Ok(changelog.changelog_manifest_list.is_none()
+            && ctx.fs.exists(&ctx.paths.manifest(&changelog.base_manifest_list)?)?)
+    };
+    let mut any = false;
+    for changelog in going {
+        any = any || has_lists(changelog)?;
+    }
+    if !any {
+        return Ok(None);
+    }
+    for id in changelogs.ids()?.into_iter().filter(|id| *id >= end) {
+        cancel::check()?;
+        let changelog = changelogs.get(id)?;
+        if has_lists(&changelog)? {
+            return Ok(Some(changelog));
+        }
+    }
+    Ok(None)
 }
 
 /// Manifests that only these changelogs need; their index files and statistics went with the snapshots.
