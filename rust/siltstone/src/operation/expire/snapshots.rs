@@ -26,7 +26,7 @@ use crate::{
     io::TableContext,
     operation::cleanup::{
         Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs, elsewhere,
-        plan_beside_others, upkeep_lock,
+        long_lived, plan_beside_others, upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
@@ -150,7 +150,9 @@ fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> 
     let removals = snapshots.removals().read()?;
     let line = snapshots.ids()?;
     let range = expiring(ctx, snapshots, line.first().copied(), keep)?;
-    let Some(end) = range.map(|Range { end }| end).or_else(|| line.first().copied()) else { return Ok(None) };
+    // the first one that stays is one that is there
+    let stays = range.and_then(|Range { end }| line.iter().find(|id| **id >= end)).or(line.first()).copied();
+    let Some(end) = stays else { return Ok(None) };
     let before = |id: &i64| *id < end;
     let left: Vec<i64> = snapshots.listed_ids()?.into_iter().filter(before).filter(|id| !line.contains(id)).collect();
     let mut going = snapshots.existing(line.into_iter().filter(before))?;
