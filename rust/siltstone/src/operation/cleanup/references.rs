@@ -100,6 +100,12 @@ impl References {
         roots.changelogs.iter().try_for_each(|changelog| self.add_long_lived(ctx, cache, changelog))
     }
 
+    /// Adds what others refer to.
+    pub fn extend(&mut self, other: Self) {
+        self.data.extend(other.data);
+        self.meta.extend(other.meta);
+    }
+
     fn add_live(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
         cache.visit_live(snapshot, &mut |entry| self.add_file(entry))
     }

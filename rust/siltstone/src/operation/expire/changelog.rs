@@ -32,8 +32,8 @@ fn expire(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report>
     let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
     let nothing = || Report { dry_run, ..Report::default() }.with("changelogs", json!([]));
-    let Some(end) = end_of(ctx, &changelogs, &snapshots, keep)? else { return Ok(nothing()) };
     let ids = changelogs.ids()?;
+    let Some(end) = end_of(ctx, &changelogs, &ids, &snapshots, keep)? else { return Ok(nothing()) };
     let mut going = Vec::new();
     for id in ids.into_iter().filter(|id| *id < end) {
         going.push(changelogs.get(id)?);
@@ -46,16 +46,16 @@ fn expire(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report>
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("changelogs", gone))
 }
 
-/// Changelogs before this id expire.
+/// Changelogs before this one expire. Of the ids (all, ascending) some may be missing between two others: an expiry by options
+/// that let no changelog outlive its snapshot leaves none behind.
 fn end_of(
     ctx: &TableContext,
     changelogs: &ChangelogManager,
+    ids: &[i64],
     snapshots: &SnapshotManager,
     keep: &Retention,
 ) -> Result<Option<i64>> {
-    let (Some(newest), Some(earliest), Some(latest)) =
-        (snapshots.latest_id()?, changelogs.earliest_id()?, changelogs.latest_id()?)
-    else {
+    let (Some(newest), Some(&earliest), Some(&latest)) = (snapshots.latest_id()?, ids.first(), ids.last()) else {
         return Ok(None);
     };
     let mut end = newest.saturating_sub(keep.min).saturating_add(1).min(latest);
@@ -64,17 +64,16 @@ fn end_of(
     end = end.min(earliest.saturating_add(keep.limit));
     let by_number = newest.saturating_sub(keep.max).saturating_add(1).max(earliest);
     if let Some(limit) = keep.older_than {
-        // there may be holes: an expiry whose options did not let changelogs outlive their snapshots
-        for id in changelogs.ids()?.into_iter().filter(|id| (by_number..end).contains(id)) {
-            if changelogs.get(id)?.time_millis >= limit {
-                end = id;
+        for id in ids.iter().filter(|id| (by_number..end).contains(id)) {
+            cancel::check()?;
+            if changelogs.get(*id)?.time_millis >= limit {
+                end = *id;
                 break;
             }
         }
     }
-    // the first one that stays is there
-    let end = changelogs.ids()?.into_iter().find(|id| *id >= end).unwrap_or(latest);
-    Ok((end > earliest).then_some(end))
+    // the first one that stays is one that is there
+    Ok(ids.iter().copied().find(|id| *id >= end).filter(|end| *end > earliest))
 }
 
 fn plan(

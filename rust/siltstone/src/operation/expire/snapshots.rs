@@ -186,8 +186,12 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) -> Resu
     };
     let tags = Tagged::read(ctx, snapshots)?;
     let cache = ManifestCache::new(ctx)?;
-    let elsewhere = elsewhere(ctx, &cache)?;
+    let mut elsewhere = elsewhere(ctx, &cache)?;
     let outlive = Retention::changelogs_outlive(&ctx.options);
+    if !outlive {
+        // others, with other options, have left changelogs that go on
+        elsewhere.get_or_insert_default().extend(long_lived(ctx, &cache)?);
+    }
     let produces = ctx.options.changelog_producer != ChangelogProducer::None;
 
     let later: Vec<&Snapshot> = going.iter().chain(&end).filter(|s| s.id > first.id).collect();
