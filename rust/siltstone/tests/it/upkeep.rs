@@ -38,6 +38,7 @@ mod after_records;
 mod changelogs;
 mod crash_points;
 mod foreign;
+mod fork_tags;
 mod gaps;
 mod half_way;
 mod renewed;

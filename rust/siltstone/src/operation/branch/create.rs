@@ -110,7 +110,7 @@ fn without_lost_changelog(ctx: &TableContext, branches: &BranchManager, name: &s
     if kept == first { Ok(()) } else { ctx.fs.overwrite(&snapshots.path(first.id), kept.to_json()?.as_bytes()) }
 }
 
-/// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same.
+/// Tags what a branch starts with, without a retention: other programs expire tags without looking at branches. A tag that a making which was cut short has left is taken over when it is the same.
 fn keep_fork_point(main: &TableContext, lock: &UpkeepLock, fork: &str, version: VersionSelector) -> Result<()> {
     let request = CreateTag { version, ..CreateTag::default() };
     match create_tag_beside(main, Some(lock), fork, &request) {

@@ -40,10 +40,12 @@ fn managers(ctx: &TableContext) -> (SnapshotManager, TagManager) {
 /// `InvalidArgument` for a name that cannot be one; `TagExists`; `SnapshotNotFound`, `SnapshotExpired` or `TagNotFound`
 /// for the source.
 pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
-    create_tag_beside(ctx, None, name, request)
+    let retain = request.retain.or(ctx.options.tag_default_time_retained);
+    create_tag_beside(ctx, None, name, &CreateTag { retain, ..request.clone() })
 }
 
-/// [`create_tag`] of an operation that may hold the table's lock: it would wait for itself.
+/// [`create_tag`] of an operation that may hold the table's lock: it would wait for itself. The option
+/// `tag.default-time-retained` is not asked.
 pub(crate) fn create_tag_beside(
     ctx: &TableContext,
     lock: Option<&UpkeepLock>,
@@ -56,8 +58,7 @@ pub(crate) fn create_tag_beside(
         return if request.if_not_exists { tags.tag(name) } else { Err(exists_already(name).with("table", &ctx.name)) };
     }
     let snapshot = source(ctx, &request.version)?;
-    let retain = request.retain.or(ctx.options.tag_default_time_retained);
-    publish(ctx, lock, name, Tag::new(snapshot, retain, Local::now().naive_local()), request.if_not_exists)
+    publish(ctx, lock, name, Tag::new(snapshot, request.retain, Local::now().naive_local()), request.if_not_exists)
 }
 
 /// Publishes a tag, and takes it back when its source was removed meanwhile.
