@@ -4,15 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use siltstone::{
     fs::FileIoRef,
-    operation::{
-        branch::{BranchSource, create_branch, delete_branch, rename_branch},
-        expire::expire_snapshots,
-        tag::delete_tag,
-    },
-    snapshot::{BranchManager, TagManager},
+    operation::branch::{BranchSource, create_branch},
+    snapshot::TagManager,
 };
 
-use super::{ROOT, append, busy_table, check_whole, files, open, table, tag, until};
+use super::{ROOT, append, open, table, tag};
 
 fn tags(fs: &FileIoRef) -> TagManager {
     TagManager::new(Arc::clone(fs), ROOT)
