@@ -241,9 +241,9 @@ fn plan(
 }
 
 /// A tagged snapshot as it becomes a snapshot again: without its changelog when that has expired, because tags do not
-/// keep changelogs and a stream must not look for one that is gone.
+/// keep changelogs and a stream must not look for one that is gone; and without the branch that the tag was for.
 pub(super) fn restored(ctx: &TableContext, tagged: &Snapshot) -> Result<Snapshot> {
-    let mut snapshot = tagged.clone();
+    let mut snapshot = tagged.clone().keeping_no_branch();
     if let Some(list) = &tagged.changelog_manifest_list
         && !ctx.fs.exists(&ctx.paths.manifest(list)?)?
     {
