@@ -5,6 +5,7 @@
 
 mod confined;
 mod fault;
+mod fresh;
 mod held;
 mod home;
 mod local;
