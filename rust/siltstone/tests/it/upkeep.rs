@@ -37,6 +37,7 @@ use crate::folder::Folder;
 mod after_records;
 mod changelogs;
 mod crash_points;
+mod first_commit;
 mod foreign;
 mod fork_tags;
 mod gaps;

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     Error, ErrorKind, Result,
     env::now_millis,
-    fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
+    fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     operation::{
         cleanup::Report,
@@ -154,6 +154,32 @@ fn where_all_partitions_are_renewed_meanwhile_there_is_no_snapshot() {
     let report = expire_partitions(&ctx, &idle(PartitionExpireStrategy::UpdateTime), then + HOUR, false).unwrap();
     assert_eq!((&report.details["partitions"], &report.details["snapshots"]), (&[0; 0].into(), &[0; 0].into()));
     assert_eq!(SnapshotManager::new(fs, ROOT).ids().unwrap(), [1, 2]);
+}
+
+/// No manifest can be written once snapshot 2 is there.
+#[derive(Debug, Default)]
+struct FullAfterTwo(AtomicBool);
+
+impl BeforeCall for FullAfterTwo {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        if what == "publish: remove temporary file" && path.ends_with("/snapshot/snapshot-2") {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        let fails = self.0.load(Ordering::Relaxed) && path.contains("/manifest/") && !["read", "open"].contains(&what);
+        if fails { Err(Error::new(ErrorKind::Storage, "the disk is full")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn an_expiry_of_partitions_that_fails_in_a_later_batch_says_what_went_before() {
+    let (io, then) = partitioned();
+    let fs: FileIoRef = Arc::new(io.clone());
+    let ctx = TableContext { fs: Arc::new(io.behind(Arc::new(FullAfterTwo::default()))), ..open(&fs, "main") };
+    let one_each = PartitionExpiry { batch: 1, ..idle(PartitionExpireStrategy::UpdateTime) };
+    let error = expire_partitions(&ctx, &one_each, then + HOUR, false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
+    assert!(error.message().starts_with("snapshots [2] have dropped partitions p=1"), "{error}");
+    assert_eq!(rows(&fs), BTreeMap::from([("p=2".to_owned(), 1)]));
 }
 
 /// Nobody waits for the lock: who holds it is stopped.
