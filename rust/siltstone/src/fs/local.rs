@@ -248,7 +248,10 @@ impl FileIo for LocalFileIo {
         self.ensure_dir(Path::new(path))
     }
 
-    #[allow(clippy::disallowed_methods, reason = "the existence of the target is checked; files never go this way")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the existence of the target is checked; published files never go this way"
+    )]
     fn rename_dir(&self, from: &str, to: &str) -> Result<()> {
         if self.exists(to)? {
             return Err(exists_already(to));
