@@ -154,7 +154,7 @@ impl ConsumerManager {
     /// Deletes a consumer whose file was last written before this time, within [`ConsumerManager::expire`]; whether it is gone.
     ///
     /// # Errors
-    /// Storage errors; the reader, if there is one, finds the mark.
+    /// Storage errors; the file is in its place again, unless that fails, too.
     pub fn delete_old(&self, id: &str, older_than: i64) -> Result<bool> {
         check_can_exist("consumer", id)?;
         let (path, aside) = (self.path(id), format!("{}/.{PREFIX}{id}.{}.tmp", self.directory, new_uuid()));
@@ -163,15 +163,29 @@ impl ConsumerManager {
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(true),
             renamed => renamed?,
         }
-        let is_old = self.fs.status(&aside)?.is_none_or(|file| file.modified_millis < older_than);
+        let judged = self.judge(&path, &aside, older_than);
+        match &judged {
+            Ok(_) => self.fs.delete(&aside)?,
+            // nobody knows that it is old
+            Err(_) => {
+                if let Err(error) = self.fs.rename_dir(&aside, &path) {
+                    tracing::warn!(%error, consumer = id, "the file of a consumer is left beside its place");
+                }
+            }
+        }
+        judged
+    }
+
+    /// Whether a file that was taken out of its place is old; otherwise its content is put back.
+    fn judge(&self, path: &str, aside: &str, older_than: i64) -> Result<bool> {
+        let is_old = self.fs.status(aside)?.is_none_or(|file| file.modified_millis < older_than);
         if !is_old {
-            match self.fs.publish(&path, &self.fs.read(&aside)?, false) {
+            match self.fs.publish(path, &self.fs.read(aside)?, false) {
                 // its reader went on once more
                 Err(e) if e.kind() == ErrorKind::FileExists => {}
                 published => published?,
             }
         }
-        self.fs.delete(&aside)?;
         Ok(is_old)
     }
 

@@ -303,6 +303,24 @@ fn a_consumer_whose_reader_goes_on_before_it_is_deleted_stays_or_the_reader_is_t
 }
 
 #[test]
+fn a_consumer_that_is_renewed_stays_also_when_the_expiry_cannot_look_again_or_put_it_back() {
+    for (what, path) in [("status", ".tmp"), ("read", ".tmp"), ("publish: link", "/consumer/consumer-reader")] {
+        let (io, then) = consumed();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let others = Arc::clone(&fs);
+        let renew = move || ConsumerManager::new(others, ROOT).reset("reader", 3);
+        let fails = || Err(Error::new(ErrorKind::Storage, "this call fails"));
+        let meanwhile = Arc::new(
+            Meanwhile::new().before("rename_dir", "/consumer/consumer-reader", renew).before(what, path, fails),
+        );
+        let behind: FileIoRef = Arc::new(io.behind(Arc::<Meanwhile>::clone(&meanwhile)));
+        let error = expire_consumers(&TableContext { fs: behind, ..open(&fs, "main") }, then, false).unwrap_err();
+        assert_eq!((error.kind(), meanwhile.left()), (ErrorKind::Storage, 0), "{what}");
+        assert_eq!(progress(&fs), Some(3), "{what}");
+    }
+}
+
+#[test]
 fn a_reader_that_goes_on_beside_an_expiry_of_its_consumer_is_not_forgotten() {
     // the other way round: the reader is stopped, the expiry runs to its end
     let (io, then) = consumed();
