@@ -58,6 +58,7 @@ class Branches(Handle):
         Raises:
             BranchExists: The name is taken.
             InvalidArgument: The name cannot be used.
+            TagExists: There is a tag ``fork-<name>`` that was not made for this branch, and a version is given.
             TagNotFound: There is no such tag.
             SnapshotNotFound: There is no such snapshot.
             UpkeepRunning: An expiry, a rollback or a fast-forward was at work all the time.
@@ -69,7 +70,8 @@ class Branches(Handle):
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a branch; its data files stay until orphan files are removed.
 
-        The tag ``fork-<name>`` goes with it, unless another branch was made from the same snapshot: a note says so.
+        The tag ``fork-<name>`` that was made with it goes, too, unless another branch was made from the same snapshot;
+        a tag of that name that somebody else made stays. A note says so.
 
         Raises:
             BranchNotFound: There is no such branch; the hint names the nearest.
@@ -83,6 +85,8 @@ class Branches(Handle):
         Raises:
             BranchNotFound: There is no such branch.
             BranchExists: The new name is taken.
+            TagExists: There is a tag ``fork-<target>``, the name that the branch's own tag would get.
+            VersionInUse: This table is opened on it, or reads fall back to it.
         """
         self._table.upkeep.rename_branch(text("source", source), text("target", target))
 

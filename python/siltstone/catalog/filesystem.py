@@ -72,11 +72,12 @@ class Catalog:
 
         Args:
             name: Its name.
-            cascade: Drop its tables too; otherwise it must be empty.
+            cascade: Drop its tables too; otherwise it must be empty, also of files that are no tables.
             if_exists: Fine when it does not exist.
 
         Raises:
             DatabaseNotFound: It does not exist.
+            InvalidArgument: Without ``cascade``: it is not empty.
             UpkeepRunning: With ``cascade``: an expiry or the like was at work on one of its tables all the time.
         """
         self._core.drop_database(text("name", name), flag("cascade", cascade), flag("if_exists", if_exists))

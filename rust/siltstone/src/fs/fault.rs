@@ -418,13 +418,14 @@ impl FileIo for FaultFileIo {
             if s.status(from).is_none() {
                 return Err(not_found(from));
             }
+            let is_file = s.names.contains_key(from);
             let moved = |path: &str| path.strip_prefix(from).map(|rest| format!("{to}{rest}"));
             let inside = |path: &str| path == from || below(path, from);
             let names = std::mem::take(&mut s.names).into_iter();
             s.names = names.map(|(p, id)| (moved(&p).filter(|_| inside(&p)).unwrap_or(p), id)).collect();
             let dirs = std::mem::take(&mut s.dirs).into_iter();
             s.dirs = dirs.map(|p| moved(&p).filter(|_| inside(&p)).unwrap_or(p)).collect();
-            s.add_dirs(to);
+            s.add_dirs(if is_file { parent(to) } else { to });
             for file in s.locks.values_mut().filter(|file| inside(file)) {
                 *file = moved(file).unwrap_or_default();
             }

@@ -4,11 +4,10 @@
 //! that this handle created is made durable, with its own parents, by the first [`FileIo::sync_dir`] below it.
 
 use std::{
-    collections::HashSet,
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read as _, Write},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::UNIX_EPOCH,
 };
 
@@ -16,6 +15,7 @@ use bytes::Bytes;
 
 use super::{
     FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile,
+    fresh::FreshDirs,
     held::{self, Refused},
     home::Home,
 };
@@ -32,8 +32,7 @@ const WRITE_BUFFER: usize = 256 * 1024;
 /// Files of this machine (or mounted ones with `link`).
 #[derive(Debug, Default)]
 pub struct LocalFileIo {
-    /// Directories made by this handle, or one that shares them, whose name in their parent may not be durable.
-    fresh_dirs: Arc<Mutex<HashSet<PathBuf>>>,
+    fresh_dirs: FreshDirs,
     /// The directory of the table that this handle is for.
     home: Option<Home>,
 }
@@ -66,7 +65,7 @@ impl LocalFileIo {
             Some((home, needed)) => make_below(home, needed, &missing)?,
             None => fs::create_dir_all(directory).map_err(|e| storage("create the directory", directory, e))?,
         }
-        self.fresh_dirs.lock().unwrap_or_else(PoisonError::into_inner).extend(missing);
+        self.fresh_dirs.add(missing);
         Ok(())
     }
 
@@ -170,16 +169,10 @@ impl FileIo for LocalFileIo {
     }
 
     fn sync_dir(&self, path: &str) -> Result<()> {
-        let mut at = Path::new(path);
-        loop {
-            let synced = open_without_waiting(at).and_then(|directory| directory.sync_all());
-            synced.map_err(|e| storage("make the directory durable", at, e))?;
-            let fresh = self.fresh_dirs.lock().unwrap_or_else(PoisonError::into_inner).remove(at);
-            match at.parent() {
-                Some(parent) if fresh && !parent.as_os_str().is_empty() => at = parent,
-                _ => return Ok(()),
-            }
-        }
+        self.fresh_dirs.sync(Path::new(path), &|directory| {
+            let synced = open_without_waiting(directory).and_then(|directory| directory.sync_all());
+            synced.map_err(|e| storage("make the directory durable", directory, e))
+        })
     }
 
     fn list(&self, path: &str) -> Result<Vec<FileStatus>> {
@@ -255,7 +248,10 @@ impl FileIo for LocalFileIo {
         self.ensure_dir(Path::new(path))
     }
 
-    #[allow(clippy::disallowed_methods, reason = "the existence of the target is checked; files never go this way")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the existence of the target is checked; published files never go this way"
+    )]
     fn rename_dir(&self, from: &str, to: &str) -> Result<()> {
         if self.exists(to)? {
             return Err(exists_already(to));
@@ -296,7 +292,7 @@ impl FileIo for LocalFileIo {
     }
 
     fn within(&self, location: &str) -> Option<FileIoRef> {
-        Some(Arc::new(Self { fresh_dirs: Arc::clone(&self.fresh_dirs), home: Some(Home::new(location)) }))
+        Some(Arc::new(Self { fresh_dirs: self.fresh_dirs.clone(), home: Some(Home::new(location)) }))
     }
 
     fn check_no_links(&self, root: &str, path: &str) -> Result<()> {

@@ -5,6 +5,7 @@
 
 mod confined;
 mod fault;
+mod fresh;
 mod held;
 mod home;
 mod local;
@@ -118,7 +119,7 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn delete_dir(&self, path: &str) -> Result<()>;
     /// Creates a directory and its parents.
     fn create_dir(&self, path: &str) -> Result<()>;
-    /// Renames a directory; fails when the target exists.
+    /// Renames a directory, or a file that was not published; fails when the target exists.
     fn rename_dir(&self, from: &str, to: &str) -> Result<()>;
     /// Takes a lock that at most one holder has, in this process or another one; `None`: somebody has it. The file at
     /// `path` is made when absent, stays, and says nothing.

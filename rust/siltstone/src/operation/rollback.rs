@@ -21,8 +21,11 @@ use serde_json::Value;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    manifest::ManifestStore,
     operation::{
-        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
+        cleanup::{
+            Change, FileKind, MetaParts, Plan, PlannedFile, Report, Step, after_record, metadata_files, upkeep_lock,
+        },
         scan::{EntryFilter, VersionSelector, live_entries, travel},
     },
     path::branch_root,
@@ -171,18 +174,29 @@ fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
             .caused_by(e)
             .hint("it has expired in part: choose a newer snapshot or a tag")
     };
-    let live = live_entries(ctx, target, &EntryFilter::default()).map_err(broken)?;
+    let files = files_of(ctx, target).map_err(broken)?;
     let problem: Option<Error> = in_pool(|| {
-        live.par_iter().find_map_any(|entry| {
-            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file).ok()?;
-            match ctx.fs.exists(&path) {
-                Ok(true) => None,
-                Ok(false) => Some(Error::new(ErrorKind::FileNotFound, format!("{path} is missing"))),
-                Err(e) => Some(e),
-            }
+        files.par_iter().find_map_any(|path| match ctx.fs.exists(path) {
+            Ok(true) => None,
+            Ok(false) => Some(Error::new(ErrorKind::FileNotFound, format!("{path} is missing"))),
+            Err(e) => Some(e),
         })
     });
     problem.map_or(Ok(()), |e| Err(broken(e)))
+}
+
+/// What a version consists of beside the manifests, which are read for it: data files with their extra files, index files
+/// (deletion vectors), statistics.
+fn files_of(ctx: &TableContext, target: &Snapshot) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    for entry in live_entries(ctx, target, &EntryFilter::default())? {
+        files.push(ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?);
+        files.extend(ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)?);
+    }
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let parts = MetaParts { data: false, changelog: false, ..MetaParts::ALL };
+    files.extend(metadata_files(ctx, &store, target, parts)?.into_iter().map(|file| file.path));
+    Ok(files)
 }
 
 fn plan(
@@ -227,9 +241,9 @@ fn plan(
 }
 
 /// A tagged snapshot as it becomes a snapshot again: without its changelog when that has expired, because tags do not
-/// keep changelogs and a stream must not look for one that is gone.
+/// keep changelogs and a stream must not look for one that is gone; and without the branch that the tag was for.
 pub(super) fn restored(ctx: &TableContext, tagged: &Snapshot) -> Result<Snapshot> {
-    let mut snapshot = tagged.clone();
+    let mut snapshot = tagged.clone().keeping_no_branch();
     if let Some(list) = &tagged.changelog_manifest_list
         && !ctx.fs.exists(&ctx.paths.manifest(list)?)?
     {

@@ -3,10 +3,12 @@
 //! `consumer-<id>` is `{ "nextSnapshot" : 5 }` in Jackson's pretty form, overwritten as the reader goes on.
 //!
 //! Consumers expire when nobody has written their files for long. A reader may do so between the last look and the deletion:
-//! expiry and reader each write first and look afterwards, so that one of the two sees the other.
+//! the file is looked at once more when it has another name, which no reader writes, and comes back when it is not old. Until then
+//! the lock is held, so that no snapshots expire meanwhile. For an expiry that dies there is a mark: expiry and reader each write
+//! first and look afterwards, so that one of the two sees the other.
 //!
 //! ```text
-//! expiry   lock ─ mark ─ look: which files are old ─ delete them ─ take the mark away
+//! expiry   lock ─ mark ─ look: which files are old ─ each: rename, look again, delete or put back ─ take the mark away
 //! reader   write the file ─ is there a mark? Then wait for the lock, and write the file again if it is gone
 //! ```
 //!
@@ -18,6 +20,7 @@ use serde_json::Value;
 
 use super::{UpkeepLock, check_name};
 use crate::{
+    env::new_uuid,
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, check_can_exist},
 };
@@ -146,6 +149,44 @@ impl ConsumerManager {
             tracing::warn!(%error, "the mark of an expiry of consumers was not removed");
         }
         expired
+    }
+
+    /// Deletes a consumer whose file was last written before this time, within [`ConsumerManager::expire`]; whether it is gone.
+    ///
+    /// # Errors
+    /// Storage errors; the file is in its place again, unless that fails, too.
+    pub fn delete_old(&self, id: &str, older_than: i64) -> Result<bool> {
+        check_can_exist("consumer", id)?;
+        let (path, aside) = (self.path(id), format!("{}/.{PREFIX}{id}.{}.tmp", self.directory, new_uuid()));
+        match self.fs.rename_dir(&path, &aside) {
+            // somebody else has deleted it
+            Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(true),
+            renamed => renamed?,
+        }
+        let judged = self.judge(&path, &aside, older_than);
+        match &judged {
+            Ok(_) => self.fs.delete(&aside)?,
+            // nobody knows that it is old
+            Err(_) => {
+                if let Err(error) = self.fs.rename_dir(&aside, &path) {
+                    tracing::warn!(%error, consumer = id, "the file of a consumer is left beside its place");
+                }
+            }
+        }
+        judged
+    }
+
+    /// Whether a file that was taken out of its place is old; otherwise its content is put back.
+    fn judge(&self, path: &str, aside: &str, older_than: i64) -> Result<bool> {
+        let is_old = self.fs.status(aside)?.is_none_or(|file| file.modified_millis < older_than);
+        if !is_old {
+            match self.fs.publish(path, &self.fs.read(aside)?, false) {
+                // its reader went on once more
+                Err(e) if e.kind() == ErrorKind::FileExists => {}
+                published => published?,
+            }
+        }
+        Ok(is_old)
     }
 
     /// Deletes a consumer; fine when absent.

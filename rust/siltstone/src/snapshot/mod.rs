@@ -5,6 +5,7 @@
 mod branch;
 mod changelog;
 mod consumer;
+mod fork;
 mod json;
 mod manager;
 mod model;
@@ -19,6 +20,7 @@ mod upkeep_lock;
 pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Consumer, ConsumerManager};
+pub use fork::KEEPS_BRANCH;
 pub use manager::SnapshotManager;
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback};

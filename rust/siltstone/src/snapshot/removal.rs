@@ -342,14 +342,10 @@ impl Snapshot {
     }
 
     /// Whether both are the same version of the table: what a copy in another branch, or one that was restored from a tag,
-    /// knows of removals does not matter.
+    /// knows of removals does not matter, nor does the branch that a tag is for.
     pub fn is_same_version(&self, other: &Self) -> bool {
         let bare = |snapshot: &Self| {
-            let mut bare = snapshot.clone();
-            bare.properties = bare.properties.map(|mut properties| {
-                properties.remove(KNOWN_REMOVALS);
-                properties
-            });
+            let mut bare = snapshot.clone().without_property(KNOWN_REMOVALS).keeping_no_branch();
             bare.properties = bare.properties.filter(|properties| !properties.is_empty());
             bare
         };

@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use super::name::{TableName, check_database};
 use super::open::local_path;
+use crate::cancel;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{ConfinedFileIo, FileIoRef, LocalFileIo};
-use crate::operation::cleanup::delete_tree;
+use crate::fs::{ConfinedFileIo, FileIoRef, FileStatus, LocalFileIo};
+use crate::operation::cleanup::{delete_tree, is_dropped_tree, with_effect};
 use crate::options::CoreOptions;
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
@@ -121,30 +122,82 @@ impl FilesystemCatalog {
                 Err(Error::new(ErrorKind::DatabaseExists, message).with("database", name))
             };
         }
-        self.fs.create_dir(&self.database_path(name))
+        let path = self.database_path(name);
+        self.fs.create_dir(&path)?;
+        // whoever commits to its tables makes only their names durable
+        let durable = self.fs.sync_dir(&path).and_then(|()| self.sync_warehouse());
+        with_effect(durable, || Ok(self.has_database(name)?.then(|| format!("database '{name}' was created"))))
     }
 
-    /// Drops a database; with `cascade` its tables too, otherwise it must have none.
+    /// Drops a database; with `cascade` its tables too, otherwise it must have none: then only directories go that are empty when
+    /// they go, and what dropped tables have left.
+    ///
+    /// # Errors
+    /// `DatabaseNotFound`; `InvalidArgument`: without `cascade`, there are tables or other files, also those that came meanwhile;
+    /// `UpkeepRunning` as for dropping tables.
     pub fn drop_database(&self, name: &str, cascade: bool, if_exists: bool) -> Result<()> {
         check_database(name)?;
-        if !self.has_database(name)? {
-            return if if_exists { Ok(()) } else { Err(self.no_database(name)) };
-        }
         let path = self.database_path(name);
-        let left = self.fs.list(&path)?;
-        if !cascade && left.iter().any(|child| !last_name(&child.path).starts_with('.')) {
-            let tables = left.len();
-            let message = format!("the database '{name}' is not empty ({tables} tables or other files)");
-            let hint = "drop its tables first, or drop the database with cascade";
-            return Err(Error::new(ErrorKind::InvalidArgument, message).with("database", name).hint(hint));
+        let Some(database) = self.fs.status(&path)?.filter(|status| status.is_dir) else {
+            return if if_exists { Ok(()) } else { Err(self.no_database(name)) };
+        };
+        match (cascade, database.is_plain) {
+            (true, true) => self.drop_with_tables(name)?,
+            (false, true) => self.drop_empty(name)?,
+            (false, false) if !self.fs.list(&path)?.is_empty() => return Err(self.not_empty(name)),
+            // of a link the link goes, and the tables that it leads to stay
+            (_, false) => self.fs.delete(&path)?,
         }
-        // of a link the link goes, and the tables that it leads to stay
-        if self.fs.status(&path)?.is_some_and(|status| status.is_plain) {
-            for table in self.table_names(name)? {
+        let dropped = || Ok((!self.has_database(name)?).then(|| format!("database '{name}' was dropped")));
+        with_effect(self.sync_warehouse(), dropped)
+    }
+
+    fn drop_with_tables(&self, name: &str) -> Result<()> {
+        // each with its lock, those that are made meanwhile, too
+        loop {
+            cancel::check()?;
+            let tables = self.table_names(name)?;
+            if tables.is_empty() {
+                return self.fs.delete_dir(&self.database_path(name));
+            }
+            for table in tables {
                 self.drop_table(&format!("{name}.{table}"), true)?;
             }
         }
-        self.fs.delete_dir(&path)
+    }
+
+    fn drop_empty(&self, name: &str) -> Result<()> {
+        let path = self.database_path(name);
+        let left = self.fs.list(&path)?;
+        let is_left_over = |child: &FileStatus| child.is_dir && is_dropped_tree(last_name(&child.path));
+        let (left_over, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_left_over);
+        for child in &others {
+            let is_empty = child.is_plain && child.is_dir && self.fs.list(&child.path)?.is_empty();
+            if !is_empty {
+                return Err(self.not_empty(name));
+            }
+        }
+        for child in &left_over {
+            self.fs.delete_dir(&child.path)?;
+        }
+        for directory in others.iter().map(|child| &child.path).chain([&path]) {
+            if !self.fs.delete_empty_dir(directory)? {
+                return Err(self.not_empty(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes names of databases durable.
+    fn sync_warehouse(&self) -> Result<()> {
+        self.fs.sync_dir(if self.warehouse.is_empty() { "/" } else { &self.warehouse })
+    }
+
+    fn not_empty(&self, name: &str) -> Error {
+        let left = self.fs.list(&self.database_path(name)).map(|children| children.len()).unwrap_or_default();
+        let message = format!("the database '{name}' is not empty ({left} tables or other files)");
+        let hint = "drop its tables first, or drop the database with cascade";
+        Error::new(ErrorKind::InvalidArgument, message).with("database", name).hint(hint)
     }
 
     /// Names of the tables of a database, in order.
@@ -255,7 +308,11 @@ impl FilesystemCatalog {
         if self.fs.exists(&target)? {
             return Err(table_exists(&to).with("file", target));
         }
-        self.fs.rename_dir(&self.table_path(&from), &target)
+        self.fs.rename_dir(&self.table_path(&from), &target)?;
+        // the new name first: a table has one name or both, never none
+        let durable = self.fs.sync_dir(&self.database_path(&to.database));
+        let durable = durable.and_then(|()| self.fs.sync_dir(&self.database_path(&from.database)));
+        with_effect(durable, || Ok(Some(format!("table '{}' was renamed to '{}'", from.plain(), to.plain()))))
     }
 
     /// The lock of whoever removes names of the table: a table that goes does not go under somebody's hands. `None`: nobody can

@@ -1,7 +1,7 @@
 //! The catalog over an in-memory store.
 
 use super::*;
-use crate::fs::FaultFileIo;
+use crate::fs::{FaultFileIo, FileIo as _, Meanwhile};
 use crate::types::{DataField, parse_type};
 
 fn catalog_with(options: &[(&str, &str)]) -> (Arc<FaultFileIo>, FilesystemCatalog) {
@@ -47,6 +47,73 @@ fn a_database_with_tables_is_dropped_only_with_cascade() {
     assert_eq!(kind(catalog.drop_database("shop", false, false)), ErrorKind::InvalidArgument);
     catalog.drop_database("shop", true, false).unwrap();
     assert!(catalog.databases().unwrap().is_empty());
+}
+
+/// A database of the catalog behind a gate.
+fn catalog_behind(fs: &FaultFileIo, meanwhile: Meanwhile) -> FilesystemCatalog {
+    let behind: FileIoRef = Arc::new(fs.behind(Arc::new(meanwhile)));
+    FilesystemCatalog::new(behind, "/lake", BTreeMap::new()).unwrap()
+}
+
+#[test]
+fn a_table_that_is_made_while_its_empty_database_is_dropped_stays() {
+    for (call, path) in [("list", "/shop.db"), ("delete_empty_dir", "/shop.db")] {
+        let (fs, others) = catalog_with(&[]);
+        others.create_database("shop", false).unwrap();
+        let makes = others.clone();
+        let meanwhile =
+            Meanwhile::new().before(call, path, move || makes.create_table("shop.orders", orders(), false).map(drop));
+        let error = catalog_behind(&fs, meanwhile).drop_database("shop", false, false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.message().contains("not empty"), "{error}");
+        others.load_table("shop.orders").unwrap();
+    }
+}
+
+#[test]
+fn without_cascade_only_empty_directories_and_what_dropped_tables_left_go() {
+    let left_over = "/lake/shop.db/.orders.0b7ed1cf-5a2f-4b0c-9a1e-3f7f6f0c1d2e";
+    let foreign =
+        ["/lake/shop.db/notes.txt", "/lake/shop.db/t/data", "/lake/shop.db/.git/HEAD", "/lake/shop.db/.orders.old/x"];
+    for file in foreign {
+        let (fs, catalog) = catalog_with(&[]);
+        catalog.create_database("shop", false).unwrap();
+        fs.create_dir(&format!("{left_over}/schema")).unwrap();
+        fs.put(&format!("{left_over}/schema/schema-0"), b"{}");
+        fs.create_dir("/lake/shop.db/empty").unwrap();
+        fs.create_dir(file.rsplit_once('/').unwrap().0).unwrap();
+        fs.put(file, b"x");
+        assert_eq!(kind(catalog.drop_database("shop", false, false)), ErrorKind::InvalidArgument, "{file}");
+        assert_eq!(fs.paths().len(), 2, "nothing has gone");
+        fs.delete(file).unwrap();
+        if file.contains("/.") {
+            fs.delete_dir(file.rsplit_once('/').unwrap().0).unwrap();
+        }
+        catalog.drop_database("shop", false, false).unwrap();
+        assert!(fs.paths().is_empty() && catalog.databases().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn names_of_databases_and_renamed_tables_are_durable() {
+    let (fs, catalog) = catalog_with(&[]);
+    let synced = |from: usize| -> Vec<String> {
+        fs.trace().split_off(from).into_iter().filter(|call| call.contains("sync_dir")).collect()
+    };
+    for name in ["a", "b"] {
+        let before = fs.trace().len();
+        catalog.create_database(name, false).unwrap();
+        assert!(synced(before).iter().any(|call| call.ends_with("/lake")), "{:?}", synced(before));
+    }
+    catalog.create_table("a.orders", orders(), false).unwrap();
+    let before = fs.trace().len();
+    catalog.rename_table("a.orders", "b.orders").unwrap();
+    let synced_by_rename = synced(before);
+    let last = synced_by_rename.iter().rev().take(2).filter_map(|call| call.rsplit(' ').next()).collect::<Vec<_>>();
+    assert_eq!(last, ["/lake/a.db", "/lake/b.db"], "the new name first");
+    let before = fs.trace().len();
+    catalog.drop_database("a", false, false).unwrap();
+    assert!(synced(before).iter().any(|call| call.ends_with("/lake")));
 }
 
 #[test]

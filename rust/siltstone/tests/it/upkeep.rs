@@ -35,8 +35,12 @@ use siltstone::{
 use crate::folder::Folder;
 
 mod after_records;
+mod changelogs;
 mod crash_points;
+mod first_commit;
 mod foreign;
+mod fork_tags;
+mod gaps;
 mod half_way;
 mod renewed;
 mod rollback_storage;

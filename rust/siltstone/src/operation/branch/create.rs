@@ -1,6 +1,6 @@
 //! Making branches.
 
-use super::names::{check_branch_name, exists_already, fork_tag, main_context, sync};
+use super::names::{check_branch_name, exists_already, fork_tag, is_fork, main_context, sync};
 use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
@@ -9,7 +9,7 @@ use crate::{
         cleanup::{delete_tree, settled_lock, with_effect},
         rollback::restored,
         scan::VersionSelector,
-        tag::{CreateTag, create_tag_beside},
+        tag::create_fork_tag,
     },
     schema::SchemaManager,
     snapshot::{BranchManager, SnapshotManager, Tag, TagManager, UpkeepLock},
@@ -30,8 +30,8 @@ pub enum BranchSource {
 /// Makes a branch of the table.
 ///
 /// # Errors
-/// `InvalidArgument` for a name that cannot be one; `BranchExists`; `TagNotFound`, `SnapshotNotFound` or
-/// `SnapshotExpired` for the source; `UpkeepRunning` beside an expiry, a rollback or a fast-forward.
+/// `InvalidArgument` for a name that cannot be one; `BranchExists`; `TagExists` for a snapshot when there is a tag
+/// `fork-<name>`; `TagNotFound`, `SnapshotNotFound` or `SnapshotExpired` for the source; `UpkeepRunning` beside an expiry, a rollback or a fast-forward.
 pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> Result<()> {
     check_branch_name(name)?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
@@ -47,9 +47,8 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         BranchSource::Empty => copy_schemas(&main, &hidden, None)?,
         BranchSource::Tag(tag) => from_tag(&main, &hidden, tag)?,
         BranchSource::Snapshot(id) => {
-            let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
             let fork = fork_tag(name);
-            keep_fork_point(&main, &lock, &fork, version)?;
+            keep_fork_point(&main, &lock, name, *id)?;
             with_effect(from_tag(&main, &hidden, &fork), || made(ctx, &branches, name))?;
         }
     }
@@ -75,8 +74,8 @@ fn made(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<Opti
         return Ok(Some(format!("branch '{name}' was created")));
     }
     let fork = fork_tag(name);
-    let left = TagManager::new(ctx.fs.clone(), &ctx.location).exists(&fork)?;
-    Ok(left.then(|| format!("tag '{fork}' is there, but not the branch that it is for: create the branch again")))
+    Ok(is_fork(ctx, name)?
+        .then(|| format!("tag '{fork}' is there, but not the branch that it is for: create the branch again")))
 }
 
 /// What is left to do when a new branch has its name; the tag that should keep its files when that one has gone.
@@ -110,20 +109,28 @@ fn without_lost_changelog(ctx: &TableContext, branches: &BranchManager, name: &s
     if kept == first { Ok(()) } else { ctx.fs.overwrite(&snapshots.path(first.id), kept.to_json()?.as_bytes()) }
 }
 
-/// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same.
-fn keep_fork_point(main: &TableContext, lock: &UpkeepLock, fork: &str, version: VersionSelector) -> Result<()> {
-    let request = CreateTag { version, ..CreateTag::default() };
-    match create_tag_beside(main, Some(lock), fork, &request) {
+/// Tags what a branch starts with. A tag that a making which was cut short has left is taken over when it is the same; one of a
+/// user is not.
+fn keep_fork_point(main: &TableContext, lock: &UpkeepLock, name: &str, id: Option<i64>) -> Result<()> {
+    let fork = fork_tag(name);
+    let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
+    match create_fork_tag(main, lock, &fork, (name, &version)) {
         Err(e) if e.kind() == ErrorKind::TagExists => {
-            let kept = TagManager::new(main.fs.clone(), &main.location).get(fork)?;
-            let wanted = match request.version {
-                VersionSelector::Snapshot(id) => Some(id),
-                _ => SnapshotManager::new(main.fs.clone(), &main.location).latest_id()?,
-            };
-            if wanted == Some(kept.id) { Ok(()) } else { Err(e) }
+            let latest = || SnapshotManager::new(main.fs.clone(), &main.location).latest_id();
+            let wanted = id.map_or_else(latest, |id| Ok(Some(id)))?;
+            let kept = TagManager::new(main.fs.clone(), &main.location).get(&fork)?;
+            if is_fork(main, name)? && wanted == Some(kept.id) { Ok(()) } else { Err(fork_exists(main, name, &fork)) }
         }
         other => other.map(drop),
     }
+}
+
+fn fork_exists(main: &TableContext, name: &str, fork: &str) -> Error {
+    Error::new(ErrorKind::TagExists, format!("branch '{name}' needs a tag of its own named '{fork}', and there is one"))
+        .with("table", &main.name)
+        .with("tag", fork)
+        .with("branch", name)
+        .hint("choose another name for the branch, or delete the tag if nobody needs it")
 }
 
 fn from_tag(main: &TableContext, root: &str, name: &str) -> Result<()> {

@@ -4,39 +4,31 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::names::{fork_tag, main_context};
+use super::names::{fork_tag, is_fork, keeps_branch, main_context};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
         cleanup::{FileKind, Plan, PlannedFile, Report, Step, settled_lock, with_effect},
-        tag::delete_tag_locked,
+        tag::{delete_tag_locked, planned_deletion},
     },
     schema::{READ_BRANCHES, SchemaManager},
     snapshot::{BranchManager, TagManager, is_main},
 };
 
-/// Deletes a branch: its own metadata. Its data files stay until orphan files are removed. The tag `fork-<name>` goes with
-/// it, unless another branch was made from the same snapshot.
+/// Deletes a branch: its own metadata. Its data files stay until orphan files are removed. The tag `fork-<name>` that its making
+/// left goes with it, unless another branch was made from the same snapshot; a user's tag of that name stays.
 ///
 /// # Errors
 /// `BranchNotFound` with the nearest name; `VersionInUse` for the branch that the table handle works on and for one that
-/// reads come from (`scan.fallback-branch`, `scan.primary-branch`); `InvalidArgument` for main.
+/// reads come from (`scan.fallback-branch`, `scan.primary-branch`); `InvalidArgument` for main; a tag or version that cannot be
+/// read, because then nobody knows what the tag keeps (nothing is deleted).
 pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
-    if is_main(name) {
-        return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
-    }
-    let lock = if dry_run { None } else { Some(settled_lock(&main_context(ctx))?) };
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    check_not_main(name)?;
     let main = main_context(ctx);
-    let fork = fork_tag(name);
-    let forked = TagManager::new(ctx.fs.clone(), &ctx.location).exists(&fork)?;
-    branches.check_exists(name).map_err(|e| {
-        let e = e.with("table", &ctx.name);
-        // a deletion that was cut short: the branch is gone, what kept its files is not
-        if forked { e.hint(format!("tag '{fork}' is left of it: delete the tag")) } else { e }
-    })?;
-    check_not_read(ctx, &branches, name)?;
+    let lock = if dry_run { None } else { Some(settled_lock(&main)?) };
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    check_deletable(ctx, &branches, name)?;
     let mut plan = Plan::default();
     plan.steps.push(Step::DeleteTrees(vec![PlannedFile {
         path: branches.root(name),
@@ -45,20 +37,67 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
         reason: Arc::from("the branch is deleted"),
     }]));
     plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
+    let fork = fork_tag(name);
+    let planned = planned_fork(&main, name, &mut plan)?;
     let deleted = || Ok((!dry_run && !branches.exists(name)?).then(|| format!("branch '{name}' was deleted")));
     let mut report = with_effect(Report::of(&ctx.fs, plan, dry_run), deleted)?.with("branches", json!([name]));
-    if forked && !dry_run {
-        match delete_tag_locked(&main, lock.as_ref(), &fork) {
+    match (planned, &lock) {
+        (Some(planned), None) => report.extend(planned),
+        (Some(_), Some(lock)) => match delete_tag_locked(&main, Some(lock), &fork) {
             Ok(of_tag) => report.extend(of_tag),
-            // another branch was made from the same snapshot: the tag keeps its files, too
-            Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(format!("the tag stays: {e}")),
+            // another program made a branch of it meanwhile
+            Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(stays(&e)),
             Err(e) => {
                 let and_tag = || Ok(deleted()?.map(|done| format!("{done}; look whether tag '{fork}' is left of it")));
                 return with_effect(Err(e), and_tag);
             }
-        }
+        },
+        (None, _) => {}
     }
     Ok(report)
+}
+
+/// What goes with the branch's own tag, found before anything is deleted; `None` when there is none, or it stays: then the plan
+/// says so.
+fn planned_fork(main: &TableContext, name: &str, plan: &mut Plan) -> Result<Option<Report>> {
+    let fork = fork_tag(name);
+    if !keeps_branch(main, name)? {
+        if TagManager::new(main.fs.clone(), &main.location).exists(&fork)? {
+            plan.notes.push(format!("the tag '{fork}' stays: it was not made with the branch"));
+        }
+        return Ok(None);
+    }
+    match planned_deletion(main, &fork, Some(name)) {
+        Ok(planned) => Ok(Some(planned)),
+        // another branch was made from the same snapshot: the tag keeps its files, too
+        Err(e) if e.kind() == ErrorKind::VersionInUse => {
+            plan.notes.push(stays(&e));
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn stays(reason: &Error) -> String {
+    format!("the tag stays: {reason}")
+}
+
+fn check_not_main(name: &str) -> Result<()> {
+    if is_main(name) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "the branch main cannot be deleted: drop the table"));
+    }
+    Ok(())
+}
+
+/// The branch is there, and nobody works on it.
+pub(super) fn check_deletable(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
+    branches.check_exists(name).map_err(|e| {
+        let e = e.with("table", &ctx.name);
+        // a deletion that was cut short: the branch is gone, what kept its files is not
+        let left = is_fork(ctx, name).unwrap_or(false);
+        if left { e.hint(format!("tag '{}' is left of it: delete the tag", fork_tag(name))) } else { e }
+    })?;
+    check_not_read(ctx, branches, name)
 }
 
 /// Nobody works on the branch: neither this table, nor the options of main or another branch.

@@ -3,12 +3,27 @@
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    snapshot::{BranchManager, check_name, is_main},
+    snapshot::{BranchManager, TagManager, check_name, is_main},
 };
 
 /// The tag that keeps the files of a branch made from a snapshot.
 pub(super) fn fork_tag(branch: &str) -> String {
     format!("fork-{branch}")
+}
+
+/// Whether main has the tag `fork-<branch>` that the making of this branch, or of one of its name that was cut short, has left.
+/// Users, too, may give a tag that name: their tag is theirs.
+pub(super) fn is_fork(ctx: &TableContext, branch: &str) -> Result<bool> {
+    let (tags, fork) = (TagManager::new(ctx.fs.clone(), &ctx.location), fork_tag(branch));
+    Ok(tags.exists(&fork)? && tags.get(&fork)?.kept_branch() == Some(branch))
+}
+
+/// Whether main has a tag `fork-<branch>` that keeps the files of the branch that is there: it has a copy of its own.
+pub(super) fn keeps_branch(ctx: &TableContext, branch: &str) -> Result<bool> {
+    let fork = fork_tag(branch);
+    let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
+    let copies = TagManager::new(ctx.fs.clone(), &BranchManager::new(ctx.fs.clone(), &ctx.location).root(branch));
+    Ok(is_fork(ctx, branch)? && copies.exists(&fork)? && copies.get(&fork)?.is_same_version(&tags.get(&fork)?))
 }
 
 pub(super) fn main_context(ctx: &TableContext) -> TableContext {

@@ -1,20 +1,21 @@
 //! Renaming branches.
 
 use super::{
-    delete::delete_branch,
-    names::{check_branch_name, exists_already, fork_tag, main_context, sync},
+    delete::check_deletable,
+    names::{check_branch_name, exists_already, fork_tag, is_fork, keeps_branch, main_context, sync},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{settle, settled_lock, with_effect},
-    snapshot::{BranchManager, TagManager, is_main},
+    snapshot::{BranchManager, Tag, TagManager, is_main},
 };
 
-/// Gives a branch another name. Where that stopped half-way, the same call completes it.
+/// Gives a branch another name, and its own tag `fork-<name>` with it. Where that stopped half-way, the same call completes it.
 ///
 /// # Errors
-/// `BranchNotFound`, `BranchExists`, `InvalidArgument`, `VersionInUse` as for deleting.
+/// `BranchNotFound`, `BranchExists`, `InvalidArgument`, `VersionInUse` as for deleting; `TagExists` when somebody else has made
+/// a tag of the name that the branch's own would get.
 pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
     check_branch_name(to)?;
     if is_main(from) {
@@ -26,18 +27,23 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
     let (old, new) = (fork_tag(from), fork_tag(to));
-    if !branches.exists(from)? && branches.exists(to)? && is_half_way(&tags, &copies(ctx, &branches, to), &old, &new)? {
-        return without_old_name(ctx, &branches, to, &old);
+    if !branches.exists(from)? && branches.exists(to)? && is_half_way(&tags, &copies(ctx, &branches, to), (from, to))? {
+        return without_old_name(ctx, &branches, (from, to));
     }
-    delete_branch(ctx, from, true)?;
+    check_deletable(ctx, &branches, from)?;
     if branches.exists(to)? {
         return Err(exists_already(ctx, to));
     }
     // what snapshots say of their writers counts under this name only: nobody could tell later which of them a rollback cut off
     settle(ctx, from, &lock)?;
+    let fork = keeps_branch(ctx, from)?;
     // the new name may be left of a renaming that was cut short
-    let fork = tags.exists(&old)? && (!tags.exists(&new)? || tags.tag(&new)? == tags.tag(&old)?);
-    with_effect(move_branch(ctx, &branches, (from, to), fork.then_some((old.as_str(), new.as_str()))), || {
+    for place in [&tags, &copies(ctx, &branches, from)] {
+        if fork && place.exists(&new)? && place.tag(&new)? != renamed(tags.tag(&old)?, to) {
+            return Err(fork_exists(ctx, &new, to));
+        }
+    }
+    with_effect(move_branch(ctx, &branches, (from, to), fork), || {
         if branches.exists(to)? {
             return Ok(Some(format!("branch '{from}' was renamed to '{to}'")));
         }
@@ -48,34 +54,44 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
 
 /// Whether a branch was renamed, and only what kept its files under the old name is left: it has both tags, and so has main the
 /// new one. A branch that was made from the tag of another one has only that.
-fn is_half_way(tags: &TagManager, copies: &TagManager, old: &str, new: &str) -> Result<bool> {
+fn is_half_way(tags: &TagManager, copies: &TagManager, (from, to): (&str, &str)) -> Result<bool> {
+    let (old, new) = (&fork_tag(from), &fork_tag(to));
     if !(copies.exists(old)? && copies.exists(new)? && tags.exists(new)?) {
         return Ok(false);
     }
-    let kept = copies.get(old)?;
-    Ok(copies.get(new)?.is_same_version(&kept) && tags.get(new)?.is_same_version(&kept))
+    let (kept, tag) = (copies.get(old)?, tags.get(new)?);
+    let are_own = kept.kept_branch() == Some(from) && tag.kept_branch() == Some(to);
+    Ok(are_own && copies.get(new)?.is_same_version(&kept) && tag.is_same_version(&kept))
 }
 
-/// `fork`: the names of the tag that keeps the branch's files.
-fn move_branch(
-    ctx: &TableContext,
-    branches: &BranchManager,
-    (from, to): (&str, &str),
-    fork: Option<(&str, &str)>,
-) -> Result<()> {
+/// The tag that keeps the branch's files, as that of the branch's new name.
+fn renamed(tag: Tag, to: &str) -> Tag {
+    Tag { snapshot: tag.snapshot.keeping(to), ..tag }
+}
+
+fn fork_exists(ctx: &TableContext, tag: &str, to: &str) -> Error {
+    Error::new(ErrorKind::TagExists, format!("the branch's own tag would get the name '{tag}', and there is one"))
+        .with("table", &ctx.name)
+        .with("tag", tag)
+        .with("branch", to)
+        .hint("choose another name for the branch, or delete the tag if nobody needs it")
+}
+
+/// `fork`: whether it has a tag of its own that keeps its files.
+fn move_branch(ctx: &TableContext, branches: &BranchManager, (from, to): (&str, &str), fork: bool) -> Result<()> {
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
-    if let Some((old, new)) = fork {
+    if fork {
         // in both branches, before the old name goes
-        let tag = tags.tag(old)?;
+        let (tag, new) = (renamed(tags.tag(&fork_tag(from))?, to), fork_tag(to));
         for place in [&tags, &copies(ctx, branches, from)] {
-            if !place.exists(new)? {
-                place.create(new, &tag, ctx.options.sync)?;
+            if !place.exists(&new)? {
+                place.create(&new, &tag, ctx.options.sync)?;
             }
         }
     }
     ctx.fs.rename_dir(&branches.root(from), &branches.root(to))?;
     sync(ctx, branches, to)?;
-    fork.map_or(Ok(()), |(old, _)| without_old_name(ctx, branches, to, old))
+    if fork { without_old_name(ctx, branches, (from, to)) } else { Ok(()) }
 }
 
 /// Tags of a branch.
@@ -84,7 +100,11 @@ fn copies(ctx: &TableContext, branches: &BranchManager, name: &str) -> TagManage
 }
 
 /// Deletes the tag under its old name, in the branch last: as long as it is there, the renaming is not complete.
-fn without_old_name(ctx: &TableContext, branches: &BranchManager, to: &str, old: &str) -> Result<()> {
-    TagManager::new(ctx.fs.clone(), &ctx.location).delete_file(old)?;
-    copies(ctx, branches, to).delete_file(old)
+fn without_old_name(ctx: &TableContext, branches: &BranchManager, (from, to): (&str, &str)) -> Result<()> {
+    let old = fork_tag(from);
+    // a user may have given another tag the old name since
+    if is_fork(ctx, from)? {
+        TagManager::new(ctx.fs.clone(), &ctx.location).delete_file(&old)?;
+    }
+    copies(ctx, branches, to).delete_file(&old)
 }

@@ -19,8 +19,8 @@ pub use after_record::after_record;
 pub use cache::ManifestCache;
 pub use effect::with_effect;
 pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
-pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, plan_beside_others};
-pub use references::{References, Roots, elsewhere, long_lived};
+pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, is_dropped_tree, plan_beside_others};
+pub use references::{References, Roots, elsewhere, elsewhere_but, long_lived};
 pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
 

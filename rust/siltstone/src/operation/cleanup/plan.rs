@@ -309,6 +309,14 @@ pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
     })
 }
 
+/// Whether a name is one that [`delete_tree`] gives to what it deletes.
+pub fn is_dropped_tree(name: &str) -> bool {
+    let parts = name.strip_prefix('.').and_then(|rest| rest.rsplit_once('.'));
+    parts.is_some_and(|(of, id)| {
+        !of.is_empty() && uuid::Uuid::try_parse(id).is_ok_and(|parsed| parsed.to_string() == id)
+    })
+}
+
 /// How often planning begins anew because another job deleted what was being read.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(10);

@@ -100,6 +100,12 @@ impl References {
         roots.changelogs.iter().try_for_each(|changelog| self.add_long_lived(ctx, cache, changelog))
     }
 
+    /// Adds what others refer to.
+    pub fn extend(&mut self, other: Self) {
+        self.data.extend(other.data);
+        self.meta.extend(other.meta);
+    }
+
     fn add_live(&mut self, cache: &ManifestCache, snapshot: &Snapshot) -> Result<()> {
         cache.visit_live(snapshot, &mut |entry| self.add_file(entry))
     }
@@ -170,9 +176,14 @@ pub fn long_lived(ctx: &TableContext, cache: &ManifestCache) -> Result<Reference
 /// What the *other* branches refer to; `None` when there are none. Files are shared between branches, and an expiry of
 /// one must not take what another one needs.
 pub fn elsewhere(ctx: &TableContext, cache: &ManifestCache) -> Result<Option<References>> {
+    elsewhere_but(ctx, cache, None)
+}
+
+/// [`elsewhere`] as it is when the branch `gone` is not there.
+pub fn elsewhere_but(ctx: &TableContext, cache: &ManifestCache, gone: Option<&str>) -> Result<Option<References>> {
     let mut branches = BranchManager::new(ctx.fs.clone(), &ctx.location).names()?;
     branches.push("main".to_owned());
-    branches.retain(|name| *name != ctx.branch);
+    branches.retain(|name| *name != ctx.branch && Some(name.as_str()) != gone);
     if branches.is_empty() {
         return Ok(None);
     }

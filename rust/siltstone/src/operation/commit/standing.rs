@@ -54,6 +54,15 @@ impl Attempt {
             // that record may have come after the first look
             Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
             Fate::Unknown => Ok(Standing::Unknown),
+            Fate::NotRemoved => self.standing_without_base(ctx, snapshots),
+        }
+    }
+
+    /// There was no base, or no record has removed it. Where a record lists the snapshot itself, that says all.
+    fn standing_without_base(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<Standing> {
+        match self.fate(snapshots)? {
+            Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
+            Fate::Unknown => Ok(Standing::Unknown),
             Fate::NotRemoved => self.standing_by_others(ctx, snapshots),
         }
     }

@@ -14,10 +14,11 @@ use super::{
     range::{before, expiring},
 };
 use crate::{
+    cancel,
     error::{ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{FileKind, Plan, PlannedFile, Report, upkeep_lock},
+        cleanup::{FileKind, Plan, PlannedFile, Report, upkeep_lock, with_effect},
         tag,
     },
     options::{CoreOptions, ExpireMode},
@@ -129,24 +130,39 @@ fn consumers(ctx: &TableContext, now: i64) -> Result<()> {
 
 /// Deletes consumers whose file was last written before this time: nobody reads with them any more.
 ///
-/// Which they are is looked for again when the lock is held and readers can tell that an expiry is at work.
+/// Which they are is looked for again when the lock is held and readers can tell that an expiry is at work, and once more of each
+/// file when it has been taken out of its place: a reader that goes on meanwhile keeps its consumer.
 pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> Result<Report> {
     let manager = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let old = || -> Result<Vec<String>> {
         let old = manager.list()?.into_iter().filter(|consumer| consumer.modified_millis < older_than);
         Ok(old.map(|consumer| consumer.id).collect())
     };
-    let delete = |names: Vec<String>| {
+    let report = |names: Vec<String>| {
         let mut plan = Plan::default();
         plan.delete_in_order(names.iter().map(|id| consumer_file(manager.path(id))).collect());
-        Report::of(&ctx.fs, plan, dry_run).map(|report| report.with("consumers", names))
+        plan.check(&ctx.fs)?;
+        Ok(Report { plan, dry_run, ..Report::default() }.with("consumers", names))
+    };
+    let delete = || {
+        let names = old()?;
+        report(names.clone())?;
+        let mut gone = Vec::new();
+        for id in names {
+            let deleted = cancel::check().and_then(|()| manager.delete_old(&id, older_than));
+            let before = || Ok((!gone.is_empty()).then(|| format!("consumers {} were deleted", gone.join(", "))));
+            if with_effect(deleted, before)? {
+                gone.push(id);
+            }
+        }
+        report(gone)
     };
     let expire = || {
         let names = old()?;
         if dry_run || names.is_empty() {
-            return delete(names);
+            return report(names);
         }
-        manager.expire(&upkeep_lock(ctx)?, || delete(old()?))
+        manager.expire(&upkeep_lock(ctx)?, delete)
     };
     expire().map_err(|e| e.in_table(&ctx.name))
 }

@@ -10,6 +10,7 @@ use super::{
     deltas::Deltas,
 };
 use crate::{
+    cancel,
     error::Result,
     io::TableContext,
     operation::cleanup::{
@@ -32,8 +33,8 @@ fn expire(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report>
     let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
     let nothing = || Report { dry_run, ..Report::default() }.with("changelogs", json!([]));
-    let Some(end) = end_of(ctx, &changelogs, &snapshots, keep)? else { return Ok(nothing()) };
     let ids = changelogs.ids()?;
+    let Some(end) = end_of(ctx, &changelogs, &ids, &snapshots, keep)? else { return Ok(nothing()) };
     let mut going = Vec::new();
     for id in ids.into_iter().filter(|id| *id < end) {
         going.push(changelogs.get(id)?);
@@ -46,16 +47,16 @@ fn expire(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report>
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("changelogs", gone))
 }
 
-/// Changelogs before this id expire.
+/// Changelogs before this one expire. Of the ids (all, ascending) some may be missing between two others: an expiry by options
+/// that let no changelog outlive its snapshot leaves none behind.
 fn end_of(
     ctx: &TableContext,
     changelogs: &ChangelogManager,
+    ids: &[i64],
     snapshots: &SnapshotManager,
     keep: &Retention,
 ) -> Result<Option<i64>> {
-    let (Some(newest), Some(earliest), Some(latest)) =
-        (snapshots.latest_id()?, changelogs.earliest_id()?, changelogs.latest_id()?)
-    else {
+    let (Some(newest), Some(&earliest), Some(&latest)) = (snapshots.latest_id()?, ids.first(), ids.last()) else {
         return Ok(None);
     };
     let mut end = newest.saturating_sub(keep.min).saturating_add(1).min(latest);
@@ -64,17 +65,16 @@ fn end_of(
     end = end.min(earliest.saturating_add(keep.limit));
     let by_number = newest.saturating_sub(keep.max).saturating_add(1).max(earliest);
     if let Some(limit) = keep.older_than {
-        // there may be holes: an expiry whose options did not let changelogs outlive their snapshots
-        for id in changelogs.ids()?.into_iter().filter(|id| (by_number..end).contains(id)) {
-            if changelogs.get(id)?.time_millis >= limit {
-                end = id;
+        for id in ids.iter().filter(|id| (by_number..end).contains(id)) {
+            cancel::check()?;
+            if changelogs.get(*id)?.time_millis >= limit {
+                end = *id;
                 break;
             }
         }
     }
-    // the first one that stays is there
-    let end = changelogs.ids()?.into_iter().find(|id| *id >= end).unwrap_or(latest);
-    Ok((end > earliest).then_some(end))
+    // the first one that stays is one that is there
+    Ok(ids.iter().copied().find(|id| *id >= end).filter(|end| *end > earliest))
 }
 
 fn plan(
@@ -99,7 +99,8 @@ fn plan(
     let first = going.first().map_or(end.id, |s| s.id);
     // all tags: of `end` itself, the lists may be gone that would name what a later one has, too
     let mut kept = tags.between(first, i64::MAX);
-    kept.extend([end, earliest]);
+    let whole = first_whole(ctx, changelogs, &deltas, end.id)?;
+    kept.extend([end, earliest].into_iter().chain(&whole));
     plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
     let reason: Arc<str> = Arc::from("the changelog has expired");
     let file = |changelog: &Snapshot| PlannedFile {
@@ -112,6 +113,35 @@ fn plan(
     plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     plan.overwrite(changelogs.hint_path("EARLIEST"), end.id.to_string());
     Ok(plan)
+}
+
+/// The first changelog from `end` on that needs its version's manifests and still has their list: what later ones need of the
+/// manifests before it, it needs, too. Asked only where a going changelog has such a list.
+fn first_whole(
+    ctx: &TableContext,
+    changelogs: &ChangelogManager,
+    going: &[&Snapshot],
+    end: i64,
+) -> Result<Option<Snapshot>> {
+    let has_lists = |changelog: &Snapshot| -> Result<bool> {
+        Ok(changelog.changelog_manifest_list.is_none()
+            && ctx.fs.exists(&ctx.paths.manifest(&changelog.base_manifest_list)?)?)
+    };
+    let mut any = false;
+    for changelog in going {
+        any = any || has_lists(changelog)?;
+    }
+    if !any {
+        return Ok(None);
+    }
+    for id in changelogs.ids()?.into_iter().filter(|id| *id >= end) {
+        cancel::check()?;
+        let changelog = changelogs.get(id)?;
+        if has_lists(&changelog)? {
+            return Ok(Some(changelog));
+        }
+    }
+    Ok(None)
 }
 
 /// Manifests that only these changelogs need; their index files and statistics went with the snapshots.

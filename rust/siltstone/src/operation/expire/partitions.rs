@@ -15,7 +15,7 @@ use crate::{
     io::TableContext,
     manifest::ManifestEntry,
     operation::{
-        cleanup::{FileKind, Plan, Report, Unneeded, data_files},
+        cleanup::{FileKind, Plan, Report, Unneeded, data_files, with_effect},
         commit::{TableCommit, newest_write},
         overtaken::at_newest,
         scan::{EntryFilter, live_entries},
@@ -114,8 +114,8 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     let batch = if expiry.batch == 0 { old.len().max(1) } else { expiry.batch };
     for partitions in old.chunks(batch) {
         let keys: Vec<&Vec<u8>> = partitions.iter().map(|(key, _)| key).collect();
-        let Dropped { snapshots, partitions: gone } =
-            drop_them(ctx, expiry, now, keys.iter().map(|key| (*key).clone()).collect())?;
+        let outcome = drop_them(ctx, expiry, now, keys.iter().map(|key| (*key).clone()).collect());
+        let Dropped { snapshots, partitions: gone } = with_effect(outcome, || already(ctx, &made, &dropped))?;
         match gone {
             Ok(gone) => dropped.extend(keys.into_iter().filter(|key| gone.contains(*key))),
             Err(error) => plan
@@ -125,6 +125,15 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
         made.extend(snapshots);
     }
     Ok(report(plan).with("partitions", names(ctx, dropped.into_iter())?).with("snapshots", made))
+}
+
+/// What batches before one that failed have done.
+fn already(ctx: &TableContext, made: &[i64], dropped: &[&Vec<u8>]) -> Result<Option<String>> {
+    if made.is_empty() {
+        return Ok(None);
+    }
+    let dropped = names(ctx, dropped.iter().copied())?.join(", ");
+    Ok(Some(format!("snapshots {made:?} have dropped partitions {dropped}")))
 }
 
 fn names<'k>(ctx: &TableContext, keys: impl Iterator<Item = &'k Vec<u8>>) -> Result<Vec<String>> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::CoreOptions,
@@ -97,12 +98,31 @@ pub(super) fn expiring(
     end = end.min(earliest.saturating_add(keep.limit));
     let by_number = latest.saturating_sub(keep.max).saturating_add(1).max(earliest);
     if let Some(limit) = keep.older_than {
-        for id in by_number..end {
-            if snapshots.time_of(id + 1)?.is_some_and(|time| time >= limit) {
-                end = id;
-                break;
-            }
-        }
+        end = first_followed_since(snapshots, by_number, end, limit)?;
     }
     Ok((end > earliest).then_some(Range { end }))
+}
+
+/// The first id from `from` on whose successor is as young as `limit`; `end` when there is none before it. Where the next id
+/// has no snapshot the listing says what follows: nobody knows how far that is.
+fn first_followed_since(snapshots: &SnapshotManager, from: i64, end: i64, limit: i64) -> Result<i64> {
+    let mut listed: Option<Vec<i64>> = None;
+    let mut id = from;
+    while id < end {
+        cancel::check()?;
+        let mut next = id.saturating_add(1);
+        let mut time = snapshots.time_of(next)?;
+        if time.is_none() {
+            let ids = listed.map_or_else(|| snapshots.ids(), Ok)?;
+            let follows = ids.get(ids.partition_point(|other| *other <= next)).copied();
+            listed = Some(ids);
+            let Some(follows) = follows else { return Ok(end) };
+            (next, time) = (follows, snapshots.time_of(follows)?);
+        }
+        if time.is_some_and(|time| time >= limit) {
+            return Ok(id);
+        }
+        id = next;
+    }
+    Ok(end)
 }

@@ -27,7 +27,7 @@ use crate::{
     io::TableContext,
     operation::cleanup::{
         Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs, elsewhere,
-        plan_beside_others, upkeep_lock,
+        long_lived, plan_beside_others, upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
@@ -156,7 +156,9 @@ fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> 
     let removals = snapshots.removals().read()?;
     let line = snapshots.ids()?;
     let range = expiring(ctx, snapshots, line.first().copied(), keep)?;
-    let Some(end) = range.map(|Range { end }| end).or_else(|| line.first().copied()) else { return Ok(None) };
+    // the first one that stays is one that is there
+    let stays = range.and_then(|Range { end }| line.iter().find(|id| **id >= end)).or(line.first()).copied();
+    let Some(end) = stays else { return Ok(None) };
     let before = |id: &i64| *id < end;
     let left: Vec<i64> = snapshots.listed_ids()?.into_iter().filter(before).filter(|id| !line.contains(id)).collect();
     let mut going = snapshots.existing(line.into_iter().filter(before))?;
@@ -212,8 +214,12 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
     }
     let tags = Tagged::read(ctx, snapshots)?;
     let cache = ManifestCache::new(ctx)?;
-    let elsewhere = elsewhere(ctx, &cache)?;
+    let mut elsewhere = elsewhere(ctx, &cache)?;
     let outlive = Retention::changelogs_outlive(&ctx.options);
+    if !outlive {
+        // others, with other options, have left changelogs that go on
+        elsewhere.get_or_insert_default().extend(long_lived(ctx, &cache)?);
+    }
     let produces = ctx.options.changelog_producer != ChangelogProducer::None;
 
     let keep_appended = outlive && !produces;

@@ -40,24 +40,34 @@ fn managers(ctx: &TableContext) -> (SnapshotManager, TagManager) {
 /// `InvalidArgument` for a name that cannot be one; `TagExists`; `SnapshotNotFound`, `SnapshotExpired` or `TagNotFound`
 /// for the source.
 pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result<Tag> {
-    create_tag_beside(ctx, None, name, request)
-}
-
-/// [`create_tag`] of an operation that may hold the table's lock: it would wait for itself.
-pub(crate) fn create_tag_beside(
-    ctx: &TableContext,
-    lock: Option<&UpkeepLock>,
-    name: &str,
-    request: &CreateTag,
-) -> Result<Tag> {
-    check_new_name(name, request.allow_numeric)?;
     let (_, tags) = managers(ctx);
+    check_new_name(name, request.allow_numeric)?;
     if tags.exists(name)? {
         return if request.if_not_exists { tags.tag(name) } else { Err(exists_already(name).with("table", &ctx.name)) };
     }
-    let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
-    publish(ctx, lock, name, Tag::new(snapshot, retain, Local::now().naive_local()), request.if_not_exists)
+    let tag = Tag::new(source(ctx, &request.version)?, retain, Local::now().naive_local());
+    publish(ctx, None, name, tag, request.if_not_exists)
+}
+
+/// Tags what a branch is made from, beside the making of the branch, which holds the table's lock. Such a tag has no retention:
+/// other programs expire tags without looking at branches.
+///
+/// # Errors
+/// Those of [`create_tag`].
+pub(crate) fn create_fork_tag(
+    ctx: &TableContext,
+    lock: &UpkeepLock,
+    name: &str,
+    (branch, version): (&str, &VersionSelector),
+) -> Result<Tag> {
+    check_new_name(name, false)?;
+    let (_, tags) = managers(ctx);
+    if tags.exists(name)? {
+        return Err(exists_already(name).with("table", &ctx.name));
+    }
+    let snapshot = source(ctx, version)?.keeping(branch);
+    publish(ctx, Some(lock), name, Tag::new(snapshot, None, Local::now().naive_local()), false)
 }
 
 /// Publishes a tag, and takes it back when its source was removed meanwhile.
@@ -135,13 +145,13 @@ fn expired(ctx: &TableContext, name: &str, snapshot: &Snapshot, done: &str) -> E
         .hint("tag a newer snapshot, or raise `snapshot.time-retained`")
 }
 
-/// The snapshot that a selector names, without the table's `scan.*` options.
+/// The snapshot that a selector names, without the table's `scan.*` options. A tag of a tag is not for the branch of that one.
 pub(super) fn source(ctx: &TableContext, version: &VersionSelector) -> Result<Snapshot> {
     let found = match version {
         VersionSelector::Latest => managers(ctx).0.latest()?,
         other => travel(ctx, other)?.1,
     };
-    found.ok_or_else(|| {
+    found.map(Snapshot::keeping_no_branch).ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot yet, there is nothing to tag")
             .with("table", &ctx.name)
             .hint("write rows first")
@@ -169,6 +179,7 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
     let old = managers(ctx).1.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
+<<<<<<< HEAD
     replace_locked(ctx, &lock, name, &old.snapshot, Tag::new(snapshot, retain, Local::now().naive_local()))
 }
 
@@ -183,6 +194,11 @@ pub(super) fn replace_locked(
     let (snapshots, tags) = managers(ctx);
     if tag.snapshot.id != old.id {
         check_no_branch(ctx, name, old)?;
+=======
+    let tag = Tag::new(snapshot, retain, Local::now().naive_local());
+    if tag.snapshot.id != old.snapshot.id {
+        check_no_branch(ctx, name, &old.snapshot, None)?;
+>>>>>>> m3
         if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
             return Err(expired(ctx, name, &tag.snapshot, "replaced"));
         }

@@ -16,7 +16,7 @@ use crate::{
     io::TableContext,
     operation::cleanup::{
         Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, Unneeded,
-        bucket_dirs, data_files, elsewhere, long_lived, metadata_files, metadata_names, plan_beside_others,
+        bucket_dirs, data_files, elsewhere_but, long_lived, metadata_files, metadata_names, plan_beside_others,
         settled_lock, with_effect,
     },
     path::branch_root,
@@ -35,23 +35,15 @@ pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Repor
 
 /// [`delete_tag`] of whoever holds the lock; without it, a dry run.
 pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, name: &str) -> Result<Report> {
-    let dry_run = lock.is_none();
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let tags = TagManager::new(ctx.fs.clone(), &root);
-    let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
-    check_no_branch(ctx, name, &tagged)?;
     // whatever cannot be read is found before anything is deleted
-    let before = plan_beside_others(|| plan_cleaning(ctx, name, &tagged))?;
-    let own = own_file(&tags, name, "the tag is deleted");
-    if dry_run {
-        let mut plan = Plan::default();
-        plan.delete_in_order(vec![own]);
-        plan.steps.extend(before.steps);
-        plan.notes = before.notes;
-        return Ok(Report { plan, dry_run, ..Report::default() }.with("tags", json!([name])));
+    let planned = planned_deletion(ctx, name, None)?;
+    if lock.is_none() {
+        return Ok(planned);
     }
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
     let mut first = Plan::default();
-    first.delete_in_order(vec![own]);
+    first.delete_in_order(vec![own_file(&tags, name)]);
     // the tag must not come back after a power loss, when its files are gone
     first.steps.push(Step::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
     let deleted = || {
@@ -60,19 +52,36 @@ pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, n
     };
     let mut report = with_effect(Report::of(&ctx.fs, first, false), deleted)?.with("tags", json!([name]));
     // once more: a tag of the same snapshot may have been made before this one went
-    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged));
+    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged, Gone { tag: Some(name), branch: None }));
     report.extend(with_effect(cleaning.and_then(|cleaning| Report::of(&ctx.fs, cleaning, false)), deleted)?);
     Ok(report)
 }
 
-fn own_file(tags: &TagManager, name: &str, reason: &str) -> PlannedFile {
-    PlannedFile { path: tags.path(name), kind: FileKind::Tag, bytes: 0, reason: Arc::from(reason) }
+/// What the deletion of a tag deletes, as it is when the branch `gone` is not there.
+///
+/// # Errors
+/// Those of [`delete_tag`].
+pub(crate) fn planned_deletion(ctx: &TableContext, name: &str, gone: Option<&str>) -> Result<Report> {
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
+    check_no_branch(ctx, name, &tagged, gone)?;
+    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged, Gone { tag: Some(name), branch: gone }))?;
+    let mut plan = Plan::default();
+    plan.delete_in_order(vec![own_file(&tags, name)]);
+    plan.steps.extend(cleaning.steps);
+    plan.notes = cleaning.notes;
+    Ok(Report { plan, dry_run: true, ..Report::default() }.with("tags", json!([name])))
 }
 
-/// A branch made from a tag shares its files; other programs know only the tag.
-pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<()> {
+fn own_file(tags: &TagManager, name: &str) -> PlannedFile {
+    PlannedFile { path: tags.path(name), kind: FileKind::Tag, bytes: 0, reason: Arc::from("the tag is deleted") }
+}
+
+/// A branch made from a tag shares its files; other programs know only the tag. The branch `gone` counts as deleted.
+pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Option<&str>) -> Result<()> {
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
-    for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
+    let counts = |branch: &String| *branch != ctx.branch && Some(branch.as_str()) != gone;
+    for branch in branches.names()?.into_iter().filter(counts) {
         let root = branches.root(&branch);
         let copies = TagManager::new(ctx.fs.clone(), &root);
         let same_tag = copies.exists(name)? && copies.get(name)?.is_same_version(tagged);
@@ -94,20 +103,22 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot)
 
 /// Deletes the files that only the tag `name` kept, which names another snapshot by now.
 pub(super) fn clean_replaced(ctx: &TableContext, _lock: &UpkeepLock, name: &str, old: &Snapshot) -> Result<Report> {
-    let cleaning = plan_beside_others(|| plan_of_unkept(ctx, name, old, None))?;
+    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, old, Gone::default()))?;
     Report::of(&ctx.fs, cleaning, false)
 }
 
-/// What goes with the tag beside its own file; empty while something keeps its snapshot.
-fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot) -> Result<Plan> {
-    plan_of_unkept(ctx, name, tagged, Some(name))
+/// What counts as deleted already: it keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gone<'a> {
+    tag: Option<&'a str>,
+    branch: Option<&'a str>,
 }
 
-/// Files of a snapshot that the tag `name` kept; `without`: a tag that keeps nothing.
-fn plan_of_unkept(ctx: &TableContext, name: &str, tagged: &Snapshot, without: Option<&str>) -> Result<Plan> {
+/// Files of a snapshot that the tag `name` kept, beside the tag's own one; none while something keeps the snapshot.
+fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Gone<'_>) -> Result<Plan> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-    let others = Tagged::without(ctx, &snapshots, without)?;
+    let others = Tagged::without(ctx, &snapshots, gone.tag)?;
     let mut plan = Plan::default();
     if snapshots.exists(tagged.id)? || others.names(tagged.id) {
         return Ok(plan);
@@ -123,7 +134,7 @@ fn plan_of_unkept(ctx: &TableContext, name: &str, tagged: &Snapshot, without: Op
     // where ids have a gap, the neighbours may be of another line
     kept.extend(snapshots.latest()?);
     let cache = ManifestCache::new(ctx)?;
-    let elsewhere = elsewhere(ctx, &cache)?;
+    let elsewhere = elsewhere_but(ctx, &cache, gone.branch)?;
     let mut used_data: HashSet<String> = elsewhere.as_ref().map(|e| e.data.clone()).unwrap_or_default();
     let mut used_meta: HashSet<String> = elsewhere.map(|e| e.meta).unwrap_or_default();
     let changelogs = long_lived(ctx, &cache)?;

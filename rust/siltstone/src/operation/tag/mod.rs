@@ -15,7 +15,7 @@ mod period;
 pub(super) use period::Period;
 
 pub use automatic::create_automatic;
-pub(super) use create::create_tag_beside;
+pub(super) use create::create_fork_tag;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};
-pub(super) use delete::delete_tag_locked;
 pub use delete::{delete_tag, expire_tags};
+pub(super) use delete::{delete_tag_locked, planned_deletion};

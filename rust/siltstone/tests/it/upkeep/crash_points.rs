@@ -230,11 +230,12 @@ fn the_making_of_a_branch_that_dies_anywhere_can_be_repeated() {
         let (_, fs) = busy_table();
         let main = open(&fs, "main");
         if let BranchSource::Snapshot(Some(id)) = source {
-            // as a making that died after its first step leaves it
-            tag(&main, "fork-fix", id);
-            operation(&main).unwrap();
-            tag(&main, "fork-other", id + 1);
-            assert_eq!(create_branch(&main, "other", &source).unwrap_err().kind(), ErrorKind::TagExists);
+            // what a making that died after its first step leaves
+            create_branch(&main, "fix", &source).unwrap();
+            fs.delete_dir(&format!("{ROOT}/branch/branch-fix")).unwrap();
+            let other = create_branch(&main, "fix", &BranchSource::Snapshot(Some(id + 1)));
+            assert_eq!(other.unwrap_err().kind(), ErrorKind::TagExists);
+            create_branch(&main, "fix", &source).unwrap();
         }
     }
 }

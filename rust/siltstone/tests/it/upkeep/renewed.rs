@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     Error, ErrorKind, Result,
     env::now_millis,
-    fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
+    fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     operation::{
         cleanup::Report,
@@ -156,6 +156,32 @@ fn where_all_partitions_are_renewed_meanwhile_there_is_no_snapshot() {
     assert_eq!(SnapshotManager::new(fs, ROOT).ids().unwrap(), [1, 2]);
 }
 
+/// No manifest can be written once snapshot 2 is there.
+#[derive(Debug, Default)]
+struct FullAfterTwo(AtomicBool);
+
+impl BeforeCall for FullAfterTwo {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        if what == "publish: remove temporary file" && path.ends_with("/snapshot/snapshot-2") {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        let fails = self.0.load(Ordering::Relaxed) && path.contains("/manifest/") && !["read", "open"].contains(&what);
+        if fails { Err(Error::new(ErrorKind::Storage, "the disk is full")) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn an_expiry_of_partitions_that_fails_in_a_later_batch_says_what_went_before() {
+    let (io, then) = partitioned();
+    let fs: FileIoRef = Arc::new(io.clone());
+    let ctx = TableContext { fs: Arc::new(io.behind(Arc::new(FullAfterTwo::default()))), ..open(&fs, "main") };
+    let one_each = PartitionExpiry { batch: 1, ..idle(PartitionExpireStrategy::UpdateTime) };
+    let error = expire_partitions(&ctx, &one_each, then + HOUR, false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
+    assert!(error.message().starts_with("snapshots [2] have dropped partitions p=1"), "{error}");
+    assert_eq!(rows(&fs), BTreeMap::from([("p=2".to_owned(), 1)]));
+}
+
 /// Nobody waits for the lock: who holds it is stopped.
 const AT_ONCE: (&str, &str) = ("siltstone.upkeep-lock-timeout", "0 ms");
 
@@ -260,9 +286,10 @@ fn a_consumer_whose_reader_goes_on_before_it_is_deleted_stays_or_the_reader_is_t
         |fs| reader(fs, 3),
         |what, fs, went_on, report| {
             let gone = report.unwrap_or_else(|error| panic!("{what}: {error:?}")).details["consumers"].clone();
+            // also while its reader still waits for the lock: snapshots may expire before the reader gets it
+            assert_eq!(progress(fs), Some(3), "{what}");
             match went_on {
                 Ok(()) => {
-                    assert_eq!(progress(fs), Some(3), "{what}");
                     stayed.fetch_add(usize::from(gone == serde_json::json!([])), Ordering::Relaxed);
                 }
                 Err(error) => {
@@ -273,6 +300,24 @@ fn a_consumer_whose_reader_goes_on_before_it_is_deleted_stays_or_the_reader_is_t
         },
     );
     assert!(stayed.into_inner() > 1 && told.into_inner() > 1);
+}
+
+#[test]
+fn a_consumer_that_is_renewed_stays_also_when_the_expiry_cannot_look_again_or_put_it_back() {
+    for (what, path) in [("status", ".tmp"), ("read", ".tmp"), ("publish: link", "/consumer/consumer-reader")] {
+        let (io, then) = consumed();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let others = Arc::clone(&fs);
+        let renew = move || ConsumerManager::new(others, ROOT).reset("reader", 3);
+        let fails = || Err(Error::new(ErrorKind::Storage, "this call fails"));
+        let meanwhile = Arc::new(
+            Meanwhile::new().before("rename_dir", "/consumer/consumer-reader", renew).before(what, path, fails),
+        );
+        let behind: FileIoRef = Arc::new(io.behind(Arc::<Meanwhile>::clone(&meanwhile)));
+        let error = expire_consumers(&TableContext { fs: behind, ..open(&fs, "main") }, then, false).unwrap_err();
+        assert_eq!((error.kind(), meanwhile.left()), (ErrorKind::Storage, 0), "{what}");
+        assert_eq!(progress(&fs), Some(3), "{what}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use siltstone::{
 };
 
 use super::{ROOT, busy_table, open};
+use crate::crash;
 
 /// A manifest that could not be opened for the moment (`EACCES`, `EMFILE`) was reported as `SnapshotExpired` with the advice to
 /// choose another version, and a data file that could not be asked for counted as there.
@@ -62,4 +63,24 @@ fn a_rollback_to_a_version_that_lacks_a_file_says_that_it_has_expired() {
     }
     let error = rollback(&open(&fs, "main"), &VersionSelector::Snapshot(5), true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SnapshotExpired, "{error}");
+}
+
+/// A version without its deletion vectors, extra files or statistics cannot be read, either.
+#[test]
+fn a_rollback_to_a_version_that_lacks_an_index_file_says_that_it_has_expired() {
+    let (io, fs) = crash::memory(&[], &[crash::VECTORS]);
+    let ctx = crash::open(&fs, crash::ROOT);
+    crash::append(&ctx, 0, &[(0, 0), (1, 0), (2, 0)]).unwrap();
+    crash::delete(&ctx, 1, "k = 1").unwrap();
+    crash::append(&ctx, 2, &[(3, 0)]).unwrap();
+    let lost = io.paths().into_iter().find(|path| path.contains("/index/index-")).unwrap();
+    fs.delete(&lost).unwrap();
+    let before = io.paths();
+    for dry_run in [true, false] {
+        let error = rollback(&ctx, &VersionSelector::Snapshot(2), dry_run).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SnapshotExpired, "{error}");
+    }
+    let left = |paths: Vec<String>| paths.into_iter().filter(|path| !path.contains("/siltstone/")).collect::<Vec<_>>();
+    assert_eq!(left(io.paths()), left(before));
+    rollback(&ctx, &VersionSelector::Snapshot(1), false).unwrap();
 }
