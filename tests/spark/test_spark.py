@@ -224,3 +224,19 @@ def test_the_format_is_found_without_registering_it(tmp_path, lake):
         [sys.executable, "-c", code, t.location], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.stdout == "[Row(id=7)]\n", done.stderr
+
+
+def test_options_and_tags_keep_their_letters_and_commas(spark, lake):
+    """`fields.Sold.aggregate-function` reached the table as `fields.sold...`; the tag `a,b` was two."""
+    t = lake.create_table(
+        "db.sold",
+        {"id": "INT", "Sold": "INT"},
+        primary_key=["id"],
+        options={"bucket": "1", "merge-engine": "aggregation", "write-only": "true"},
+    )
+    for n, tag in ((2, "a"), (3, "a,b"), (4, "b,c")):
+        t.upsert([{"id": 1, "Sold": n}])
+        t.tags.create(tag)
+    options = {"fields.Sold.aggregate-function": "sum"}
+    assert ss.read(spark, "db.sold", options=options).first().Sold == 9
+    assert ss.read(spark, "db.sold", between=("a,b", "b,c")).count() == 1
