@@ -112,7 +112,7 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
     return frame
 
 
-def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> tuple[str, dict[str, DataFrame]]:
+def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> tuple[str, dict[str, Any]]:
     """The text with places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
 
