@@ -193,7 +193,8 @@ class Table(Reads):
         if (where is None) == (keys is None):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
-            return CommitReport.from_json(self._core.delete_keys(arrow_stream(keys, self._core)))
+            with arrow_stream(keys, self._core) as stream:
+                return CommitReport.from_json(self._core.delete_keys(stream))
         sql, tree = split_filter(where, "where")
         return CommitReport.from_json(self._core.modify(sql, tree, {}))
 
@@ -244,7 +245,8 @@ class Table(Reads):
                 partitions.
         """
         spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
-        return CommitReport.from_json(self._core.overwrite(arrow_stream(data, self._core), spec, chosen))
+        with arrow_stream(data, self._core) as stream:
+            return CommitReport.from_json(self._core.overwrite(stream, spec, chosen))
 
     def truncate(
         self,
@@ -307,7 +309,8 @@ class Table(Reads):
         """
         import pyarrow as pa
 
-        return pa.array(self._core.routes(arrow_stream(data, self._core)), pa.int32())
+        with arrow_stream(data, self._core) as stream:
+            return pa.array(self._core.routes(stream), pa.int32())
 
     def commit(
         self,
