@@ -88,6 +88,16 @@ def test_a_warehouse_is_a_uri_or_a_directory_from_the_root():
     assert warehouse_root("lake").startswith("/")
 
 
+def test_options_of_columns_that_a_table_does_not_have_are_refused(cat, make):
+    t = make({"id": "INT", "Sold": "INT"}, ["id"], name="t", bucket=1, merge_engine="aggregation")
+    for options in ({"fields.sold.aggregate-function": "sum"}, {"fields.nope.ignore-retract": "true"}):
+        for call in (lambda o=options: cat.table("db.t", options=o), lambda o=options: st.open_table(t.path, options=o)):
+            with pytest.raises(e.IllegalSchema, match="which does not exist"):
+                call()
+    known = {"fields.Sold.aggregate-function": "sum", "fields.default-aggregate-function": "max"}
+    assert cat.table("db.t", options=known).dynamic_options == known
+
+
 @pytest.fixture
 def source():
     pytest.importorskip("pyspark")
