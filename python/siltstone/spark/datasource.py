@@ -21,11 +21,11 @@ from pyspark.sql.datasource import (
 )
 
 from siltstone._args import number, shown
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, SchemaMismatch
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
-from siltstone.spark.types import arrow_for_spark, from_spark, spark_schema, to_spark
+from siltstone.spark.types import arrow_for_spark, changed_to_instants, from_spark, spark_schema, to_spark
 from siltstone.system import SystemScan, writable
 
 if TYPE_CHECKING:
@@ -147,11 +147,27 @@ class SiltstoneSource(DataSource):
         kind = PushdownReader if pushdown else Reader
         return kind(self._table(), columns, self._query())
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002, FBT001  # Spark's signature
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001  # Spark's signature
         """A writer; an option says what an overwrite replaces."""
         self._refuse(_OF_READS, "a write")
         options = self._options()
-        return Writer(writable(self._table()), _overwritten(options, overwrite=overwrite), options.get("row-kind"))
+        table = writable(self._table())
+        _refuse_wall_clocks(schema, table)
+        return Writer(table, _overwritten(options, overwrite=overwrite), options.get("row-kind"))
+
+
+def _refuse_wall_clocks(schema: StructType, table: Table) -> None:
+    """What a wall clock's instant is depends on the session's zone, which Spark does not tell a Python source.
+
+    Raises:
+        SchemaMismatch: A ``timestamp_ntz`` for a column of instants.
+    """
+    for name in changed_to_instants(schema, table.schema):
+        raise SchemaMismatch(
+            f"column '{name}' has times without zone (timestamp_ntz), the table's has instants (TIMESTAMP_LTZ)",
+            hint=f"cast it to timestamp, or use siltstone.spark.write(df, '{table.name}'): in the session's zone",
+            context={"table": table.name, "column": name},
+        )
 
 
 def _refuse_small_letters(options: Iterable[str], table: Table) -> None:
@@ -285,7 +301,9 @@ class PushdownReader(Reader):
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802  # Spark's name
         """Use what we can to skip files and rows; Spark checks all of them once more."""
-        self.pushed = to_expression(filters)
+        import pyarrow as pa
+
+        self.pushed = to_expression(filters, pa.schema(self.table.scan(self.columns, **self.query)))
         yield from filters
 
 

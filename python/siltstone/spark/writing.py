@@ -10,6 +10,7 @@ from siltstone._args import count, optional_text, shown
 from siltstone.errors import InvalidArgument
 from siltstone.spark.datasource import overwrite_target, write_batches
 from siltstone.spark.session import table_of
+from siltstone.spark.types import changed_to_instants
 from siltstone.system import writable
 
 if TYPE_CHECKING:
@@ -35,10 +36,13 @@ def write(
     """Write a frame as one commit.
 
     Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
-    write the files; the driver commits once. A task that fails and is tried again leaves nothing behind in the table.
+    write the files; the driver commits once. A task that fails by itself leaves nothing behind in the table; files of
+    tasks that had finished when the job failed, or whose process was killed, stay until
+    :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
 
     Args:
-        df: Rows; columns are matched by name, ignoring case.
+        df: Rows; columns are matched by name, ignoring case. A ``timestamp_ntz`` for a TIMESTAMP_LTZ column is a
+            time of the session's zone.
         table: Name, directory, or table.
         mode: ``append`` or ``upsert`` add rows. ``overwrite`` replaces the table, or with ``partition_overwrite`` or
             Spark's ``spark.sql.sources.partitionOverwriteMode`` ``dynamic`` the partitions that occur in ``df``.
@@ -62,11 +66,17 @@ def write(
     if mode == "upsert" and not t.primary_key:
         raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
     overwrite = _replaced(spark, mode, partition_overwrite)
+    for name, kind in changed_to_instants(df.schema, t.schema).items():
+        df = df.withColumn(name, df[_quoted(name)].cast(kind))  # in the session's zone
     clustered = _cluster(df, t, tasks)
     task = functools.partial(_write_task, t, row_kind, overwrite is not None)
     collected = clustered.mapInArrow(task, "message binary").collect()
     messages = [bytes(row.message) for row in collected]
     return t.commit(messages, overwrite=overwrite_target(overwrite))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
