@@ -35,7 +35,7 @@ def _is_changed(t: pa.DataType) -> bool:
     """Whether Spark has no such values: it has microseconds, and no time of day."""
     import pyarrow as pa
 
-    return pa.types.is_time(t) or (pa.types.is_timestamp(t) and t.unit == "ns")
+    return bool(pa.types.is_time(t) or (pa.types.is_timestamp(t) and t.unit == "ns"))
 
 
 def _one(f: Any, changed: Collection[str]) -> Expression | None:
