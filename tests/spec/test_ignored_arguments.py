@@ -52,6 +52,13 @@ def test_keys_of_a_column_that_nobody_reads_are_refused(make, field, key):
         make([field])
 
 
+def test_an_id_is_of_one_column(make):
+    row = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}]}
+    for kind, number in (("INT", 0), (row, 1)):
+        with pytest.raises(e.IllegalSchema, match="two columns have the id 0"):
+            make([{"id": 0, "name": "a", "type": "INT"}, {"id": number, "name": "b", "type": kind}])
+
+
 def test_keys_of_the_schema_json_are_honoured(make):
     map_of = {"type": "MAP NOT NULL", "key": "STRING", "value": {"type": "ARRAY", "element": "INT", "nullable": True}}
     t = make([{"id": 0, "name": "a", "type": map_of, "description": "d"}, {"id": 1, "name": "b", "type": "INT"}])
@@ -91,7 +98,10 @@ def test_a_warehouse_is_a_uri_or_a_directory_from_the_root():
 def test_options_of_columns_that_a_table_does_not_have_are_refused(cat, make):
     t = make({"id": "INT", "Sold": "INT"}, ["id"], name="t", bucket=1, merge_engine="aggregation")
     for options in ({"fields.sold.aggregate-function": "sum"}, {"fields.nope.ignore-retract": "true"}):
-        for call in (lambda o=options: cat.table("db.t", options=o), lambda o=options: st.open_table(t.path, options=o)):
+        for call in (
+            lambda o=options: cat.table("db.t", options=o),
+            lambda o=options: st.open_table(t.path, options=o),
+        ):
             with pytest.raises(e.IllegalSchema, match="which does not exist"):
                 call()
     known = {"fields.Sold.aggregate-function": "sum", "fields.default-aggregate-function": "max"}

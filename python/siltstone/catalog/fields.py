@@ -19,7 +19,7 @@ def schema_of(schema: Any) -> Any:
         return _json([{"name": name, "type": kind} for name, kind in texts_in("schema", schema).items()])
     if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
         fields = list(texts_in("schema", schema))
-        _refuse_unknown(fields)
+        _refuse_unknown(fields, set())
         return _json(fields)
     raise InvalidArgument(
         f"{type(schema).__name__} is not a schema: give a pyarrow schema, a dict of SQL types or a list of fields"
@@ -37,8 +37,12 @@ _OF_TYPE = {
 }
 
 
-def _refuse_unknown(fields: Sequence[Any]) -> None:
-    """Nobody would honour a key that the schema JSON does not have.
+def _refuse_unknown(fields: Sequence[Any], ids: set[int]) -> None:
+    """Nobody would honour a key that the schema JSON does not have, or one id of two columns.
+
+    Args:
+        fields: The columns, or the fields of a row.
+        ids: Those that other columns have.
 
     Raises:
         IllegalSchema: There is one.
@@ -46,19 +50,23 @@ def _refuse_unknown(fields: Sequence[Any]) -> None:
     for field in fields:
         if isinstance(field, Mapping):
             _refuse_keys(f"the column {shown(field.get('name'))}", field, _OF_FIELD)
-            _refuse_in_type(field.get("type"))
+            if isinstance(field.get("id"), int):
+                if field["id"] in ids:
+                    raise IllegalSchema(f"two columns have the id {field['id']}", hint="leave ids out")
+                ids.add(field["id"])
+            _refuse_in_type(field.get("type"), ids)
 
 
-def _refuse_in_type(kind: Any) -> None:
+def _refuse_in_type(kind: Any, ids: set[int]) -> None:
     if not isinstance(kind, Mapping):
         return
     root = re.match(r"\s*(\w*)", kind["type"]) if isinstance(kind.get("type"), str) else None
     known = _OF_TYPE.get(root[1].upper(), set()) if root else set()
     _refuse_keys(f"the type {shown(kind.get('type'))}", kind, {"type", "nullable", *known})
     for inside in ("element", "key", "value"):
-        _refuse_in_type(kind.get(inside))
+        _refuse_in_type(kind.get(inside), ids)
     if isinstance(kind.get("fields"), Sequence) and not isinstance(kind["fields"], str):
-        _refuse_unknown(kind["fields"])
+        _refuse_unknown(kind["fields"], ids)
 
 
 def _refuse_keys(what: str, given: Mapping[str, Any], known: Collection[str]) -> None:
