@@ -5,6 +5,7 @@ Neither lengths nor alignment of buffers nor the meaning of an extension type cr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,18 @@ from siltstone.errors import InvalidArgument, SchemaMismatch
 #: Extension types whose storage says the same as the type: a text, or bytes.
 _KNOWN = frozenset(("arrow.json", "arrow.uuid", "geoarrow.wkb", "geoarrow.wkt", "ogc.wkb"))
 _EXTENSION = b"ARROW:extension:name"
+#: The end of a Python traceback, as pyarrow writes it into the text of an error.
+_INTERRUPTED = re.compile(r"\n +[^\n]*\nKeyboardInterrupt(: [^\n]*)?\s*\Z")
 #: Deeper types are refused by the core.
 _DEEPEST = 200
 
 
-def of_pyarrow(data: Any) -> Any:
+def of_pyarrow(data: Any, raised: list[BaseException] | None = None) -> Any:
     """A table, batch or stream of batches, checked, with buffers that are aligned and no view types.
+
+    Args:
+        data: What pyarrow has.
+        raised: Where what the code of a stream raises is kept: the C data interface carries its text alone.
 
     Raises:
         InvalidArgument: Data that is broken.
@@ -33,7 +40,7 @@ def of_pyarrow(data: Any) -> Any:
     elif isinstance(data, pa.Table):
         data = _table(data)
     else:
-        data = pa.RecordBatchReader.from_batches(data.schema, _batches(data))
+        data = pa.RecordBatchReader.from_batches(data.schema, _batches(data, [] if raised is None else raised))
     return _without_views(data)
 
 
@@ -76,9 +83,19 @@ def _table(table: Any) -> Any:
     return pa.Table.from_arrays(columns, schema=table.schema) if columns else table
 
 
-def _batches(batches: Any) -> Iterator[Any]:
-    for batch in batches:
-        yield _batch(batch)
+def _batches(batches: Any, raised: list[BaseException]) -> Iterator[Any]:
+    try:
+        for batch in batches:
+            yield _batch(batch)
+    except GeneratorExit:
+        raise
+    except Exception as e:
+        # a stream within a stream of another library comes with texts alone
+        raised.append(KeyboardInterrupt() if _INTERRUPTED.search(str(e)) else e)
+        raise
+    except BaseException as e:  # noqa: BLE001  # it is raised again behind the call
+        raised.append(e)
+        raise InvalidArgument("the code that makes the batches was interrupted") from None
 
 
 def _batch(batch: Any) -> Any:
@@ -99,7 +116,8 @@ def _batch(batch: Any) -> Any:
 def _column(name: str, values: Any) -> Any:
     """An array with buffers as long as they must be, at addresses that its offsets can be read from.
 
-    Slices of structs in structs are copied: arrow-rs applies the offset of the outer one twice when it imports them.
+    Slices of structs in structs, or in lists of one length, are copied: arrow-rs applies the offset of the outer one
+    twice when it imports them.
     """
     import pyarrow as pa
 
@@ -116,21 +134,33 @@ def _column(name: str, values: Any) -> Any:
 
 
 def _is_sliced_within(values: Any) -> bool:
-    """Whether a struct that has structs in it, at any depth, is a slice."""
+    """Whether a struct or list of one length that has structs in it, at any depth, is a slice."""
     import pyarrow as pa
 
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
         return _is_sliced_within(values.storage)
+    if values.offset and _has_fixed_structs(kind):
+        return True
     if pa.types.is_struct(kind):
-        parts = [values.field(at) for at in range(kind.num_fields)]
-        sliced = values.offset and any(pa.types.is_struct(part.type) for part in parts)
-        return bool(sliced) or any(map(_is_sliced_within, parts))
+        return any(_is_sliced_within(values.field(at)) for at in range(kind.num_fields))
     if pa.types.is_map(kind):
         return _is_sliced_within(values.keys) or _is_sliced_within(values.items)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _is_sliced_within(values.values)
     return False
+
+
+def _has_fixed_structs(kind: Any) -> bool:
+    """Whether a struct or list of one length has structs in it that share its offset."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _has_fixed_structs(kind.storage_type)
+    if not (pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind)):
+        return False
+    parts = [kind.field(at).type for at in range(kind.num_fields)]
+    return any(pa.types.is_struct(part) or _has_fixed_structs(part) for part in parts)
 
 
 def _copied(values: Any) -> Any:

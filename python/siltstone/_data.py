@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
 from siltstone._arrow import of_pyarrow
 from siltstone._values import column
-from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch
+from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
 
 if TYPE_CHECKING:
     from siltstone._core import Table as CoreTable
 
 
-def arrow_stream(data: Any, table: CoreTable) -> Any:
-    """Anything with rows as an object with ``__arrow_c_stream__``.
+@contextlib.contextmanager
+def arrow_stream(data: Any, table: CoreTable) -> Iterator[Any]:
+    """Anything with rows as an object with ``__arrow_c_stream__``, for one call.
+
+    What ends a program (``SystemExit``, Ctrl-C) and is raised by the code of a stream, or by a signal handler that runs
+    in it, is what the call raises; an ``Exception`` is the cause of the call's own.
 
     Args:
         data: An Arrow PyCapsule producer (pyarrow, polars, duckdb), a pandas frame, or a list of dicts.
@@ -26,13 +31,22 @@ def arrow_stream(data: Any, table: CoreTable) -> Any:
         InvalidArgument: For anything else, and for Arrow data that is broken.
         SchemaMismatch: A value that its column cannot hold exactly.
     """
+    raised: list[BaseException] = []
     try:
-        return _stream(data, table)
+        stream = _stream(data, table, raised)
     except SchemaError as e:
         raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
+    try:
+        yield stream
+    except SiltstoneError as e:
+        if not raised:
+            raise
+        if isinstance(raised[0], Exception):
+            raise e from raised[0]
+        raise raised[0] from None
 
 
-def _stream(data: Any, table: CoreTable) -> Any:
+def _stream(data: Any, table: CoreTable, raised: list[BaseException]) -> Any:
     import pyarrow as pa
 
     library = type(data).__module__.partition(".")[0]
@@ -42,7 +56,7 @@ def _stream(data: Any, table: CoreTable) -> Any:
         return _polars_to_arrow(data)
     if hasattr(data, "__arrow_c_stream__"):
         known = isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader))
-        return of_pyarrow(data if known else _read_by_pyarrow(data))
+        return of_pyarrow(data if known else _read_by_pyarrow(data), raised)
     if hasattr(data, "__arrow_c_array__"):
         try:
             return of_pyarrow(pa.record_batch(data))

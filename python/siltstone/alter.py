@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import flag, option_texts, optional_text, text
+from siltstone._args import flag, option_texts, optional_text, shown, text
 from siltstone._handle import Unpicklable
+from siltstone.errors import InvalidArgument
 
 Column = str | list[str]
 
@@ -20,6 +21,11 @@ def _column(name: str, value: Any) -> None:
             text(name, part)
     else:
         text(name, value)
+
+
+def _one_place(after: str | None, *, first: bool) -> None:
+    if after is not None and flag("first", first):
+        raise InvalidArgument(f"after={shown(after)} and first=True are two places: give one of them")
 
 
 #: What each argument of a change must be.
@@ -79,8 +85,9 @@ class Alter(Unpicklable):
             type: Paimon SQL type.
             comment: Its comment.
             after: Put it behind this column; default last.
-            first: Put it before all others.
+            first: Put it before all others; not together with ``after``.
         """
+        _one_place(after, first=first)
         return self._add("add_column", column=name, type=type, comment=comment, after=after, first=first)
 
     def rename_column(self, name: Column, new_name: str) -> Self:
@@ -116,7 +123,9 @@ class Alter(Unpicklable):
         return self._add("set_default", column=name, default=value)
 
     def move_column(self, name: str, *, after: str | None = None, first: bool = False) -> Self:
-        """Move a column behind another one, or before all."""
+        """Move a column of the table behind another one, or before all."""
+        text("name", name)
+        _one_place(after, first=first)
         return self._add("move_column", column=name, after=after, first=first)
 
     def set_option(self, key: str, value: str | float) -> Self:

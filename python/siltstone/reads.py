@@ -46,13 +46,13 @@ class Reads:
             between: Changes after one version up to another: two snapshot ids, tags or times. Rows that were deleted or
                 replaced (``-D``, ``-U``) come only with ``row_kind``, and never from a ``"diff"``.
             limit: At most this many rows.
-            mode: How to read ``between``: ``"delta"``, the rows that were appended, as their commits wrote them (of
-                an aggregation table what is to be added, not the sums); ``"changelog"``; ``"diff"``, the rows of the
-                end that the start has not, or has with another kind, as they are stored (``+I`` or ``+U``; rows that
-                are gone are in ``inspect("audit_log", between=..., mode="diff")``, as ``-D``); None or ``"auto"``:
-                the changelog where the table has one, else the delta; tags are compared as with ``"diff"``. As in
-                Java, a difference leaves out the files that both versions have: where values are merged
-                (``aggregation``, ``partial-update``), it shows what the others merge to.
+            mode: How to read ``between``: ``"delta"``, the rows that were appended, as their commits wrote them (of an
+                aggregation table what is to be added, not the sums); ``"changelog"``; ``"diff"``, the rows of the end
+                that the start has not in the same way: with the same values and row kind, so that a row that was
+                written again as ``+U`` is one of them (rows that are gone are in ``inspect("audit_log", between=...,
+                mode="diff")``, as ``-D``); None or ``"auto"``: the changelog where the table has one, else the delta;
+                tags are compared as with ``"diff"``. As in Java, a difference leaves out the files that both versions
+                have: where values are merged (``aggregation``, ``partial-update``), it shows what the others merge to.
             row_kind: Add the column ``rowkind`` (``+I -U +U -D``) in front.
             batch_size: Rows of a batch, at most.
             memory_limit: Memory for decoding and merging.

@@ -76,6 +76,10 @@ def scan_of(
 
 #: The table's rows in another form; they are scanned like the table itself.
 VIEWS = ("audit_log", "binlog", "ro")
+#: Those that look at one snapshot; the others are about the table.
+_OF_ONE_SNAPSHOT = frozenset(
+    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes"}
+)
 
 
 def inspect(
@@ -90,6 +94,11 @@ def inspect(
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = given.pop("limit", None)
+    asked = next((key for key in (*_VERSIONS, "as_of") if key in given), None)
+    if asked and system.lower() not in _OF_ONE_SNAPSHOT:
+        raise UnsupportedFeature(
+            f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
+        )
     options = {_VERSIONS[key]: written(key, given.pop(key)) for key in [*given] if key in _VERSIONS}
     if "as_of" in given:
         options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))

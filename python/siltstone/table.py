@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+#: More than there can be of anything.
+_ALL = 2**63 - 1
+
+
 class Table(Reads):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
@@ -137,9 +141,10 @@ class Table(Reads):
         text = self._core.snapshot(count("version", version))
         return None if text is None else Snapshot.from_json(text)
 
-    def history(self, limit: int = 20) -> list[Snapshot]:
-        """The newest snapshots, newest first."""
-        return [Snapshot.from_json(text) for text in self._core.history(count("limit", limit) or 0)]
+    def history(self, limit: int | None = 20) -> list[Snapshot]:
+        """The newest snapshots, newest first; with None all of them."""
+        given = count("limit", limit)
+        return [Snapshot.from_json(text) for text in self._core.history(_ALL if given is None else given)]
 
     # ---- write
 
@@ -188,7 +193,8 @@ class Table(Reads):
         if (where is None) == (keys is None):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
-            return CommitReport.from_json(self._core.delete_keys(arrow_stream(keys, self._core)))
+            with arrow_stream(keys, self._core) as stream:
+                return CommitReport.from_json(self._core.delete_keys(stream))
         sql, tree = split_filter(where, "where")
         return CommitReport.from_json(self._core.modify(sql, tree, {}))
 
@@ -218,6 +224,7 @@ class Table(Reads):
             raise InvalidArgument("set maps column names to SQL expressions; a text needs quotes of its own: \"'x'\"")
         if not set:
             raise InvalidArgument("set is empty: nothing would change")
+        _refuse_twice(set, self)
         sql, tree = split_filter(where, "where")
         return CommitReport.from_json(self._core.modify(sql, tree, dict(texts_in("set", set))))
 
@@ -238,7 +245,8 @@ class Table(Reads):
                 partitions.
         """
         spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
-        return CommitReport.from_json(self._core.overwrite(arrow_stream(data, self._core), spec, chosen))
+        with arrow_stream(data, self._core) as stream:
+            return CommitReport.from_json(self._core.overwrite(stream, spec, chosen))
 
     def truncate(
         self,
@@ -301,7 +309,8 @@ class Table(Reads):
         """
         import pyarrow as pa
 
-        return pa.array(self._core.routes(arrow_stream(data, self._core)), pa.int32())
+        with arrow_stream(data, self._core) as stream:
+            return pa.array(self._core.routes(stream), pa.int32())
 
     def commit(
         self,
@@ -425,6 +434,15 @@ class Table(Reads):
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""
         return Alter(self._core)
+
+
+def _refuse_twice(assigned: Iterable[str], table: Table) -> None:
+    """Names without case mean one column, unless each of them is a column as it is written."""
+    seen: dict[str, str] = {}
+    for name in assigned:
+        other = seen.setdefault(name.lower(), name)
+        if other != name and not {other, name} <= {*table.schema.names}:
+            raise InvalidArgument(f"set gives one column two values: '{other}' and '{name}' differ only in case")
 
 
 def _open(location: str, options: Mapping[str, str], branch: str) -> Table:

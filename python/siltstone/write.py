@@ -74,7 +74,8 @@ class TableWrite(Unpicklable):
             WriteFailed: An earlier write failed.
         """
         try:
-            self._core.write(arrow_stream(data, self._table), _kinds(row_kind, self._table))
+            with arrow_stream(data, self._table) as stream:
+                self._core.write(stream, _kinds(row_kind, self._table))
         except BaseException:
             self._core.fail()
             raise

@@ -231,3 +231,8 @@ def test_json_has_a_text_for_every_value(run, lake):
     code, rows, _ = run("cat", "shop.odd")
     assert (code, sorted(row["x"] for row in rows)) == (0, ["-Infinity", "NaN"])
     assert {row["d"] for row in rows} == {days.cast(pa.string())[0].as_py()}
+
+
+def test_the_snapshot_of_a_change_hides_no_column(run, lake):
+    st.connect(lake).create_table("shop.s", {"id": "INT", "snapshot": "INT"}).append([{"id": 1, "snapshot": 777}])
+    assert run("changes", "shop.s")[1] == [{"_snapshot": 1, "rowkind": "+I", "id": 1, "snapshot": 777}]

@@ -224,3 +224,48 @@ def test_the_format_is_found_without_registering_it(tmp_path, lake):
         [sys.executable, "-c", code, t.location], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.stdout == "[Row(id=7)]\n", done.stderr
+
+
+def test_options_and_tags_keep_their_letters_and_commas(spark, lake):
+    """`fields.Sold.aggregate-function` reached the table as `fields.sold...`; the tag `a,b` was two."""
+    t = lake.create_table(
+        "db.sold",
+        {"id": "INT", "Sold": "INT"},
+        primary_key=["id"],
+        options={"bucket": "1", "merge-engine": "aggregation", "write-only": "true"},
+    )
+    for n, tag in ((2, "a"), (3, "a,b"), (4, "b,c")):
+        t.upsert([{"id": 1, "Sold": n}])
+        t.tags.create(tag)
+    options = {"fields.Sold.aggregate-function": "sum"}
+    assert ss.read(spark, "db.sold", options=options).first().Sold == 9
+    assert ss.read(spark, "db.sold", between=("a,b", "b,c")).count() == 1
+
+
+def test_pushed_filters_do_not_change_rows_that_spark_sees_with_fewer_digits(spark, lake):
+    t = lake.create_table("db.nanos", {"id": "INT", "ts": "TIMESTAMP(9)", "t": "TIME"})
+    ts = pa.array([1700000000123456789, -1], pa.timestamp("ns"))
+    t.append(pa.table({"id": [1, 2], "ts": ts, "t": pa.array([5, 6], pa.time32("ms"))}))
+    for condition, ids in {
+        "ts = timestamp_ntz'2023-11-14 22:13:20.123456'": [1],
+        "ts >= timestamp_ntz'1970-01-01 00:00:00'": [1],
+        "ts = timestamp_ntz'1969-12-31 23:59:59.999999'": [2],
+        "t = 5": [1],
+    }.items():
+        for pushdown in ("false", "true"):
+            frame = spark.read.format("siltstone").option("pushdown", pushdown).load(t.path)
+            assert [row.id for row in frame.where(condition).collect()] == ids, (condition, pushdown)
+
+
+def test_a_wall_clock_becomes_the_instant_that_it_is_in_the_sessions_zone(spark, lake):
+    t = lake.create_table("db.instants", {"id": "INT", "L": "TIMESTAMP_LTZ(6)"})
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        frame = spark.sql("SELECT 1 AS id, timestamp_ntz'2026-07-01 08:00:00' AS l")
+        ss.write(frame, t)
+        (row,) = ss.read(spark, t).selectExpr("cast(L AS string) AS l").collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert row.l == "2026-07-01 08:00:00"
+    assert t.scan().to_arrow()["L"].cast(pa.string()).to_pylist() == ["2026-07-01 12:00:00.000000Z"]

@@ -138,15 +138,19 @@ def test_capsules_of_another_kind_and_used_ones_are_wrong_arguments(t):
             t.upsert(Fake(capsule))
 
 
-@pytest.mark.parametrize("around", ["row", "list", "map"])
+@pytest.mark.parametrize("around", ["row", "fixed", "list", "map"])
 def test_slices_of_rows_in_rows_are_their_own_rows(make, around):
     """arrow-rs applied the offset of the outer rows twice: a panic, told as broken data."""
     inner = pa.struct([("r", pa.struct([("a", pa.int32()), ("s", pa.string())]))])
     rows = [{"r": {"a": i, "s": f"s{i}"}} if i % 3 else {"r": None} for i in range(10)]
     types = {"row": "ROW<r ROW<a INT, s STRING>>", "list": "ARRAY<ROW<r ROW<a INT, s STRING>>>"}
     types["map"] = "MAP<INT, ROW<r ROW<a INT, s STRING>>>"
+    types["fixed"] = "ROW<r ARRAY<ROW<a INT, s STRING>>>"
     if around == "row":
         values = pa.array(rows, inner)
+    elif around == "fixed":
+        pairs = pa.struct([("r", pa.list_(pa.struct([("a", pa.int32()), ("s", pa.string())]), 2))])
+        values = pa.array([{"r": row["r"] and [row["r"], None]} for row in rows], pairs)
     elif around == "list":
         parts = pa.array(rows, inner)[2:8]
         values = pa.ListArray.from_arrays(pa.array([0, 2, 2, 5, 6], pa.int32()), parts)

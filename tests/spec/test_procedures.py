@@ -26,6 +26,8 @@ def test_a_call_is_read_with_names_quotes_numbers_and_words():
     )
     assert call == Call("create_tag", named={"table": "db.t", "tag": "it''s", "snapshot": 3, "x": True, "y": None})
     assert parse_call("call sys.rollback('db.t', 'it''s', -2)") == Call("rollback", ["db.t", "it's", -2])
+    escapes = parse_call(r"CALL sys.x('a\tb\n\u0041\101\'\\', 'a\%b\_c', '\ud83d\ude00')")
+    assert escapes.positional == ["a\tb\nAA'\\", r"a\%b\_c", "\U0001f600"]
     assert is_call(" call `sys`.x()") and not is_call("SELECT 'CALL sys.x()'")
 
 

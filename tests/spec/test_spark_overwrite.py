@@ -37,7 +37,13 @@ def test_the_write_says_what_is_replaced_else_the_session(conf, mode, given, rep
 
 @pytest.mark.parametrize(
     ("mode", "given"),
-    [("overwrite", "full"), ("overwrite", ""), ("append", "dynamic"), ("overwrite-partitions", "static")],
+    [
+        ("overwrite", "full"),
+        ("overwrite", ""),
+        ("append", "dynamic"),
+        ("overwrite-partitions", "static"),
+        ("overwrite", True),
+    ],
 )
 def test_a_partition_overwrite_that_cannot_be_meant_is_refused(mode, given):
     with pytest.raises(e.InvalidArgument, match="partition_overwrite"):

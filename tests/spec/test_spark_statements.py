@@ -1,10 +1,15 @@
 """Which statements reach Spark through ``ss.sql``; no session is needed to decide that."""
 
+from types import SimpleNamespace
+
 import pytest
 from siltstone import errors as e
 
 pytest.importorskip("pyspark")
 
+from siltstone.spark.columns import needed  # noqa: E402
+from siltstone.spark.dialect import statement  # noqa: E402
+from siltstone.spark.places import Places, qualifiers  # noqa: E402
 from siltstone.spark.statements import check  # noqa: E402
 
 PASS = [
@@ -105,3 +110,65 @@ def test_a_statement_that_changes_something_is_refused_with_the_call_to_use(quer
         check(query)
     assert "spark.sql(...)" in caught.value.hint
     assert call is None or call in caught.value.hint, caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "edited"),
+    [
+        ("SELECT 'it''s', '{x}' FROM d.t", "SELECT 'it''s', '{{x}}' FROM {f} AS `t`"),
+        ("SELECT d.t.v FROM d . `t` VERSION AS OF 1L WHERE t.v > 1", "SELECT t.v FROM {f} AS `t` WHERE t.v > 1"),
+        (
+            "SELECT * FROM d.t TIMESTAMP AS OF now() + INTERVAL 1 DAY TABLESAMPLE (1 ROWS), d.u",
+            "SELECT * FROM {f} TABLESAMPLE (1 ROWS) AS `t`, d.u",
+        ),
+        ("SELECT x.a FROM d.t TIMESTAMP AS OF current_timestamp() AS x", "SELECT x.a FROM {f} AS x"),
+        ("SELECT d.t.v FROM d.t, e.t AS t", "SELECT d.t.v FROM {f} AS `t`, e.t AS t"),
+    ],
+)
+def test_only_the_names_of_tables_change_in_a_statement(query, edited):
+    import sqlglot
+
+    tree = sqlglot.parse_one(query, read="spark")
+    table = next(n for n in tree.find_all(sqlglot.exp.Table) if (n.db, n.name) == ("d", "t"))
+    places = Places(query)
+    assert places.edited([*qualifiers(tree, [table], "d"), *places.table(table, "f")]) == edited
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("SELECT id FROM d.t WHERE V > 1", ["id", "v"]),
+        ("SELECT count(*) FROM d.t", ["id"]),
+        ("SELECT `a b` FROM d.t", ["a b"]),
+        ("SELECT id FROM d.t GROUP BY id HAVING max(k) > 1", ["id", "k"]),
+        ("SELECT q.id FROM (SELECT * FROM d.u) q, d.t", ["id"]),
+        ("SELECT count(DISTINCT *) FROM d.t", None),
+        ("SELECT hash(*) FROM d.t", None),
+        ("SELECT d.t.* FROM d.t", None),
+        ("SELECT id FROM d.t WHERE EXISTS (SELECT struct(t.*) FROM d.u)", None),
+        ("SELECT id FROM d.t NATURAL JOIN d.u", None),
+        ("SELECT id FROM d.t AS t (a, b)", None),
+        ("SELECT IDENTIFIER('i' || 'd') FROM d.t", None),
+        ("SELECT x FROM d.t PIVOT (sum(v) FOR k IN ('x' AS x))", None),
+    ],
+)
+def test_columns_are_left_out_where_nothing_can_use_them(query, columns):
+    import sqlglot
+
+    tree = sqlglot.parse_one(query, read="spark")
+    table = next(n for n in tree.find_all(sqlglot.exp.Table) if (n.db, n.name) == ("d", "t"))
+    assert needed(SimpleNamespace(conf={}), query, table, ["id", "k", "v", "a b"]) == columns
+
+
+@pytest.mark.parametrize(("doubled", "tag"), [(True, "it's"), (False, None)])
+def test_doubled_quotes_are_one_where_spark_reads_them_so(doubled, tag):
+    import sqlglot
+
+    query = "SELECT r'\\', 'it''s', \"a\\\"\"\"\", '\\'''' FROM d.t VERSION AS OF 'it''s' -- don''t"
+    given = statement(query, doubled=doubled)
+    assert given.text == query
+    assert len(given.readable) == len(query)
+    table = sqlglot.parse_one(given.readable, read="spark").find(sqlglot.exp.Table)
+    version = table.args["version"].expression
+    assert (version.this if version.is_string else None) == tag
+    assert Places(given.text, given.readable).version_text(table) == "'it''s'"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import directory, flag, names, option_texts, optional_text, shown, text, texts_in
+from siltstone._args import directory, flag, names, option_texts, optional_text, shown, text
+from siltstone.catalog.fields import schema_of
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.system import CatalogSystemTable, SystemTable
 from siltstone.table import Table
@@ -117,7 +117,7 @@ class Catalog:
         """
         core = self._core.create_table(
             text("name", name),
-            _fields(schema),
+            schema_of(schema),
             names("primary_key", primary_key),
             names("partition_by", partition_by),
             option_texts(options),
@@ -170,26 +170,6 @@ class Catalog:
         self._core.drop_table(text("name", name), flag("if_exists", if_exists))
 
 
-def _fields(schema: Any) -> Any:
-    """A schema as JSON text of fields, or as something with ``__arrow_c_schema__``."""
-    if hasattr(schema, "__arrow_c_schema__"):
-        return schema
-    if isinstance(schema, Mapping):
-        return _json([{"name": name, "type": kind} for name, kind in texts_in("schema", schema).items()])
-    if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
-        return _json(list(texts_in("schema", schema)))
-    raise InvalidArgument(
-        f"{type(schema).__name__} is not a schema: give a pyarrow schema, a dict of SQL types or a list of fields"
-    )
-
-
-def _json(fields: list[Any]) -> str:
-    try:
-        return json.dumps(fields)
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"the fields {shown(fields)} of the schema cannot be written as JSON") from None
-
-
 def connect(
     warehouse: str | os.PathLike[str] | None = None,
     *,
@@ -214,16 +194,20 @@ def connect(
         raise UnsupportedFeature("catalogs of siltstone.yaml are not supported by this version of siltstone")
     if warehouse is None:
         raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
+    return Catalog(warehouse_root(warehouse), options)
+
+
+def warehouse_root(warehouse: str | os.PathLike[str]) -> str:
+    """A warehouse as every process names it: URIs as they are, directories from the root."""
     root = directory("warehouse", warehouse)
-    # a relative directory means the same one when the catalog travels to another process
-    return Catalog(root if ":" in root else str(pathlib.Path(root).absolute()), options)
+    return root if ":" in root else str(pathlib.Path(root).absolute())
 
 
 def open_table(
     path: str | os.PathLike[str],
     *,
     catalog: Catalog | None = None,
-    branch: str = "main",
+    branch: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Table:
     """Open a table by its directory, or by ``db.table`` in a catalog.
@@ -232,19 +216,23 @@ def open_table(
         path: The table's directory, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
             system table such as ``$files``.
         catalog: Where names are looked up.
-        branch: Branch to open.
+        branch: Branch to open; None for the one that ``path`` names, ``main`` when it names none.
         options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
 
     Raises:
         TableNotFound: No table there.
         BranchNotFound: No such branch.
+        InvalidArgument: ``path`` names another branch than ``branch``.
     """
     place = directory("path", path)
-    if catalog is not None:
-        suffix = "" if branch == "main" else f"$branch_{text('branch', branch)}"
-        return catalog.table(place + suffix, options=options)
     path, named, system = _parts(place)
-    core = _core.Table.open(path, option_texts(options), named or text("branch", branch))
+    if optional_text("branch", branch) is not None and named not in (None, branch):
+        raise InvalidArgument(f"'{place}' names the branch '{named}', branch={shown(branch)} another one")
+    chosen = named or branch or "main"
+    if catalog is not None:
+        suffix = "" if named is not None or chosen == "main" else f"$branch_{chosen}"
+        return catalog.table(place + suffix, options=options)
+    core = _core.Table.open(path, option_texts(options), chosen)
     return Table(core) if system is None else SystemTable(core, system)
 
 

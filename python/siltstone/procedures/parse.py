@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -21,6 +22,9 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+#: What stands for a character in a text of Spark's SQL.
+_ESCAPE = re.compile(r"""\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\[01][0-7]{2}|\\.|''|[\"]{2}""", re.DOTALL)
+_CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 Token = tuple[str, Any]
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
@@ -137,8 +141,21 @@ def _plain(kind: str, raw: str) -> Any:
         return raw[1:-1].replace("``", "`")
     if kind == "text":
         quote = raw[0]
-        return re.sub(r"\\(.)", r"\1", raw[1:-1].replace(quote * 2, quote))
+        found = _ESCAPE.sub(lambda m: _unescaped(m[0], quote), raw[1:-1])
+        # the two halves of a character, written one by one
+        return found.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     return raw
+
+
+def _unescaped(found: str, quote: str) -> str:
+    """The character that an escape means; Spark keeps the backslash before ``%`` and ``_``."""
+    if found[0] != "\\":  # a quote twice
+        return quote if found[0] == quote else found
+    if len(found) > 2:  # noqa: PLR2004  # longer than a backslash and a character
+        digits, base = (found[2:], 16) if found[1] in "uU" else (found[1:], 8)
+        code = int(digits, base)
+        return chr(code) if code <= sys.maxunicode else found[1:]
+    return _CHARACTERS.get(found[1], found[1])
 
 
 def _integer(raw: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from siltstone._args import count
 from siltstone.errors import CommitConflict
 from siltstone.maintenance import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.report import CompactionReport
@@ -36,14 +37,15 @@ def compact(
         table: Name, directory, or table.
         full: Merge each bucket into one run.
         where: A predicate over partition columns.
-        parallelism: Spark tasks; default one a bucket.
-        commit_every: Commit after this many buckets; None: one commit.
+        parallelism: Spark tasks, at least one; default one a bucket.
+        commit_every: Commit after this many buckets, at least one; None: one commit.
 
     Returns:
         What was done. When another commit changed the same files meanwhile, the work is dropped and the buckets are
         planned and compacted again, three times at most; the rows are safe in any case, and ``notes`` says what
         happened.
     """
+    tasks_at_once, every = count("parallelism", parallelism, 1), count("commit_every", commit_every, 1)
     t = table_of(spark, table)
 
     def plan() -> list[CompactionTask]:
@@ -51,10 +53,10 @@ def compact(
 
     tasks = plan()
     done = CompactionReport()
-    step = commit_every or max(1, len(tasks))
+    step = every or max(1, len(tasks))
     for at in range(0, len(tasks), step):
         done = t.maintenance.compact_wave(
-            tasks[at : at + step], lambda some: _run(spark, some, parallelism), plan, done
+            tasks[at : at + step], lambda some: _run(spark, some, tasks_at_once), plan, done
         )
     return done
 

@@ -7,7 +7,9 @@ writers hold plain values and tokens only.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import (
@@ -19,11 +21,11 @@ from pyspark.sql.datasource import (
 )
 
 from siltstone._args import number, shown
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, SchemaMismatch
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
-from siltstone.spark.session import open_named
-from siltstone.spark.types import arrow_for_spark, from_spark, spark_schema, to_spark
+from siltstone.spark.session import ASKED, open_named
+from siltstone.spark.types import arrow_for_spark, changed_to_instants, from_spark, spark_schema, to_spark
 from siltstone.system import SystemScan, writable
 
 if TYPE_CHECKING:
@@ -46,7 +48,13 @@ _OWN = {
     "row-kind",
     "between",
     "mode",
+    ASKED,
 }
+#: Options that mean nothing for the other one of reading and writing.
+_OF_READS = {"filter", "version", "tag", "as-of", "pushdown", "between", "mode", ASKED}
+_OF_WRITES = {"overwrite.mode", "overwrite.partition", "partitionoverwritemode", "row-kind"}
+#: Options whose keys have names of columns in them.
+_WITH_COLUMNS = ("fields.", "file-index.")
 
 
 def source_class(warehouse: str | None, options: Mapping[str, str]) -> type[DataSource]:
@@ -59,8 +67,9 @@ class SiltstoneSource(DataSource):
     """``spark.read.format("siltstone")`` and ``df.write.format("siltstone")``.
 
     Options: ``path`` (directory or ``db.table``), ``warehouse``, ``filter``, ``version``, ``tag``, ``as-of``,
-    ``between`` (``3,7``: changes after snapshot or tag 3 up to 7), ``mode`` (how, as in ``scan``),
-    ``row-kind``, ``pushdown``; every other option is a dynamic table option such as ``scan.tag-name``.
+    ``between`` (``3,7``: changes after snapshot 3 up to 7, or after a tag up to another), ``mode`` (how, as in
+    ``scan``), ``pushdown`` of reads, ``row-kind`` of writes; every other option is a dynamic table option such as
+    ``scan.tag-name``.
 
     ``mode("overwrite")`` needs one more, because Spark does not tell a Python source what its session says:
     ``overwrite.mode`` is ``full`` (the whole table), ``dynamic`` (the partitions that occur in the rows) or ``static``
@@ -87,13 +96,33 @@ class SiltstoneSource(DataSource):
         if "path" not in options:
             raise InvalidArgument("give the table: load('db.table') or load('/path/to/table')")
         dynamic = {k: v for k, v in options.items() if k.lower() not in _OWN}
-        return open_named(options["path"], options.get("warehouse"), dynamic)
+        table = open_named(options["path"], options.get("warehouse"), dynamic | self._asked().get("options", {}))
+        _refuse_small_letters(self.options, table)
+        return table
+
+    def _asked(self) -> dict[str, Any]:
+        """What :func:`siltstone.spark.read` asks for."""
+        asked: dict[str, Any] = json.loads(self._options().get(ASKED, "{}"))
+        return asked
+
+    def _refuse(self, meaningless: set[str], what: str) -> None:
+        """Nobody would honour these options.
+
+        Raises:
+            InvalidArgument: One is given.
+        """
+        for key in self.options:
+            if key.lower() in meaningless:
+                raise InvalidArgument(f"the option '{key}' means nothing for {what}")
 
     def schema(self) -> StructType:
         """All columns of the version that is read."""
         return spark_schema(self._read_schema(None))
 
     def _query(self) -> dict[str, Any]:
+        if query := self._asked().get("query"):
+            between = query["between"]
+            return {**query, "between": None if between is None else tuple(between)}
         options = self._options()
         as_of = options.get("as-of")
         return {
@@ -112,15 +141,50 @@ class SiltstoneSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns of ``schema``, by their names."""
+        self._refuse(_OF_WRITES, "a read")
         columns = schema.fieldNames()
         pushdown = self._options().get("pushdown") == "true"
         kind = PushdownReader if pushdown else Reader
         return kind(self._table(), columns, self._query())
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002, FBT001  # Spark's signature
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001  # Spark's signature
         """A writer; an option says what an overwrite replaces."""
+        self._refuse(_OF_READS, "a write")
         options = self._options()
-        return Writer(writable(self._table()), _overwritten(options, overwrite=overwrite), options.get("row-kind"))
+        table = writable(self._table())
+        _refuse_wall_clocks(schema, table)
+        return Writer(table, _overwritten(options, overwrite=overwrite), options.get("row-kind"))
+
+
+def _refuse_wall_clocks(schema: StructType, table: Table) -> None:
+    """What a wall clock's instant is depends on the session's zone, which Spark does not tell a Python source.
+
+    Raises:
+        SchemaMismatch: A ``timestamp_ntz`` for a column of instants.
+    """
+    for name in changed_to_instants(schema, table.schema):
+        raise SchemaMismatch(
+            f"column '{name}' has times without zone (timestamp_ntz), the table's has instants (TIMESTAMP_LTZ)",
+            hint=f"cast it to timestamp, or use siltstone.spark.write(df, '{table.name}'): in the session's zone",
+            context={"table": table.name, "column": name},
+        )
+
+
+def _refuse_small_letters(options: Iterable[str], table: Table) -> None:
+    """Spark writes keys of options in small letters: one that names a column with capitals would name none.
+
+    Raises:
+        InvalidArgument: There is such a key.
+    """
+    keys = [key for key in options if key.lower().startswith(_WITH_COLUMNS) or "#" in key]
+    capitals = {name.lower(): name for name in table.schema.names if name != name.lower()} if keys else {}
+    for key in keys:
+        parts = re.split(r"[.,#]", key.lower())
+        if name := next((capitals[part] for part in parts if part in capitals), None):
+            raise InvalidArgument(
+                f"the option '{key}' may mean the column '{name}', but Spark hands it on in small letters",
+                hint="give it to siltstone.spark.read(..., options=...) or siltstone.spark.enable(..., options=...)",
+            )
 
 
 _NO_MODE = "add .option('overwrite.mode', 'full') for everything, 'dynamic' for the partitions in the data"
@@ -171,7 +235,7 @@ def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
     if text is None:
         return None
     start, comma, end = (part.strip() for part in text.partition(","))
-    if not (start and comma and end):
+    if not (start and comma and end) or "," in end:
         raise InvalidArgument(f"between={shown(text)} does not name a start and an end, as in '3,7'")
     first, last = number(start), number(end)
     return (first, last) if isinstance(first, int) and isinstance(last, int) else (start, end)
@@ -237,7 +301,9 @@ class PushdownReader(Reader):
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802  # Spark's name
         """Use what we can to skip files and rows; Spark checks all of them once more."""
-        self.pushed = to_expression(filters)
+        import pyarrow as pa
+
+        self.pushed = to_expression(filters, pa.schema(self.table.scan(self.columns, **self.query)))
         yield from filters
 
 

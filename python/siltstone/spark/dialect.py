@@ -12,8 +12,8 @@ from siltstone.errors import InvalidArgument, UnsupportedFeature
 _WORD = re.compile(
     r"""
       (?P<hint>(?:\s|--[^\n]*\n|/\*(?!\+)(?:(?!\*/).)*\*/)*/\*\+(?P<inside>.*?)\*/)
-    | (?P<text>'(?:[^'\\]|\\.|'')*')
-    | (?P<kept>"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*(?!\+).*?\*/)
+    | (?P<kept>\br'[^']*'|\br"[^"]*"|`[^`]*`|--[^\n]*|/\*(?!\+).*?\*/)
+    | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
     | (?P<system>\b\w+(?:\$\w+)+)
     | (?P<version>\b(?:FOR\s+)?SYSTEM_VERSION\s+AS\s+OF\b)
     | (?P<time>\b(?:FOR\s+)?SYSTEM_TIME\s+AS\s+OF\b)
@@ -21,6 +21,7 @@ _WORD = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_PIECE = re.compile(r"\\.|''|\"\"", re.DOTALL)
 _AFTER_SELECT = re.compile(r"\bSELECT\s*\Z", re.IGNORECASE)
 _OPTIONS = re.compile(r"\s*OPTIONS\s*\((.*)\)\s*\Z", re.DOTALL | re.IGNORECASE)
 _PAIR = re.compile(r"""\s*(?P<a>['"])(?P<key>[^'"]+)(?P=a)\s*=\s*(?P<b>['"])(?P<value>[^'"]*)(?P=b)\s*""")
@@ -34,10 +35,12 @@ class Statement:
 
     Attributes:
         text: The statement; hints behind other words than SELECT are comments that hold their marks.
+        readable: The same, as long, with doubled quotes in the words of sqlglot.
         hints: What the hints say, by mark.
     """
 
     text: str
+    readable: str
     hints: dict[str, str] = field(default_factory=dict)
 
     def take_hint(self, node: Any) -> str | None:
@@ -74,7 +77,7 @@ def statement(query: str, *, doubled: bool = True) -> Statement:
 
     def rewritten(m: re.Match[str]) -> str:
         if m["text"] or m["kept"]:
-            return _escaped(m["text"]) if m["text"] and doubled else m[0]
+            return m[0]
         if m["system"]:  # sqlglot would read `$snapshots` as a parameter
             return f"`{m['system']}`"
         if m["version"] or m["time"]:
@@ -88,12 +91,16 @@ def statement(query: str, *, doubled: bool = True) -> Statement:
         # sqlglot gives it to the word before, if it stands on that word's line: comments between them go
         return f" /*{mark}*/"
 
-    return Statement(_WORD.sub(rewritten, query), hints)
+    text = _WORD.sub(rewritten, query)
+    return Statement(text, _WORD.sub(_escaped, text) if doubled else text, hints)
 
 
-def _escaped(literal: str) -> str:
+def _escaped(m: re.Match[str]) -> str:
     """A text whose quotes are escaped: sqlglot takes two of them for the end of one text and the start of another."""
-    return "'" + literal[1:-1].replace("''", "\\'") + "'"
+    if not m["text"]:
+        return m[0]
+    quote = m[0][0]
+    return quote + _PIECE.sub(lambda p: f"\\{quote}" if p[0] == quote * 2 else p[0], m[0][1:-1]) + quote
 
 
 def hint_options(name: str, inside: str) -> dict[str, str]:

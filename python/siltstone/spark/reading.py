@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from siltstone._args import Time, millis
-from siltstone.spark.session import table_of
+from siltstone.spark.session import ASKED, table_of
 from siltstone.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -54,10 +55,7 @@ def read(
     time = None if as_of is None else millis(as_of)
     scan = t.scan(columns, filter, version=version, tag=tag, as_of=time, between=between, mode=mode)
     reader = spark.read.format("siltstone").schema(spark_schema(pa.schema(scan)))
-    given = {"filter": filter, "version": version, "tag": tag, "as-of": time, "mode": mode}
-    if between is not None:
-        given["between"] = f"{between[0]},{between[1]}"
-    for key, value in {**t.dynamic_options, **given}.items():
-        if value is not None:
-            reader = reader.option(key, str(value))
-    return reader.load(t.path)
+    query = {"version": version, "tag": tag, "as_of": time, "between": between, "mode": mode}
+    query["filter"] = None if filter is None else str(filter)
+    # as one text: Spark writes keys of options in small letters, and a comma in a tag's name is no separator
+    return reader.option(ASKED, json.dumps({"query": query, "options": t.dynamic_options})).load(t.path)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import option_texts
+from siltstone.catalog.filesystem import warehouse_root
 from siltstone.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WAREHOUSE_CONF = "spark.siltstone.warehouse"
 OPTIONS_CONF = "spark.siltstone.options"
+#: Option of the format with all that :func:`siltstone.spark.read` asks for, as JSON.
+ASKED = "siltstone.asked"
 PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -33,7 +35,7 @@ def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mappin
     given = option_texts(options)
     if warehouse is not None:
         # planning runs in processes with another working directory
-        spark.conf.set(WAREHOUSE_CONF, str(pathlib.Path(warehouse).absolute()))
+        spark.conf.set(WAREHOUSE_CONF, warehouse_root(warehouse))
     spark.conf.set(OPTIONS_CONF, json.dumps(given))
     spark.conf.set(PUSHDOWN_CONF, "true")
     spark.dataSource.register(source_class(warehouse_of(spark), given))

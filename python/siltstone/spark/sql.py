@@ -1,7 +1,7 @@
 """SQL over Paimon tables without a catalog plugin: table references become frames.
 
-Source: semantics i.1 and i.2. sqlglot finds the references, Spark runs the rewritten text with a frame in the place of
-each. A statement that touches no Paimon table reaches Spark as it came.
+Source: semantics i.1 and i.2. sqlglot finds the references, Spark runs the statement's own text with a frame
+in the place of each. A statement that touches no Paimon table reaches Spark as it came.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from siltstone._args import text
 from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.procedures.naming import CATALOGS
+from siltstone.spark.columns import needed
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
+from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.reading import read
 from siltstone.spark.session import connected, table_of, warehouse_of
 from siltstone.spark.statements import check
@@ -59,13 +61,12 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         return spark.sql(query)
     since_4 = spark.version.partition(".")[0] not in ("2", "3")
     given = statement(body, doubled=since_4)
-    tree = _parse(given.text)
-    frames: dict[str, Any] = {} if tree is None else _rewrite(spark, tree, given)
-    if tree is None or not frames:
+    tree = _parse(given.readable)
+    if tree is None:
+        return _not_understood(spark, query)
+    rewritten, frames = _rewrite(spark, tree, given)
+    if not frames:
         return spark.sql(query)
-    rewritten = tree.sql("spark").replace("{", "{{").replace("}", "}}")
-    for place in frames:
-        rewritten = rewritten.replace(place, f"{{{place}}}")
     # Spark forgets the names of the frames once it has understood the statement
     return spark.sql(prefix + rewritten, **frames)
 
@@ -93,32 +94,51 @@ def _parse(query: str) -> Any:
     return statements[0] if len(statements) == 1 else None
 
 
-def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> dict[str, DataFrame]:
-    """Put places of frames where Paimon tables stand; the frames by place, none without such a table."""
+def _not_understood(spark: SparkSession, query: str) -> DataFrame:
+    """What Spark makes of a statement that sqlglot cannot read; it sees no Paimon table there."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        frame = spark.sql(query)
+        frame.schema  # noqa: B018  # Spark Connect looks at a statement only when somebody asks
+    except AnalysisException as e:
+        if e.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+            raise
+        raise UnsupportedFeature(
+            "sqlglot, which finds the Paimon tables of a statement, cannot read this one, and Spark does not know "
+            f"all its tables: {str(e).splitlines()[0]}",
+            hint="give the table a name: siltstone.spark.read(spark, 'db.t').createOrReplaceTempView('t')",
+        ) from e
+    return frame
+
+
+def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> tuple[str, dict[str, Any]]:
+    """The text with places of frames where Paimon tables stand; the frames by place, none without such a table."""
     from sqlglot import exp
 
     found = _paimon_tables(spark, tree)
     if not found:
-        return {}
+        return given.text, {}
     if not isinstance(tree, exp.Query):
         what = f"{type(tree).__name__.upper()} on the Paimon table {found[0][1]} in SQL"
         raise UnsupportedFeature(
             f"{what} is not supported", hint="use siltstone.spark.write(...), or the methods of the table"
         )
-    references = [(node, name, _query(spark, node, name, given.take_hint(node))) for node, name in found]
+    places = Places(given.text, given.readable)
+    references = [
+        (node, name, _query(spark, node, name, places.version_text(node), given.take_hint(node)))
+        for node, name in found
+    ]
     given.refuse_other_hints(found[0][1])
-    columns = _needed_columns(spark, tree, references)
     frames: dict[str, tuple[str, DataFrame]] = {}
+    edits: list[Edit] = qualifiers(tree, [node for node, _ in found], spark.catalog.currentDatabase())
     for node, name, query in references:
-        key = repr((name, query, columns.get(id(node))))
+        columns = needed(spark, given.text, node, _columns(spark, name, query))
+        key = repr((name, query, columns))
         if key not in frames:
-            frames[key] = (f"siltstone_{uuid.uuid4().hex}", read(spark, name, columns.get(id(node)), **query))
-        if not node.alias:
-            node.set("alias", exp.TableAlias(this=exp.to_identifier(node.name, quoted=True)))
-        node.set("this", exp.to_identifier(frames[key][0]))
-        for part in ("db", "catalog", "version"):
-            node.set(part, None)
-    return dict(frames.values())
+            frames[key] = (f"siltstone_{uuid.uuid4().hex}", read(spark, name, columns, **query))
+        edits += places.table(node, frames[key][0])
+    return places.edited(edits), dict(frames.values())
 
 
 def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
@@ -131,10 +151,10 @@ def _paimon_tables(spark: SparkSession, tree: Any) -> list[tuple[Any, str]]:
     return [(node, name) for node, name in named if name is not None]
 
 
-def _query(spark: SparkSession, node: Any, name: str, hint: str | None) -> dict[str, Any]:
-    """How a reference wants its table to be read, as arguments of :func:`read`."""
+def _query(spark: SparkSession, node: Any, name: str, at: str | None, hint: str | None) -> dict[str, Any]:
+    """How a reference wants its table to be read, as arguments of :func:`read`; ``at`` is what its version says."""
     version = node.args.get("version")
-    query = version_arguments(spark, version)
+    query = version_arguments(spark, version, at or "")
     if hint is None:
         return query
     options = hint_options(name, hint)
@@ -175,32 +195,6 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     except (DatabaseNotFound, TableNotFound, InvalidArgument):  # the last: not even a name
         return None
     return name
-
-
-def _needed_columns(spark: SparkSession, tree: Any, references: Iterable[Any]) -> dict[int, list[str]]:
-    """The columns of each table whose names occur in the query; a table is missing here when that says nothing.
-
-    A column is used by its name, wherever that stands. Stars, natural joins and pivots (they group by the rest) say
-    nothing.
-    """
-    from sqlglot import exp
-
-    schemas = {id(node): _columns(spark, name, query) for node, name, query in references}
-    if any(not _counts_rows(star) for star in tree.find_all(exp.Star)) or tree.find(exp.Pivot):
-        return {}
-    if any(str(join.args.get("method") or "").upper() == "NATURAL" for join in tree.find_all(exp.Join)):
-        return {}
-    words = {node.name.lower() for node in tree.find_all(exp.Identifier, exp.Var)}
-    renamed = {id(node) for node, _, _ in references if node.alias_column_names}
-    needed = {node: [c for c in columns if c.lower() in words] or columns[:1] for node, columns in schemas.items()}
-    return {node: columns for node, columns in needed.items() if node not in renamed}
-
-
-def _counts_rows(star: Any) -> bool:
-    """``count(*)``, which needs no column; ``count(DISTINCT *)`` has another node between."""
-    from sqlglot import exp
-
-    return isinstance(star.parent, exp.Count)
 
 
 def _call(spark: SparkSession, query: str) -> DataFrame:

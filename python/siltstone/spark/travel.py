@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def version_arguments(spark: SparkSession, node: Any) -> dict[str, Any]:
+def version_arguments(spark: SparkSession, node: Any, written: str) -> dict[str, Any]:
     """The version that a table's clause names; nothing without a clause.
+
+    Args:
+        spark: The session.
+        node: The clause.
+        written: The expression in it, as the statement has it.
 
     Raises:
         InvalidArgument: The clause names no version.
     """
     if node is None:
         return {}
-    return {"as_of": _time(spark, node)} if node.this == "TIMESTAMP" else {"version": _version(node)}
+    return {"as_of": _time(spark, node, written)} if node.this == "TIMESTAMP" else {"version": _version(node)}
 
 
 def _version(node: Any) -> int | str:
@@ -44,13 +49,13 @@ def _version(node: Any) -> int | str:
     return number(text)
 
 
-def _time(spark: SparkSession, node: Any) -> int:
+def _time(spark: SparkSession, node: Any, written: str) -> int:
     """Epoch milliseconds: a text is a time of the session's zone, a number counts seconds, the rest Spark computes."""
     from sqlglot import exp
 
     value = node.expression
     if not isinstance(value, exp.Literal):
-        return _computed(spark, value)
+        return _computed(spark, value, written)
     text = str(value.this)
     if not value.is_string:
         seconds = float(text)
@@ -60,23 +65,24 @@ def _time(spark: SparkSession, node: Any) -> int:
     try:
         time = dt.datetime.fromisoformat(text)
     except ValueError:
-        return _computed(spark, value)
+        return _computed(spark, value, written)
     if time.tzinfo is None:
-        zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        time = time.replace(tzinfo=zoneinfo.ZoneInfo(zone))
+        try:
+            time = time.replace(tzinfo=zoneinfo.ZoneInfo(spark.conf.get("spark.sql.session.timeZone") or "UTC"))
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # an offset such as +08:00 is a zone for Spark
+            return _computed(spark, value, written)
     return round(time.timestamp() * 1000)
 
 
-def _computed(spark: SparkSession, value: Any) -> int:
+def _computed(spark: SparkSession, value: Any, text: str) -> int:
     """What Spark says that a constant expression is."""
     from pyspark.errors import PySparkException
     from sqlglot import exp
 
-    text = value.sql("spark")
     if value.find(exp.Query, exp.Column):
         raise InvalidArgument(f"{text} is not a constant: TIMESTAMP AS OF takes one")
     try:
-        (millis,) = spark.sql(f"SELECT unix_millis(CAST({text} AS TIMESTAMP))").collect()[0]
+        (millis,) = spark.sql(f"SELECT unix_millis(CAST(({text}) AS TIMESTAMP))").collect()[0]
     except PySparkException as e:
         raise InvalidArgument(f"{text} is not a time such as '2026-11-20 08:00:00': {e.getCondition()}") from e
     if millis is None:

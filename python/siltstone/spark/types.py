@@ -7,13 +7,14 @@ between versions and would shift wall clocks).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import UnsupportedType
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -54,6 +55,36 @@ def _spark_type(t: pa.DataType) -> DataType:
     if kind is None:
         raise UnsupportedType(f"Spark has no counterpart of {t}")
     return kind()
+
+
+def instants(given: DataType, wanted: pa.DataType) -> DataType:
+    """A Spark type with instants in the places of those wall clocks that a table's Arrow type has as instants."""
+    import pyarrow as pa
+    from pyspark.sql import types as st
+
+    if isinstance(given, st.TimestampNTZType):
+        return st.TimestampType() if pa.types.is_timestamp(wanted) and wanted.tz is not None else given
+    if isinstance(given, st.StructType) and pa.types.is_struct(wanted):
+        return st.StructType([_instants(f, list(wanted)) for f in given])
+    if isinstance(given, st.ArrayType) and pa.types.is_list(wanted):
+        return st.ArrayType(instants(given.elementType, wanted.value_type), given.containsNull)
+    if isinstance(given, st.MapType) and pa.types.is_map(wanted):
+        key, value = instants(given.keyType, wanted.key_type), instants(given.valueType, wanted.item_type)
+        return st.MapType(key, value, given.valueContainsNull)
+    return given
+
+
+def _instants(field: StructField, wanted: Iterable[pa.Field]) -> StructField:
+    from pyspark.sql.types import StructField
+
+    kind = next((f.type for f in wanted if f.name.lower() == field.name.lower()), None)
+    return field if kind is None else StructField(field.name, instants(field.dataType, kind), field.nullable)
+
+
+def changed_to_instants(given: StructType, wanted: pa.Schema) -> dict[str, DataType]:
+    """Columns with wall clocks that a table has as instants, with the types that they need."""
+    fields = [(field, _instants(field, wanted)) for field in given]
+    return {field.name: new.dataType for field, new in fields if new.dataType != field.dataType}
 
 
 def arrow_for_spark(schema: pa.Schema) -> pa.Schema:
@@ -125,4 +156,45 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _cast_column(column: Any, t: pa.DataType) -> Any:
     """A cast that may drop digits below microseconds, and nothing else."""
+    column = _in_microseconds(column)
     return column if column.type.equals(t) else column.cast(t, safe=False)
+
+
+def _in_microseconds(column: Any) -> Any:
+    """An array with the microsecond in which each nanosecond lies, at any depth; casts go towards 1970 instead."""
+    import pyarrow as pa
+
+    t = column.type
+    if pa.types.is_timestamp(t) and t.unit == "ns":
+        return _microseconds(column)
+    if "[ns" not in str(t):
+        return column
+    if pa.types.is_struct(t):
+        parts = [_in_microseconds(column.field(at)) for at in range(t.num_fields)]
+        fields = [f.with_type(part.type) for f, part in zip(t, parts, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
+    if pa.types.is_map(t):
+        keys, items = _in_microseconds(column.keys), _in_microseconds(column.items)
+        key, item = t.key_field.with_type(keys.type), t.item_field.with_type(items.type)
+        entries = pa.StructArray.from_arrays([keys, items], fields=[key, item])
+        return _with_values(column, pa.map_(key, item), entries)
+    values = _in_microseconds(column.values)
+    return _with_values(column, pa.list_(t.value_field.with_type(values.type)), values)
+
+
+def _with_values(column: Any, t: pa.DataType, values: Any) -> Any:
+    """A list or map with the same offsets over other values."""
+    import pyarrow as pa
+
+    buffers = column.buffers()[:2]
+    return pa.Array.from_buffers(t, len(column), buffers, column.null_count, column.offset, [values])
+
+
+def _microseconds(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nanos = column.cast(pa.int64())
+    towards_zero = pc.divide(nanos, 1000)
+    below = pc.less(nanos, pc.multiply(towards_zero, 1000)).cast(pa.int64())
+    return pc.subtract(towards_zero, below).cast(pa.timestamp("us", column.type.tz))

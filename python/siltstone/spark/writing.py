@@ -6,10 +6,11 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import shown
+from siltstone._args import count, optional_text, shown
 from siltstone.errors import InvalidArgument
 from siltstone.spark.datasource import overwrite_target, write_batches
 from siltstone.spark.session import table_of
+from siltstone.spark.types import changed_to_instants
 from siltstone.system import writable
 
 if TYPE_CHECKING:
@@ -35,16 +36,19 @@ def write(
     """Write a frame as one commit.
 
     Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
-    write the files; the driver commits once. A task that fails and is tried again leaves nothing behind in the table.
+    write the files; the driver commits once. A task that fails by itself leaves nothing behind in the table; files of
+    tasks that had finished when the job failed, or whose process was killed, stay until
+    :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
 
     Args:
-        df: Rows; columns are matched by name, ignoring case.
+        df: Rows; columns are matched by name, ignoring case. A ``timestamp_ntz`` for a TIMESTAMP_LTZ column is a
+            time of the session's zone.
         table: Name, directory, or table.
         mode: ``append`` or ``upsert`` add rows. ``overwrite`` replaces the table, or with ``partition_overwrite`` or
             Spark's ``spark.sql.sources.partitionOverwriteMode`` ``dynamic`` the partitions that occur in ``df``.
             ``overwrite-partitions`` always replaces the partitions that occur in ``df``.
         row_kind: ``"-D"`` deletes the rows' keys; None inserts or updates.
-        parallelism: Writing tasks; default one a bucket, at most ``spark.sql.shuffle.partitions``.
+        parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``.
         partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table,
             ``dynamic`` the partitions that occur in ``df``.
 
@@ -56,21 +60,30 @@ def write(
     """
     if mode not in _MODES:
         raise InvalidArgument(f"mode {shown(mode)} is not one of {', '.join(_MODES)}")
+    tasks = count("parallelism", parallelism, 1)
     spark = df.sparkSession
     t = writable(table_of(spark, table))
     if mode == "upsert" and not t.primary_key:
         raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
     overwrite = _replaced(spark, mode, partition_overwrite)
-    clustered = _cluster(df, t, parallelism)
+    for name, kind in changed_to_instants(df.schema, t.schema).items():
+        df = df.withColumn(name, df[_quoted(name)].cast(kind))  # in the session's zone
+    clustered = _cluster(df, t, tasks)
     task = functools.partial(_write_task, t, row_kind, overwrite is not None)
     collected = clustered.mapInArrow(task, "message binary").collect()
     messages = [bytes(row.message) for row in collected]
     return t.commit(messages, overwrite=overwrite_target(overwrite))
 
 
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
 def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
     """What a mode replaces: ``full``, ``dynamic`` or None; what is given for the write wins over the session."""
-    if given is not None and (mode != "overwrite" or given.lower() not in ("static", "dynamic")):
+    if optional_text("partition_overwrite", given) is not None and (
+        mode != "overwrite" or str(given).lower() not in ("static", "dynamic")
+    ):
         raise InvalidArgument(
             f"partition_overwrite={shown(given)} with mode='{mode}': it is 'static' or 'dynamic', "
             "and for mode='overwrite'"

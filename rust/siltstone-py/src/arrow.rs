@@ -165,10 +165,6 @@ impl Iterator for Input {
                 .hint("the library that made the data has broken it; pyarrow's validate(full=True) checks it")));
         };
         let batch = next?;
-        // Ctrl-C in the code that makes the batches
-        if batch.as_ref().is_err_and(|e| e.to_string().contains("KeyboardInterrupt")) {
-            interrupt_again();
-        }
         let batch = batch.map_err(|e| Error::new(ErrorKind::InvalidArgument, "the input stream failed").caused_by(e));
         let batch = batch.and_then(|batch| check_arrays(&batch, self.rows).map(|()| batch));
         self.rows = self.rows.saturating_add(batch.as_ref().map_or(0, RecordBatch::num_rows));

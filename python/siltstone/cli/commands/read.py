@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,7 +49,7 @@ def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
     if text is None:
         return None
     start, comma, end = (part.strip() for part in text.partition(","))
-    if not (start and comma and end):
+    if not (start and comma and end) or "," in end:
         raise click.UsageError("--between takes START,END, for example 3,7")
     first, last = number(start), number(end)
     return (first, last) if isinstance(first, int) and isinstance(last, int) else (start, end)
@@ -101,11 +101,20 @@ def changes(  # one argument an option
     follow: bool,
     where: str | None,
 ) -> None:
-    """Print what each snapshot brought."""
+    """Print what each snapshot brought.
+
+    Its id is the column snapshot; _snapshot in a table that has a column of that name.
+    """
     t = app.table(table)
+    place = _free("snapshot", t.schema.names)
     stream = t.changes(_place(start), _place(end), consumer=consumer, follow=follow, filter=where)
     for batch in stream:
-        output.rows(app, ({"snapshot": batch.snapshot_id, **row} for row in output.values(batch)))
+        output.rows(app, ({place: batch.snapshot_id, **row} for row in output.values(batch)))
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name that no column has."""
+    return _free(f"_{name}", taken) if name in taken else name
 
 
 def _place(text: str | None) -> str | int | None:

@@ -23,3 +23,4 @@ pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_co
 pub use model::TableSchema;
 pub use new_table::NewTable;
 pub use validate::validate;
+pub use validate_options::check_field_options;

@@ -1,5 +1,7 @@
 //! Rules about options and their combinations (semantics b.8; `SchemaValidation`).
 
+use std::collections::BTreeMap;
+
 use super::validate::{illegal, no_such_column};
 use super::{EngineSpec, TableSchema, features::check_data_directory, validate_java};
 use crate::error::{Error, ErrorKind, Result};
@@ -24,7 +26,7 @@ pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
             check_value(&known, key, value)?;
         }
     }
-    check_field_options(schema)?;
+    check_field_options(schema, &schema.options)?;
     check_sequence(schema, options)?;
     check_row_kind(schema, options)?;
     check_engine(options)?;
@@ -47,8 +49,8 @@ pub(super) fn forbidden(option: &str, message: impl Into<String>) -> Error {
 }
 
 /// `fields.<column>.<suffix>` name columns that exist.
-fn check_field_options(schema: &TableSchema) -> Result<()> {
-    for key in schema.options.keys().filter(|key| key.starts_with("fields.")) {
+pub fn check_field_options(schema: &TableSchema, options: &BTreeMap<String, String>) -> Result<()> {
+    for key in options.keys().filter(|key| key.starts_with("fields.")) {
         let Some(columns) = FIELD_OPTIONS.iter().find_map(|known| column_of_field_option(key, known.key)) else {
             continue;
         };

@@ -8,7 +8,7 @@ use crate::{
     io::TableContext,
     options::CoreOptions,
     path::{PathFactory, branch_root},
-    schema::{SchemaManager, TableSchema, check_dynamic_options, check_writable},
+    schema::{SchemaManager, TableSchema, check_dynamic_options, check_field_options, check_writable},
     snapshot::BranchManager,
 };
 
@@ -24,8 +24,15 @@ pub struct Table {
 
 impl Table {
     /// Opens the table whose directory is `location` on the local file system.
+    ///
+    /// # Errors
+    /// `IllegalSchema` for an option of a column that the table does not have: it would do nothing. Other branches and
+    /// older schemas, which options are laid over as well ([`Self::open_with`]), need not have the column.
     pub fn open(location: &str, branch: &str, dynamic_options: BTreeMap<String, String>) -> Result<Self> {
-        Self::open_with(Arc::new(LocalFileIo::new()), &local_path(location)?, branch, None, dynamic_options)
+        let fs = Arc::new(LocalFileIo::new());
+        let table = Self::open_with(fs, &local_path(location)?, branch, None, dynamic_options)?;
+        check_field_options(&table.ctx.schema, &table.dynamic_options).map_err(|e| e.with("table", &table.ctx.name))?;
+        Ok(table)
     }
 
     /// Opens a table on any storage, under its latest schema or a given one. What is done with it changes files below

@@ -179,7 +179,6 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
     let old = managers(ctx).1.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
-<<<<<<< HEAD
     replace_locked(ctx, &lock, name, &old.snapshot, Tag::new(snapshot, retain, Local::now().naive_local()))
 }
 
@@ -193,12 +192,7 @@ pub(super) fn replace_locked(
 ) -> Result<Tag> {
     let (snapshots, tags) = managers(ctx);
     if tag.snapshot.id != old.id {
-        check_no_branch(ctx, name, old)?;
-=======
-    let tag = Tag::new(snapshot, retain, Local::now().naive_local());
-    if tag.snapshot.id != old.snapshot.id {
-        check_no_branch(ctx, name, &old.snapshot, None)?;
->>>>>>> m3
+        check_no_branch(ctx, name, old, None)?;
         if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
             return Err(expired(ctx, name, &tag.snapshot, "replaced"));
         }

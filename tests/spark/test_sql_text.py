@@ -1,0 +1,101 @@
+"""``ss.sql`` answers as Spark does over whole frames: it changes the names of tables, and nothing else."""
+
+import re
+
+import pytest
+import siltstone as st
+from siltstone import errors as e
+from siltstone import spark as ss
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+QUERIES = [
+    "SELECT a.v FROM shop.a a NATURAL JOIN shop.b b",
+    "SELECT to_json(struct(*)) j FROM shop.a",
+    "SELECT cnt FROM (SELECT count(DISTINCT *) AS cnt FROM shop.a)",
+    "SELECT hash(*) h, concat_ws(',', *) c FROM shop.a",
+    "SELECT greatest(a.*) FROM shop.b a",
+    "SELECT 'it''s' i, \"it\"\"s\" j, r'\\' k, 'x' 'y' l, '{v}' m FROM shop.a WHERE k <> 'x''y'",
+    "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY v) p FROM shop.a",
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY v DESC) d FROM shop.a",
+    "SELECT nvl(v, 0), trunc(DATE'2026-05-05', 'Q'), unix_date(DATE'1970-01-05') FROM shop.a",
+    "SELECT k FROM shop.a GROUP BY k HAVING sum(v) > 10",
+    "SELECT e.id, c FROM shop.e e LATERAL VIEW explode(arr) t AS c",
+    "SELECT id, c FROM shop.e, LATERAL explode(arr) AS t(c)",
+    "SELECT nm FROM shop.b UNPIVOT (val FOR nm IN (id, w))",
+    "SELECT one FROM shop.a PIVOT (sum(v) FOR k IN ('x' AS one, 'y' AS two))",
+    "SELECT ID FROM shop.a TABLESAMPLE (100 PERCENT) REPEATABLE (3) WHERE A.v > 10",
+    "FROM shop.a |> WHERE v > 10",
+    "SELECT count(*) n FROM (SELECT a.id FROM shop.a JOIN shop.b USING (id)) WHERE id > 1",
+    "WITH C AS (SELECT id, v FROM shop.a) SELECT c.v, w FROM c NATURAL JOIN shop.b",
+]
+
+
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    warehouse = str(tmp_path_factory.mktemp("text") / "lake")
+    cat = st.connect(warehouse)
+    cat.create_database("shop")
+    cat.create_database("default")
+    a = cat.create_table("shop.a", {"id": "INT", "k": "STRING", "v": "INT"})
+    a.append([{"id": 1, "k": "x", "v": 10}, {"id": 2, "k": "y", "v": 20}, {"id": 3, "k": "x", "v": None}])
+    cat.create_table("shop.b", {"w": "INT", "id": "INT"}).append([{"w": 7, "id": 1}, {"w": 8, "id": 3}])
+    cat.create_table("shop.e", {"id": "INT", "arr": "ARRAY<INT>"}).append([{"id": 1, "arr": [1, 2]}])
+    cat.create_table("default.orders", {"id": "INT"}).append([{"id": 99}])
+    return warehouse
+
+
+@pytest.fixture
+def shop(spark, lake):
+    ss.enable(spark, warehouse=lake)
+
+
+def answer(frame):
+    return frame.columns, sorted(map(repr, frame.collect()))
+
+
+@pytest.fixture
+def views(spark, shop):
+    for name in "abe":
+        ss.read(spark, f"shop.{name}").createOrReplaceTempView(name)
+    yield
+    for name in "abe":
+        spark.catalog.dropTempView(name)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_statement_answers_as_over_whole_frames(spark, views, query):
+    whole = re.sub(r"\bshop\.(?=\w\b)", "", query)
+    assert answer(ss.sql(spark, query)) == answer(spark.sql(whole))
+
+
+def test_a_column_may_be_named_with_its_tables_full_name(spark, shop):
+    for name in ("shop.a.v", "`shop`.`a`.v", "paimon.shop.a.v", "SHOP.A.V"):
+        assert answer(ss.sql(spark, f"SELECT sum({name}) AS s FROM shop.a")) == (["s"], ["Row(s=30)"])
+    assert answer(ss.sql(spark, "SELECT max(struct(shop.a.*)).v AS m FROM shop.a")) == (["m"], ["Row(m=None)"])
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        ss.sql(spark, "SELECT shop.b.id FROM shop.a").collect()
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        ss.sql(spark, "SELECT shop.a.id FROM shop.b a WHERE EXISTS (SELECT 1 FROM shop.a)").collect()
+
+
+def test_common_table_expressions_are_found_whatever_their_case(spark, shop):
+    assert answer(ss.sql(spark, "SELECT * FROM orders")) == (["id"], ["Row(id=99)"])
+    assert answer(ss.sql(spark, "WITH Orders AS (SELECT 1 AS id) SELECT * FROM orders")) == (["id"], ["Row(id=1)"])
+
+
+def test_what_sqlglot_cannot_read_is_not_told_as_a_missing_table(spark, shop):
+    with pytest.raises(e.UnsupportedFeature, match="sqlglot"):
+        ss.sql(spark, "SELECT 17 >>> 1 AS x FROM shop.a")
+    assert answer(ss.sql(spark, "SELECT 17 >>> 1 AS x")) == (["x"], ["Row(x=8)"])
+
+
+def test_a_time_as_of_is_of_any_zone_of_the_session(spark, shop):
+    before = spark.conf.get("spark.sql.session.timeZone")
+    for zone in ("+08:00", "GMT+8", "UTC+8", "Asia/Shanghai"):
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        try:
+            query = "SELECT count(*) AS n FROM shop.a TIMESTAMP AS OF '2999-01-01 00:00:00'"
+            assert answer(ss.sql(spark, query)) == (["n"], ["Row(n=3)"])
+        finally:
+            spark.conf.set("spark.sql.session.timeZone", before)
