@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::TableSchema;
 use crate::codec::to_java_json;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::LAST_ID;
 use crate::types::{DataField, TypeKind, fields_from_json, special};
 
 /// The version that is written.
@@ -94,8 +95,8 @@ fn from_value(value: &Value) -> Result<TableSchema> {
 
 /// What every reader relies on: keys are columns, names and ids are unique.
 fn check(schema: &TableSchema) -> Result<()> {
-    if schema.id < 0 {
-        return Err(wrong("'id' is negative"));
+    if !(0..=LAST_ID).contains(&schema.id) {
+        return Err(wrong("'id' is out of range"));
     }
     for key in schema.partition_keys.iter().chain(&schema.primary_keys) {
         if schema.field(key).is_none() {
