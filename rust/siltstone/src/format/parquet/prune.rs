@@ -135,7 +135,7 @@ impl<'a> Pruner<'a> {
         rows: usize,
     ) -> Option<Vec<Range<usize>>> {
         let index = self.metadata.column_index()?.get(group)?.get(leaf)?;
-        let locations = self.metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+        let locations = page_locations(self.metadata, group, leaf)?;
         let mut ranges = Vec::new();
         for page in 0..locations.len() {
             let range = page_rows(locations, page, rows)?;
@@ -211,7 +211,7 @@ impl Pruner<'_> {
     fn page_bounds(&self, column: &DataField, group: usize, rows: usize) -> Option<Vec<PageBounds>> {
         let (leaf, t) = self.leaves.get(column.name.as_str())?;
         let index = self.metadata.column_index()?.get(group)?.get(*leaf)?;
-        let locations = self.metadata.offset_index()?.get(group)?.get(*leaf)?.page_locations();
+        let locations = page_locations(self.metadata, group, *leaf)?;
         let page = |page: usize| {
             let bounds = self.bounds(&page_statistics(index, page, locations.len())?, t);
             Some((page_rows(locations, page, rows)?, (bounds.min, bounds.max)))
@@ -256,6 +256,12 @@ fn leaf_of(schema: &SchemaDescriptor, field: &DataField) -> Option<usize> {
                 stored => stored == expected.logical_type_ref(),
             }
     })
+}
+
+/// Where the pages of a column chunk lie; `None` without an index, or with one that leaves rows before its first page out.
+fn page_locations(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<&[PageLocation]> {
+    let locations = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+    locations.first().is_some_and(|page| page.first_row_index == 0).then_some(locations.as_slice())
 }
 
 pub(super) fn page_rows(locations: &[PageLocation], page: usize, rows: usize) -> Option<Range<usize>> {

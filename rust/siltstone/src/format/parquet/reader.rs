@@ -1,23 +1,19 @@
 //! One Parquet file being read.
 
 use std::{
-    collections::{HashMap, VecDeque},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
 };
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
-use arrow_schema::{ArrowError, DataType as Arrow, Field};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array};
+use arrow_schema::{DataType as Arrow, Field};
 use parquet::{
     arrow::{
         ProjectionMask, RowNumber,
         arrow_reader::{
-            ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-            ParquetRecordBatchReaderBuilder, RowFilter, RowSelection,
+            ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
+            RowSelection,
         },
     },
     errors::ParquetError,
@@ -28,9 +24,10 @@ use parquet::{
 
 use super::{
     batch_size::{batch_rows, elements},
+    batches::{ParquetBatches, Positions, Shape},
     chunks::Chunks,
     claims::{Claim, claims, misplaced_page},
-    conform::conform,
+    counted::{Counted, row_filter, rows_of},
     error::{broken, panicked, reading},
     footer, page_index,
     project::{Projection, project},
@@ -38,11 +35,10 @@ use super::{
     schema::without_int96,
 };
 use crate::{
-    cancel,
     error::{Error, Result},
     fs::InputFile,
     limits,
-    types::{DataField, arrow_type, special},
+    types::{DataField, special},
 };
 
 /// What decoding a column takes, without its pages.
@@ -51,7 +47,7 @@ const DECODER_BYTES: usize = 96 * 1024;
 /// What decoding an element of a list takes, whatever it is: its levels, and a value.
 const ELEMENT_BYTES: usize = 16;
 
-type Decoded<T> = std::result::Result<T, ParquetError>;
+pub(super) type Decoded<T> = std::result::Result<T, ParquetError>;
 
 /// Says of each row whether it stays.
 pub type TestRows = Arc<dyn Fn(&Rows) -> Result<BooleanArray> + Send + Sync>;
@@ -156,7 +152,8 @@ impl ParquetFile {
         let ahead = request.rows.is_none() || metadata.offset_index().is_none();
         let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
         // with a row test only the decoder knows which rows are left
-        let numbered = request.position && request.row_test.is_some();
+        let has_test = request.row_test.is_some();
+        let numbered = request.position && has_test;
         let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
         limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
             .map_err(|e| e.with("file", chunks.path()).hint("read fewer columns"))?;
@@ -170,12 +167,8 @@ impl ParquetFile {
         )
         .map_err(|e| e.with("file", chunks.path()))?;
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
-        let expected = match &selection {
-            Some(selection) => selection.row_count(),
-            None => rows_of(&metadata, &row_groups),
-        };
-        let tested_rows = request.row_test.as_ref().map(|_| Arc::new(AtomicUsize::new(0)));
-        let left = (selection.is_none() && request.row_test.is_none()).then_some(expected);
+        let chosen = selection.as_ref().map_or_else(|| rows_of(&metadata, &row_groups), RowSelection::row_count);
+        let counted = Counted::new(chosen);
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
         let metadata = groups_in_order.unwrap_or(metadata);
         let reader = guarded(&chunks, || {
@@ -198,26 +191,16 @@ impl ParquetFile {
                 let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
                 // the test comes to the rows in their order, before any other condition
                 let numbers = request.position.then(|| positions.clone());
-                let counted = tested_rows.clone().unwrap_or_default();
-                let predicate = row_filter(test, tested, numbers, counted, chunks.clone());
+                let predicate = row_filter(test, tested, numbers, chunks.clone(), counted.clone());
                 builder =
                     builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
             }
             builder.build()
         })?;
+        let rows = if has_test { counted.passed(chunks.path())? } else { chosen };
         let shape = Shape { columns: request.columns, projection };
         let positions = request.position.then_some(positions);
-        Ok(ParquetBatches {
-            reader: Some(reader),
-            chunks,
-            shape,
-            positions,
-            numbered,
-            read: 0,
-            rows: left,
-            expected,
-            tested_rows,
-        })
+        Ok(ParquetBatches::new(reader, chunks, shape, positions, numbered, rows))
     }
 
     /// Row groups and rows that the condition leaves.
@@ -303,7 +286,7 @@ impl ParquetFile {
 }
 
 /// Runs the parquet crate over foreign bytes: its errors become ours, and so do its panics.
-fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
+pub(super) fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(chunks.take_failure().unwrap_or_else(|| reading(chunks.path(), e))),
@@ -321,181 +304,6 @@ fn with_ordinals(metadata: &ParquetMetaData) -> Option<Arc<ParquetMetaData>> {
         .map(|(ordinal, group)| group.clone().into_builder().set_ordinal(ordinal).build().ok())
         .collect();
     Some(Arc::new(metadata.clone().into_builder().set_row_groups(groups?).build()))
-}
-
-fn row_filter(
-    test: RowTest,
-    projection: Projection,
-    mut numbers: Option<Positions>,
-    counted: Arc<AtomicUsize>,
-    chunks: Chunks,
-) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> {
-    let shape = Shape { columns: test.columns, projection };
-    move |batch| {
-        let count = batch.num_rows();
-        counted.fetch_add(count, Ordering::Relaxed);
-        let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
-        // all row groups are tested before the first batch comes
-        let columns = cancel::check().and_then(|()| shape.columns(&batch));
-        columns.and_then(|columns| (test.test)(&Rows { count, columns, positions })).map_err(|e| {
-            let text = e.to_string();
-            chunks.keep_failure(e);
-            ArrowError::ComputeError(text)
-        })
-    }
-}
-
-/// The wanted columns and which of them the file has.
-struct Shape {
-    columns: Vec<DataField>,
-    projection: Projection,
-}
-
-impl Shape {
-    fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let wanted = self.columns.iter().zip(&self.projection.present);
-        let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
-        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
-        let arrays = wanted.map(|(field, present)| {
-            let stored = if *present { read.get(field.name.as_str()).copied() } else { None };
-            match stored {
-                Some(array) => conform(array, &field.data_type).map_err(|e| e.with("column", &field.name)),
-                None => Ok(new_null_array(&arrow_type(&field.data_type)?, batch.num_rows())),
-            }
-        });
-        arrays.collect()
-    }
-}
-
-/// Row numbers of the rows to come.
-#[derive(Clone)]
-struct Positions(VecDeque<Range<i64>>);
-
-impl Positions {
-    fn new(metadata: &ParquetMetaData, row_groups: &[usize], selection: Option<&RowSelection>) -> Self {
-        let mut groups = VecDeque::new();
-        let mut start = 0;
-        for (i, group) in metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows();
-            if row_groups.contains(&i) {
-                groups.push_back(start..end);
-            }
-            start = end;
-        }
-        let mut all = Self(groups);
-        let Some(selection) = selection else {
-            return all;
-        };
-        let mut selected = VecDeque::new();
-        for selector in selection.iter() {
-            let ranges = all.take(selector.row_count);
-            if !selector.skip {
-                selected.extend(ranges);
-            }
-        }
-        Self(selected)
-    }
-
-    fn take(&mut self, count: usize) -> Vec<Range<i64>> {
-        let mut left = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut taken = Vec::new();
-        while left > 0 {
-            let Some(range) = self.0.pop_front() else { break };
-            let end = range.end.min(range.start + left);
-            left -= end - range.start;
-            if end < range.end {
-                self.0.push_front(end..range.end);
-            }
-            taken.push(range.start..end);
-        }
-        taken
-    }
-
-    fn take_numbers(&mut self, count: usize) -> Int64Array {
-        let mut numbers = Vec::with_capacity(count);
-        for range in self.take(count) {
-            numbers.extend(range);
-        }
-        Int64Array::from(numbers)
-    }
-}
-
-/// The rows of a file, some at a time.
-pub struct ParquetBatches {
-    /// `None` after the end or an error.
-    reader: Option<ParquetRecordBatchReader>,
-    chunks: Chunks,
-    shape: Shape,
-    positions: Option<Positions>,
-    /// Row numbers come from the decoder.
-    numbered: bool,
-    read: usize,
-    /// How many there will be, where that is known.
-    rows: Option<usize>,
-    /// How many rows the footer says there are to look at.
-    expected: usize,
-    /// How many the row test has looked at, where there is one.
-    tested_rows: Option<Arc<AtomicUsize>>,
-}
-
-fn rows_of(metadata: &ParquetMetaData, row_groups: &[usize]) -> usize {
-    let groups = row_groups.iter().filter_map(|i| metadata.row_groups().get(*i));
-    groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
-}
-
-impl ParquetBatches {
-    fn decode(&mut self) -> Result<Option<Rows>> {
-        let Some(reader) = &mut self.reader else {
-            return Ok(None);
-        };
-        cancel::check()?;
-        let next =
-            guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
-        let Some(batch) = next else {
-            let seen = self.tested_rows.as_ref().map_or(self.read, |tested| tested.load(Ordering::Relaxed));
-            if seen < self.expected {
-                let expected = format!("{} rows as the footer says", self.expected);
-                return Err(Error::corrupt(self.chunks.path(), 0, expected, seen));
-            }
-            return Ok(None);
-        };
-        self.read += batch.num_rows();
-        if self.rows.is_some_and(|rows| self.read >= rows) {
-            // decoders of many columns and files are not kept until somebody asks for more
-            self.reader = None;
-            self.chunks = self.chunks.closed();
-        }
-        let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
-        let positions = match &mut self.positions {
-            None => None,
-            Some(_) if self.numbered => batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>()).cloned(),
-            Some(positions) => Some(positions.take_numbers(batch.num_rows())),
-        };
-        if let Some(positions) = &positions
-            && positions.len() != batch.num_rows()
-        {
-            return Err(broken(self.chunks.path()));
-        }
-        Ok(Some(Rows { count: batch.num_rows(), columns, positions }))
-    }
-}
-
-impl Iterator for ParquetBatches {
-    type Item = Result<Rows>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.decode() {
-            Ok(Some(rows)) => Some(Ok(rows)),
-            Ok(None) => {
-                self.reader = None;
-                None
-            }
-            Err(e) => {
-                self.reader = None;
-                Some(Err(e))
-            }
-        }
-    }
 }
 
 impl std::fmt::Debug for ParquetFile {

@@ -407,3 +407,5 @@ fn long_bounds_are_known_of_a_file_and_not_written_into_its_footer() {
     let bounds = written.bounds[0].clone().unwrap();
     assert_eq!((bounds.min, bounds.max), (Datum::String("a".repeat(5000)), Datum::String("b".repeat(5000))));
 }
+
+mod counted;
