@@ -35,7 +35,8 @@ impl Shape {
     pub(super) fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let wanted = self.columns.iter().zip(&self.projection.present);
         let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
-        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
+        // of columns of one name the first counts: the row numbers of the decoder come last
+        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).rev().collect();
         let arrays = wanted.map(|(field, present)| {
             let stored = if *present { read.get(field.name.as_str()).copied() } else { None };
             match stored {
