@@ -30,7 +30,7 @@ use super::{
     counted::{Counted, row_filter, rows_of},
     error::{broken, panicked, reading},
     footer, page_index,
-    project::{Projection, project},
+    project::{Projection, counting_leaf, project},
     prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
 };
@@ -141,8 +141,17 @@ impl ParquetFile {
             Some(rows) => self.selected(rows)?,
         };
         let root = metadata.file_metadata().schema_descr().root_schema();
-        let projection = project(root, &request.columns);
-        let tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
+        let mut projection = project(root, &request.columns);
+        let mut tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
+        // what is decoded first counts the rows
+        let first = tested.as_mut().unwrap_or(&mut projection);
+        if first.leaves.is_empty() {
+            match counting_leaf(&metadata) {
+                Some(leaf) => first.leaves.push(leaf),
+                None if self.rows() == 0 => {}
+                None => return Err(broken(self.chunks.path())),
+            }
+        }
         let wanted = |leaf: usize| {
             // sorted
             let is_of = |projection: &Projection| projection.leaves.binary_search(&leaf).is_ok();
@@ -169,6 +178,11 @@ impl ParquetFile {
         let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
         let chosen = selection.as_ref().map_or_else(|| rows_of(&metadata, &row_groups), RowSelection::row_count);
         let counted = Counted::new(chosen);
+        if has_test {
+            // a bit for each row, before the first batch comes
+            limits::ask(chosen.div_ceil(8), format_args!("testing {chosen} rows of a file"))
+                .map_err(|e| e.with("file", chunks.path()))?;
+        }
         let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
         let metadata = groups_in_order.unwrap_or(metadata);
         let reader = guarded(&chunks, || {

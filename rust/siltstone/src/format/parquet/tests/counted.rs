@@ -157,3 +157,21 @@ fn an_index_without_pages_leaves_no_rows_out() {
         Err(error) => assert_eq!(error.kind(), ErrorKind::CorruptFile),
     }
 }
+
+#[test]
+fn rows_of_a_file_without_any_wanted_column_are_counted_by_its_pages() {
+    let (_, bytes) = paged();
+    let new = vec![field(7, "new", TypeKind::BigInt)];
+    let all = |rows: &Rows| Ok(BooleanArray::from(vec![true; rows.count]));
+    let test = RowTest { columns: new.clone(), test: Arc::new(all) };
+    let tested = ParquetRead { row_test: Some(test), position: true, ..request(&[]) };
+    let chosen = ParquetRead { rows: Some(vec![10..20, 15_000..15_010]), ..request(&new) };
+    for (request, rows) in [(request(&new), 20_000), (request(&[]), 20_000), (tested.clone(), 20_000), (chosen, 20)] {
+        assert_eq!(read_all(&bytes, request).unwrap(), rows);
+    }
+    let endless = claiming(&bytes, &[], |group| group.into_builder().set_num_rows(1 << 40).build().unwrap());
+    assert_damaged(&endless, request(&new), "nulls");
+    assert_damaged(&endless, request(&[]), "no columns");
+    let error = read_all(&endless, tested).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::CorruptFile | ErrorKind::MemoryLimitExceeded), "{error}");
+}
