@@ -24,7 +24,7 @@ mod versions;
 mod whole;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -34,6 +34,7 @@ use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    manifest::ManifestFileMeta,
     operation::cleanup::ManifestCache,
     options::CoreOptions,
     path::{PathFactory, branch_root},
@@ -127,8 +128,10 @@ struct Check<'a> {
     deep: bool,
     cache: ManifestCache,
     verdict: Verdict,
-    /// Names of manifests and lists that were looked at.
+    /// Names of lists and other files of metadata that were looked at.
     seen: HashSet<String>,
+    /// Manifests by name, with what the last list said that they were compared with.
+    compared: HashMap<String, ManifestFileMeta>,
     /// Paths of data, changelog and index files with the size they must have.
     files: BTreeMap<String, (i64, String)>,
     schemas: HashSet<i64>,
@@ -223,6 +226,7 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         cache: ManifestCache::new(ctx)?,
         verdict: Verdict::default(),
         seen: HashSet::new(),
+        compared: HashMap::new(),
         files: BTreeMap::new(),
         schemas: HashSet::new(),
     };

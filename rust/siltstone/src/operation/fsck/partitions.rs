@@ -5,7 +5,7 @@ use crate::{
     error::Result,
     manifest::{ManifestEntry, ManifestFileMeta},
     row::{BinaryRow, compare_datums, datum_to_text},
-    stats::StatsReader,
+    stats::decode_stats,
 };
 
 impl Check<'_> {
@@ -16,8 +16,8 @@ impl Check<'_> {
         entries: &[ManifestEntry],
     ) -> Result<Option<String>> {
         let (names, types) = (self.ctx.paths.partition_names(), self.ctx.paths.partition_types());
-        let bounds = StatsReader::new(&meta.partition_stats)?;
-        let stats = types.iter().enumerate().map(|(at, kind)| bounds.column(at, kind)).collect::<Result<Vec<_>>>()?;
+        let stats = decode_stats(&meta.partition_stats, types)?;
+        let all = i64::try_from(entries.len()).unwrap_or(i64::MAX);
         let mut last: Option<&[u8]> = None;
         for entry in entries {
             // most entries are in the partition of the one before
@@ -28,8 +28,13 @@ impl Check<'_> {
             for (((value, stats), kind), name) in values.iter().zip(&stats).zip(types).zip(names) {
                 let below = !stats.min.is_null() && compare_datums(value, &stats.min).is_lt();
                 let above = !stats.max.is_null() && compare_datums(value, &stats.max).is_gt();
-                if !value.is_null() && (below || above) {
-                    let text = datum_to_text(value, kind);
+                let outside = if value.is_null() {
+                    stats.null_count == Some(0)
+                } else {
+                    below || above || stats.null_count.is_some_and(|nulls| nulls >= all)
+                };
+                if outside {
+                    let text = if value.is_null() { "null".to_owned() } else { datum_to_text(value, kind) };
                     return Ok(Some(format!("the partition {name} = {text} is outside of what the list says")));
                 }
             }

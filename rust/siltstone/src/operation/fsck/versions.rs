@@ -236,7 +236,8 @@ impl Check<'_> {
         self.told("bad-manifest-list", place, read, RESTORE)
     }
 
-    /// Entries of manifests, each checked against what its list says; not read again unless `read`.
+    /// Entries of manifests, each checked against what its list says, and again where another list says something else: readers
+    /// go by the list of their version. Others are not read again unless `read`.
     pub(super) fn entries(
         &mut self,
         place: &str,
@@ -245,14 +246,17 @@ impl Check<'_> {
     ) -> Result<Option<Vec<ManifestEntry>>> {
         let mut all = Vec::new();
         for meta in metas {
-            let first = self.seen.insert(meta.file_name.clone());
-            if !first && !read {
+            let known = self.compared.get(&meta.file_name) == Some(meta);
+            if known && !read {
                 continue;
             }
             let read = self.cache.store().read(meta);
             let Some(entries) = self.told("bad-manifest", place, read, RESTORE)? else { return Ok(None) };
-            if first {
+            if !known {
                 self.manifest(place, meta, &entries)?;
+                if self.compared.insert(meta.file_name.clone(), meta.clone()).is_none() {
+                    self.verdict.count("manifests", 1);
+                }
             }
             all.extend(entries);
         }
@@ -260,7 +264,6 @@ impl Check<'_> {
     }
 
     fn manifest(&mut self, place: &str, meta: &ManifestFileMeta, entries: &[ManifestEntry]) -> Result<()> {
-        self.verdict.count("manifests", 1);
         let path = self.ctx.paths.manifest(&meta.file_name)?;
         // its size was compared when it was read
         let mut wrong: Vec<String> = Vec::new();
