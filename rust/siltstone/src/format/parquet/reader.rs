@@ -1,20 +1,17 @@
 //! One Parquet file being read.
 
 use std::{
+    collections::VecDeque,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array};
-use arrow_schema::{DataType as Arrow, Field};
 use parquet::{
     arrow::{
-        ProjectionMask, RowNumber,
-        arrow_reader::{
-            ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
-            RowSelection,
-        },
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection},
     },
     errors::ParquetError,
     file::metadata::{
@@ -24,10 +21,11 @@ use parquet::{
 
 use super::{
     batch_size::{batch_rows, elements},
-    batches::{ParquetBatches, Positions, Shape},
+    batches::{ParquetBatches, Shape},
     chunks::Chunks,
     claims::{Claim, claims, misplaced_page},
-    counted::{Counted, row_filter, rows_of},
+    counted::other_rows,
+    decoder::{Decoder, Part, Tested},
     error::{broken, panicked, reading},
     footer, page_index,
     project::{Projection, counting_leaf, project},
@@ -38,7 +36,7 @@ use crate::{
     error::{Error, Result},
     fs::InputFile,
     limits,
-    types::{DataField, special},
+    types::DataField,
 };
 
 /// What decoding a column takes, without its pages.
@@ -136,10 +134,11 @@ impl ParquetFile {
 
     /// Starts reading.
     pub fn read(&self, request: ParquetRead) -> Result<ParquetBatches> {
-        let (metadata, row_groups, selection) = match &request.rows {
+        let (metadata, parts) = match &request.rows {
             None => self.pruned(request.prune.as_ref())?,
             Some(rows) => self.selected(rows)?,
         };
+        let row_groups: Vec<usize> = parts.iter().map(|part| part.group).collect();
         let root = metadata.file_metadata().schema_descr().root_schema();
         let mut projection = project(root, &request.columns);
         let mut tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
@@ -157,12 +156,10 @@ impl ParquetFile {
             let is_of = |projection: &Projection| projection.leaves.binary_search(&leaf).is_ok();
             is_of(&projection) || tested.as_ref().is_some_and(is_of)
         };
+        self.check_values(&parts, &wanted)?;
         // chosen rows: where each page lies is known, and reading ahead of one would be in vain
         let ahead = request.rows.is_none() || metadata.offset_index().is_none();
         let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
-        // with a row test only the decoder knows which rows are left
-        let has_test = request.row_test.is_some();
-        let numbered = request.position && has_test;
         let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
         limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
             .map_err(|e| e.with("file", chunks.path()).hint("read fewer columns"))?;
@@ -175,87 +172,85 @@ impl ParquetFile {
             format_args!("reading {elements} elements of lists at once"),
         )
         .map_err(|e| e.with("file", chunks.path()))?;
-        let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
-        let chosen = selection.as_ref().map_or_else(|| rows_of(&metadata, &row_groups), RowSelection::row_count);
-        let counted = Counted::new(chosen);
-        if has_test {
-            // a bit for each row, before the first batch comes
-            limits::ask(chosen.div_ceil(8), format_args!("testing {chosen} rows of a file"))
-                .map_err(|e| e.with("file", chunks.path()))?;
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let described = guarded(&chunks, || ArrowReaderMetadata::try_new(Arc::clone(&metadata), options))?;
+        let mask = |projection: &Projection| {
+            let descriptor = metadata.file_metadata().schema_descr();
+            ProjectionMask::leaves(descriptor, projection.leaves.iter().copied())
+        };
+        let tested = request.row_test.zip(tested).map(|(RowTest { columns, test }, projection)| {
+            let mask = mask(&projection);
+            Tested { test, shape: Arc::new(Shape { columns, projection }), mask }
+        });
+        let mask = mask(&projection);
+        let decoder = Decoder { described, mask, tested, batch_rows, position: request.position };
+        ParquetBatches::new(decoder, chunks, Shape { columns: request.columns, projection }, parts)
+    }
+
+    /// Columns without lists have a value for each row: by the numbers of rows it is said where each of them is.
+    fn check_values(&self, parts: &VecDeque<Part>, wanted: &dyn Fn(usize) -> bool) -> Result<()> {
+        for group in parts.iter().filter_map(|part| self.metadata.row_groups().get(part.group)) {
+            let columns = group.columns().iter().enumerate().filter(|(leaf, _)| wanted(*leaf));
+            let mut flat = columns.filter(|(_, column)| column.column_descr().max_rep_level() == 0);
+            if let Some((_, column)) = flat.find(|(_, column)| column.num_values() != group.num_rows()) {
+                let path = column.column_path().string();
+                return Err(other_rows(self.chunks.path(), group.num_rows(), column.num_values()).with("column", path));
+            }
         }
-        let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
-        let metadata = groups_in_order.unwrap_or(metadata);
-        let reader = guarded(&chunks, || {
-            let mut options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-            if numbered {
-                let field = Field::new(special::POSITION, Arrow::Int64, false).with_extension_type(RowNumber);
-                options = options.with_virtual_columns(vec![Arc::new(field)])?;
-            }
-            let descriptor = metadata.file_metadata().schema_descr_ptr();
-            let mask = ProjectionMask::leaves(&descriptor, projection.leaves.iter().copied());
-            let described = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options)?;
-            let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), described)
-                .with_batch_size(batch_rows)
-                .with_row_groups(row_groups)
-                .with_projection(mask);
-            if let Some(selection) = selection {
-                builder = builder.with_row_selection(selection);
-            }
-            if let (Some(test), Some(tested)) = (request.row_test, tested) {
-                let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
-                // the test comes to the rows in their order, before any other condition
-                let numbers = request.position.then(|| positions.clone());
-                let predicate = row_filter(test, tested, numbers, chunks.clone(), counted.clone());
-                builder =
-                    builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
-            }
-            builder.build()
-        })?;
-        let rows = if has_test { counted.passed(chunks.path())? } else { chosen };
-        let shape = Shape { columns: request.columns, projection };
-        let positions = request.position.then_some(positions);
-        Ok(ParquetBatches::new(reader, chunks, shape, positions, numbered, rows))
+        Ok(())
+    }
+
+    /// The row groups with the numbers of their rows.
+    fn groups(&self) -> impl Iterator<Item = (usize, Range<i64>)> {
+        let mut start = 0;
+        self.metadata.row_groups().iter().enumerate().map(move |(group, head)| {
+            let rows = start..start + head.num_rows();
+            start = rows.end;
+            (group, rows)
+        })
     }
 
     /// Row groups and rows that the condition leaves.
-    fn pruned(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, Vec<usize>, Option<RowSelection>)> {
-        let metadata = Arc::clone(&self.metadata);
+    fn pruned(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, VecDeque<Part>)> {
+        let groups = self.groups().map(|(group, rows)| Part { group, rows, selection: None });
+        let parts = groups.filter(|part| part.chosen() > 0);
         let Some(prune) = prune else {
-            let all = (0..metadata.num_row_groups()).collect();
-            return Ok((metadata, all, None));
+            return Ok((Arc::clone(&self.metadata), parts.collect()));
         };
-        let row_groups = Pruner::new(prune, &metadata).row_groups();
-        if row_groups.is_empty() {
-            return Ok((metadata, row_groups, None));
+        // ascending
+        let left = Pruner::new(prune, &self.metadata).row_groups();
+        if left.is_empty() {
+            return Ok((Arc::clone(&self.metadata), VecDeque::new()));
         }
         let metadata = self.with_page_index()?;
-        let selection = guarded(&self.chunks, || Ok(Pruner::new(prune, &metadata).pages(&row_groups)))?;
-        Ok((metadata, row_groups, selection))
+        let parts = parts.filter(|part| left.binary_search(&part.group).is_ok());
+        let parts = guarded(&self.chunks, || {
+            let pruner = Pruner::new(prune, &metadata);
+            let parts = parts.map(|part| Part { selection: pruner.pages(&[part.group]), ..part });
+            Ok(parts.filter(|part| part.chosen() > 0).collect())
+        })?;
+        Ok((metadata, parts))
     }
 
     /// Row groups that have some of these rows, and which rows of them.
-    fn selected(&self, rows: &[Range<i64>]) -> Result<(Arc<ParquetMetaData>, Vec<usize>, Option<RowSelection>)> {
-        let (mut row_groups, mut ranges) = (Vec::new(), Vec::new());
-        let (mut start, mut kept) = (0, 0);
+    fn selected(&self, rows: &[Range<i64>]) -> Result<(Arc<ParquetMetaData>, VecDeque<Part>)> {
+        let mut parts = VecDeque::new();
         let offset = |row: i64| usize::try_from(row).unwrap_or(0);
-        for (i, group) in self.metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows();
+        for (group, of_group) in self.groups() {
+            let Range { start, end } = of_group;
             let first = rows.partition_point(|r| r.end <= start);
             let inside = rows.iter().skip(first).take_while(|r| r.start < end);
             let inside = inside.map(|r| offset(r.start.max(start) - start)..offset(r.end.min(end) - start));
-            let before = ranges.len();
-            ranges.extend(inside.filter(|r| !r.is_empty()).map(|r| r.start + kept..r.end + kept));
-            if ranges.len() > before {
-                row_groups.push(i);
-                kept += offset(group.num_rows());
+            let inside: Vec<Range<usize>> = inside.filter(|r| !r.is_empty()).collect();
+            if !inside.is_empty() {
+                let selection = RowSelection::from_consecutive_ranges(inside.into_iter(), offset(end - start));
+                parts.push_back(Part { group, rows: of_group, selection: Some(selection) });
             }
-            start = end;
         }
-        if row_groups.is_empty() {
-            return Ok((Arc::clone(&self.metadata), row_groups, None));
+        if parts.is_empty() {
+            return Ok((Arc::clone(&self.metadata), parts));
         }
-        let selection = RowSelection::from_consecutive_ranges(ranges.into_iter(), kept);
-        Ok((self.with_page_index()?, row_groups, Some(selection)))
+        Ok((self.with_page_index()?, parts))
     }
 
     /// The footer with its page indexes, where the file has some.
@@ -306,18 +301,6 @@ pub(super) fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> 
         Ok(Err(e)) => Err(chunks.take_failure().unwrap_or_else(|| reading(chunks.path(), e))),
         Err(panic) => Err(panicked(chunks.path(), panic.as_ref())),
     }
-}
-
-/// The decoder numbers rows by row-group ordinals: they must be the places of the groups, whatever the writer says.
-fn with_ordinals(metadata: &ParquetMetaData) -> Option<Arc<ParquetMetaData>> {
-    if (0_i16..).zip(metadata.row_groups()).all(|(place, group)| group.ordinal() == Some(place)) {
-        return None;
-    }
-    let groups: Option<Vec<RowGroupMetaData>> = (0_i16..)
-        .zip(metadata.row_groups())
-        .map(|(ordinal, group)| group.clone().into_builder().set_ordinal(ordinal).build().ok())
-        .collect();
-    Some(Arc::new(metadata.clone().into_builder().set_row_groups(groups?).build()))
 }
 
 impl std::fmt::Debug for ParquetFile {

@@ -1,7 +1,13 @@
 //! Files whose pages hold other rows than their footer says.
 
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData};
-use parquet::file::writer::TrackedWrite;
+use parquet::file::{
+    metadata::{
+        ColumnChunkMetaData, OffsetIndexBuilder, PageIndexPolicy, ParquetMetaDataReader, ParquetMetaDataWriter,
+        RowGroupMetaData,
+    },
+    page_index::offset_index::OffsetIndexMetaData,
+    writer::TrackedWrite,
+};
 
 use super::*;
 
@@ -22,6 +28,13 @@ fn claiming(bytes: &Bytes, more: &[u8], change: impl Fn(RowGroupMetaData) -> Row
 
 fn with_columns(group: RowGroupMetaData, columns: Vec<ColumnChunkMetaData>) -> RowGroupMetaData {
     group.into_builder().set_column_metadata(columns).build().unwrap()
+}
+
+/// The row group with this number of rows, as each of its columns says, too.
+fn with_rows(group: RowGroupMetaData, rows: i64) -> RowGroupMetaData {
+    let columns = group.columns().iter().cloned();
+    let columns = columns.map(|column| column.into_builder().set_num_values(rows).build().unwrap()).collect();
+    with_columns(group, columns).into_builder().set_num_rows(rows).build().unwrap()
 }
 
 /// 20000 rows in about 20 pages a column.
@@ -100,7 +113,7 @@ fn the_footer_that_these_tests_write_is_a_good_one() {
 #[test]
 fn a_file_with_fewer_rows_than_its_footer_says_is_damage() {
     let (fields, bytes) = paged();
-    let twice = claiming(&bytes, &[], |group| group.into_builder().set_num_rows(40_000).build().unwrap());
+    let twice = claiming(&bytes, &[], |group| with_rows(group, 40_000));
     for (at, request) in requests(&fields).into_iter().enumerate() {
         // rows that are there may be chosen without reading on
         if request.rows.is_none() {
@@ -114,8 +127,12 @@ fn a_file_with_fewer_rows_than_its_footer_says_is_damage() {
 #[test]
 fn a_file_with_more_rows_than_its_footer_says_is_damage_where_they_come() {
     let (fields, bytes) = paged();
-    let fewer = claiming(&bytes, &[], |group| group.into_builder().set_num_rows(19_500).build().unwrap());
+    let fewer = claiming(&bytes, &[], |group| with_rows(group, 19_500));
     assert_damaged(&fewer, request(&fields), "all rows");
+    // a batch ends where the rows should
+    for batch_rows in [500, 1500, 19_500, 30_000] {
+        assert_damaged(&fewer, ParquetRead { batch_rows, ..request(&fields) }, "all rows");
+    }
     assert_damaged(&fewer, ParquetRead { row_test: Some(late_ids(&fields)), ..request(&fields) }, "a condition");
 }
 
@@ -169,9 +186,85 @@ fn rows_of_a_file_without_any_wanted_column_are_counted_by_its_pages() {
     for (request, rows) in [(request(&new), 20_000), (request(&[]), 20_000), (tested.clone(), 20_000), (chosen, 20)] {
         assert_eq!(read_all(&bytes, request).unwrap(), rows);
     }
-    let endless = claiming(&bytes, &[], |group| group.into_builder().set_num_rows(1 << 40).build().unwrap());
+    let endless = claiming(&bytes, &[], |group| with_rows(group, 1 << 40));
     assert_damaged(&endless, request(&new), "nulls");
     assert_damaged(&endless, request(&[]), "no columns");
     let error = read_all(&endless, tested).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::CorruptFile | ErrorKind::MemoryLimitExceeded), "{error}");
+}
+
+/// What one row group has too few, the next one has too many: rows would come as those of others.
+#[test]
+fn rows_of_a_row_group_are_not_those_of_another_one() {
+    let (fields, batches) = numbers(50_000);
+    let options =
+        options(&[("block.size", "40000"), ("page.row.count.limit", "1000"), ("parquet.compression", "none")]);
+    let (bytes, _) = write(&fields, &batches, &options);
+    let rows: Vec<i64> =
+        open(&bytes).metadata_for_tests().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
+    let ([first, second], true) = ([rows[0], rows[1]], rows.len() > 2) else { panic!("{rows:?}") };
+    let moved = |by: i64| {
+        let at = std::cell::Cell::new(0);
+        claiming(&bytes, &[], |group| match at.replace(at.get() + 1) {
+            0 => with_rows(group, first - by),
+            1 => with_rows(group, second + by),
+            _ => group,
+        })
+    };
+    for (at, request) in requests(&fields).into_iter().enumerate() {
+        if request.rows.is_none() && request.prune.is_none() {
+            assert_damaged(&moved(100), request.clone(), &format!("{at} less"));
+            assert_damaged(&moved(-100), request, &format!("{at} more"));
+        }
+    }
+    let mut late = request(&fields);
+    let both = 0..first + second;
+    late.rows = Some(vec![both]);
+    assert_damaged(&moved(100), late, "chosen");
+}
+
+#[test]
+fn a_row_group_has_as_many_rows_as_its_columns_have_values() {
+    let (fields, bytes) = paged();
+    let other = claiming(&bytes, &[], |group| group.into_builder().set_num_rows(20_001).build().unwrap());
+    for (at, request) in requests(&fields).into_iter().enumerate() {
+        assert_damaged(&other, request, &at.to_string());
+    }
+}
+
+/// The file with an index of its pages that gives rows of the second page to the first.
+fn with_other_pages(bytes: &Bytes) -> Bytes {
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let metadata = reader.parse_and_finish(bytes).unwrap();
+    let of_column = |index: &OffsetIndexMetaData| {
+        let mut other = OffsetIndexBuilder::new();
+        for (at, page) in index.page_locations().iter().enumerate() {
+            other.append_offset_and_size(page.offset, page.compressed_page_size);
+            other.append_row_count([1500, 500].get(at).copied().unwrap_or(1000));
+        }
+        other.build()
+    };
+    let indexes = metadata.offset_index().unwrap().iter();
+    let indexes = indexes.map(|group| group.iter().map(of_column).collect()).collect();
+    let metadata = metadata.into_builder().set_offset_index(Some(indexes)).build();
+    let mut out = Vec::new();
+    let mut file = TrackedWrite::new(&mut out);
+    file.write_all(&bytes[..bytes.len() - 8]).unwrap();
+    ParquetMetaDataWriter::new_with_tracked(file, &metadata).finish().unwrap();
+    out.into()
+}
+
+/// By an index that lies about rows, other rows would come, or none.
+#[test]
+fn pages_that_are_found_by_their_index_have_the_rows_that_it_says() {
+    let (fields, bytes) = paged();
+    let other = with_other_pages(&bytes);
+    assert_eq!(read_all(&other, request(&fields)).unwrap(), 20_000);
+    for rows in [10..20, 1600..1700] {
+        assert_damaged(&other, ParquetRead { rows: Some(vec![rows]), ..request(&fields) }, "chosen rows");
+    }
+    let tested = ParquetRead { row_test: Some(late_ids(&fields)), ..request(&fields) };
+    for pruned in [request(&fields), tested] {
+        assert_damaged(&other, ParquetRead { prune: Some(at_least(1200)), ..pruned }, "a condition");
+    }
 }
