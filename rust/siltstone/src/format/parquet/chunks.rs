@@ -20,6 +20,7 @@ use parquet::{
 
 use super::pages::{MAX_HEAD, PageLimits, endless_head};
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     fs::InputFile,
 };
@@ -210,7 +211,9 @@ impl Chunks {
 
     /// An error unless these bytes at the head of a page can be true; `false`: the head goes on behind them.
     fn check_page(&self, start: u64, bytes: &[u8], whole: bool) -> std::result::Result<bool, ParquetError> {
-        self.0.pages.check(&self.0.path, start, bytes, whole).map_err(|e| self.kept_failure(e))
+        // the decoder passes pages without values, of which there may be very many, and asks nobody
+        let checked = cancel::check().and_then(|()| self.0.pages.check(&self.0.path, start, bytes, whole));
+        checked.map_err(|e| self.kept_failure(e))
     }
 
     /// Bytes from here on that have the whole head of a page.
@@ -338,6 +341,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::cancel::Cancellation;
 
     struct Memory(Bytes, AtomicUsize);
 
@@ -426,6 +430,16 @@ mod tests {
             assert!(chunks.get_read(100).unwrap().read_exact(&mut [0; 8]).is_err());
             assert_eq!(chunks.take_failure().unwrap().kind(), ErrorKind::CorruptFile);
         }
+    }
+
+    /// The decoder passes pages without values, and asks nobody.
+    #[test]
+    fn whoever_reads_pages_may_stop_it() {
+        let (chunks, _) = with_head(&[]);
+        let token = Cancellation::default();
+        token.cancel();
+        assert!(token.run(|| chunks.get_read(100).unwrap().read_exact(&mut [0; 8])).is_err());
+        assert_eq!(chunks.take_failure().unwrap().kind(), ErrorKind::Cancelled);
     }
 
     #[test]

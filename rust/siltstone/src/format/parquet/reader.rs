@@ -218,7 +218,7 @@ impl ParquetFile {
             return Ok((Arc::clone(&self.metadata), parts.collect()));
         };
         // ascending
-        let left = Pruner::new(prune, &self.metadata).row_groups();
+        let left = Pruner::new(prune, &self.metadata).row_groups()?;
         if left.is_empty() {
             return Ok((Arc::clone(&self.metadata), VecDeque::new()));
         }
@@ -226,9 +226,10 @@ impl ParquetFile {
         let parts = parts.filter(|part| left.binary_search(&part.group).is_ok());
         let parts = guarded(&self.chunks, || {
             let pruner = Pruner::new(prune, &metadata);
-            let parts = parts.map(|part| Part { selection: pruner.pages(&[part.group]), ..part });
-            Ok(parts.filter(|part| part.chosen() > 0).collect())
-        })?;
+            let selected = |part: Part| Ok(Part { selection: pruner.pages(&[part.group])?, ..part });
+            Ok(parts.map(selected).collect::<Result<VecDeque<Part>>>())
+        })??;
+        let parts = parts.into_iter().filter(|part| part.chosen() > 0).collect();
         Ok((metadata, parts))
     }
 
@@ -284,13 +285,13 @@ impl ParquetFile {
         if let Some(what) = guarded(&chunks, || misplaced_page(&chunks, &metadata))? {
             return Err(Error::corrupt(chunks.path(), 0, "an index of the pages as they are", what));
         }
-        guarded(&chunks, || Ok(columns.iter().map(|column| claims(&metadata, column)).collect()))
+        guarded(&chunks, || Ok(columns.iter().map(|column| claims(&metadata, column)).collect()))?
     }
 
     /// Consecutive rows that are worth reading together, with bounds of these columns (`None`: unknown).
     pub fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
         let metadata = self.with_page_index()?;
-        guarded(&self.chunks, || Ok(blocks(&metadata, columns)))
+        guarded(&self.chunks, || Ok(blocks(&metadata, columns)))?
     }
 }
 

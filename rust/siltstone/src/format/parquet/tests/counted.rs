@@ -10,6 +10,7 @@ use parquet::file::{
 };
 
 use super::*;
+use crate::cancel::Cancellation;
 
 /// The file with other row groups in its footer, and `more` bytes before it.
 fn claiming(bytes: &Bytes, more: &[u8], change: impl Fn(RowGroupMetaData) -> RowGroupMetaData) -> Bytes {
@@ -266,5 +267,22 @@ fn pages_that_are_found_by_their_index_have_the_rows_that_it_says() {
     let tested = ParquetRead { row_test: Some(late_ids(&fields)), ..request(&fields) };
     for pruned in [request(&fields), tested] {
         assert_damaged(&other, ParquetRead { prune: Some(at_least(1200)), ..pruned }, "a condition");
+    }
+}
+
+#[test]
+fn whoever_chooses_row_groups_and_pages_may_stop_it() {
+    let (fields, bytes) = paged();
+    let file = open(&bytes).indexed().unwrap();
+    let token = Cancellation::default();
+    token.cancel();
+    let pruned = ParquetRead { prune: Some(at_least(500)), ..request(&fields) };
+    let stopped = [
+        token.run(|| file.read(pruned).map(drop)),
+        token.run(|| file.blocks(&[Some(fields[0].clone())]).map(drop)),
+        token.run(|| file.claims(&fields).map(drop)),
+    ];
+    for result in stopped {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }
