@@ -383,6 +383,23 @@ def test_the_read_optimized_table_shows_what_is_compacted(t):
     assert t.inspect("ro", filter="v = 'c'").count() == 1
 
 
+def test_read_optimized_shows_a_key_once_when_there_are_fewer_levels_than_before(cat, make):
+    options = {"num_sorted_run__compaction_trigger": 2, "compaction__max_size_amplification_percent": 100000}
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, **options)
+    t.upsert([{"id": i, "v": 0} for i in range(3000)])
+    t.compact(full=True)
+    for n in range(6):
+        t.upsert([{"id": i, "v": n + 1} for i in range(n, n + 20)])
+        t.compact()
+    levels = set(t.inspect("files", ["level"]).to_arrow()["level"].to_pylist())
+    assert len(levels) > 1, levels
+    t.alter().set_option("num-levels", str(max(min(levels), 1) + 1)).commit()
+    found = cat.table(f"{t.name}$ro")
+    ids = found.scan(["id"]).to_arrow()["id"].to_pylist()
+    assert sorted(ids) == list(range(3000))
+    assert found.scan(["id"], "v > 0").to_arrow().num_rows == t.scan(filter="v > 0").to_arrow().num_rows
+
+
 def test_views_are_tables_by_name(t, cat):
     name = t.name.split(".")[1]
     log = cat.table(f"db.{name}$audit_log")

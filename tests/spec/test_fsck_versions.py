@@ -9,6 +9,8 @@ import pytest
 import siltstone as st
 from siltstone import errors as e
 
+BOUNDS = ("_MIN_VALUES", "_MAX_VALUES")
+
 
 def test_a_long_lived_changelog_does_not_need_the_files_of_a_compaction(make):
     """They go when the next compaction has replaced them; the check called them missing."""
@@ -42,7 +44,7 @@ def codes(t, deep=False):
 
 def test_what_a_list_says_of_a_manifest_is_compared_at_every_mention(make):
     """Readers of the newest version go by its list; what an older list says rightly of the manifest does not help them."""
-    t = make({"p": "STRING", "k": "INT"}, ["p", "k"], ["p"], bucket=2, write_only="true", manifest__compression="none")
+    t = make({"p": "STRING", "k": "INT"}, ["p", "k"], ["p"], bucket=2, write_only="true", manifest__compression="null")
     for n in range(4):
         t.append([{"p": f"d{n}", "k": k} for k in range(3)])
     assert codes(t, deep=True) == set()
@@ -82,7 +84,7 @@ def test_the_size_of_a_list_is_compared_at_every_mention(make):
 
 def compacted(make):
     """Two versions of the same rows, compacted."""
-    t = make({"k": "INT", "v": "INT"}, ["k"], bucket=1, manifest__compression="none")
+    t = make({"k": "INT", "v": "INT"}, ["k"], bucket=1, manifest__compression="null")
     for v in range(2):
         t.append([{"k": k, "v": v} for k in range(5)])
     t.compact(full=True)
@@ -166,7 +168,7 @@ def test_a_delete_that_no_file_meets_is_found_in_the_newest_version(make):
 
 def test_a_schema_that_files_need_and_that_is_gone_is_found(make):
     """No row could be read, and the check said that all is well."""
-    t = make({"k": "INT"}, ["k"], bucket=1, write_only="true", manifest__compression="none")
+    t = make({"k": "INT"}, ["k"], bucket=1, write_only="true", manifest__compression="null")
     t.append([{"k": 1}])
     t.alter().add_column("x", "INT").commit()
     t = st.open_table(t.location)
@@ -179,10 +181,54 @@ def test_a_schema_that_files_need_and_that_is_gone_is_found(make):
 
 
 def test_a_schema_id_below_zero_is_damage(make):
-    t = make({"k": "INT"}, manifest__compression="none")
+    t = make({"k": "INT"}, manifest__compression="null")
     t.append([{"k": 1}])
     forging.patch_entries(t.location, lambda entry: entry["_FILE"].update(_SCHEMA_ID=-1))
     forging.sizes(t.location)
     with pytest.raises(e.CorruptFile, match="_SCHEMA_ID"):
         st.open_table(t.location).scan().to_arrow()
     assert codes(t) == {"bad-manifest"}
+
+
+def other_bounds(record, change):
+    for name in BOUNDS:
+        record["_PARTITION_STATS"][name] = change(record["_PARTITION_STATS"][name])
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda r: other_bounds(r, lambda row: row.replace(b"d0", b"d8").replace(b"d1", b"d9")),
+        lambda r: r["_PARTITION_STATS"].update(_MAX_VALUES=b""),
+        lambda r: r["_PARTITION_STATS"].update(_NULL_COUNTS=[20]),
+        lambda r: r.update(_NUM_ADDED_FILES=r["_NUM_ADDED_FILES"] + 1),
+        lambda r: r.update(_MAX_BUCKET=-1),
+        lambda r: r.update(_FILE_SIZE=r["_FILE_SIZE"] + 1),
+    ],
+    ids=["bounds", "empty", "nulls", "files", "buckets", "size"],
+)
+def test_what_a_later_list_says_of_a_manifest_is_compared_with_it(make, lie):
+    """Readers of the newest version go by its list; the check looked at the first list that names a manifest."""
+    options = {"write_only": "true", "manifest__compression": "null"}
+    t = make({"dt": "STRING", "k": "INT"}, ["dt", "k"], partition_by=["dt"], bucket=1, **options)
+    for n in range(3):
+        t.upsert([{"dt": f"d{n}", "k": n}])
+    assert t.maintenance.fsck(deep=True).problems == []
+    with open(f"{t.location}/snapshot/snapshot-3") as f:
+        forging.patch(f"{t.location}/manifest/{json.load(f)['baseManifestList']}", lie)
+    for path in forging.versions(t.location):
+        forging.edit(path, lambda version: [version.pop(k) for k in list(version) if k.endswith("ListSize")])
+    codes = {f.code for f in st.open_table(t.location).maintenance.fsck().problems}
+    assert codes & {"wrong-manifest", "bad-manifest"}, codes
+
+
+def test_a_null_partition_that_a_list_denies_is_found(make):
+    t = make({"dt": "STRING", "k": "INT"}, partition_by=["dt"], write_only="true", manifest__compression="null")
+    t.append([{"dt": None, "k": 1}, {"dt": "d", "k": 2}])
+    assert t.maintenance.fsck().problems == []
+    with open(f"{t.location}/snapshot/snapshot-1") as f:
+        delta = f"{t.location}/manifest/{json.load(f)['deltaManifestList']}"
+    forging.patch(delta, lambda r: r["_PARTITION_STATS"].update(_NULL_COUNTS=[0]))
+    forging.sizes(t.location)
+    found = st.open_table(t.location).maintenance.fsck().problems
+    assert [f.code for f in found] == ["wrong-manifest"] and "null" in found[0].message

@@ -11,6 +11,14 @@ const WORTH_ASKING: usize = 64 << 20;
 /// The most rows of a file, or bytes, or files: no storage holds as many, and sums of them stay far from an overflow.
 pub(crate) const MOST: i64 = 1 << 48;
 
+/// The largest number that a snapshot, schema or removal record may have: readers take nothing above it for one.
+pub(crate) const LAST_ID: i64 = i64::MAX - 1;
+
+/// The number after this one, where readers would find a file of it.
+pub(crate) fn next_id(id: i64) -> Option<i64> {
+    id.checked_add(1).filter(|next| *next <= LAST_ID)
+}
+
 /// Sums of counts, which come from files of others: they end at the largest number and do not start again.
 pub(crate) fn sum(counts: impl IntoIterator<Item = i64>) -> i64 {
     counts.into_iter().fold(0, i64::saturating_add)
@@ -53,6 +61,12 @@ mod tests {
     fn sums_of_counts_end_at_the_largest_number() {
         assert_eq!(sum([i64::MAX, 1, 1]), i64::MAX);
         assert_eq!(sum([3, -1]), 2);
+    }
+
+    #[test]
+    fn numbers_end_where_readers_stop_looking() {
+        assert_eq!((next_id(0), next_id(LAST_ID - 1)), (Some(1), Some(LAST_ID)));
+        assert_eq!((next_id(LAST_ID), next_id(i64::MAX)), (None, None));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::validate_options::{check_deletion_vectors, concerns_deletion_vectors}
 use super::{TableSchema, change_columns, features, validate};
 use crate::env;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::next_id;
 use crate::options::catalogue::find;
 use crate::options::{CoreOptions, check_known, parse_bool, parse_list};
 use crate::types::DataType;
@@ -115,7 +116,7 @@ pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: 
             _ => change_columns::apply(old, &mut new, change)?,
         }
     }
-    new.id = old.id.checked_add(1).ok_or_else(|| forbidden("the largest schema id is reached"))?;
+    new.id = next_id(old.id).ok_or_else(|| forbidden(format!("no schema can come after schema {}", old.id)))?;
     new.time_millis = env::now_millis();
     keys_not_null(&mut new);
     // what was wrong before does not keep its owner from changing something else

@@ -7,7 +7,7 @@ use super::{ColumnPosition, SchemaChange, TableSchema};
 use crate::cast::{CastRule, cast_rule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{parse_bool, parse_list, sequence_groups};
-use crate::types::{DataField, DataType, TypeKind};
+use crate::types::{DataField, DataType, TypeKind, special};
 
 /// Options whose value is a list of columns.
 const COLUMN_OPTIONS: [&str; 6] = [
@@ -56,6 +56,13 @@ fn add(new: &mut TableSchema, path: &[String], field: DataField, position: Optio
     // ids that were ever given, also should an old writer have kept 'highestFieldId' too low
     let mut highest = new.highest_field_id.max(new.fields.iter().map(|f| f.id).max().unwrap_or(-1));
     let field = number_column(field, &mut highest);
+    if special::is_system_id(highest) {
+        let message = format!("there is no field id left for the new column '{}'", path.join("."));
+        return Err(forbidden(message)
+            .with("column", path.join("."))
+            .with("highestFieldId", new.highest_field_id)
+            .hint("ids from 1073741823 on are those of columns that Paimon adds; copy the rows to a new table"));
+    }
     new.highest_field_id = highest;
     let before_partition = (path.len() == 1 && flag(new, "add-column-before-partition"))
         .then(|| new.fields.iter().position(|f| new.partition_keys.contains(&f.name)))
@@ -320,6 +327,25 @@ mod tests {
         assert_eq!(new.field("r").unwrap().data_type.to_string(), "ROW<`z` INT, `x` INT, `y` STRING>");
         assert_eq!(new.field("l").unwrap().data_type.to_string(), "ARRAY<ROW<`o` INT, `q` STRING>>");
         assert_eq!(new.highest_field_id, old.highest_field_id + 4);
+    }
+
+    #[test]
+    fn ids_of_system_columns_are_never_handed_out() {
+        let mut old = schema();
+        old.highest_field_id = special::KEY_ID_OFFSET - 2;
+        let one = apply(&old, &[add(&["n"], "INT", None)], true).unwrap();
+        assert_eq!(one.field("n").unwrap().id, special::KEY_ID_OFFSET - 1);
+        for (highest, data_type) in [
+            (special::KEY_ID_OFFSET - 2, "ROW<p INT>"),
+            (special::KEY_ID_OFFSET - 1, "INT"),
+            (special::VALUE_KIND_ID - 1, "TINYINT"),
+            (special::SEQUENCE_NUMBER_ID - 1, "BIGINT"),
+            (i32::MAX, "INT"),
+        ] {
+            old.highest_field_id = highest;
+            let error = apply(&old, &[add(&["n"], data_type, None)], true).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::IllegalSchemaChange, Some("n")));
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use super::TableSchema;
 use crate::codec::to_java_json;
 use crate::error::{Error, ErrorKind, Result};
-use crate::types::{DataField, TypeKind, fields_from_json};
+use crate::limits::LAST_ID;
+use crate::types::{DataField, TypeKind, fields_from_json, special};
 
 /// The version that is written.
 const VERSION: i64 = 3;
@@ -94,8 +95,8 @@ fn from_value(value: &Value) -> Result<TableSchema> {
 
 /// What every reader relies on: keys are columns, names and ids are unique.
 fn check(schema: &TableSchema) -> Result<()> {
-    if schema.id < 0 {
-        return Err(wrong("'id' is negative"));
+    if !(0..=LAST_ID).contains(&schema.id) {
+        return Err(wrong("'id' is out of range"));
     }
     for key in schema.partition_keys.iter().chain(&schema.primary_keys) {
         if schema.field(key).is_none() {
@@ -107,6 +108,9 @@ fn check(schema: &TableSchema) -> Result<()> {
     ids.sort_unstable();
     if let Some([id, _]) = ids.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
         return Err(wrong(format!("the field id {id} occurs twice")));
+    }
+    if let Some(id) = ids.last().filter(|id| special::is_system_id(**id)) {
+        return Err(wrong(format!("the field id {id} is one of those that Paimon gives to columns of its own")));
     }
     let mut names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).collect();
     names.sort_unstable();
@@ -239,6 +243,25 @@ mod tests {
         }
         assert_eq!(TableSchema::from_json("f", b"{\"id\" : ").unwrap_err().kind(), ErrorKind::CorruptFile);
         assert_eq!(TableSchema::from_json("f", b"").unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn ids_of_system_columns_are_no_ids_of_columns() {
+        let with_id = |id: i32| {
+            let mut value = example();
+            value["fields"] = json!([
+                {"id": 0, "name": "k", "type": "INT NOT NULL"},
+                {"id": 1, "name": "v", "type": {"type": "ROW", "fields": [{"id": id, "name": "x", "type": "INT"}]}},
+            ]);
+            (value["partitionKeys"], value["primaryKeys"], value["options"]) = (json!([]), json!(["k"]), json!({}));
+            parse(&value)
+        };
+        with_id(special::KEY_ID_OFFSET - 1).unwrap();
+        for id in [special::KEY_ID_OFFSET, special::VALUE_KIND_ID, special::SEQUENCE_NUMBER_ID, i32::MAX] {
+            let error = with_id(id).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile, "{id}");
+            assert!(error.to_string().contains(&id.to_string()), "{error}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{SchemaChange, TableSchema, change};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::FileIoRef;
+use crate::limits::LAST_ID;
 use crate::snapshot::{SnapshotManager, UpkeepLock};
 
 /// Options that name a branch to read from besides the table's own.
@@ -224,8 +225,7 @@ impl SchemaManager {
 fn id_of(path: &str) -> Option<i64> {
     let name = path.rsplit('/').next()?.strip_prefix("schema-")?;
     let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
-    // there is always a next one
-    digits.then(|| name.parse().ok()).flatten().filter(|id| *id < i64::MAX)
+    digits.then(|| name.parse().ok()).flatten().filter(|id| *id <= LAST_ID)
 }
 
 #[cfg(test)]
@@ -324,6 +324,21 @@ mod tests {
         assert_eq!((new.id, new.options["write-only"].as_str()), (1, "true"));
         assert!(!manager.get(0).unwrap().options.contains_key("write-only"));
         assert_eq!(manager.latest().unwrap().unwrap(), new);
+    }
+
+    #[test]
+    fn no_schema_is_published_with_an_id_that_no_reader_finds() {
+        let (fs, manager) = manager();
+        let with_id = |id| TableSchema { id, ..first() }.to_json().unwrap();
+        fs.put(&format!("/t/schema/schema-{}", LAST_ID - 1), with_id(LAST_ID - 1).as_bytes());
+        let change = |text: &str| [SchemaChange::SetComment { comment: Some(text.into()) }];
+        assert_eq!(manager.commit_changes(&change("a")).unwrap().id, LAST_ID);
+        let error = manager.commit_changes(&change("b")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::IllegalSchemaChange, "{error}");
+        assert_eq!(manager.ids().unwrap(), [LAST_ID - 1, LAST_ID]);
+        assert_eq!(fs.list("/t/schema").unwrap().len(), 2);
+        let error = TableSchema::from_json("f", with_id(i64::MAX).as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptFile);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::Snapshot;
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::check_file_name,
+    limits::LAST_ID,
 };
 
 /// The newest version of snapshot files that is known.
@@ -50,7 +51,7 @@ impl Snapshot {
             check_file_name(field, name).map_err(|e| e.with("file", file))?;
         }
         for (field, number, least) in [("id", self.id, 1), ("schemaId", self.schema_id, 0)] {
-            if !(least..i64::MAX).contains(&number) {
+            if !(least..=LAST_ID).contains(&number) {
                 return Err(Error::corrupt(file, 0, format!("'{field}' of at least {least}"), number));
             }
         }

@@ -7,6 +7,7 @@ use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
+    limits::LAST_ID,
     threads::in_pool,
 };
 
@@ -409,8 +410,8 @@ pub(super) fn read_hint(fs: &FileIoRef, path: &str) -> Result<Option<i64>> {
     }
 }
 
-/// A positive number in decimal digits and nothing else; there is always a next one.
+/// A positive number in decimal digits and nothing else, up to [`LAST_ID`]: one more is a number, too.
 pub(super) fn parse_id(text: &str) -> Option<i64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    text.parse().ok().filter(|&id| digits && id > 0 && id < i64::MAX)
+    text.parse().ok().filter(|id| digits && (1..=LAST_ID).contains(id))
 }

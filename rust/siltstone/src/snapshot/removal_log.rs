@@ -8,6 +8,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::FileIoRef,
+    limits::LAST_ID,
 };
 
 const PREFIX: &str = "removal-";
@@ -147,6 +148,14 @@ impl RemovalLog {
     /// From here on the operation has taken effect, whatever fails afterwards: a record is published, or an error says that it
     /// is not, or that nobody knows.
     fn publish(&self, lock: &UpkeepLock, number: u64, record: Removal) -> Result<Removals> {
+        if i64::try_from(number).map_or(true, |number| number > LAST_ID) {
+            return Err(Error::new(
+                ErrorKind::CorruptFile,
+                "no removal record can come after the one with the largest number",
+            )
+            .with("file", self.path(number))
+            .without_effect());
+        }
         let content = record.to_json()?;
         if let Err(failed) = self.fs.publish(&self.path(number), content.as_bytes(), true) {
             self.make_sure(number, &content, failed)?;

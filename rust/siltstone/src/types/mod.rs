@@ -169,6 +169,11 @@ pub mod special {
     /// Column name of the physical row position; in memory only, never written.
     pub const POSITION: &str = "_POSITION";
 
+    /// Whether a field id belongs to the columns that Paimon adds (`SpecialFields.isSystemField`): data files are read by field id.
+    pub fn is_system_id(id: i32) -> bool {
+        id >= KEY_ID_OFFSET
+    }
+
     /// `_SEQUENCE_NUMBER BIGINT NOT NULL`
     pub fn sequence_number() -> DataField {
         DataField::new(SEQUENCE_NUMBER_ID, SEQUENCE_NUMBER, DataType::not_null(TypeKind::BigInt))

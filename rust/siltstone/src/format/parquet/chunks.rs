@@ -18,8 +18,9 @@ use parquet::{
     },
 };
 
-use super::pages::{HEAD, PageLimits};
+use super::pages::{MAX_HEAD, PageLimits, endless_head};
 use crate::{
+    cancel,
     error::{Error, ErrorKind, Result},
     fs::InputFile,
 };
@@ -30,6 +31,8 @@ const WHOLE_FILE: u64 = 1024 * 1024;
 const TAIL: u64 = 64 * 1024;
 /// Bytes read ahead in a column chunk.
 const WINDOW: u64 = 1024 * 1024;
+/// What is read of the head of a page: one with short bounds fits.
+const AHEAD: u64 = 256;
 /// Column chunks that are this near to each other are read together.
 const GAP: u64 = 16 * 1024;
 
@@ -206,10 +209,27 @@ impl Chunks {
         ParquetError::General(text)
     }
 
-    /// An error unless these bytes at the head of a page can be true.
-    fn check_page(&self, start: u64, head: &[u8], whole: bool) -> std::result::Result<(), ParquetError> {
-        let head = head.get(..HEAD).unwrap_or(head);
-        self.0.pages.check(&self.0.path, start, head, whole).map_err(|e| self.kept_failure(e))
+    /// An error unless these bytes at the head of a page can be true; `false`: the head goes on behind them.
+    fn check_page(&self, start: u64, bytes: &[u8], whole: bool) -> std::result::Result<bool, ParquetError> {
+        // the decoder passes pages without values, of which there may be very many, and asks nobody
+        let checked = cancel::check().and_then(|()| self.0.pages.check(&self.0.path, start, bytes, whole));
+        checked.map_err(|e| self.kept_failure(e))
+    }
+
+    /// Bytes from here on that have the whole head of a page.
+    fn head(&self, start: u64) -> std::result::Result<Bytes, ParquetError> {
+        let most = self.0.size.saturating_sub(start).min(MAX_HEAD);
+        let mut length = AHEAD.min(most);
+        loop {
+            let bytes = self.bytes(start, usize::try_from(length).unwrap_or(0))?;
+            if self.check_page(start, &bytes, false)? {
+                return Ok(bytes);
+            }
+            if length == most {
+                return Err(self.kept_failure(endless_head(&self.0.path, start)));
+            }
+            length = length.saturating_mul(8).min(most);
+        }
     }
 }
 
@@ -298,20 +318,16 @@ pub(crate) struct Reading {
 
 impl Read for Reading {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        /// A page header with short bounds fits.
-        const AHEAD: u64 = 256;
         if self.ready.is_empty() {
             let left = self.chunks.0.size.saturating_sub(self.at);
             let length = usize::try_from(left.min(AHEAD)).unwrap_or(0);
             if length == 0 || buffer.is_empty() {
                 return Ok(0);
             }
-            self.ready = self.chunks.bytes(self.at, length).map_err(std::io::Error::other)?;
-            if !self.begun {
-                self.chunks.check_page(self.at, &self.ready, false).map_err(std::io::Error::other)?;
-                self.begun = true;
-            }
-            self.at += u64::try_from(length).unwrap_or(0);
+            let bytes = if self.begun { self.chunks.bytes(self.at, length) } else { self.chunks.head(self.at) };
+            self.ready = bytes.map_err(std::io::Error::other)?;
+            self.begun = true;
+            self.at += u64::try_from(self.ready.len()).unwrap_or(0);
         }
         let length = buffer.len().min(self.ready.len());
         let taken = self.ready.split_to(length);
@@ -325,6 +341,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::cancel::Cancellation;
 
     struct Memory(Bytes, AtomicUsize);
 
@@ -374,6 +391,55 @@ mod tests {
         let mut buffer = [0; 1000];
         read.read_exact(&mut buffer).unwrap();
         assert_eq!(buffer[..], input.0[77..1077]);
+    }
+
+    /// A file with the head of a page at 100: its numbers, what else there is, and its end.
+    fn with_head(more: &[u8]) -> (Chunks, usize) {
+        let head = [&[0x15, 0, 0x15, 20, 0x15, 20, 0x2c, 0x15, 2, 0][..], more, &[0]].concat();
+        let mut bytes = [vec![1; 100], head.clone(), vec![2; 10_000]].concat();
+        bytes.extend(b"PAR1");
+        let input: Arc<dyn InputFile> = Arc::new(Memory(Bytes::from(bytes), AtomicUsize::new(0)));
+        let chunks = Chunks::open(input, None).unwrap();
+        let mut shared = Arc::try_unwrap(chunks.0).ok().unwrap();
+        shared.pages = PageLimits::for_tests(100..10_000);
+        (Chunks(Arc::new(shared)), head.len())
+    }
+
+    #[test]
+    fn the_whole_head_of_a_page_is_looked_at_before_it_is_decoded() {
+        let text = |length: u16| {
+            [
+                &[0xe8, u8::try_from(length & 0x7f).unwrap() | 0x80][..],
+                &[u8::try_from(length >> 7).unwrap()],
+                &vec![3; length.into()],
+            ]
+            .concat()
+        };
+        for length in [200, 240, 250, 3000] {
+            let (chunks, head) = with_head(&text(length));
+            let mut buffer = vec![0; head + 5];
+            chunks.get_read(100).unwrap().read_exact(&mut buffer).unwrap();
+            assert_eq!((buffer[head - 1], &buffer[head..]), (0, &[2; 5][..]), "{length}");
+        }
+        // lists of lists of booleans, which the crate counts without end, before and behind what is read first
+        let lists = [0xe9, 0x19, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07];
+        for more in
+            [lists.to_vec(), [&text(3000)[..], &lists].concat(), [&text(3000)[..], &[0x19, 0x19, 0x11, 1]].concat()]
+        {
+            let (chunks, _) = with_head(&more);
+            assert!(chunks.get_read(100).unwrap().read_exact(&mut [0; 8]).is_err());
+            assert_eq!(chunks.take_failure().unwrap().kind(), ErrorKind::CorruptFile);
+        }
+    }
+
+    /// The decoder passes pages without values, and asks nobody.
+    #[test]
+    fn whoever_reads_pages_may_stop_it() {
+        let (chunks, _) = with_head(&[]);
+        let token = Cancellation::default();
+        token.cancel();
+        assert!(token.run(|| chunks.get_read(100).unwrap().read_exact(&mut [0; 8])).is_err());
+        assert_eq!(chunks.take_failure().unwrap().kind(), ErrorKind::Cancelled);
     }
 
     #[test]

@@ -13,9 +13,10 @@ use parquet::{
 
 use super::{
     chunks::{Chunks, chunk_range},
-    prune::{Prune, PruneColumn, Pruner, page_rows, page_statistics},
+    prune::{Prune, PruneColumn, Pruner, ask_at, page_rows, page_statistics},
 };
 use crate::{
+    error::Result,
     predicate::{ColumnBounds, Predicate},
     types::DataField,
 };
@@ -32,11 +33,11 @@ pub struct Claim {
 }
 
 /// The statistics of a column's row groups, and of its pages where the file has an index of them.
-pub(super) fn claims(metadata: &ParquetMetaData, column: &DataField) -> Vec<Claim> {
+pub(super) fn claims(metadata: &ParquetMetaData, column: &DataField) -> Result<Vec<Claim>> {
     let columns = [(column.name.clone(), PruneColumn::Stored(column.clone()))].into();
     let prune = Prune { predicate: Predicate::Constant(true), columns };
     let pruner = Pruner::new(&prune, metadata);
-    let Some((leaf, data_type)) = pruner.leaf(&column.name) else { return Vec::new() };
+    let Some((leaf, data_type)) = pruner.leaf(&column.name) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut start = 0_i64;
     for (group, head) in metadata.row_groups().iter().enumerate() {
@@ -51,6 +52,7 @@ pub(super) fn claims(metadata: &ParquetMetaData, column: &DataField) -> Vec<Clai
         if let (Some(index), Some(locations)) = (index, locations) {
             let locations = locations.page_locations();
             for page in 0..locations.len() {
+                ask_at(page)?;
                 let rows = page_rows(locations, page, usize::try_from(rows).unwrap_or(0));
                 let (Some(rows), Some(statistics)) = (rows, page_statistics(index, page, locations.len())) else {
                     continue;
@@ -66,7 +68,7 @@ pub(super) fn claims(metadata: &ParquetMetaData, column: &DataField) -> Vec<Clai
         }
         start = start.saturating_add(rows);
     }
-    found
+    Ok(found)
 }
 
 /// Where the index of a file's pages is wrong: the column and what was found; `None`: nowhere.

@@ -4,8 +4,14 @@
 //! claims; asking for too much ends the process, and so do groups in groups without end. So every length in the footer is
 //! checked against the bytes that are left, and the schema's tree against its elements; then the memory is asked for.
 
-use super::compact::Compact;
-use crate::{error::Result, limits};
+use super::{
+    compact::Compact,
+    forms::{FILE, Form, ROW_GROUP, SCHEMA_ELEMENT},
+};
+use crate::{
+    error::{Error, Result},
+    limits,
+};
 
 /// Groups in one another in a schema; each level of a Paimon type takes three at most.
 const MAX_GROUPS: usize = 128;
@@ -30,19 +36,22 @@ pub(super) fn check(file: &str, offset: u64, bytes: &[u8]) -> Result<()> {
     let mut at = Compact::new("footer", file, offset, bytes);
     at.fields(&mut |at, field, kind| match (field, kind) {
         (SCHEMA, 9 | 10) => schema(at),
-        (ROW_GROUPS, 9 | 10) => row_groups(at),
-        _ => at.value(kind),
+        (ROW_GROUPS, 9 | 10) => row_groups(at, file),
+        _ => at.field(FILE, field, kind),
     })?;
     limits::ask(at.elements().saturating_mul(ELEMENT_BYTES), "the footer of a Parquet file")
         .map_err(|e| e.with("file", file))
 }
 
-fn row_groups(at: &mut Compact<'_>) -> Result<()> {
+fn row_groups(at: &mut Compact<'_>, file: &str) -> Result<()> {
     let (count, kind) = at.list_head()?;
     if count > MAX_ROW_GROUPS {
-        return Err(at.corrupt(format!("at most {MAX_ROW_GROUPS} row groups"), count));
+        // other readers take them
+        return Err(Error::unsupported(format!("more than {MAX_ROW_GROUPS} row groups in a Parquet file"))
+            .with("file", file)
+            .with("row groups", count));
     }
-    (0..count).try_for_each(|_| at.value(kind))
+    at.elements_of(count, |at| at.of_form(&ROW_GROUP, kind))
 }
 
 /// The schema: as many elements as its groups say, and not too many groups in one another.
@@ -55,10 +64,10 @@ fn schema(at: &mut Compact<'_>) -> Result<()> {
         if kind == 12 {
             at.fields(&mut |at, field, kind| match (field, kind) {
                 (CHILDREN, 4..=6) => at.signed().map(|number| children = number),
-                _ => at.value(kind),
+                _ => at.field(SCHEMA_ELEMENT, field, kind),
             })?;
         } else {
-            at.value(kind)?;
+            at.of_form(&Form::Struct(SCHEMA_ELEMENT), kind)?;
         }
         let children = u64::try_from(children).ok().filter(|n| *n <= left as u64);
         let children = children.ok_or_else(|| at.corrupt(format!("at most {left} children"), "another number"))?;
@@ -83,9 +92,9 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
 
-    /// A struct with one field, a list of structs of `count` elements and no bytes for them.
+    /// A footer with one field, a list of `count` row groups and no bytes for them.
     fn listing(count: u32) -> Vec<u8> {
-        let mut bytes = vec![0x19, 0xfc];
+        let mut bytes = vec![0x49, 0xfc];
         let mut rest = count;
         while rest >= 0x80 {
             bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
@@ -105,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_footer_of_every_kind_of_value_is_fine() {
-        // bool, i32, double, binary, list of two bools, empty map, map of one, struct, end
+        // fields that nobody knows: bool, i32, double, binary, list of two bytes, empty map, map of one, struct, end
         let bytes = [
-            0x11, 0x15, 0x80, 0x01, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x18, 2, b'h', b'i', 0x19, 0x21, 1, 2, 0x1b, 0, 0x1b,
+            0xf1, 0x15, 0x80, 0x01, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x18, 2, b'h', b'i', 0x19, 0x23, 1, 2, 0x1b, 0, 0x1b,
             1, 0x58, 9, 1, b'x', 0x1c, 0x15, 2, 0, 0,
         ];
         check("f", 0, &bytes).unwrap();
@@ -145,7 +154,17 @@ mod tests {
             check("f", 0, &bytes)
         };
         groups(2).unwrap();
-        assert_eq!(groups(3).unwrap_err().kind(), ErrorKind::CorruptFile);
+        let error = groups(3).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::UnsupportedFeature, Some("f")));
+    }
+
+    /// The crate takes a schema for what it is, whatever its type says: groups in it would be looked at by nobody.
+    #[test]
+    fn a_schema_is_a_list() {
+        let mut hidden = schema(&[1, 1, 0]);
+        // the same bytes as a text
+        hidden[0] = 0x28;
+        assert_eq!(check("f", 0, &hidden).unwrap_err().kind(), ErrorKind::CorruptFile);
     }
 
     #[test]
@@ -176,6 +195,6 @@ mod tests {
 
     #[test]
     fn deep_structures_do_not_use_up_the_stack() {
-        assert!(check("f", 0, &vec![0x1c; 100_000]).is_err());
+        assert!(check("f", 0, &vec![0xfc; 100_000]).is_err());
     }
 }

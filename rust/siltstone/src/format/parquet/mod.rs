@@ -12,18 +12,23 @@
 //! are encoded and decoded as 12-byte fixed values, which are the same bytes; only the schema says INT96.
 
 mod batch_size;
+mod batches;
 mod bounds;
 mod chunks;
 mod claims;
 mod compact;
 mod conform;
+mod counted;
+mod decoder;
 mod dictionary;
 mod encodable;
 mod encoder;
 mod error;
 mod footer;
+mod forms;
 mod int96;
 mod options;
+mod page_head;
 mod page_index;
 mod pages;
 mod project;
@@ -32,10 +37,11 @@ mod reader;
 mod schema;
 mod writer;
 
+pub use batches::ParquetBatches;
 pub use claims::Claim;
 pub use options::ParquetWriteOptions;
 pub use prune::{Block, Prune, PruneColumn};
-pub use reader::{ParquetBatches, ParquetFile, ParquetRead, RowTest, Rows, TestRows};
+pub use reader::{ParquetFile, ParquetRead, RowTest, Rows, TestRows};
 pub use schema::parquet_schema;
 pub use writer::{ParquetFileWriter, WrittenFile};
 

@@ -11,7 +11,11 @@ use std::ops::Range;
 
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
-use super::{chunks::Chunks, compact::Compact};
+use super::{
+    chunks::Chunks,
+    compact::Compact,
+    forms::{COLUMN_INDEX, Fields, OFFSET_INDEX},
+};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -25,7 +29,7 @@ const ELEMENT_BYTES: usize = 24;
 pub(super) fn checked(chunks: &Chunks, metadata: &ParquetMetaData) -> Result<Chunks> {
     let columns = || metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let (mut start, mut end, mut length) = (u64::MAX, 0, 0_u64);
-    for range in columns().flat_map(ranges) {
+    for (_, range) in columns().flat_map(indexes) {
         (start, end) = (start.min(range.start), end.max(range.end));
         length = length.saturating_add(range.end - range.start);
     }
@@ -41,27 +45,28 @@ pub(super) fn checked(chunks: &Chunks, metadata: &ParquetMetaData) -> Result<Chu
     ask(usize::try_from(end - start).unwrap_or(usize::MAX))?;
     let kept = chunks.keeping(start..end)?;
     let mut elements = 0_usize;
-    for range in columns().flat_map(ranges).filter(|range| !range.is_empty()) {
+    for (known, range) in columns().flat_map(indexes).filter(|(_, range)| !range.is_empty()) {
         cancel::check()?;
         let offset = range.start;
         let bytes = kept.range(range)?;
         let mut index = Compact::new("page index", chunks.path(), offset, &bytes);
-        index.whole()?;
+        index.whole(known)?;
         elements = elements.saturating_add(index.elements());
     }
     ask(elements.saturating_mul(ELEMENT_BYTES))?;
     Ok(kept)
 }
 
-/// Where the indexes of a column chunk are.
-fn ranges(column: &ColumnChunkMetaData) -> impl Iterator<Item = Range<u64>> {
+/// The indexes of a column chunk: what they are made of, and where they are.
+fn indexes(column: &ColumnChunkMetaData) -> impl Iterator<Item = (Fields, Range<u64>)> {
     let range = |offset: Option<i64>, length: Option<i32>| {
         let (start, length) = (u64::try_from(offset?).ok()?, u64::try_from(length?).ok()?);
         Some(start..start.saturating_add(length))
     };
     let column_index = range(column.column_index_offset(), column.column_index_length());
     let offset_index = range(column.offset_index_offset(), column.offset_index_length());
-    column_index.into_iter().chain(offset_index)
+    let column_index = column_index.map(|range| (COLUMN_INDEX, range));
+    column_index.into_iter().chain(offset_index.map(|range| (OFFSET_INDEX, range)))
 }
 
 #[cfg(test)]
@@ -106,17 +111,17 @@ mod tests {
         checked(&Chunks::open(Arc::new(Stored(Bytes::copy_from_slice(bytes))), None)?, metadata)
     }
 
-    fn indexes(metadata: &ParquetMetaData) -> Vec<Range<u64>> {
-        metadata.row_group(0).columns().iter().flat_map(ranges).collect()
+    fn places(metadata: &ParquetMetaData) -> Vec<Range<u64>> {
+        metadata.row_group(0).columns().iter().flat_map(indexes).map(|(_, range)| range).collect()
     }
 
     #[test]
     fn the_indexes_of_a_whole_file_can_be_decoded() {
         let (bytes, metadata) = file();
         let kept = look(&bytes, &metadata).unwrap();
-        let indexes = indexes(&metadata);
-        assert_eq!(indexes.len(), 4);
-        for range in indexes {
+        let places = places(&metadata);
+        assert_eq!(places.len(), 4);
+        for range in places {
             let inside = usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap();
             assert_eq!(kept.range(range).unwrap()[..], bytes[inside]);
         }
@@ -126,7 +131,7 @@ mod tests {
     #[test]
     fn an_index_of_more_pages_than_it_has_bytes_is_damage() {
         let (bytes, metadata) = file();
-        for range in indexes(&metadata) {
+        for range in places(&metadata) {
             let at = usize::try_from(range.start).unwrap();
             assert_eq!(bytes[at], 0x19, "its first field is a list");
             let kind = bytes[at + 1] & 0x0f;
@@ -134,6 +139,19 @@ mod tests {
             lying[at + 1..at + 7].copy_from_slice(&[0xf0 | kind, 0xff, 0xff, 0xff, 0xff, 0x07]);
             let error = look(&lying, &metadata).err().unwrap();
             assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("stored.parquet")));
+        }
+    }
+
+    /// The crate counts 2147483647 of them for every six bytes, and asks nobody whether to stop.
+    #[test]
+    fn an_index_with_lists_of_booleans_that_nobody_knows_is_damage() {
+        let (bytes, metadata) = file();
+        for range in places(&metadata) {
+            let at = usize::try_from(range.start).unwrap();
+            let mut lying = bytes.clone();
+            // field 14, a list of a list of booleans
+            lying[at..at + 8].copy_from_slice(&[0xe9, 0x19, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07]);
+            assert_eq!(look(&lying, &metadata).err().unwrap().kind(), ErrorKind::CorruptFile);
         }
     }
 

@@ -2,37 +2,34 @@
 //!
 //! The crate makes room for as many bytes as a page says it has when it is decompressed, and where there is no such room
 //! the process ends. So the claim is compared with the column chunk's own size, with what the compressed bytes can become
-//! at most, and then with the memory there is; the values of a dictionary with its bytes, those of data with memory. A page begins
-//! with three numbers, behind which each kind has its own (Thrift's compact protocol):
-//!
-//! ```text
-//! 15 kind   15 bytes decompressed   15 bytes compressed   (each a zigzag varint)
-//! [15 checksum]  a struct: 15 values
-//! ```
+//! at most, and then with the memory there is; the values of a dictionary with its bytes, those of data with memory; and its
+//! rows with those that an index of the pages says.
 
 use std::ops::Range;
 
-use parquet::{basic::Compression, file::metadata::ParquetMetaData};
+use parquet::{
+    basic::Compression,
+    file::{
+        metadata::{ColumnChunkMetaData, ParquetMetaData},
+        page_index::offset_index::PageLocation,
+    },
+};
 
-use super::chunks::chunk_range;
+use super::{
+    chunks::chunk_range,
+    page_head::{DICTIONARY, Head},
+    prune::page_rows,
+};
 use crate::{
     error::{Error, Result},
     limits,
 };
 
-/// A field of type i32 whose id is one above that of the field before.
-const NEXT_I32: u8 = 0x15;
-
-/// A data page, a dictionary, a data page of the second version.
-const DATA: i64 = 0;
-const DICTIONARY: i64 = 2;
-const DATA_V2: i64 = 3;
-
 /// What decoding a value takes, whatever it is.
 const VALUE_BYTES: u64 = 12;
 
-/// Bytes that hold the numbers, whatever they are.
-pub(super) const HEAD: usize = 5 * 6 + 1;
+/// Bytes that the head of a page has at most: two values that are bounds may be in it.
+pub(super) const MAX_HEAD: u64 = 16 << 20;
 
 /// The column chunks of a read, in file order, and what their pages can be.
 #[derive(Clone, Default)]
@@ -43,8 +40,10 @@ struct ChunkLimit {
     range: Range<u64>,
     compression: Compression,
     decompressed: u64,
-    /// Its pages are asked for with their heads, because an index says where they are.
-    indexed: bool,
+    /// Without lists: a row is a value.
+    flat: bool,
+    /// Its pages are asked for with their heads, because an index says where they are: the offset and the rows of each.
+    pages: Option<Vec<(u64, u64)>>,
 }
 
 impl PageLimits {
@@ -53,41 +52,78 @@ impl PageLimits {
         let mut chunks = Vec::new();
         for index in row_groups {
             let Some(group) = metadata.row_groups().get(*index) else { continue };
-            let indexed = metadata.offset_index().and_then(|groups| groups.get(*index)).is_some_and(|g| !g.is_empty());
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            let places = metadata.offset_index().and_then(|groups| groups.get(*index)).filter(|g| !g.is_empty());
             let columns = group.columns().iter().enumerate().filter(|(at, _)| leaf(*at));
-            chunks.extend(columns.filter_map(|(_, column)| {
-                Some(ChunkLimit {
-                    range: chunk_range(column)?,
-                    compression: column.compression(),
-                    decompressed: u64::try_from(column.uncompressed_size()).unwrap_or(0),
-                    indexed,
-                })
+            chunks.extend(columns.filter_map(|(at, column)| {
+                let pages = places.map(|places| pages(places.get(at).map(|p| p.page_locations().as_slice()), rows));
+                ChunkLimit::new(column, pages)
             }));
         }
         chunks.sort_by_key(|chunk| chunk.range.start);
         Self(chunks)
     }
 
-    /// An error unless the page whose head is at this offset of the file can be what it claims to be; `whole` when the
-    /// page was asked for with its head.
-    pub(super) fn check(&self, file: &str, offset: u64, head: &[u8], whole: bool) -> Result<()> {
+    /// Of one column chunk of 1 MiB.
+    #[cfg(test)]
+    pub(super) fn for_tests(range: Range<u64>) -> Self {
+        let (compression, decompressed) = (Compression::UNCOMPRESSED, 1 << 20);
+        Self(vec![ChunkLimit { range, compression, decompressed, flat: true, pages: None }])
+    }
+
+    /// An error unless the page whose head is at this offset of the file can be what it claims to be; `whole` when these are
+    /// all of its bytes. `false`: its head goes on behind these bytes.
+    pub(super) fn check(&self, file: &str, offset: u64, bytes: &[u8], whole: bool) -> Result<bool> {
         let before = self.0.partition_point(|chunk| chunk.range.start <= offset);
         let chunk = before.checked_sub(1).and_then(|at| self.0.get(at)).filter(|chunk| offset < chunk.range.end);
-        let Some(chunk) = chunk.filter(|chunk| chunk.indexed == whole) else { return Ok(()) };
-        let damaged = |expected: String, found: String| {
-            Error::corrupt(file, offset, expected, found).hint("a page of the Parquet file is damaged")
+        let Some(chunk) = chunk else {
+            // nothing is known of a footer or an index of pages
+            return if self.0.is_empty() { Ok(true) } else { Err(no_page(file, offset)) };
         };
-        let Some(Head { kind, decompressed, compressed, values }) = Head::read(head) else {
-            return Err(damaged("the head of a page".to_owned(), "something else".to_owned()));
-        };
-        let most = chunk.decompressed.min(grown(chunk.compression, compressed));
+        if whole && chunk.pages.is_none() {
+            // what comes behind a head
+            return Ok(true);
+        }
+        match Head::read(file, offset, bytes)? {
+            Some(head) => chunk.check(file, offset, &head, whole.then_some(bytes.len())).map(|()| true),
+            None if whole => Err(damaged(file, offset, "the head of a page", "more than the page has")),
+            None => Ok(false),
+        }
+    }
+}
+
+impl ChunkLimit {
+    fn new(column: &ColumnChunkMetaData, pages: Option<Vec<(u64, u64)>>) -> Option<Self> {
+        Some(Self {
+            range: chunk_range(column)?,
+            compression: column.compression(),
+            decompressed: u64::try_from(column.uncompressed_size()).unwrap_or(0),
+            flat: column.column_descr().max_rep_level() == 0,
+            pages,
+        })
+    }
+
+    /// `length` is that of the page with its head, where an index says it.
+    fn check(&self, file: &str, offset: u64, head: &Head, length: Option<usize>) -> Result<()> {
+        let indexed = length.is_some();
+        let in_chunk = self.range.end.saturating_sub(offset);
+        let length = length.and_then(|length| u64::try_from(length).ok()).unwrap_or(in_chunk).min(in_chunk);
+        let compressed = head.compressed.min(length.saturating_sub(head.length));
+        let most = self.decompressed.min(grown(self.compression, compressed));
+        let (decompressed, values) = (head.decompressed, head.values);
         if decompressed > most {
-            return Err(damaged(format!("a page of at most {most} bytes"), format!("{decompressed} bytes")));
+            let expected = format!("a page of at most {most} bytes");
+            return Err(damaged(file, offset, expected, format_args!("{decompressed} bytes")));
         }
-        if kind == DICTIONARY && values > decompressed {
-            return Err(damaged(format!("a dictionary of at most {decompressed} values"), format!("{values} values")));
-        }
-        if kind != DICTIONARY {
+        if head.kind == DICTIONARY {
+            if values > decompressed {
+                let expected = format!("a dictionary of at most {decompressed} values");
+                return Err(damaged(file, offset, expected, format_args!("{values} values")));
+            }
+        } else {
+            if indexed {
+                self.check_rows(file, offset, head)?;
+            }
             // runs of nulls take next to nothing in a file
             let bytes = usize::try_from(values.saturating_mul(VALUE_BYTES)).unwrap_or(usize::MAX);
             limits::ask(bytes, format_args!("a page of {values} values")).map_err(|e| e.with("file", file))?;
@@ -95,6 +131,48 @@ impl PageLimits {
         let bytes = usize::try_from(decompressed).unwrap_or(usize::MAX);
         limits::ask(bytes, format_args!("a page of {decompressed} bytes")).map_err(|e| e.with("file", file))
     }
+
+    /// The page has as many rows as the index of the pages says: rows are left out by it.
+    fn check_rows(&self, file: &str, offset: u64, head: &Head) -> Result<()> {
+        let pages = self.pages.as_deref().unwrap_or_default();
+        let place = pages.binary_search_by_key(&offset, |page| page.0).ok().and_then(|at| pages.get(at));
+        let Some((_, says)) = place else {
+            return Err(damaged(file, offset, "a page that its index has", "another one"));
+        };
+        // in lists of the first version nobody knows the rows without decoding them
+        match self.flat.then_some(head.values).or(head.rows) {
+            Some(rows) if rows != *says => {
+                let expected = format!("a page of {says} rows, as its index says");
+                Err(damaged(file, offset, expected, format_args!("{rows} rows")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The offset and the rows of each page; none where they do not begin with the first row, or do not follow one another.
+fn pages(locations: Option<&[PageLocation]>, rows: usize) -> Vec<(u64, u64)> {
+    let locations = locations.unwrap_or_default();
+    let page = |page: usize| {
+        let rows = page_rows(locations, page, rows)?.len();
+        Some((u64::try_from(locations.get(page)?.offset).ok()?, u64::try_from(rows).ok()?))
+    };
+    let from_the_first = locations.first().is_some_and(|page| page.first_row_index == 0);
+    let pages: Option<Vec<(u64, u64)>> = (0..locations.len()).map(page).collect();
+    pages.filter(|pages| from_the_first && pages.is_sorted_by(|a, b| a.0 < b.0)).unwrap_or_default()
+}
+
+fn damaged(file: &str, offset: u64, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Error {
+    Error::corrupt(file, offset, expected, found).hint("a page of the Parquet file is damaged")
+}
+
+fn no_page(file: &str, offset: u64) -> Error {
+    damaged(file, offset, "a page in one of the column chunks", "a place outside of them")
+}
+
+/// A page whose head has no end.
+pub(super) fn endless_head(file: &str, offset: u64) -> Error {
+    damaged(file, offset, format_args!("a head of a page of at most {MAX_HEAD} bytes"), "more")
 }
 
 /// Bytes that so many compressed bytes are at most when they are decompressed.
@@ -117,54 +195,6 @@ fn grown(compression: Compression, compressed: u64) -> u64 {
     compressed.saturating_mul(factor).saturating_add(least)
 }
 
-/// What a page says of itself.
-#[derive(Debug, PartialEq, Eq)]
-struct Head {
-    kind: i64,
-    decompressed: u64,
-    compressed: u64,
-    /// of a dictionary, of a byte at least each; of a data page, nulls included
-    values: u64,
-}
-
-impl Head {
-    fn read(head: &[u8]) -> Option<Self> {
-        let mut bytes = head.iter().copied().peekable();
-        let length = |number: i64| u64::try_from(number).ok();
-        let kind = number(&mut bytes)?;
-        let (decompressed, compressed) = (length(number(&mut bytes)?)?, length(number(&mut bytes)?)?);
-        if bytes.peek() == Some(&NEXT_I32) {
-            number(&mut bytes)?;
-        }
-        // a struct that is field 5, 7 or 8, behind field 3 or 4
-        let of_kind = match kind {
-            DATA => [0x2c, 0x1c],
-            DICTIONARY => [0x4c, 0x3c],
-            DATA_V2 => [0x5c, 0x4c],
-            _ => return Some(Self { kind, decompressed, compressed, values: 0 }),
-        };
-        bytes.next().filter(|field| of_kind.contains(field))?;
-        let values = length(number(&mut bytes)?)?;
-        Some(Self { kind, decompressed, compressed, values })
-    }
-}
-
-fn number(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
-    if bytes.next()? != NEXT_I32 {
-        return None;
-    }
-    let mut zigzag = 0_u64;
-    for shift in (0..35).step_by(7) {
-        let byte = bytes.next()?;
-        zigzag |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            let half = i64::try_from(zigzag >> 1).ok()?;
-            return Some(if zigzag & 1 == 0 { half } else { -half - 1 });
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use parquet::basic::ZstdLevel;
@@ -172,59 +202,57 @@ mod tests {
     use super::*;
     use crate::ErrorKind;
 
-    fn head(kind: u64, decompressed: u64, compressed: u64) -> Vec<u8> {
+    const NEXT_I32: u8 = 0x15;
+
+    fn varint(bytes: &mut Vec<u8>, number: u64) {
+        bytes.push(NEXT_I32);
+        let mut rest = number << 1;
+        while rest >= 0x80 {
+            bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(u8::try_from(rest).unwrap());
+    }
+
+    /// A head of a data page or, kind 2, of a dictionary.
+    fn head(kind: u64, decompressed: u64, compressed: u64, values: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         for number in [kind, decompressed, compressed] {
-            bytes.push(NEXT_I32);
-            let mut rest = number << 1;
-            while rest >= 0x80 {
-                bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
-                rest >>= 7;
-            }
-            bytes.push(u8::try_from(rest).unwrap());
+            varint(&mut bytes, number);
         }
+        bytes.push(if kind == 2 { 0x4c } else { 0x2c });
+        varint(&mut bytes, values);
+        bytes.extend([0, 0]);
         bytes
     }
 
-    fn limits(compression: Compression, decompressed: u64) -> PageLimits {
-        PageLimits(vec![ChunkLimit { range: 4..1000, compression, decompressed, indexed: false }])
+    fn chunk(compression: Compression, decompressed: u64) -> ChunkLimit {
+        ChunkLimit { range: 4..1000, compression, decompressed, flat: true, pages: None }
     }
 
-    #[test]
-    fn the_numbers_of_a_head_are_read() {
-        let of = |kind, decompressed, compressed, values| Some(Head { kind, decompressed, compressed, values });
-        let data = |kind, more: &[u8]| [head(kind, 2_147_483_647, 300), more.to_vec()].concat();
-        assert_eq!(Head::read(&data(0, &[0x2c, NEXT_I32, 18])), of(0, 2_147_483_647, 300, 9));
-        assert_eq!(Head::read(&data(0, &[NEXT_I32, 0x81, 1, 0x1c, NEXT_I32, 18])), of(0, 2_147_483_647, 300, 9));
-        assert_eq!(Head::read(&data(3, &[0x5c, NEXT_I32, 18])), of(3, 2_147_483_647, 300, 9));
-        assert_eq!(Head::read(&data(1, &[])), of(1, 2_147_483_647, 300, 0));
-        assert_eq!(Head::read(&data(0, &[])), None);
-        assert_eq!(Head::read(&[NEXT_I32, 0, NEXT_I32, 1, NEXT_I32, 2]), None, "less than nothing");
-        assert_eq!(Head::read(&[NEXT_I32, 0, NEXT_I32]), None);
-        let dictionary = |more: &[u8]| [head(2, 500, 300), more.to_vec()].concat();
-        assert_eq!(Head::read(&dictionary(&[0x4c, NEXT_I32, 18])), of(2, 500, 300, 9));
-        assert_eq!(Head::read(&dictionary(&[NEXT_I32, 0x81, 1, 0x3c, NEXT_I32, 18])), of(2, 500, 300, 9));
-        assert_eq!(Head::read(&dictionary(&[])), None);
+    fn limits(compression: Compression, decompressed: u64) -> PageLimits {
+        PageLimits(vec![chunk(compression, decompressed)])
     }
 
     #[test]
     fn a_dictionary_has_no_more_values_than_bytes() {
         let zstd = Compression::ZSTD(ZstdLevel::try_new(1).unwrap());
-        let page = |values: &[u8]| [&head(2, 500, 300)[..], &[0x4c, NEXT_I32], values].concat();
-        limits(zstd, 5000).check("f", 4, &page(&[0xe8, 0x07]), false).unwrap();
-        let error = limits(zstd, 5000).check("f", 4, &page(&[0xfe, 0xff, 0xff, 0xff, 0x0f]), false).unwrap_err();
+        assert!(limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 500), false).unwrap());
+        let error = limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 0x7fff_ffff), false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptFile);
     }
 
     #[test]
     fn a_page_is_no_larger_than_its_chunk_or_than_its_bytes_can_become() {
         let zstd = Compression::ZSTD(ZstdLevel::try_new(1).unwrap());
-        let data = |page, compressed| [head(0, page, compressed), vec![0x2c, NEXT_I32, 2]].concat();
+        let data = |page, compressed| head(0, page, compressed, 1);
         let huge = u64::from(i32::MAX.unsigned_abs());
         for (compression, chunk, page, compressed, fine) in [
             (zstd, 5000, 5000, 20, true),
             (zstd, 5000, 5001, 20, false),
             (Compression::SNAPPY, huge, huge, 100, false),
+            // a chunk has no more bytes than it has
+            (Compression::SNAPPY, huge, 1 << 20, huge, false),
             (Compression::SNAPPY, huge, 3000, 100, true),
             (Compression::LZ4_RAW, huge, huge, 100, false),
             (Compression::UNCOMPRESSED, huge, 100, 100, true),
@@ -236,7 +264,71 @@ mod tests {
                 assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("f")));
             }
         }
-        limits(zstd, 1).check("f", 1000, &data(huge, 1), false).unwrap();
-        limits(zstd, 1).check("f", 4, &data(huge, 1), true).unwrap();
+        // bytes behind a head
+        assert!(limits(zstd, 1).check("f", 4, &data(huge, 1), true).unwrap());
+    }
+
+    #[test]
+    fn a_head_that_goes_on_is_asked_for_again() {
+        let whole = head(0, 100, 100, 1);
+        for length in 0..whole.len() {
+            assert!(!limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole[..length], false).unwrap());
+        }
+        assert!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole, false).unwrap());
+    }
+
+    #[test]
+    fn a_page_lies_in_a_chunk() {
+        let page = head(0, 100, 100, 1);
+        for (offset, whole) in [(0, true), (1000, true), (1000, false)] {
+            let error = limits(Compression::UNCOMPRESSED, 100).check("f", offset, &page, whole).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile);
+        }
+        assert!(PageLimits::default().check("f", 1000, &page, false).unwrap());
+    }
+
+    /// An index that lies about rows would leave rows out, or give those of other rows.
+    #[test]
+    fn a_page_has_as_many_rows_as_its_index_says() {
+        let page = [head(0, 100, 100, 10), vec![0; 100]].concat();
+        let indexed = |flat, rows| {
+            let chunk = chunk(Compression::UNCOMPRESSED, 200);
+            PageLimits(vec![ChunkLimit { flat, pages: Some(vec![(4, rows), (300, 7)]), ..chunk }])
+        };
+        assert!(indexed(true, 10).check("f", 4, &page, true).unwrap());
+        assert!(indexed(false, 9).check("f", 4, &page, true).unwrap(), "values are no rows");
+        for rows in [0, 9, 11] {
+            let error = indexed(true, rows).check("f", 4, &page, true).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile);
+        }
+        for (offset, bytes) in [(4, &page[..5]), (5, &page[..])] {
+            let error = indexed(true, 10).check("f", offset, bytes, true).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile);
+        }
+    }
+
+    #[test]
+    fn pages_of_an_index_follow_one_another() {
+        let of = |places: &[(i64, i64)]| {
+            let location = |(offset, first): &(i64, i64)| PageLocation {
+                offset: *offset,
+                compressed_page_size: 9,
+                first_row_index: *first,
+            };
+            pages(Some(&places.iter().map(location).collect::<Vec<_>>()), 100)
+        };
+        assert_eq!(of(&[(4, 0), (50, 30), (90, 70)]), [(4, 30), (50, 40), (90, 30)]);
+        for wrong in [
+            &[(4, 1), (50, 30)][..],
+            &[(4, 0), (4, 30)],
+            &[(50, 0), (4, 30)],
+            &[(4, 0), (50, 101)],
+            &[(4, 0), (50, 30), (90, 29)],
+            &[(4, 0), (50, -1)],
+            &[(-4, 0)],
+            &[],
+        ] {
+            assert!(of(wrong).is_empty(), "{wrong:?}");
+        }
     }
 }

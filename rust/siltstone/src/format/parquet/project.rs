@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use parquet::schema::types::{Type, TypePtr};
+use parquet::{
+    file::metadata::{ColumnChunkMetaData, ParquetMetaData},
+    schema::types::{Type, TypePtr},
+};
 
 use crate::types::{DataField, DataType, TypeKind};
 
@@ -37,6 +40,17 @@ pub(crate) fn project(root: &Type, wanted: &[DataField]) -> Projection {
     projection.leaves.sort_unstable();
     projection.leaves.dedup();
     projection
+}
+
+/// A leaf whose pages count the rows of a file when no wanted column is in it, preferably one without lists and of few bytes;
+/// `None` for a file without columns. What a footer says of its rows alone is no number to make rows by.
+pub(crate) fn counting_leaf(metadata: &ParquetMetaData) -> Option<usize> {
+    let bytes = |leaf: usize| {
+        let chunks = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf));
+        chunks.map(ColumnChunkMetaData::compressed_size).fold(0, i64::saturating_add)
+    };
+    let leaves = metadata.file_metadata().schema_descr().columns().iter().enumerate();
+    leaves.min_by_key(|(leaf, column)| (column.max_rep_level() > 0, bytes(*leaf))).map(|(leaf, _)| leaf)
 }
 
 /// The child of this name and the position of its first leaf.

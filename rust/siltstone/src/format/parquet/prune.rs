@@ -18,6 +18,8 @@ use super::{
     schema::{Int96As, schema_with},
 };
 use crate::{
+    cancel,
+    error::Result,
     predicate::{ColumnBounds, Predicate, may_match},
     row::{Datum, compare_datums},
     types::{DataField, DataType, TypeKind},
@@ -64,9 +66,15 @@ impl<'a> Pruner<'a> {
     }
 
     /// Row groups that may have matching rows.
-    pub(crate) fn row_groups(&self) -> Vec<usize> {
-        let groups = self.metadata.row_groups().iter().enumerate();
-        groups.filter(|(_, group)| self.group_may_match(group)).map(|(i, _)| i).collect()
+    pub(crate) fn row_groups(&self) -> Result<Vec<usize>> {
+        let mut left = Vec::new();
+        for (i, group) in self.metadata.row_groups().iter().enumerate() {
+            cancel::check()?;
+            if self.group_may_match(group) {
+                left.push(i);
+            }
+        }
+        Ok(left)
     }
 
     fn group_may_match(&self, group: &RowGroupMetaData) -> bool {
@@ -97,7 +105,7 @@ impl<'a> Pruner<'a> {
     }
 
     /// Rows of the kept row groups that lie in pages which may match; `None` when no page can be skipped.
-    pub(crate) fn pages(&self, row_groups: &[usize]) -> Option<RowSelection> {
+    pub(crate) fn pages(&self, row_groups: &[usize]) -> Result<Option<RowSelection>> {
         let mut selected: Option<RowSelection> = None;
         for part in conjuncts(&self.prune.predicate) {
             let names = part.columns();
@@ -109,7 +117,7 @@ impl<'a> Pruner<'a> {
             for group in row_groups {
                 let rows = self.metadata.row_groups().get(*group).map_or(0, RowGroupMetaData::num_rows);
                 let rows = usize::try_from(rows).unwrap_or(0);
-                match self.matching_pages(part, name, *group, *leaf, t, rows) {
+                match self.matching_pages(part, name, *group, *leaf, t, rows)? {
                     Some(pages) => ranges.extend(pages.into_iter().map(|r| r.start + start..r.end + start)),
                     None => ranges.push(start..start + rows),
                 }
@@ -121,7 +129,7 @@ impl<'a> Pruner<'a> {
                 None => new,
             });
         }
-        selected.filter(|s| s.skipped_row_count() > 0)
+        Ok(selected.filter(|s| s.skipped_row_count() > 0))
     }
 
     /// Row ranges of one column's pages that may match a condition on it; `None` without a page index.
@@ -133,21 +141,32 @@ impl<'a> Pruner<'a> {
         leaf: usize,
         t: &DataType,
         rows: usize,
-    ) -> Option<Vec<Range<usize>>> {
-        let index = self.metadata.column_index()?.get(group)?.get(leaf)?;
-        let locations = self.metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+    ) -> Result<Option<Vec<Range<usize>>>> {
+        let index = self.metadata.column_index().and_then(|groups| groups.get(group)?.get(leaf));
+        let (Some(index), Some(locations)) = (index, page_locations(self.metadata, group, leaf)) else {
+            return Ok(None);
+        };
         let mut ranges = Vec::new();
         for page in 0..locations.len() {
-            let range = page_rows(locations, page, rows)?;
-            let count = i64::try_from(range.len()).ok()?;
-            let statistics = page_statistics(index, page, locations.len())?;
+            ask_at(page)?;
+            let known = page_rows(locations, page, rows).zip(page_statistics(index, page, locations.len()));
+            let Some((range, statistics)) = known else { return Ok(None) };
+            let count = i64::try_from(range.len()).unwrap_or(i64::MAX);
             let bounds = |column: &str| (column == name).then(|| self.bounds(&statistics, t));
             if may_match(part, &bounds, count) {
                 ranges.push(range);
             }
         }
-        Some(ranges)
+        Ok(Some(ranges))
     }
+}
+
+/// How many pages are looked at between two looks at whether to stop.
+const ASK_EVERY: usize = 1024;
+
+/// A file may have many pages.
+pub(super) fn ask_at(page: usize) -> Result<()> {
+    if page.is_multiple_of(ASK_EVERY) { cancel::check() } else { Ok(()) }
 }
 
 /// Consecutive rows of a file.
@@ -160,7 +179,7 @@ pub struct Block {
 }
 
 /// The pages of the first column as blocks; a row group without a page index is one block.
-pub(crate) fn blocks(metadata: &ParquetMetaData, columns: &[Option<DataField>]) -> Vec<Block> {
+pub(crate) fn blocks(metadata: &ParquetMetaData, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
     let stored = columns.iter().flatten().map(|f| (f.name.clone(), PruneColumn::Stored(f.clone()))).collect();
     let prune = Prune { predicate: Predicate::Constant(true), columns: stored };
     let pruner = Pruner::new(&prune, metadata);
@@ -171,25 +190,30 @@ pub(crate) fn blocks(metadata: &ParquetMetaData, columns: &[Option<DataField>]) 
         let pages = |column: &Option<DataField>| pruner.page_bounds(column.as_ref()?, group, rows);
         let of_columns: Vec<Vec<PageBounds>> = columns
             .iter()
-            .map(|column| pages(column).unwrap_or_else(|| vec![pruner.group_bounds(column.as_ref(), head, rows)]))
-            .collect();
-        for (range, _) in of_columns.first().into_iter().flatten() {
+            .map(|column| {
+                cancel::check()?;
+                Ok(pages(column).unwrap_or_else(|| vec![pruner.group_bounds(column.as_ref(), head, rows)]))
+            })
+            .collect::<Result<_>>()?;
+        for (page, (range, _)) in of_columns.first().into_iter().flatten().enumerate() {
+            ask_at(page)?;
             let bounds = of_columns.iter().map(|pages| bounds_within(pages, range)).collect();
             let at = |row: usize| start + i64::try_from(row).unwrap_or(i64::MAX);
             blocks.push(Block { rows: at(range.start)..at(range.end), bounds });
         }
         start += head.num_rows();
     }
-    blocks
+    Ok(blocks)
 }
 
 /// Rows of a row group, and the least and greatest value in them.
 type PageBounds = (Range<usize>, (Datum, Datum));
 
-/// The bounds of all pages that have some of these rows.
+/// The bounds of all pages that have some of these rows. Pages follow one another: there may be very many.
 fn bounds_within(pages: &[PageBounds], rows: &Range<usize>) -> (Datum, Datum) {
     let mut all: Option<(Datum, Datum)> = None;
-    for (_, (min, max)) in pages.iter().filter(|(page, _)| page.start < rows.end && rows.start < page.end) {
+    let first = pages.partition_point(|(page, _)| page.end <= rows.start);
+    for (_, (min, max)) in pages.iter().skip(first).take_while(|(page, _)| page.start < rows.end) {
         all = Some(match all {
             None => (min.clone(), max.clone()),
             Some((low, high)) => (outer(low, min, Ordering::Less), outer(high, max, Ordering::Greater)),
@@ -211,7 +235,7 @@ impl Pruner<'_> {
     fn page_bounds(&self, column: &DataField, group: usize, rows: usize) -> Option<Vec<PageBounds>> {
         let (leaf, t) = self.leaves.get(column.name.as_str())?;
         let index = self.metadata.column_index()?.get(group)?.get(*leaf)?;
-        let locations = self.metadata.offset_index()?.get(group)?.get(*leaf)?.page_locations();
+        let locations = page_locations(self.metadata, group, *leaf)?;
         let page = |page: usize| {
             let bounds = self.bounds(&page_statistics(index, page, locations.len())?, t);
             Some((page_rows(locations, page, rows)?, (bounds.min, bounds.max)))
@@ -256,6 +280,12 @@ fn leaf_of(schema: &SchemaDescriptor, field: &DataField) -> Option<usize> {
                 stored => stored == expected.logical_type_ref(),
             }
     })
+}
+
+/// Where the pages of a column chunk lie; `None` without an index, or with one that leaves rows before its first page out.
+fn page_locations(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<&[PageLocation]> {
+    let locations = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+    locations.first().is_some_and(|page| page.first_row_index == 0).then_some(locations.as_slice())
 }
 
 pub(super) fn page_rows(locations: &[PageLocation], page: usize, rows: usize) -> Option<Range<usize>> {
@@ -306,4 +336,25 @@ pub(super) fn page_statistics(index: &ColumnIndexMetaData, page: usize, pages: u
 
 fn owned(bytes: &[u8]) -> ByteArray {
     ByteArray::from(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_within_rows_are_those_of_the_pages_that_have_some_of_them() {
+        let page = |rows: Range<usize>, min, max| (rows, (Datum::Int(min), Datum::Int(max)));
+        let unknown = (5..9, (Datum::Int(1), Datum::Null));
+        let pages = [page(0..3, 4, 6), page(3..3, -9, 9), page(3..5, 2, 5), unknown];
+        for (rows, min, max) in [
+            (0..3, Datum::Int(4), Datum::Int(6)),
+            (2..4, Datum::Int(-9), Datum::Int(9)),
+            (4..5, Datum::Int(2), Datum::Int(5)),
+            (4..6, Datum::Int(1), Datum::Null),
+            (9..12, Datum::Null, Datum::Null),
+        ] {
+            assert_eq!(bounds_within(&pages, &rows), (min, max), "{rows:?}");
+        }
+    }
 }

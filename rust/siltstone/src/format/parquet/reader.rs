@@ -1,24 +1,17 @@
 //! One Parquet file being read.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
 };
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
-use arrow_schema::{ArrowError, DataType as Arrow, Field};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 use parquet::{
     arrow::{
-        ProjectionMask, RowNumber,
-        arrow_reader::{
-            ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-            ParquetRecordBatchReaderBuilder, RowFilter, RowSelection,
-        },
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection},
     },
     errors::ParquetError,
     file::metadata::{
@@ -28,21 +21,22 @@ use parquet::{
 
 use super::{
     batch_size::{batch_rows, elements},
+    batches::{ParquetBatches, Shape},
     chunks::Chunks,
     claims::{Claim, claims, misplaced_page},
-    conform::conform,
+    counted::other_rows,
+    decoder::{Decoder, Part, Tested},
     error::{broken, panicked, reading},
     footer, page_index,
-    project::{Projection, project},
+    project::{Projection, counting_leaf, project},
     prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
 };
 use crate::{
-    cancel,
     error::{Error, Result},
     fs::InputFile,
     limits,
-    types::{DataField, arrow_type, special},
+    types::DataField,
 };
 
 /// What decoding a column takes, without its pages.
@@ -51,7 +45,7 @@ const DECODER_BYTES: usize = 96 * 1024;
 /// What decoding an element of a list takes, whatever it is: its levels, and a value.
 const ELEMENT_BYTES: usize = 16;
 
-type Decoded<T> = std::result::Result<T, ParquetError>;
+pub(super) type Decoded<T> = std::result::Result<T, ParquetError>;
 
 /// Says of each row whether it stays.
 pub type TestRows = Arc<dyn Fn(&Rows) -> Result<BooleanArray> + Send + Sync>;
@@ -140,23 +134,32 @@ impl ParquetFile {
 
     /// Starts reading.
     pub fn read(&self, request: ParquetRead) -> Result<ParquetBatches> {
-        let (metadata, row_groups, selection) = match &request.rows {
+        let (metadata, parts) = match &request.rows {
             None => self.pruned(request.prune.as_ref())?,
             Some(rows) => self.selected(rows)?,
         };
+        let row_groups: Vec<usize> = parts.iter().map(|part| part.group).collect();
         let root = metadata.file_metadata().schema_descr().root_schema();
-        let projection = project(root, &request.columns);
-        let tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
+        let mut projection = project(root, &request.columns);
+        let mut tested = request.row_test.as_ref().map(|t| project(root, &t.columns));
+        // what is decoded first counts the rows
+        let first = tested.as_mut().unwrap_or(&mut projection);
+        if first.leaves.is_empty() {
+            match counting_leaf(&metadata) {
+                Some(leaf) => first.leaves.push(leaf),
+                None if self.rows() == 0 => {}
+                None => return Err(broken(self.chunks.path())),
+            }
+        }
         let wanted = |leaf: usize| {
             // sorted
             let is_of = |projection: &Projection| projection.leaves.binary_search(&leaf).is_ok();
             is_of(&projection) || tested.as_ref().is_some_and(is_of)
         };
+        self.check_values(&parts, &wanted)?;
         // chosen rows: where each page lies is known, and reading ahead of one would be in vain
         let ahead = request.rows.is_none() || metadata.offset_index().is_none();
         let chunks = self.chunks.plan(&metadata, &row_groups, &wanted, ahead);
-        // with a row test only the decoder knows which rows are left
-        let numbered = request.position && request.row_test.is_some();
         let decoders = projection.leaves.len().saturating_mul(DECODER_BYTES);
         limits::ask(decoders, format_args!("reading {} columns at once", projection.leaves.len()))
             .map_err(|e| e.with("file", chunks.path()).hint("read fewer columns"))?;
@@ -169,96 +172,86 @@ impl ParquetFile {
             format_args!("reading {elements} elements of lists at once"),
         )
         .map_err(|e| e.with("file", chunks.path()))?;
-        let positions = Positions::new(&metadata, &row_groups, selection.as_ref());
-        let expected = match &selection {
-            Some(selection) => selection.row_count(),
-            None => rows_of(&metadata, &row_groups),
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let described = guarded(&chunks, || ArrowReaderMetadata::try_new(Arc::clone(&metadata), options))?;
+        let mask = |projection: &Projection| {
+            let descriptor = metadata.file_metadata().schema_descr();
+            ProjectionMask::leaves(descriptor, projection.leaves.iter().copied())
         };
-        let tested_rows = request.row_test.as_ref().map(|_| Arc::new(AtomicUsize::new(0)));
-        let left = (selection.is_none() && request.row_test.is_none()).then_some(expected);
-        let groups_in_order = numbered.then(|| with_ordinals(&metadata)).flatten();
-        let metadata = groups_in_order.unwrap_or(metadata);
-        let reader = guarded(&chunks, || {
-            let mut options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-            if numbered {
-                let field = Field::new(special::POSITION, Arrow::Int64, false).with_extension_type(RowNumber);
-                options = options.with_virtual_columns(vec![Arc::new(field)])?;
+        let tested = request.row_test.zip(tested).map(|(RowTest { columns, test }, projection)| {
+            let mask = mask(&projection);
+            Tested { test, shape: Arc::new(Shape { columns, projection }), mask }
+        });
+        let mask = mask(&projection);
+        let decoder = Decoder { described, mask, tested, batch_rows, position: request.position };
+        ParquetBatches::new(decoder, chunks, Shape { columns: request.columns, projection }, parts)
+    }
+
+    /// Columns without lists have a value for each row: by the numbers of rows it is said where each of them is.
+    fn check_values(&self, parts: &VecDeque<Part>, wanted: &dyn Fn(usize) -> bool) -> Result<()> {
+        for group in parts.iter().filter_map(|part| self.metadata.row_groups().get(part.group)) {
+            let columns = group.columns().iter().enumerate().filter(|(leaf, _)| wanted(*leaf));
+            let mut flat = columns.filter(|(_, column)| column.column_descr().max_rep_level() == 0);
+            if let Some((_, column)) = flat.find(|(_, column)| column.num_values() != group.num_rows()) {
+                let path = column.column_path().string();
+                return Err(other_rows(self.chunks.path(), group.num_rows(), column.num_values()).with("column", path));
             }
-            let descriptor = metadata.file_metadata().schema_descr_ptr();
-            let mask = ProjectionMask::leaves(&descriptor, projection.leaves.iter().copied());
-            let described = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options)?;
-            let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), described)
-                .with_batch_size(batch_rows)
-                .with_row_groups(row_groups)
-                .with_projection(mask);
-            if let Some(selection) = selection {
-                builder = builder.with_row_selection(selection);
-            }
-            if let (Some(test), Some(tested)) = (request.row_test, tested) {
-                let mask = ProjectionMask::leaves(&descriptor, tested.leaves.iter().copied());
-                // the test comes to the rows in their order, before any other condition
-                let numbers = request.position.then(|| positions.clone());
-                let counted = tested_rows.clone().unwrap_or_default();
-                let predicate = row_filter(test, tested, numbers, counted, chunks.clone());
-                builder =
-                    builder.with_row_filter(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(mask, predicate))]));
-            }
-            builder.build()
-        })?;
-        let shape = Shape { columns: request.columns, projection };
-        let positions = request.position.then_some(positions);
-        Ok(ParquetBatches {
-            reader: Some(reader),
-            chunks,
-            shape,
-            positions,
-            numbered,
-            read: 0,
-            rows: left,
-            expected,
-            tested_rows,
+        }
+        Ok(())
+    }
+
+    /// The row groups with the numbers of their rows.
+    fn groups(&self) -> impl Iterator<Item = (usize, Range<i64>)> {
+        let mut start = 0;
+        self.metadata.row_groups().iter().enumerate().map(move |(group, head)| {
+            let rows = start..start + head.num_rows();
+            start = rows.end;
+            (group, rows)
         })
     }
 
     /// Row groups and rows that the condition leaves.
-    fn pruned(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, Vec<usize>, Option<RowSelection>)> {
-        let metadata = Arc::clone(&self.metadata);
+    fn pruned(&self, prune: Option<&Prune>) -> Result<(Arc<ParquetMetaData>, VecDeque<Part>)> {
+        let groups = self.groups().map(|(group, rows)| Part { group, rows, selection: None });
+        let parts = groups.filter(|part| part.chosen() > 0);
         let Some(prune) = prune else {
-            let all = (0..metadata.num_row_groups()).collect();
-            return Ok((metadata, all, None));
+            return Ok((Arc::clone(&self.metadata), parts.collect()));
         };
-        let row_groups = Pruner::new(prune, &metadata).row_groups();
-        if row_groups.is_empty() {
-            return Ok((metadata, row_groups, None));
+        // ascending
+        let left = Pruner::new(prune, &self.metadata).row_groups()?;
+        if left.is_empty() {
+            return Ok((Arc::clone(&self.metadata), VecDeque::new()));
         }
         let metadata = self.with_page_index()?;
-        let selection = guarded(&self.chunks, || Ok(Pruner::new(prune, &metadata).pages(&row_groups)))?;
-        Ok((metadata, row_groups, selection))
+        let parts = parts.filter(|part| left.binary_search(&part.group).is_ok());
+        let parts = guarded(&self.chunks, || {
+            let pruner = Pruner::new(prune, &metadata);
+            let selected = |part: Part| Ok(Part { selection: pruner.pages(&[part.group])?, ..part });
+            Ok(parts.map(selected).collect::<Result<VecDeque<Part>>>())
+        })??;
+        let parts = parts.into_iter().filter(|part| part.chosen() > 0).collect();
+        Ok((metadata, parts))
     }
 
     /// Row groups that have some of these rows, and which rows of them.
-    fn selected(&self, rows: &[Range<i64>]) -> Result<(Arc<ParquetMetaData>, Vec<usize>, Option<RowSelection>)> {
-        let (mut row_groups, mut ranges) = (Vec::new(), Vec::new());
-        let (mut start, mut kept) = (0, 0);
+    fn selected(&self, rows: &[Range<i64>]) -> Result<(Arc<ParquetMetaData>, VecDeque<Part>)> {
+        let mut parts = VecDeque::new();
         let offset = |row: i64| usize::try_from(row).unwrap_or(0);
-        for (i, group) in self.metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows();
+        for (group, of_group) in self.groups() {
+            let Range { start, end } = of_group;
             let first = rows.partition_point(|r| r.end <= start);
             let inside = rows.iter().skip(first).take_while(|r| r.start < end);
             let inside = inside.map(|r| offset(r.start.max(start) - start)..offset(r.end.min(end) - start));
-            let before = ranges.len();
-            ranges.extend(inside.filter(|r| !r.is_empty()).map(|r| r.start + kept..r.end + kept));
-            if ranges.len() > before {
-                row_groups.push(i);
-                kept += offset(group.num_rows());
+            let inside: Vec<Range<usize>> = inside.filter(|r| !r.is_empty()).collect();
+            if !inside.is_empty() {
+                let selection = RowSelection::from_consecutive_ranges(inside.into_iter(), offset(end - start));
+                parts.push_back(Part { group, rows: of_group, selection: Some(selection) });
             }
-            start = end;
         }
-        if row_groups.is_empty() {
-            return Ok((Arc::clone(&self.metadata), row_groups, None));
+        if parts.is_empty() {
+            return Ok((Arc::clone(&self.metadata), parts));
         }
-        let selection = RowSelection::from_consecutive_ranges(ranges.into_iter(), kept);
-        Ok((self.with_page_index()?, row_groups, Some(selection)))
+        Ok((self.with_page_index()?, parts))
     }
 
     /// The footer with its page indexes, where the file has some.
@@ -292,209 +285,22 @@ impl ParquetFile {
         if let Some(what) = guarded(&chunks, || misplaced_page(&chunks, &metadata))? {
             return Err(Error::corrupt(chunks.path(), 0, "an index of the pages as they are", what));
         }
-        guarded(&chunks, || Ok(columns.iter().map(|column| claims(&metadata, column)).collect()))
+        guarded(&chunks, || Ok(columns.iter().map(|column| claims(&metadata, column)).collect()))?
     }
 
     /// Consecutive rows that are worth reading together, with bounds of these columns (`None`: unknown).
     pub fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
         let metadata = self.with_page_index()?;
-        guarded(&self.chunks, || Ok(blocks(&metadata, columns)))
+        guarded(&self.chunks, || Ok(blocks(&metadata, columns)))?
     }
 }
 
 /// Runs the parquet crate over foreign bytes: its errors become ours, and so do its panics.
-fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
+pub(super) fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(e)) => Err(chunks.take_failure().unwrap_or_else(|| reading(chunks.path(), e))),
         Err(panic) => Err(panicked(chunks.path(), panic.as_ref())),
-    }
-}
-
-/// The decoder numbers rows by row-group ordinals: they must be the places of the groups, whatever the writer says.
-fn with_ordinals(metadata: &ParquetMetaData) -> Option<Arc<ParquetMetaData>> {
-    if (0_i16..).zip(metadata.row_groups()).all(|(place, group)| group.ordinal() == Some(place)) {
-        return None;
-    }
-    let groups: Option<Vec<RowGroupMetaData>> = (0_i16..)
-        .zip(metadata.row_groups())
-        .map(|(ordinal, group)| group.clone().into_builder().set_ordinal(ordinal).build().ok())
-        .collect();
-    Some(Arc::new(metadata.clone().into_builder().set_row_groups(groups?).build()))
-}
-
-fn row_filter(
-    test: RowTest,
-    projection: Projection,
-    mut numbers: Option<Positions>,
-    counted: Arc<AtomicUsize>,
-    chunks: Chunks,
-) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> {
-    let shape = Shape { columns: test.columns, projection };
-    move |batch| {
-        let count = batch.num_rows();
-        counted.fetch_add(count, Ordering::Relaxed);
-        let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
-        // all row groups are tested before the first batch comes
-        let columns = cancel::check().and_then(|()| shape.columns(&batch));
-        columns.and_then(|columns| (test.test)(&Rows { count, columns, positions })).map_err(|e| {
-            let text = e.to_string();
-            chunks.keep_failure(e);
-            ArrowError::ComputeError(text)
-        })
-    }
-}
-
-/// The wanted columns and which of them the file has.
-struct Shape {
-    columns: Vec<DataField>,
-    projection: Projection,
-}
-
-impl Shape {
-    fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let wanted = self.columns.iter().zip(&self.projection.present);
-        let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
-        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
-        let arrays = wanted.map(|(field, present)| {
-            let stored = if *present { read.get(field.name.as_str()).copied() } else { None };
-            match stored {
-                Some(array) => conform(array, &field.data_type).map_err(|e| e.with("column", &field.name)),
-                None => Ok(new_null_array(&arrow_type(&field.data_type)?, batch.num_rows())),
-            }
-        });
-        arrays.collect()
-    }
-}
-
-/// Row numbers of the rows to come.
-#[derive(Clone)]
-struct Positions(VecDeque<Range<i64>>);
-
-impl Positions {
-    fn new(metadata: &ParquetMetaData, row_groups: &[usize], selection: Option<&RowSelection>) -> Self {
-        let mut groups = VecDeque::new();
-        let mut start = 0;
-        for (i, group) in metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows();
-            if row_groups.contains(&i) {
-                groups.push_back(start..end);
-            }
-            start = end;
-        }
-        let mut all = Self(groups);
-        let Some(selection) = selection else {
-            return all;
-        };
-        let mut selected = VecDeque::new();
-        for selector in selection.iter() {
-            let ranges = all.take(selector.row_count);
-            if !selector.skip {
-                selected.extend(ranges);
-            }
-        }
-        Self(selected)
-    }
-
-    fn take(&mut self, count: usize) -> Vec<Range<i64>> {
-        let mut left = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut taken = Vec::new();
-        while left > 0 {
-            let Some(range) = self.0.pop_front() else { break };
-            let end = range.end.min(range.start + left);
-            left -= end - range.start;
-            if end < range.end {
-                self.0.push_front(end..range.end);
-            }
-            taken.push(range.start..end);
-        }
-        taken
-    }
-
-    fn take_numbers(&mut self, count: usize) -> Int64Array {
-        let mut numbers = Vec::with_capacity(count);
-        for range in self.take(count) {
-            numbers.extend(range);
-        }
-        Int64Array::from(numbers)
-    }
-}
-
-/// The rows of a file, some at a time.
-pub struct ParquetBatches {
-    /// `None` after the end or an error.
-    reader: Option<ParquetRecordBatchReader>,
-    chunks: Chunks,
-    shape: Shape,
-    positions: Option<Positions>,
-    /// Row numbers come from the decoder.
-    numbered: bool,
-    read: usize,
-    /// How many there will be, where that is known.
-    rows: Option<usize>,
-    /// How many rows the footer says there are to look at.
-    expected: usize,
-    /// How many the row test has looked at, where there is one.
-    tested_rows: Option<Arc<AtomicUsize>>,
-}
-
-fn rows_of(metadata: &ParquetMetaData, row_groups: &[usize]) -> usize {
-    let groups = row_groups.iter().filter_map(|i| metadata.row_groups().get(*i));
-    groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(usize::MAX)).fold(0, usize::saturating_add)
-}
-
-impl ParquetBatches {
-    fn decode(&mut self) -> Result<Option<Rows>> {
-        let Some(reader) = &mut self.reader else {
-            return Ok(None);
-        };
-        cancel::check()?;
-        let next =
-            guarded(&self.chunks, || Ok(reader.next().transpose()?)).map_err(|e| e.with("after row", self.read))?;
-        let Some(batch) = next else {
-            let seen = self.tested_rows.as_ref().map_or(self.read, |tested| tested.load(Ordering::Relaxed));
-            if seen < self.expected {
-                let expected = format!("{} rows as the footer says", self.expected);
-                return Err(Error::corrupt(self.chunks.path(), 0, expected, seen));
-            }
-            return Ok(None);
-        };
-        self.read += batch.num_rows();
-        if self.rows.is_some_and(|rows| self.read >= rows) {
-            // decoders of many columns and files are not kept until somebody asks for more
-            self.reader = None;
-            self.chunks = self.chunks.closed();
-        }
-        let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
-        let positions = match &mut self.positions {
-            None => None,
-            Some(_) if self.numbered => batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>()).cloned(),
-            Some(positions) => Some(positions.take_numbers(batch.num_rows())),
-        };
-        if let Some(positions) = &positions
-            && positions.len() != batch.num_rows()
-        {
-            return Err(broken(self.chunks.path()));
-        }
-        Ok(Some(Rows { count: batch.num_rows(), columns, positions }))
-    }
-}
-
-impl Iterator for ParquetBatches {
-    type Item = Result<Rows>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.decode() {
-            Ok(Some(rows)) => Some(Ok(rows)),
-            Ok(None) => {
-                self.reader = None;
-                None
-            }
-            Err(e) => {
-                self.reader = None;
-                Some(Err(e))
-            }
-        }
     }
 }
 

@@ -328,6 +328,26 @@ fn a_row_test_drops_rows_before_other_columns_are_decoded() {
 }
 
 #[test]
+fn a_column_with_the_name_of_the_row_numbers_keeps_its_values() {
+    let fields = vec![field(0, "id", TypeKind::BigInt), field(1, "_POSITION", TypeKind::BigInt)];
+    let column = |values: std::ops::Range<i64>| Arc::new(Int64Array::from_iter_values(values)) as ArrayRef;
+    let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![column(0..100), column(1000..1100)]).unwrap();
+    let (bytes, _) = write(&fields, &[batch], &options(&[]));
+    for tested in 0..2 {
+        let test = RowTest {
+            columns: vec![fields[tested].clone()],
+            test: Arc::new(|rows: &Rows| {
+                let values = rows.columns[0].as_any().downcast_ref::<Int64Array>().unwrap();
+                Ok(BooleanArray::from_unary(values, |value| value % 1000 == 7))
+            }),
+        };
+        let request = ParquetRead { row_test: Some(test), position: true, ..request(&fields) };
+        let rows = read(&bytes, request);
+        assert_eq!((ids(&rows, 0), ids(&rows, 1), positions(&rows)), (vec![7], vec![1007], vec![7]));
+    }
+}
+
+#[test]
 fn columns_that_the_file_lacks_are_null() {
     let (fields, batches) = numbers(10);
     let (bytes, _) = write(&fields, &batches, &options(&[]));
@@ -407,3 +427,5 @@ fn long_bounds_are_known_of_a_file_and_not_written_into_its_footer() {
     let bounds = written.bounds[0].clone().unwrap();
     assert_eq!((bounds.min, bounds.max), (Datum::String("a".repeat(5000)), Datum::String("b".repeat(5000))));
 }
+
+mod counted;

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    limits,
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore},
     operation::scan::{EntryFilter, live_entries},
     snapshot::{Removals, Snapshot},
@@ -231,8 +232,12 @@ impl SnapshotWriter<'_> {
 }
 
 fn next_id(latest: Option<&Snapshot>) -> Result<i64> {
-    let next = latest.map_or(Some(1), |latest| latest.id.checked_add(1));
-    next.ok_or_else(|| Error::new(ErrorKind::Internal, "the snapshot ids are used up"))
+    let last = latest.map_or(0, |latest| latest.id);
+    limits::next_id(last).ok_or_else(|| {
+        Error::new(ErrorKind::CorruptFile, format!("no snapshot can come after snapshot {last}"))
+            .with("snapshot", last)
+            .hint("no writer counts as far: roll back to a snapshot with a smaller id")
+    })
 }
 
 fn rows(entries: &[ManifestEntry]) -> i64 {

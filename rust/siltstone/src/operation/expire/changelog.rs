@@ -92,14 +92,14 @@ fn plan(
     let (own, deltas): (Vec<Snapshot>, Vec<Snapshot>) =
         going.iter().cloned().partition(|changelog| changelog.changelog_manifest_list.is_some());
     plan.delete(added_changelog(ctx, &cache, &own, elsewhere.as_ref())?.0);
-    let deltas: Vec<&Snapshot> = deltas.iter().collect();
-    let deltas = Deltas::read(&cache, &deltas)?;
+    let versions: Vec<&Snapshot> = deltas.iter().collect();
+    let deltas = Deltas::read(&cache, &versions)?;
     let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
     plan.delete(data.files);
     let first = going.first().map_or(end.id, |s| s.id);
     // all tags: of `end` itself, the lists may be gone that would name what a later one has, too
     let mut kept = tags.between(first, i64::MAX);
-    let whole = first_whole(ctx, changelogs, &deltas, end.id)?;
+    let whole = first_whole(ctx, changelogs, &versions, end.id)?;
     kept.extend([end, earliest].into_iter().chain(&whole));
     plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
     let reason: Arc<str> = Arc::from("the changelog has expired");

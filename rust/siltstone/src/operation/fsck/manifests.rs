@@ -158,7 +158,7 @@ impl Check<'_> {
         }
         facts.said.push(says.clone());
         let mut wrong = facts.wrong(says);
-        let outside = PartitionRange::outside(&facts.partitions, &self.ctx.paths, says);
+        let outside = PartitionRange::outside(&facts.partitions, facts.added + facts.deleted, &self.ctx.paths, says);
         let path = self.ctx.paths.manifest(&says.file_name)?;
         wrong.extend(self.told("wrong-manifest", place, outside, REWRITE)?.flatten());
         for message in wrong {

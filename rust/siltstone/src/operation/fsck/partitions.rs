@@ -7,7 +7,7 @@ use crate::{
     manifest::{ManifestEntry, ManifestFileMeta},
     path::PathFactory,
     row::{BinaryRow, Datum, compare_datums, datum_to_text},
-    stats::StatsReader,
+    stats::decode_stats,
     types::DataType,
 };
 
@@ -53,19 +53,23 @@ impl PartitionRange {
         }
     }
 
-    /// In words, a partition value that lies outside of the bounds that a manifest list says.
-    pub(super) fn outside(ranges: &[Self], paths: &PathFactory, says: &ManifestFileMeta) -> Result<Option<String>> {
-        let bounds = StatsReader::new(&says.partition_stats)?;
-        for (at, ((range, kind), name)) in
-            ranges.iter().zip(paths.partition_types()).zip(paths.partition_names()).enumerate()
-        {
-            let stats = bounds.column(at, kind)?;
-            let value = if is_out(&range.least, &stats.min, Ordering::Less) {
+    /// In words, a partition value that lies outside of what a manifest list says. `entries`: how many the manifest has.
+    pub(super) fn outside(
+        ranges: &[Self],
+        entries: i64,
+        paths: &PathFactory,
+        says: &ManifestFileMeta,
+    ) -> Result<Option<String>> {
+        let types = paths.partition_types();
+        let stats = decode_stats(&says.partition_stats, types)?;
+        for (((range, stats), kind), name) in ranges.iter().zip(&stats).zip(types).zip(paths.partition_names()) {
+            let all_null = !range.least.is_null() && stats.null_count.is_some_and(|nulls| nulls >= entries);
+            let value = if all_null || is_out(&range.least, &stats.min, Ordering::Less) {
                 Some(datum_to_text(&range.least, kind))
             } else if is_out(&range.greatest, &stats.max, Ordering::Greater) {
                 Some(datum_to_text(&range.greatest, kind))
             } else {
-                (range.has_null && stats.null_count == Some(0)).then(|| "NULL".to_owned())
+                (range.has_null && stats.null_count == Some(0)).then(|| "null".to_owned())
             };
             if let Some(value) = value {
                 return Ok(Some(format!("the partition {name} = {value} is outside of what the list says")));

@@ -1,6 +1,9 @@
 //! What a scan is asked and what it answers.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     between::Incremental,
@@ -17,6 +20,7 @@ use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    manifest::ManifestEntry,
     merge_tree::merge_function,
     operation::{
         Split,
@@ -140,7 +144,6 @@ fn splits_of(
     let level_0 = level_0(ctx, at)?;
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
-    let skip_level_0 = level_0 == Level0::Skip || max_level_only;
     let chosen = EntryFilter { min_level: level_0.min_level(request), created_since: since, ..EntryFilter::default() };
     // vectors are compared with all files that may have one
     let has_vectors = at.index_manifest.is_some();
@@ -165,14 +168,24 @@ fn splits_of(
     if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
         return Err(switched_later(ctx, at, false));
     }
-    splitter.disjoint_levels = skip_level_0;
+    // with fewer levels than when files were compacted, several levels are the highest, and share keys
+    splitter.disjoint_levels = level_0 == Level0::Skip || max_level_only && have_one_level(&entries);
     let mut splits = Vec::new();
-    for bucket in buckets_of_interest(ctx, entries, &prepared.residual, skip_level_0)? {
+    for bucket in buckets_of_interest(ctx, entries, &prepared.residual, splitter.disjoint_levels)? {
         cancel::check()?;
         splits.extend(splitter.splits(bucket)?);
     }
     check_mergeable(ctx, &splits)?;
     Ok((splits, files_considered))
+}
+
+/// Whether the files of each bucket are of one level: above level 0 those share no keys.
+fn have_one_level(entries: &[ManifestEntry]) -> bool {
+    let mut levels: HashMap<(&[u8], i32), i32> = HashMap::new();
+    entries.iter().all(|entry| {
+        let level = entry.file.level;
+        *levels.entry((entry.partition.as_slice(), entry.bucket)).or_insert(level) == level
+    })
 }
 
 /// The partitions (serialized rows) that the version has, or of an incremental request those that changed; only the parts

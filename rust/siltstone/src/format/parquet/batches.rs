@@ -1,0 +1,135 @@
+//! The rows of a file as they are decoded.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+
+use super::{
+    chunks::Chunks,
+    conform::conform,
+    counted::other_rows,
+    decoder::{Decoder, Open, Part},
+    error::broken,
+    project::Projection,
+    reader::{Rows, guarded},
+};
+use crate::{
+    cancel,
+    error::Result,
+    types::{DataField, arrow_type},
+};
+
+/// The wanted columns and which of them the file has.
+pub(super) struct Shape {
+    pub(super) columns: Vec<DataField>,
+    pub(super) projection: Projection,
+}
+
+impl Shape {
+    pub(super) fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let wanted = self.columns.iter().zip(&self.projection.present);
+        let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
+        // of columns of one name the first counts
+        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).rev().collect();
+        let arrays = wanted.map(|(field, present)| {
+            let stored = if *present { read.get(field.name.as_str()).copied() } else { None };
+            match stored {
+                Some(array) => conform(array, &field.data_type).map_err(|e| e.with("column", &field.name)),
+                None => Ok(new_null_array(&arrow_type(&field.data_type)?, batch.num_rows())),
+            }
+        });
+        arrays.collect()
+    }
+}
+
+/// The rows of a file, some at a time, of one row group after another.
+pub struct ParquetBatches {
+    /// `None` after the end or an error.
+    decoder: Option<Decoder>,
+    chunks: Chunks,
+    shape: Arc<Shape>,
+    parts: VecDeque<Part>,
+    open: Option<Open>,
+    /// Rows so far.
+    read: usize,
+}
+
+impl ParquetBatches {
+    /// Begins with the first of `parts`.
+    pub(super) fn new(decoder: Decoder, chunks: Chunks, shape: Shape, parts: VecDeque<Part>) -> Result<Self> {
+        let (decoder, shape) = (Some(decoder), Arc::new(shape));
+        let mut batches = Self { decoder, chunks, shape, parts, open: None, read: 0 };
+        batches.open_next()?;
+        Ok(batches)
+    }
+
+    /// Opens the next row group that has rows to be read; after the last one the file is closed.
+    fn open_next(&mut self) -> Result<()> {
+        self.open = None;
+        while let (Some(decoder), Some(part)) = (&self.decoder, self.parts.pop_front()) {
+            cancel::check()?;
+            let open = decoder.open(&self.chunks, part)?;
+            if open.rows > 0 {
+                self.open = Some(open);
+                return Ok(());
+            }
+        }
+        // decoders of many columns and files are not kept until somebody asks for more
+        self.close();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        (self.decoder, self.open) = (None, None);
+        self.chunks = self.chunks.closed();
+    }
+
+    fn decode(&mut self) -> Result<Option<Rows>> {
+        if self.open.as_ref().is_some_and(|open| open.read == open.rows) {
+            self.open_next()?;
+        }
+        let Some(open) = &mut self.open else {
+            return Ok(None);
+        };
+        cancel::check()?;
+        let Some(batch) = next_batch(open, &self.chunks).map_err(|e| e.with("after row", self.read))? else {
+            return Err(other_rows(self.chunks.path(), open.rows, open.read));
+        };
+        open.read = open.read.saturating_add(batch.num_rows());
+        self.read = self.read.saturating_add(batch.num_rows());
+        // their end is looked at, too: what comes behind the last row is of nobody
+        let more = if open.read < open.rows { None } else { next_batch(open, &self.chunks)? };
+        let read = open.read.saturating_add(more.map_or(0, |batch| batch.num_rows()));
+        if read > open.rows {
+            return Err(other_rows(self.chunks.path(), open.rows, read));
+        }
+        let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
+        let positions = open.positions.as_mut().map(|positions| positions.take_numbers(batch.num_rows()));
+        if positions.as_ref().is_some_and(|positions| positions.len() != batch.num_rows()) {
+            return Err(broken(self.chunks.path()));
+        }
+        if open.read == open.rows && self.parts.is_empty() {
+            self.close();
+        }
+        Ok(Some(Rows { count: batch.num_rows(), columns, positions }))
+    }
+}
+
+fn next_batch(open: &mut Open, chunks: &Chunks) -> Result<Option<RecordBatch>> {
+    guarded(chunks, || Ok(open.reader.next().transpose()?))
+}
+
+impl Iterator for ParquetBatches {
+    type Item = Result<Rows>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rows = self.decode();
+        if rows.is_err() {
+            self.close();
+        }
+        rows.transpose()
+    }
+}

@@ -1,0 +1,92 @@
+//! The rows that were decoded are as many as the footer says: pages may end before, and their end looks like the file's.
+
+use std::{
+    fmt::Display,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_schema::ArrowError;
+
+use super::{
+    chunks::Chunks,
+    decoder::{Positions, Tested},
+    reader::Rows,
+};
+use crate::{
+    cancel,
+    error::{Error, Result},
+};
+
+/// Rows of a row group that a condition was asked about, and those that it left.
+#[derive(Clone)]
+pub(super) struct Counted {
+    /// How many there must be.
+    rows: usize,
+    passed: Arc<Mutex<BooleanBufferBuilder>>,
+}
+
+impl Counted {
+    /// Counts up to `rows`.
+    pub(super) fn new(rows: usize) -> Self {
+        Self { rows, passed: Arc::new(Mutex::new(BooleanBufferBuilder::new(0))) }
+    }
+
+    /// More rows come to the condition.
+    fn check(&self, more: usize, path: &str) -> Result<()> {
+        let tested = self.passed.lock().unwrap_or_else(PoisonError::into_inner).len().saturating_add(more);
+        if tested > self.rows { Err(other_rows(path, self.rows, tested)) } else { Ok(()) }
+    }
+
+    fn add(&self, passes: &BooleanArray) {
+        let passed = match passes.nulls() {
+            Some(nulls) => passes.values() & nulls.inner(),
+            None => passes.values().clone(),
+        };
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner).append_buffer(&passed);
+    }
+
+    /// How many rows passed, and which, after all of them were tested.
+    pub(super) fn passed(&self, path: &str) -> Result<(usize, BooleanBuffer)> {
+        let passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner).finish();
+        if passed.len() == self.rows {
+            Ok((passed.count_set_bits(), passed))
+        } else {
+            Err(other_rows(path, self.rows, passed.len()))
+        }
+    }
+}
+
+/// Pages that have other rows than the footer says.
+pub(super) fn other_rows(path: &str, expected: impl Display, found: impl Display) -> Error {
+    Error::corrupt(path, 0, format!("{expected} rows to be read, by the footer of the file"), found)
+        .hint("pages of the Parquet file are missing, or its footer is damaged")
+}
+
+/// A condition as the decoder asks it.
+pub(super) fn row_filter(
+    tested: &Tested,
+    mut numbers: Option<Positions>,
+    chunks: Chunks,
+    counted: Counted,
+) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> + use<> {
+    let (test, shape) = (Arc::clone(&tested.test), Arc::clone(&tested.shape));
+    let mut passing = move |batch: &RecordBatch, path: &str| -> Result<BooleanArray> {
+        let count = batch.num_rows();
+        // the whole row group is tested before its first batch comes
+        cancel::check()?;
+        counted.check(count, path)?;
+        let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
+        let passes = test(&Rows { count, columns: shape.columns(batch)?, positions })?;
+        counted.add(&passes);
+        Ok(passes)
+    };
+    move |batch| {
+        passing(&batch, chunks.path()).map_err(|e| {
+            let text = e.to_string();
+            chunks.keep_failure(e);
+            ArrowError::ComputeError(text)
+        })
+    }
+}

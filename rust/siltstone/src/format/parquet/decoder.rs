@@ -1,0 +1,184 @@
+//! The decoders of one row group after another. Each has its own: decoders of several would make up for a column that ends early
+//! with rows of the next one.
+
+use std::{collections::VecDeque, ops::Range, sync::Arc};
+
+use arrow_array::Int64Array;
+use arrow_buffer::BooleanBuffer;
+use parquet::arrow::{
+    ProjectionMask,
+    arrow_reader::{
+        ArrowPredicateFn, ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
+        RowSelection,
+    },
+};
+
+use super::{
+    batches::Shape,
+    chunks::Chunks,
+    counted::{Counted, row_filter},
+    reader::{TestRows, guarded},
+};
+use crate::{error::Result, limits};
+
+/// Rows of a row group that are read.
+pub(super) struct Part {
+    /// Which row group.
+    pub(super) group: usize,
+    /// The numbers of its rows in the file.
+    pub(super) rows: Range<i64>,
+    /// Some of them; `None`: all.
+    pub(super) selection: Option<RowSelection>,
+}
+
+impl Part {
+    /// How many rows.
+    pub(super) fn chosen(&self) -> usize {
+        let all = || usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(0);
+        self.selection.as_ref().map_or_else(all, RowSelection::row_count)
+    }
+}
+
+/// Row numbers of the rows to come.
+#[derive(Clone)]
+pub(super) struct Positions {
+    ranges: VecDeque<Range<i64>>,
+    /// Which of them come, and how many were asked about; `None`: all.
+    passed: Option<(BooleanBuffer, usize)>,
+}
+
+impl Positions {
+    pub(super) fn new(part: &Part) -> Self {
+        let Some(selection) = &part.selection else {
+            return Self { ranges: [part.rows.clone()].into(), passed: None };
+        };
+        let (mut ranges, mut start) = (VecDeque::new(), part.rows.start);
+        for selector in selection.iter() {
+            let count = i64::try_from(selector.row_count).unwrap_or(i64::MAX);
+            let end = start.saturating_add(count).min(part.rows.end);
+            if !selector.skip {
+                ranges.push_back(start..end);
+            }
+            start = end;
+        }
+        Self { ranges, passed: None }
+    }
+
+    /// Of these rows only those come that have passed a condition.
+    fn after_test(self, passed: BooleanBuffer) -> Self {
+        Self { passed: Some((passed, 0)), ..self }
+    }
+
+    /// The numbers of the next rows; fewer where there are no more.
+    pub(super) fn take_numbers(&mut self, count: usize) -> Int64Array {
+        let mut numbers = Vec::with_capacity(count);
+        while numbers.len() < count {
+            let Some(range) = self.ranges.front_mut() else { break };
+            match &mut self.passed {
+                None => {
+                    let wanted = i64::try_from(count - numbers.len()).unwrap_or(i64::MAX);
+                    let end = range.end.min(range.start.saturating_add(wanted));
+                    numbers.extend(range.start..end);
+                    range.start = end;
+                }
+                Some((passed, at)) => {
+                    if *at < passed.len() && passed.value(*at) {
+                        numbers.push(range.start);
+                    }
+                    *at += 1;
+                    range.start += 1;
+                }
+            }
+            if range.start >= range.end {
+                self.ranges.pop_front();
+            }
+        }
+        Int64Array::from(numbers)
+    }
+}
+
+/// A condition and the columns that it asks for.
+pub(super) struct Tested {
+    pub(super) test: TestRows,
+    pub(super) shape: Arc<Shape>,
+    pub(super) mask: ProjectionMask,
+}
+
+/// What is the same for all row groups of a read.
+pub(super) struct Decoder {
+    pub(super) described: ArrowReaderMetadata,
+    pub(super) mask: ProjectionMask,
+    pub(super) tested: Option<Tested>,
+    pub(super) batch_rows: usize,
+    /// Whether to say where in the file each row is.
+    pub(super) position: bool,
+}
+
+/// The decoders of a row group.
+pub(super) struct Open {
+    pub(super) reader: ParquetRecordBatchReader,
+    /// How many rows must come.
+    pub(super) rows: usize,
+    pub(super) read: usize,
+    pub(super) positions: Option<Positions>,
+}
+
+impl Decoder {
+    /// Begins with these rows; a condition is asked about all of them.
+    pub(super) fn open(&self, chunks: &Chunks, part: Part) -> Result<Open> {
+        let chosen = part.chosen();
+        if self.tested.is_some() {
+            // a bit for each row, of the decoder and of the positions
+            limits::ask(chosen.div_ceil(4), format_args!("testing {chosen} rows of a row group"))
+                .map_err(|e| e.with("file", chunks.path()))?;
+        }
+        let counted = Counted::new(chosen);
+        let positions = self.position.then(|| Positions::new(&part));
+        let reader = guarded(chunks, || {
+            let mut builder =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), self.described.clone())
+                    .with_batch_size(self.batch_rows.min(chosen).max(1))
+                    .with_row_groups(vec![part.group])
+                    .with_projection(self.mask.clone());
+            if let Some(selection) = part.selection {
+                builder = builder.with_row_selection(selection);
+            }
+            if let Some(tested) = &self.tested {
+                let predicate = row_filter(tested, positions.clone(), chunks.clone(), counted.clone());
+                let predicate = ArrowPredicateFn::new(tested.mask.clone(), predicate);
+                builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+            }
+            builder.build()
+        })?;
+        if self.tested.is_none() {
+            return Ok(Open { reader, rows: chosen, read: 0, positions });
+        }
+        let (rows, passed) = counted.passed(chunks.path())?;
+        Ok(Open { reader, rows, read: 0, positions: positions.map(|all| all.after_test(passed)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::arrow::arrow_reader::RowSelector;
+
+    use super::*;
+
+    #[test]
+    fn positions_are_those_of_the_rows_that_come() {
+        let part = |selection| Part { group: 1, rows: 100..110, selection };
+        let take = |mut positions: Positions, counts: &[usize]| -> Vec<Vec<i64>> {
+            counts.iter().map(|count| positions.take_numbers(*count).values().to_vec()).collect()
+        };
+        assert_eq!(part(None).chosen(), 10);
+        assert_eq!(take(Positions::new(&part(None)), &[1, 0, 99]), [vec![100], vec![], (101..110).collect()]);
+        let selectors =
+            vec![RowSelector::skip(1), RowSelector::select(3), RowSelector::skip(4), RowSelector::select(2)];
+        let some = part(Some(selectors.into()));
+        assert_eq!(some.chosen(), 5);
+        assert_eq!(take(Positions::new(&some), &[2, 2, 2]), [vec![101, 102], vec![103, 108], vec![109]]);
+        let passed = BooleanBuffer::from(vec![false, true, true, false, true]);
+        let tested = Positions::new(&some).after_test(passed);
+        assert_eq!(take(tested, &[1, 2, 1]), [vec![102], vec![103, 109], vec![]]);
+    }
+}
