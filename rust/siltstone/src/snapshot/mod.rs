@@ -19,7 +19,7 @@ mod upkeep_lock;
 pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Consumer, ConsumerManager};
-pub use manager::SnapshotManager;
+pub use manager::{Named, SnapshotManager};
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback};
 pub use removal_fate::{Fate, Standing};
