@@ -18,6 +18,17 @@ const EARLIEST: &str = "EARLIEST";
 /// How often a reader looks again when the newest snapshot vanished between finding and opening it.
 const ATTEMPTS: usize = 5;
 
+/// What has the name under which a snapshot was to be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// This snapshot.
+    Ours,
+    /// Another one had it before, whether that is still there or not: this one is not published.
+    Others,
+    /// This one had it, and has it no more: it may have been a version, and the records tell what became of it.
+    Replaced,
+}
+
 /// Snapshots of a table, or of a branch (`branch_root`).
 ///
 /// What counts as a version is decided by the removal records ([`Removals::admits`]). All ids from the fence to the latest
@@ -285,24 +296,25 @@ impl SnapshotManager {
         Ok(found)
     }
 
-    /// Publishes a snapshot under its id without replacing anything. `false`: another commit has that id.
+    /// Publishes a snapshot under its id without replacing anything.
     ///
     /// The same content already there counts as published: an earlier attempt did succeed. The file is read
     /// back, because a JVM on the same directory may have replaced it by a rename.
-    pub fn publish(&self, snapshot: &Snapshot, sync: bool) -> Result<bool> {
+    pub fn publish(&self, snapshot: &Snapshot, sync: bool) -> Result<Named> {
         self.publish_if(snapshot, sync, &|| Ok(()))
     }
 
     /// As [`SnapshotManager::publish`], if `still` says so when only the name is missing ([`crate::fs::FileIo::publish_if`]).
-    pub fn publish_if(&self, snapshot: &Snapshot, sync: bool, still: &dyn Fn() -> Result<()>) -> Result<bool> {
+    pub fn publish_if(&self, snapshot: &Snapshot, sync: bool, still: &dyn Fn() -> Result<()>) -> Result<Named> {
         let path = self.path(snapshot.id);
         let json = snapshot.to_json().map_err(Error::without_effect)?;
+        let or = |found: Option<Snapshot>, other| if found.as_ref() == Some(snapshot) { Named::Ours } else { other };
         match self.fs.publish_if(&path, json.as_bytes(), sync, still) {
-            Ok(()) => Ok(self.read(snapshot.id)? == *snapshot),
-            Err(e) if e.kind() == ErrorKind::FileExists => match self.read(snapshot.id) {
+            Ok(()) => Ok(or(self.try_read(snapshot.id)?, Named::Replaced)),
+            Err(e) if e.kind() == ErrorKind::FileExists => match self.try_read(snapshot.id) {
                 // ours is whole: what is there is somebody else's
                 Err(e) if e.kind() == ErrorKind::CorruptFile => Err(e.without_effect()),
-                found => Ok(found? == *snapshot),
+                found => Ok(or(found?, Named::Others)),
             },
             Err(e) => Err(e.with("snapshot", snapshot.id)),
         }

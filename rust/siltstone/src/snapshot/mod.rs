@@ -21,7 +21,7 @@ pub use branch::{BranchManager, is_main};
 pub use changelog::ChangelogManager;
 pub use consumer::{Consumer, ConsumerManager};
 pub use fork::KEEPS_BRANCH;
-pub use manager::SnapshotManager;
+pub use manager::{Named, SnapshotManager};
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback};
 pub use removal_fate::{Fate, Standing};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::{
     error::ErrorKind,
-    fs::{FailWhen, FaultFileIo, FileIo as _, FileIoRef},
+    fs::{FailWhen, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
 };
 
 const REAL: &str = r#"{
@@ -134,13 +134,42 @@ fn travel_by_time_takes_the_newest_snapshot_not_after_it() {
 #[test]
 fn a_taken_id_is_reported_and_our_own_earlier_attempt_recognised() {
     let (io, manager) = table(1..=1);
-    assert!(manager.publish(&snapshot(2), true).expect("free"));
-    assert!(manager.publish(&snapshot(2), true).expect("the same again"));
+    assert_eq!(manager.publish(&snapshot(2), true).expect("free"), Named::Ours);
+    assert_eq!(manager.publish(&snapshot(2), true).expect("the same again"), Named::Ours);
     let mut other = snapshot(2);
     other.commit_user = "somebody else".to_owned();
-    assert!(!manager.publish(&other, true).expect("taken"));
+    assert_eq!(manager.publish(&other, true).expect("taken"), Named::Others);
     io.crash();
     assert_eq!(manager.get(2).expect("durable"), snapshot(2));
+}
+
+/// Who has the name when it is read back.
+fn published_beside(taken_before: bool, then: impl FnOnce(&FaultFileIo) + Send + 'static) -> Named {
+    let (io, _) = table(1..=1);
+    if taken_before {
+        io.put("/t/snapshot/snapshot-2", b"another");
+    }
+    let others = io.clone();
+    let meanwhile = Meanwhile::new().before("read", "/snapshot/snapshot-2", move || {
+        then(&others);
+        Ok(())
+    });
+    let fs: FileIoRef = Arc::new(io.behind(Arc::new(meanwhile)));
+    SnapshotManager::new(fs, "/t").publish(&snapshot(2), true).expect("known")
+}
+
+#[test]
+fn a_name_that_was_anothers_is_a_lost_race_and_one_that_is_anothers_now_is_not() {
+    let delete = |io: &FaultFileIo| io.delete("/t/snapshot/snapshot-2").expect("deleted");
+    let replace = |io: &FaultFileIo| {
+        let other = Snapshot { commit_user: "somebody else".to_owned(), ..snapshot(2) };
+        io.put("/t/snapshot/snapshot-2", other.to_json().expect("json").as_bytes());
+    };
+    assert_eq!(published_beside(true, delete), Named::Others);
+    assert_eq!(published_beside(true, replace), Named::Others);
+    assert_eq!(published_beside(false, delete), Named::Replaced);
+    assert_eq!(published_beside(false, replace), Named::Replaced);
+    assert_eq!(published_beside(false, |_| ()), Named::Ours);
 }
 
 #[test]
@@ -149,7 +178,7 @@ fn a_publication_whose_answer_was_lost_is_found_on_the_next_attempt() {
     io.fail_after(1, FailWhen::After);
     assert_eq!(manager.publish(&snapshot(2), true).expect_err("uncertain").kind(), ErrorKind::Storage);
     io.heal();
-    assert!(manager.publish(&snapshot(2), true).expect("found"));
+    assert_eq!(manager.publish(&snapshot(2), true).expect("found"), Named::Ours);
 }
 
 #[test]

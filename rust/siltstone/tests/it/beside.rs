@@ -2,6 +2,8 @@
 //!
 //! After each run the table is as if one had come after the other, and `fsck` finds nothing.
 
+mod late;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::repeated::MARGIN_MILLIS;
+use super::{repeated::MARGIN_MILLIS, standing::stands};
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
@@ -18,8 +18,17 @@ use crate::{
         overtaken::at_newest,
         scan::{EntryFilter, live_entries},
     },
-    snapshot::{BranchManager, NamedList, Snapshot, SnapshotManager},
+    snapshot::{BranchManager, NamedList, Snapshot, SnapshotManager, Standing},
 };
+
+/// What a snapshot file of the branch means that was never part of the line, or was rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strays {
+    /// Its files are in use: its writer may commit them again.
+    Count,
+    /// It has committed nothing.
+    Ignored,
+}
 
 /// The storage, and the files that must stay.
 #[derive(Debug)]
@@ -30,9 +39,14 @@ pub(super) struct Unused<'a> {
 
 impl<'a> Unused<'a> {
     /// Looks which of the messages' files are in use.
-    pub(super) fn find(ctx: &'a TableContext, snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<Self> {
+    pub(super) fn find(
+        ctx: &'a TableContext,
+        snapshots: &SnapshotManager,
+        messages: &[CommitMessage],
+        strays: Strays,
+    ) -> Result<Self> {
         at_newest(ctx, |newest| {
-            let mut search = Search::new(ctx, messages)?;
+            let mut search = Search::new(ctx, messages, strays)?;
             if search.names.is_empty() {
                 return Ok(Self { ctx, used: search.used });
             }
@@ -114,11 +128,12 @@ struct Search<'a> {
     partitions: HashSet<Vec<u8>>,
     /// Snapshots from before this time do not matter; `None`: all do.
     since: Option<i64>,
+    strays: Strays,
     used: HashSet<String>,
 }
 
 impl<'a> Search<'a> {
-    fn new(ctx: &'a TableContext, messages: &'a [CommitMessage]) -> Result<Self> {
+    fn new(ctx: &'a TableContext, messages: &'a [CommitMessage], strays: Strays) -> Result<Self> {
         let files = messages.iter().flat_map(|m| {
             let compact = m.compact.compact_after.iter().chain(&m.compact.changelog_files);
             m.data.new_files.iter().chain(&m.data.changelog_files).chain(compact)
@@ -131,6 +146,7 @@ impl<'a> Search<'a> {
             names: names(messages).map(String::as_str).collect(),
             partitions: messages.iter().map(|message| message.bucket.partition.clone()).collect(),
             since: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)),
+            strays,
             used: HashSet::new(),
         })
     }
@@ -146,9 +162,16 @@ impl<'a> Search<'a> {
     /// Whatever a snapshot added or deleted since: a file that is not alive any more may still be read.
     fn history(&mut self, snapshots: &SnapshotManager) -> Result<()> {
         let mut index = None;
-        for id in snapshots.listed_ids()?.into_iter().rev() {
+        let listed = snapshots.listed_ids()?;
+        let removals = snapshots.removals().read()?;
+        for id in listed.into_iter().rev() {
             // expired, as all before it, or a rollback has removed it, and those before it are there
             let Some(snapshot) = snapshots.existing([id])?.pop() else { continue };
+            if self.strays == Strays::Ignored
+                && matches!(stands(snapshots, &removals, &snapshot)?, Standing::TooLate | Standing::RolledBack)
+            {
+                continue;
+            }
             if self.since.is_some_and(|since| snapshot.time_millis < since) {
                 break;
             }
@@ -164,7 +187,9 @@ impl<'a> Search<'a> {
     /// What tags and long-lived changelogs of the branch keep of snapshots that have expired.
     fn kept(&mut self) -> Result<()> {
         let roots = Roots::of(self.ctx, &self.ctx.branch)?;
-        self.referred(&self.ctx.branch, Roots { snapshots: Vec::new(), ..roots })
+        // those that are going were looked at before
+        let aside = if self.strays == Strays::Ignored { Vec::new() } else { roots.aside };
+        self.referred(&self.ctx.branch, Roots { snapshots: Vec::new(), aside, ..roots })
     }
 
     fn elsewhere(&mut self) -> Result<()> {

@@ -1,7 +1,8 @@
 //! Whether a snapshot that follows another one was built on it.
 //!
 //! Its base manifests are all that was there before it. A file that the first one has added is among their entries, if the other
-//! was built on it: only what came later can have deleted it, and those entries are in other lists.
+//! was built on it: only what came later can have deleted it, and those entries are in other lists. It is the entry that tells, not
+//! the file: a file that was moved to another level was there before.
 
 use crate::{
     error::{ErrorKind, Result},
@@ -29,5 +30,6 @@ fn look(ctx: &TableContext, next: &Snapshot, own: &Snapshot) -> Result<Option<bo
     let added = store.read_all(&delta, &|head| head.kind == EntryKind::Add)?;
     let Some(file) = added.first() else { return Ok(None) };
     let known = store.read_all(&base, &|head| head.kind == EntryKind::Add && head.partition == file.partition)?;
-    Ok(Some(known.iter().any(|entry| entry.file.file_name == file.file.file_name)))
+    let own = file.id();
+    Ok(Some(known.iter().any(|entry| entry.id() == own)))
 }

@@ -48,6 +48,7 @@ pub use place::{check_place, explain_by_place};
 pub use undisturbed::ReadVersion;
 
 use self::{
+    abort::Strays,
     changes::{Changes, Collected},
     overwrite::Partitions,
     plan::Source,
@@ -143,30 +144,21 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        let since = self.since(&committable)?;
+        let since = Since::of(&committable);
         let Collected { append, compact } = self.collect(&committable.messages)?;
         let allow_empty = compact.is_empty() && self.allows_empty(&committable);
         if append.is_empty() && !allow_empty {
             let none = CommitOutcome::default();
-            return Ok(self.commit_compaction(&committable, &compact, none, looked_up_to, since));
+            return Ok(self.commit_compaction(&committable, &compact, none, looked_up_to, since.as_ref()));
         }
         let kind = if append.takes_away() { CommitKind::Overwrite } else { CommitKind::Append };
-        let request =
-            Request { allow_empty, looked_up_to, since, ..request(&committable, kind, Source::Files(&append)) };
-        let request = Request { read: committable.read.as_ref(), ..request };
+        let request = Request { allow_empty, looked_up_to, ..request(&committable, kind, Source::Files(&append)) };
+        let request = Request { read: committable.read.as_ref(), since: since.as_ref(), ..request };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
         }
-        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None, since))
-    }
-
-    /// Since when handed-out messages may have been committed; `None`: nobody else has them.
-    fn since(&self, committable: &Committable) -> Result<Option<Since>> {
-        if !committable.check_append {
-            return Ok(None);
-        }
-        Since::of(&self.snapshots, &committable.messages).map(Some)
+        Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None, since.as_ref()))
     }
 
     /// Replaces partitions by new files; then as [`TableCommit::commit`].
@@ -180,7 +172,7 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
-        let since = self.since(&committable)?;
+        let since = Since::of(&committable);
         let Collected { append: mut new, mut compact } = self.collect(&committable.messages)?;
         // what the writer took away goes anyway
         new.files.retain(|entry| entry.kind == EntryKind::Add);
@@ -200,8 +192,8 @@ impl TableCommit {
         }
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
-        let request =
-            Request { allow_empty, looked_up_to, since, ..request(&committable, CommitKind::Overwrite, source) };
+        let request = Request { allow_empty, looked_up_to, ..request(&committable, CommitKind::Overwrite, source) };
+        let request = Request { since: since.as_ref(), ..request };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
@@ -217,7 +209,7 @@ impl TableCommit {
             compact.seen = buckets.map(|(partition, bucket)| (BucketId { partition, bucket }, seen.clone())).collect();
         }
         let outcome = CommitOutcome { visible, ..outcome_of(published) };
-        Ok(self.commit_compaction(&committable, &compact, outcome, None, since))
+        Ok(self.commit_compaction(&committable, &compact, outcome, None, since.as_ref()))
     }
 
     /// Deletes all rows, or those of the partitions that match any of the specifications.
@@ -266,7 +258,7 @@ impl TableCommit {
     /// Deletes the files of messages that were not committed. Files that a snapshot refers to stay, whoever
     /// committed them.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
-        abort::Unused::find(&self.ctx, &self.snapshots, messages)?.delete_all(messages)
+        abort::Unused::find(&self.ctx, &self.snapshots, messages, Strays::Count)?.delete_all(messages)
     }
 
     /// The COMPACT snapshot after the rows are safe.
@@ -276,7 +268,7 @@ impl TableCommit {
         compact: &Changes,
         mut outcome: CommitOutcome,
         looked_up_to: Option<Seen>,
-        since: Option<Since>,
+        since: Option<&Since>,
     ) -> CommitOutcome {
         if compact.is_empty() {
             return outcome;
@@ -303,7 +295,7 @@ impl TableCommit {
     }
 
     fn drop_compactions(&self, messages: &[CommitMessage]) {
-        let unused = abort::Unused::find(&self.ctx, &self.snapshots, messages);
+        let unused = abort::Unused::find(&self.ctx, &self.snapshots, messages, Strays::Count);
         if let Err(error) = unused.and_then(|unused| unused.delete_compactions(messages)) {
             tracing::warn!(%error, table = self.ctx.name, "the files of a dropped compaction were not deleted");
         }
@@ -338,10 +330,11 @@ impl TableCommit {
             .newest(&self.snapshots, &self.user, &removals, latest.as_ref())
             .map_err(|e| e.in_table(&self.ctx.name))?
             .map(|newest| newest.commit_identifier);
-        let newest = match newest {
-            // all that the user has committed may have expired
-            None if removals.count > 0 => newest_expired(&self.snapshots, &self.user, &removals, latest.as_ref())?,
-            known => known,
+        let newest = if history.has_gap() {
+            // what the user has committed since may have expired
+            newest.max(newest_expired(&self.snapshots, &self.user, &removals, latest.as_ref())?)
+        } else {
+            newest
         };
         if newest.is_some_and(|newest| newest >= identifier) {
             // in a table that has taken the place of this one, it says nothing

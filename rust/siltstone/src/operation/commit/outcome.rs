@@ -3,20 +3,22 @@
 //! ```text
 //! a version is of this commit, or of another process's with the same explicit identifier   it is there
 //! a removal record lists it                                                                  it was there, and has expired
-//! the newest version has its files                                                           it was there; another program has removed it
+//! the newest version has what only it can have brought                                       it was there; another program has removed it
 //! records that would tell are not kept any more                                              nobody knows: the commit ends
 //! ```
 
 use super::{
     TableCommit,
+    plan::Brought,
     publish::{Request, Step, Tries},
-    standing::{unknown, unseen},
+    standing::{Attempt, unknown, unseen},
     user::{Own, Search},
 };
 use crate::{
     error::Result,
+    manifest::ManifestEntry,
     operation::scan::{EntryFilter, live_entries},
-    snapshot::{Fate, RemovalKind, Removals, Snapshot},
+    snapshot::{Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot},
 };
 
 impl Tries {
@@ -47,7 +49,7 @@ impl TableCommit {
             match own.find(snapshots, after, latest)? {
                 Search::Found(found) => {
                     self.settle_found(&found)?;
-                    let ours = tries.in_doubt || lists.contains(&found.delta_manifest_list);
+                    let ours = lists.contains(&found.delta_manifest_list);
                     return Ok(Some(if ours { Step::Done(found) } else { Step::Theirs }));
                 }
                 Search::Untold(found) => return Ok(Some(Step::Untold(unknown(&found)))),
@@ -61,8 +63,8 @@ impl TableCommit {
                 Fate::Removed(_) | Fate::NotRemoved => {}
             }
         }
-        if let (true, Some(attempt), Some(latest)) = (tries.in_doubt, tries.attempts.last(), latest)
-            && self.has_files_of(request, latest)?
+        if let (Some(latest), Some(from)) = (latest, from)
+            && let Some(attempt) = self.left_in(request, tries, latest, from)?
         {
             return Ok(Some(Step::Done(Box::new(attempt.snapshot.clone()))));
         }
@@ -72,22 +74,51 @@ impl TableCommit {
                 Some(false) => tries.unseen = false,
                 None => {
                     tries.unseen = true;
-                    return Ok(Some(Step::Untold(unseen(request.identifier))));
+                    // where the line has changed while it was looked at, the next look may tell
+                    let (now, newest) = self.snapshots.latest_with_removals()?;
+                    let as_before = now.count == removals.count
+                        && newest.as_ref().map(RemovedSnapshot::from) == latest.map(RemovedSnapshot::from);
+                    return Ok(Some(if as_before { Step::Untold(unseen(request.identifier)) } else { Step::Lost }));
                 }
             }
         }
         Ok(None)
     }
 
-    /// Whether the newest version has files that the commit brings: then it is there, although another program has removed its
-    /// snapshot.
-    fn has_files_of(&self, request: &Request<'_>, latest: &Snapshot) -> Result<bool> {
-        let names = request.source.new_files();
-        if names.is_empty() {
-            return Ok(false);
+    /// The attempt that the newest version has something of, although another program has removed its snapshot.
+    ///
+    /// Others can move the same files, and commit the same messages where they were handed out: then only an attempt counts
+    /// whose place nobody else is known to have had. `from`: the versions from this id on are none.
+    fn left_in<'t>(
+        &self,
+        request: &Request<'_>,
+        tries: &'t Tries,
+        latest: &Snapshot,
+        from: i64,
+    ) -> Result<Option<&'t Attempt>> {
+        let Some(last) = tries.attempts.last() else { return Ok(None) };
+        let mut forgotten = None;
+        for attempt in tries.attempts.iter().rev() {
+            if forgotten.is_none() && attempt.may_be_forgotten(&self.snapshots, from)? {
+                forgotten = Some(attempt);
+            }
         }
+        let handed_out = request.since.is_some();
+        let tells = |brought: &Brought| match brought {
+            Brought::File(_) => forgotten.is_some() || !handed_out,
+            Brought::Moved(_) => forgotten.is_some(),
+        };
+        let brought = request.source.brought();
+        if !brought.iter().any(tells) {
+            return Ok(None);
+        }
+        let has = |entry: &ManifestEntry| {
+            [Brought::File(entry.file.file_name.clone()), Brought::Moved(entry.id())]
+                .iter()
+                .any(|left| tells(left) && brought.contains(left))
+        };
         let live = live_entries(&self.ctx, latest, &EntryFilter::default())?;
-        Ok(live.iter().any(|entry| names.contains(&entry.file.file_name)))
+        Ok(live.iter().any(has).then(|| forgotten.unwrap_or(last)))
     }
 
     /// The link is there; whether it outlives a power loss is not known yet.

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::Result,
     io::TableContext,
-    manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
+    manifest::{EntryId, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     operation::scan::{EntryFilter, check_index_kinds, live_entries},
     snapshot::{CommitKind, Snapshot},
 };
@@ -29,15 +29,30 @@ pub(super) enum Source<'a> {
     Manifests,
 }
 
+/// What a commit brings, by which it is recognised.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Brought {
+    /// A file of this name, which is new: nothing else brings it, whatever level others have moved it to since.
+    File(String),
+    /// A file that was there before, as another entry: only this entry is the commit's.
+    Moved(EntryId),
+}
+
 impl Source<'_> {
-    /// Names of the files that the commit brings, to recognise it when it comes again.
-    pub(super) fn new_files(&self) -> HashSet<String> {
+    /// What the commit brings, to recognise it when it comes again.
+    pub(super) fn brought(&self) -> HashSet<Brought> {
         let (Self::Files(changes) | Self::Overwrite { new: changes, .. }) = self else {
             return HashSet::new();
         };
+        let deleted = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
+        let deleted: HashSet<&str> = deleted.map(|entry| entry.file.file_name.as_str()).collect();
         let files = changes.files.iter().chain(&changes.changelog).filter(|entry| entry.kind == EntryKind::Add);
+        let files = files.map(|entry| {
+            let name = &entry.file.file_name;
+            if deleted.contains(name.as_str()) { Brought::Moved(entry.id()) } else { Brought::File(name.clone()) }
+        });
         let index = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
-        files.map(|e| e.file.file_name.clone()).chain(index.map(|e| e.file_name.clone())).collect()
+        files.chain(index.map(|entry| Brought::File(entry.file_name.clone()))).collect()
     }
 }
 

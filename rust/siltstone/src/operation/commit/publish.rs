@@ -3,12 +3,16 @@
 //! ```text
 //! before publishing   an error ends the commit; what this commit wrote is deleted
 //! race lost           what belongs to the try is deleted; manifests of the changes are used again
+//! replaced            the name was ours and is not any more: the records tell, or the outcome is unknown
 //! while publishing    refused: as before publishing
 //!                     otherwise the outcome is unknown: nothing is deleted, and the next try first looks for its own snapshot
 //! published           into a hole that a removal left meanwhile: withdrawn, and tried again (standing)
 //!                     the place is another table's by now: an error, and what the snapshot names stays (place)
 //! never known         the removal records that would tell are not kept any more: the commit ends at once, nothing is deleted
 //! ```
+//!
+//! Every try, in doubt or not, looks at what others have committed since, once it is known that none of the call's own attempts
+//! is in the line.
 //!
 //! When the tries end with the outcome unknown, it stays in memory ([`Doubt`]): committing the same files again
 //! with the same committer looks for that snapshot first.
@@ -23,7 +27,7 @@ use super::{
     buckets::BaseManifests,
     durable::sync_names,
     place::{self, Kept, check_place},
-    plan::{Planner, Source},
+    plan::{Brought, Planner, Source},
     repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
@@ -36,7 +40,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     manifest::ManifestStore,
     operation::{CommitMessage, cleanup::upkeep_lock},
-    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
+    snapshot::{CommitKind, Named, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
 };
 
 /// One snapshot to make.
@@ -57,7 +61,7 @@ pub(super) struct Request<'a> {
     /// process has committed it.
     pub(super) looked_up_to: Option<Seen>,
     /// The messages were handed out: nobody has committed them before this; `None`: they were not.
-    pub(super) since: Option<Since>,
+    pub(super) since: Option<&'a Since>,
     /// What is committed.
     pub(super) messages: &'a [CommitMessage],
     /// The version that the rows come from; `None`: they are new.
@@ -73,7 +77,7 @@ impl Request<'_> {
 /// A commit whose outcome was not known when its call ended.
 #[derive(Debug)]
 pub(super) struct Doubt {
-    files: HashSet<String>,
+    files: HashSet<Brought>,
     kind: CommitKind,
     attempts: Vec<Attempt>,
     looked_up_to: i64,
@@ -88,6 +92,8 @@ pub(super) struct Tries {
     delta: DeltaManifests,
     /// Those that may have been published.
     pub(super) attempts: Vec<Attempt>,
+    /// Delta manifest lists of those that came too late and may still lie there.
+    strays: Vec<String>,
     /// No snapshot up to this one is ours.
     pub(super) looked_up_to: Option<i64>,
     /// Of an explicit identifier: no snapshot up to this one is another process's, and all after it are looked at.
@@ -121,8 +127,15 @@ impl Tries {
         self.taken_back = first;
     }
 
+    /// Delta manifest lists of those that may have been published.
     pub(super) fn lists(&self) -> Vec<String> {
         self.attempts.iter().map(|attempt| attempt.snapshot.delta_manifest_list.clone()).collect()
+    }
+
+    /// Whether a snapshot is one that this call has made.
+    pub(super) fn made(&self, snapshot: &Snapshot) -> bool {
+        let attempts = self.attempts.iter().map(|attempt| &attempt.snapshot.delta_manifest_list);
+        attempts.chain(&self.strays).any(|list| *list == snapshot.delta_manifest_list)
     }
 }
 
@@ -162,7 +175,9 @@ impl TableCommit {
             let failed = match tried {
                 Ok(Step::Done(snapshot)) => return Ok(published(Some(*snapshot), &retry)),
                 Ok(Step::Theirs) => {
-                    tries.delta.delete(&store);
+                    if !tries.in_doubt {
+                        tries.delta.delete(&store);
+                    }
                     return Ok(Published { theirs: true, ..published(None, &retry) });
                 }
                 Ok(Step::Nothing) => return Ok(published(None, &retry)),
@@ -199,11 +214,10 @@ impl TableCommit {
             }
             return Ok(step);
         }
-        if !tries.in_doubt {
-            self.check_not_repeated(request, store, tries, &removals)?;
-            if let (Some(read), Source::Files(changes)) = (request.read, request.source) {
-                self.check_undisturbed(read, changes, store, latest, &removals)?;
-            }
+        // none of the own attempts is in the line: what others have committed is all there is
+        self.check_not_repeated(request, store, tries, &removals)?;
+        if let (Some(read), Source::Files(changes)) = (request.read, request.source) {
+            self.check_undisturbed(read, changes, store, latest, &removals)?;
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));
@@ -242,9 +256,13 @@ impl TableCommit {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
         let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &|| check_place(&self.ctx));
+        let has_name = matches!(published, Ok(Named::Ours));
         let standing = match published {
-            Ok(true) => attempt.standing(&self.ctx, &self.snapshots),
-            Ok(false) => match place::check_lost(&self.ctx) {
+            Ok(Named::Ours) => attempt.standing(&self.ctx, &self.snapshots),
+            Ok(Named::Replaced) => {
+                place::check_lost(&self.ctx).and_then(|()| attempt.standing_of_gone(&self.snapshots))
+            }
+            Ok(Named::Others) => match place::check_lost(&self.ctx) {
                 Ok(()) => {
                     written.delete(store);
                     clear_the_way(&self.ctx, &self.snapshots);
@@ -277,7 +295,10 @@ impl TableCommit {
                     written.delete(store);
                     return Ok(Step::Lost);
                 }
-                Ok(Withdrawn::Left) => return Ok(Step::Lost),
+                Ok(Withdrawn::Left) => {
+                    tries.strays.push(attempt.snapshot.delta_manifest_list);
+                    return Ok(Step::Lost);
+                }
                 Ok(Withdrawn::Committed) => Ok(Standing::Committed),
                 Ok(Withdrawn::Unknown) => Ok(Standing::Unknown),
                 Err(error) => Err(error),
@@ -291,7 +312,9 @@ impl TableCommit {
                 Step::Untold(error)
             }
             Ok(Standing::Committed) => {
-                self.hint(attempt.snapshot.id);
+                if has_name {
+                    self.hint(attempt.snapshot.id);
+                }
                 Step::Done(Box::new(attempt.snapshot))
             }
             Ok(_) => Step::Lost,
@@ -351,7 +374,7 @@ impl TableCommit {
         }
         if tries.unseen || (tries.in_doubt && error.kind() != ErrorKind::CommitConflict) {
             let doubt = Doubt {
-                files: request.source.new_files(),
+                files: request.source.brought(),
                 kind: request.kind,
                 attempts: tries.attempts,
                 looked_up_to: tries.looked_up_to.unwrap_or(0),
@@ -370,7 +393,7 @@ impl TableCommit {
         if doubts.is_empty() {
             return tries;
         }
-        let files = request.source.new_files();
+        let files = request.source.brought();
         let (same, other): (Vec<Doubt>, Vec<Doubt>) =
             doubts.drain(..).partition(|d| d.kind == request.kind && !d.files.is_disjoint(&files));
         *doubts = other;

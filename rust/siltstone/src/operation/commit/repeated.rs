@@ -9,7 +9,8 @@
 //! Whoever commits them second must not name them again. Each try looks, after it has read the table, for a snapshot that has
 //! added one of its files; whoever is first after that look takes the id that this try wants. A snapshot that an expiry deletes
 //! goes after the data files that go with it: so the search takes what is there of expired ones, too, and only then looks
-//! whether the files exist.
+//! whether the files exist. What is no version and was none, as it came too late or was rolled back, has committed nothing; nor
+//! has what this very call has made, once it is known not to be in the line.
 
 use std::collections::HashSet;
 
@@ -17,9 +18,11 @@ use rayon::prelude::*;
 
 use super::{
     TableCommit,
-    abort::Unused,
+    abort::{Strays, Unused},
+    model::Committable,
     plan::Source,
     publish::{Request, Tries},
+    standing::stands,
 };
 use crate::{
     cancel,
@@ -27,7 +30,7 @@ use crate::{
     io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestStore},
     operation::CommitMessage,
-    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
     threads::in_pool,
 };
 
@@ -39,29 +42,33 @@ pub(super) const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
 const AT_ONCE: usize = 32;
 
 /// Before which snapshots nobody can have committed some files.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Since {
-    /// Up to this id.
-    id: i64,
+    /// Up to this one, as long as it is there; `None`: nobody knows.
+    after: Option<RemovedSnapshot>,
     /// Before this time; `None`: nobody knows.
     millis: Option<i64>,
 }
 
 impl Since {
-    /// What messages say of themselves, and their files.
-    pub(super) fn of(snapshots: &SnapshotManager, messages: &[CommitMessage]) -> Result<Self> {
-        let mut id: Option<i64> = None;
-        for message in messages {
-            let since = match &message.after {
-                Some(after) => still_there(snapshots, after)?,
-                None => 0,
-            };
-            id = Some(id.map_or(since, |least| least.min(since)));
+    /// What messages that were handed out say of themselves, and their files; `None`: nobody else has them.
+    pub(super) fn of(committable: &Committable) -> Option<Self> {
+        if !committable.check_append {
+            return None;
         }
+        let messages = &committable.messages;
+        let after: Option<Vec<&RemovedSnapshot>> = messages.iter().map(|message| message.after.as_ref()).collect();
+        let oldest = after.and_then(|after| after.into_iter().min_by_key(|after| after.id));
         let files = messages.iter().flat_map(|message| &message.data.new_files);
         let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
-        let oldest = created.and_then(|times| times.into_iter().min());
-        Ok(Self { id: id.unwrap_or(0), millis: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)) })
+        let first = created.and_then(|times| times.into_iter().min());
+        Some(Self { after: oldest.cloned(), millis: first.map(|first| first.saturating_sub(MARGIN_MILLIS)) })
+    }
+
+    /// Up to which id nobody can have committed them, as the table is now: where the snapshot has gone, its id and those before
+    /// it may be others'.
+    fn id(&self, snapshots: &SnapshotManager) -> Result<i64> {
+        self.after.as_ref().map_or(Ok(0), |after| still_there(snapshots, after))
     }
 }
 
@@ -77,7 +84,7 @@ fn check_not_kept(ctx: &TableContext, snapshots: &SnapshotManager, messages: &[C
     if new.is_empty() {
         return Ok(());
     }
-    let unused = Unused::find(ctx, snapshots, &new)?;
+    let unused = Unused::find(ctx, snapshots, &new, Strays::Ignored)?;
     let mut names = new.iter().flat_map(|message| &message.data.new_files).map(|file| file.file_name.as_str());
     names.find(|name| unused.knows(name)).map_or(Ok(()), |name| Err(repeated(ctx, name)))
 }
@@ -89,6 +96,29 @@ fn repeated(ctx: &TableContext, name: &str) -> Error {
         .with("file", name)
         .hint("the same messages were committed by another call: there is nothing left to do")
         .files_stay()
+}
+
+/// Nobody can tell whether the snapshot that names the files was a version.
+fn perhaps_repeated(ctx: &TableContext, name: &str) -> Error {
+    Error::new(
+        ErrorKind::Storage,
+        "it cannot be told any more whether a file that the commit adds was committed before",
+    )
+    .with("table", &ctx.name)
+    .with("file", name)
+    .hint("Do not delete the files. Look whether the rows are in the table before you write them again.")
+}
+
+/// The first of the ids that lead to the last one without a gap: only those are known to be all that came since.
+fn first_without_gap(ids: &[i64]) -> Option<i64> {
+    let mut first = *ids.last()?;
+    for id in ids.iter().rev().skip(1).take_while(|id| **id < i64::MAX) {
+        if id + 1 != first {
+            break;
+        }
+        first = *id;
+    }
+    Some(first)
 }
 
 /// The id of a snapshot when it is the table's; 0 when it has gone, and its id may be another's.
@@ -116,17 +146,18 @@ impl TableCommit {
         else {
             return Ok(());
         };
-        self.check_not_kept_since(request, since, tries)?;
+        let id = since.id(&self.snapshots)?;
+        self.check_not_kept_since(request, id, tries)?;
         let added: Vec<&ManifestEntry> = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add).collect();
         let from = match &tries.searched {
-            Some(searched) => still_there(&self.snapshots, searched)?.max(since.id),
-            None => since.id,
+            Some(searched) => still_there(&self.snapshots, searched)?.max(id),
+            None => id,
         };
         // what a compaction takes out must be there, so it cannot be committed twice
         let newest = if request.kind == CommitKind::Compact || added.is_empty() {
             None
         } else {
-            self.search(&added, store, Since { id: from, ..since }, removals)?
+            self.search(&added, store, (from, since.millis), tries)?
         };
         let mut files = added.into_iter().chain(&changes.changelog);
         // the files of a compaction go with the commit of the same messages that gives it up, which leaves no record
@@ -140,13 +171,13 @@ impl TableCommit {
 
     /// Where the snapshots since the messages were handed out are not all there: what is kept of them; again when more have
     /// expired since the last try.
-    fn check_not_kept_since(&self, request: &Request<'_>, since: Since, tries: &mut Tries) -> Result<()> {
+    fn check_not_kept_since(&self, request: &Request<'_>, since: i64, tries: &mut Tries) -> Result<()> {
         // the files of a compaction go with those of its append, which is committed by then
         if request.kind == CommitKind::Compact {
             return Ok(());
         }
-        let first = self.snapshots.listed_ids()?.first().copied();
-        if first.is_some_and(|first| first > since.id.saturating_add(1)) && tries.kept_before != first {
+        let first = first_without_gap(&self.snapshots.ids()?);
+        if first.is_some_and(|first| first > since.saturating_add(1)) && tries.kept_before != first {
             check_not_kept(&self.ctx, &self.snapshots, request.messages)?;
             tries.kept_before = first;
         }
@@ -158,25 +189,35 @@ impl TableCommit {
         &self,
         added: &[&ManifestEntry],
         store: &ManifestStore,
-        since: Since,
-        removals: &Removals,
+        (after, millis): (i64, Option<i64>),
+        tries: &Tries,
     ) -> Result<Option<RemovedSnapshot>> {
         let names: HashSet<&str> = added.iter().map(|entry| entry.file.file_name.as_str()).collect();
         let partitions: HashSet<&[u8]> = added.iter().map(|entry| entry.partition.as_slice()).collect();
-        let known = |snapshot: &Snapshot| {
-            let name = known_to(&self.snapshots, snapshot, store, &names, &partitions)?;
-            Ok(name.map(|name| repeated(&self.ctx, &name).with("snapshot", snapshot.id)))
-        };
         let since_then: Vec<i64> =
-            self.snapshots.listed_ids()?.into_iter().rev().take_while(|id| *id > since.id).collect();
+            self.snapshots.listed_ids()?.into_iter().rev().take_while(|id| *id > after).collect();
+        // what lies in a hole was listed after the record of that hole was written
+        let removals = &self.snapshots.removals().read()?;
+        let known = |snapshot: &Snapshot| {
+            let Some(name) = known_to(&self.snapshots, snapshot, store, &names, &partitions)? else { return Ok(None) };
+            Ok(match stands(&self.snapshots, removals, snapshot)? {
+                Standing::Committed => Some(repeated(&self.ctx, &name).with("snapshot", snapshot.id)),
+                Standing::Unknown => Some(perhaps_repeated(&self.ctx, &name).with("snapshot", snapshot.id)),
+                Standing::TooLate | Standing::RolledBack => None,
+            })
+        };
         let mut newest = None;
         for ids in since_then.chunks(AT_ONCE) {
             let mut snapshots = self.snapshots.existing(ids.iter().copied())?;
-            let is_older = |snapshot: &Snapshot| since.millis.is_some_and(|since| snapshot.time_millis < since);
+            snapshots.retain(|snapshot| !removals.is_rolled_back(snapshot) && !tries.made(snapshot));
+            // only those before a version are older
+            let is_older = |snapshot: &Snapshot| {
+                millis.is_some_and(|millis| snapshot.time_millis < millis) && removals.admits(snapshot)
+            };
             let older = snapshots.iter().rposition(is_older);
-            let mut younger = snapshots.split_off(older.map_or(0, |older| older + 1));
-            younger.retain(|snapshot| !removals.is_rolled_back(snapshot));
-            newest = newest.or_else(|| younger.last().map(RemovedSnapshot::from));
+            let younger = snapshots.split_off(older.map_or(0, |older| older + 1));
+            let versions = || younger.iter().rev().find(|snapshot| removals.admits(snapshot));
+            newest = newest.or_else(|| versions().map(RemovedSnapshot::from));
             let known = cancel::carried(&known);
             let found: Vec<Option<Error>> = in_pool(|| younger.par_iter().map(known).collect::<Result<_>>())?;
             if let Some(repeated) = found.into_iter().flatten().next() {

@@ -16,7 +16,9 @@ use crate::{
     io::TableContext,
     operation::cleanup::upkeep_lock,
     path::branch_root,
-    snapshot::{Fate, RemovedSnapshot, Snapshot, SnapshotManager, Standing, TagManager, UpkeepLock},
+    snapshot::{
+        Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing, TagManager, UpkeepLock,
+    },
 };
 
 /// A snapshot that was or may have been published, and what its writer knew.
@@ -65,6 +67,32 @@ impl Attempt {
             Fate::Unknown => Ok(Standing::Unknown),
             Fate::NotRemoved => self.standing_by_others(ctx, snapshots),
         }
+    }
+
+    /// Where it stands when its name is not its own any more after it was published.
+    ///
+    /// # Errors
+    /// No record tells: another program may have removed or replaced it.
+    pub(super) fn standing_of_gone(&self, snapshots: &SnapshotManager) -> Result<Standing> {
+        match self.fate(snapshots)? {
+            Fate::Removed(RemovalKind::Expire) => Ok(Standing::Committed),
+            Fate::Removed(_) => Ok(Standing::RolledBack),
+            Fate::Unknown => Ok(Standing::Unknown),
+            Fate::NotRemoved => {
+                let text = "a snapshot that was published is not there any more, and no record says why";
+                Err(Error::new(ErrorKind::Storage, text).with("snapshot", self.snapshot.id))
+            }
+        }
+    }
+
+    /// Whether another program, which leaves no records, may have removed it after it was a version: none of the versions from
+    /// `from` on has its place, and no record lists one that had it.
+    pub(super) fn may_be_forgotten(&self, snapshots: &SnapshotManager, from: i64) -> Result<bool> {
+        if self.snapshot.id >= from {
+            return Ok(false);
+        }
+        let removed = snapshots.removals().removed_since(self.known)?;
+        Ok(removed.is_none_or(|removed| removed.iter().all(|(_, removed)| removed.id != self.snapshot.id)))
     }
 
     /// What has become of it, which is not among the versions any more, or never was.
@@ -127,6 +155,34 @@ fn went_back_before(ctx: &TableContext, snapshots: &SnapshotManager, fence: i64)
     let Some(target) = snapshots.hint("LATEST")?.filter(|latest| *latest < fence) else { return Ok(false) };
     let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     Ok(tags.list()?.iter().any(|(_, tagged)| tagged.id == target))
+}
+
+/// Whether a snapshot that is there is, or was, part of the line. `removals`: as they were read after it was found.
+pub(super) fn stands(snapshots: &SnapshotManager, removals: &Removals, snapshot: &Snapshot) -> Result<Standing> {
+    if removals.admits(snapshot) {
+        return Ok(Standing::Committed);
+    }
+    if snapshot.id < removals.fence {
+        // only a version and records that belong together tell that the fence is void
+        let (now, latest) = snapshots.latest_with_removals()?;
+        if SnapshotManager::fence_is_void(&now, latest.as_ref()) {
+            return Ok(if snapshots.is_version(snapshot)? { Standing::Committed } else { Standing::TooLate });
+        }
+    }
+    if removals.is_placing(snapshot) {
+        return Ok(Standing::TooLate);
+    }
+    // a file before the fence or after a rollback: of a removal that is not over, or it came too late
+    if let Some(known) = removals.known(snapshot) {
+        return snapshots.removals().standing(snapshot, known);
+    }
+    if removals.is_rolled_back(snapshot) {
+        return Ok(Standing::RolledBack);
+    }
+    let own = RemovedSnapshot::from(snapshot);
+    let Some(removed) = snapshots.removals().removed_since(0)? else { return Ok(Standing::Unknown) };
+    let expired = removed.contains(&(RemovalKind::Expire, own));
+    Ok(if expired { Standing::Committed } else { Standing::TooLate })
 }
 
 fn is_gone(e: &Error) -> bool {

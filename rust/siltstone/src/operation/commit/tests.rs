@@ -32,6 +32,7 @@ use crate::{
     types::{DataField, DataType, TypeKind},
 };
 
+mod descent;
 mod held_up;
 mod repeated;
 

@@ -64,6 +64,10 @@ impl TableCommit {
                 return Err(self.disturbed(text).with("snapshot", id).with("file", file));
             }
         }
+        // what lies where one has expired meanwhile is no version
+        if self.snapshots.removals().read()?.fence > first.saturating_add(1) {
+            return Err(self.disturbed("versions expire while they are looked at"));
+        }
         Ok(())
     }
 

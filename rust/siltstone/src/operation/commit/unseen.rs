@@ -79,6 +79,11 @@ pub(super) fn check_unseen(
             return Err(unseen(ctx, text).with("snapshot", id).with("bucket", bucket.bucket).with("file", file));
         }
     }
+    // what lies where one has expired meanwhile is no version
+    let fence = snapshots.removals().read()?.fence;
+    if fence > first.saturating_add(1).max(earliest) {
+        return Err(unseen(ctx, "snapshots expire while they are looked at").with("snapshot", fence));
+    }
     Ok(())
 }
 

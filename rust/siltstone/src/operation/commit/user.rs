@@ -3,7 +3,7 @@
 //! A user's identifiers never decrease, so the user's newest snapshot answers both. Java's batch identifier
 //! (2^63 - 1) says nothing: it is never a sign that a commit is already there.
 
-use super::standing::unknown;
+use super::standing::{stands, unknown};
 use crate::{
     error::Result,
     snapshot::{
@@ -41,6 +41,8 @@ pub(super) struct UserHistory {
     /// The latest snapshot of that look, and how many removal records there were.
     seen_latest: Option<(RemovedSnapshot, u64)>,
     newest: Option<Snapshot>,
+    /// Whether some after the newest of the user, as far as it is known, had expired before they were looked at.
+    has_gap: bool,
 }
 
 impl UserHistory {
@@ -66,7 +68,7 @@ impl UserHistory {
         let seen = match self.seen {
             Some(seen) if seen <= last && self.is_still_there(snapshots, removals, latest)? => seen,
             Some(_) => {
-                self.newest = None; // the table was rolled back
+                (self.newest, self.has_gap) = (None, false); // the table was rolled back
                 0
             }
             None => last,
@@ -74,9 +76,9 @@ impl UserHistory {
         if let Some(latest) = latest {
             let own = |s: &Snapshot| s.commit_user == user && s.commit_identifier != BATCH_COMMIT_IDENTIFIER;
             match find_back(snapshots, latest, seen, &own)? {
-                Search::Found(found) => self.newest = Some(*found),
+                Search::Found(found) => (self.newest, self.has_gap) = (Some(*found), false),
                 Search::Untold(found) => return Err(unknown(&found)),
-                Search::NotFrom(_) => {}
+                Search::NotFrom(from) => self.has_gap |= from > seen + 1,
             }
         }
         self.seen = Some(last);
@@ -99,7 +101,15 @@ impl UserHistory {
         if latest.is_some_and(|latest| seen.is(latest)) {
             return Ok(true);
         }
-        Ok(snapshots.existing([seen.id])?.iter().all(|found| seen.is(found)))
+        // one that came too late into the place of an expired one is no version, and says nothing
+        let void = SnapshotManager::fence_is_void(removals, latest);
+        let other = |found: &Snapshot| !seen.is(found) && (void || removals.admits(found));
+        Ok(!snapshots.existing([seen.id])?.iter().any(other))
+    }
+
+    /// Whether snapshots have expired unseen that may be newer than the user's newest: only the records tell whose they were.
+    pub(super) fn has_gap(&self) -> bool {
+        self.has_gap
     }
 
     /// The next free identifier, given the user's newest snapshot.
@@ -127,7 +137,8 @@ impl Seen {
 #[derive(Debug)]
 pub(super) enum Search {
     Found(Box<Snapshot>),
-    /// It is none from this id on; what is before has expired, or was not to be looked at.
+    /// It is none of the versions from this id on, none of which is missing; what is before has expired, or was not to be
+    /// looked at.
     NotFrom(i64),
     /// It is there, and the records that would tell whether it came too late are not kept any more.
     Untold(Box<Snapshot>),
@@ -135,7 +146,8 @@ pub(super) enum Search {
 
 /// The newest snapshot after `after` that is wanted, among those that are there.
 ///
-/// Expiries delete the oldest snapshots first, rollbacks the newest: behind one that is gone there may be others.
+/// Expiries delete the oldest snapshots first, rollbacks the newest: behind one that is gone there may be others. What lies
+/// there does not say that nothing between was wanted: it may have come too late, or be left of an expiry that is not over.
 fn find_back(
     snapshots: &SnapshotManager,
     latest: &Snapshot,
@@ -151,9 +163,11 @@ fn find_back(
             next = snapshots.listed_ids()?.into_iter().rev().find(|listed| *listed < id);
             continue;
         };
-        from = id;
+        if id + 1 == from && removals.admits(&snapshot) {
+            from = id;
+        }
         if wanted(&snapshot) {
-            match stands(snapshots, &removals, latest, &snapshot)? {
+            match stands(snapshots, &removals, &snapshot)? {
                 Standing::Committed => return Ok(Search::Found(Box::new(snapshot))),
                 Standing::Unknown => return Ok(Search::Untold(Box::new(snapshot))),
                 Standing::TooLate | Standing::RolledBack => {}
@@ -162,35 +176,6 @@ fn find_back(
         next = Some(id - 1);
     }
     Ok(Search::NotFrom(from))
-}
-
-/// Whether a snapshot that is there is, or was, part of the line.
-fn stands(
-    snapshots: &SnapshotManager,
-    removals: &Removals,
-    latest: &Snapshot,
-    snapshot: &Snapshot,
-) -> Result<Standing> {
-    if removals.admits(snapshot) {
-        return Ok(Standing::Committed);
-    }
-    if SnapshotManager::fence_is_void(removals, Some(latest)) {
-        return Ok(if snapshots.is_version(snapshot)? { Standing::Committed } else { Standing::TooLate });
-    }
-    if removals.is_placing(snapshot) {
-        return Ok(Standing::TooLate);
-    }
-    // a file before the fence or after a rollback: of a removal that is not over, or it came too late
-    if let Some(known) = removals.known(snapshot) {
-        return snapshots.removals().standing(snapshot, known);
-    }
-    if removals.is_rolled_back(snapshot) {
-        return Ok(Standing::RolledBack);
-    }
-    let own = RemovedSnapshot::from(snapshot);
-    let Some(removed) = snapshots.removals().removed_since(0)? else { return Ok(Standing::Unknown) };
-    let expired = removed.contains(&(RemovalKind::Expire, own));
-    Ok(if expired { Standing::Committed } else { Standing::TooLate })
 }
 
 /// The largest identifier of a user among the commits that have expired, as far as removal records are kept; without those

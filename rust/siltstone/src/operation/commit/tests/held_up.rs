@@ -200,3 +200,45 @@ fn an_identifier_that_another_process_committed_after_a_rollback_is_found() {
     assert!(outcome.already_committed, "{outcome:?}");
     assert_eq!(t.names(), ["a", "copy"]);
 }
+
+/// The committer knows an older one of its user, and what came after that has expired.
+#[test]
+fn an_identifier_that_another_process_committed_between_two_commits_is_found_though_it_has_expired() {
+    let t = begun();
+    let of_job = |identifier, name: &str| Committable { identifier: Some(identifier), ..of(vec![adds(&[name])]) };
+    let job = t.commit_as("job");
+    t.put(&["c", "copy"]);
+    job.commit(of_job(5, "b")).unwrap();
+    job.commit(of_job(6, "c")).unwrap();
+    t.commit_as("job").commit(once("copy")).unwrap();
+    replace_all(&t.ctx, Records::Kept);
+    t.put(&["d"]);
+    for call in 0..2 {
+        let outcome = job.commit(once("d")).unwrap();
+        assert!(outcome.already_committed && outcome.snapshots.is_empty(), "call {call}");
+        assert_eq!(t.names(), ["e"], "call {call}");
+    }
+}
+
+/// Its snapshot goes before the look has come to it.
+#[test]
+fn an_identifier_that_expires_while_it_is_looked_for_is_committed_once() {
+    for call in 0.. {
+        let t = begun();
+        t.commit_as("job").commit(once("b")).unwrap();
+        t.add(&["c"]);
+        t.put(&["d"]);
+        let ctx = t.ctx.clone();
+        let expire = move || {
+            expire_snapshots(&ctx, &Retention { max: 1, min: 1, older_than: None, limit: i64::MAX }, false).map(drop)
+        };
+        let (job, meanwhile) = t.held_up("job", Meanwhile::new().before_call(call, expire));
+        let outcome = job.commit(once("d")).unwrap();
+        assert!(outcome.already_committed, "call {call}");
+        assert_eq!(t.names(), ["a", "b", "c"], "call {call}");
+        if meanwhile.left() > 0 {
+            assert!(call > 3, "{call}");
+            break;
+        }
+    }
+}

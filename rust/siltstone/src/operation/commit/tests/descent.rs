@@ -1,0 +1,17 @@
+//! Whether a snapshot was built on another one.
+
+use super::*;
+use crate::operation::{commit::descent::was_built_on, rollback::rollback, scan::VersionSelector};
+
+#[test]
+fn a_snapshot_was_built_on_a_compaction_that_moves_a_file_only_when_it_has_the_file_where_it_was_moved_to() {
+    let t = key_table();
+    t.add(&["a"]);
+    let compaction = of(vec![compacts(&[f("a")], &[file("a", 5, (0, 9))])]);
+    let own = t.commit_as("u").commit(compaction).unwrap().snapshots.remove(0);
+    let next = t.add(&["b"]).snapshots.remove(0);
+    assert_eq!(was_built_on(&t.ctx, &next, &own).unwrap(), Some(true));
+    rollback(&t.ctx, &VersionSelector::Snapshot(1), false).unwrap();
+    let beside = t.add(&["c"]).snapshots.remove(0);
+    assert_eq!(was_built_on(&t.ctx, &beside, &own).unwrap(), Some(false));
+}
