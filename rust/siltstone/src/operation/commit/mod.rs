@@ -13,6 +13,7 @@ mod buckets;
 mod changes;
 mod conflict;
 mod descent;
+mod dropped;
 mod durable;
 mod fold;
 mod idle;

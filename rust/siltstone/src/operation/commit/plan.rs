@@ -6,6 +6,7 @@ use super::{
     buckets::{self, BaseManifests},
     changes::{Changes, DELETION_VECTORS},
     conflict::ConflictCheck,
+    dropped::check_dropped_deletes,
     index_files::combine,
     overwrite::{self, Partitions},
     unseen::check_unseen,
@@ -121,6 +122,7 @@ impl<'a> Planner<'a> {
         self.check(latest, &base, &changes)?;
         if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
             check_unseen(self.ctx, self.store, latest, &base, &changes)?;
+            check_dropped_deletes(self.ctx, &base, &changes)?;
         }
         Ok(changes)
     }

@@ -13,7 +13,10 @@
 //!
 //! Source: requirement DV-01.
 
-use std::{cmp::Ordering, collections::HashSet};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+};
 
 use super::changes::Changes;
 use crate::{
@@ -29,7 +32,8 @@ use crate::{
 
 /// A conflict when somebody has brought keys into the range of a compaction after the snapshot that it began with, or has
 /// taken rows out of it; and when that snapshot has been taken back. Where such snapshots have expired, no file above level 0
-/// may be left in its range (`base`: the live files), as after a full compaction, which looks nothing up.
+/// may be left in its range (`base`: the live files), as after a full compaction, which looks nothing up. What its writer made
+/// before, and it has looked into, must have come into the table meanwhile.
 pub(super) fn check_unseen(
     ctx: &TableContext,
     store: &ManifestStore,
@@ -43,9 +47,11 @@ pub(super) fn check_unseen(
         files.any(|entry| entry.kind == EntryKind::Delete && entry.file.level == 0)
     };
     let mut seen: Vec<(&BucketId, &Seen)> = changes.seen.iter().collect();
-    seen.retain(|(bucket, seen)| looks_up && !seen.snapshot.is(latest) && from_level_0(bucket));
+    seen.retain(|(bucket, _)| looks_up && from_level_0(bucket));
+    let mut open = not_there(&seen, base, &changes.files);
+    seen.retain(|(_, seen)| !seen.snapshot.is(latest));
     let Some(first) = seen.iter().map(|(_, seen)| seen.snapshot.id).min() else {
-        return Ok(());
+        return all_there(ctx, &open);
     };
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
@@ -68,6 +74,11 @@ pub(super) fn check_unseen(
         let lists = store.read_list(snapshot.delta_list())?;
         let delta = store.read_all(&lists, &|head| partitions.contains(head.partition))?;
         for (bucket, seen) in seen.iter().filter(|(_, seen)| seen.snapshot.id < id) {
+            if let Some(open) = open.get_mut(bucket) {
+                for name in added_above(&delta, bucket) {
+                    open.remove(name);
+                }
+            }
             let brings = brings_keys(&snapshot, &delta, (bucket, &seen.made), &changes.files, &types)?;
             let (text, file) = if let Some(file) = brings {
                 ("rows came above level 0 that this compaction has not seen", file)
@@ -83,6 +94,40 @@ pub(super) fn check_unseen(
     let fence = snapshots.removals().read()?.fence;
     if fence > first.saturating_add(1).max(earliest) {
         return Err(unseen(ctx, "snapshots expire while they are looked at").with("snapshot", fence));
+    }
+    all_there(ctx, &open)
+}
+
+/// Files above level 0 that writers have made, and looked into since, by bucket: without those that are live and those that
+/// this very commit adds.
+fn not_there<'s>(
+    seen: &[(&'s BucketId, &'s Seen)],
+    base: &[ManifestEntry],
+    own: &[ManifestEntry],
+) -> HashMap<&'s BucketId, HashSet<&'s str>> {
+    let mut open: HashMap<&BucketId, HashSet<&str>> = HashMap::new();
+    for (bucket, seen) in seen.iter().filter(|(_, seen)| !seen.made.is_empty()) {
+        let there: HashSet<&str> = added_above(base, bucket).chain(added_above(own, bucket)).collect();
+        let made = seen.made.iter().map(String::as_str).filter(|name| !there.contains(name));
+        open.insert(bucket, made.collect());
+    }
+    open
+}
+
+fn added_above<'e>(files: &'e [ManifestEntry], bucket: &'e BucketId) -> impl Iterator<Item = &'e str> {
+    let above =
+        move |entry: &&ManifestEntry| entry.kind == EntryKind::Add && entry.file.level > 0 && is_of(entry, bucket);
+    files.iter().filter(above).map(|entry| entry.file.file_name.as_str())
+}
+
+/// A conflict when a compaction has looked into a file that no version has had since: its commit was given up, aborted, taken
+/// back, or comes later.
+fn all_there(ctx: &TableContext, open: &HashMap<&BucketId, HashSet<&str>>) -> Result<()> {
+    for (bucket, files) in open {
+        if let Some(file) = files.iter().min() {
+            let text = "this compaction has looked into a file that its writer made and that is not in the table";
+            return Err(unseen(ctx, text).with("bucket", bucket.bucket).with("file", file));
+        }
     }
     Ok(())
 }

@@ -1,0 +1,120 @@
+"""Compactions of a writer that goes on after its messages were handed out: they count on what is in the table, and nothing else."""
+
+import pytest
+
+COLUMNS = {"k": "BIGINT", "v": "BIGINT"}
+SUM = {"merge_engine": "aggregation", "fields__default_aggregate_function": "sum", "changelog_producer": "lookup"}
+FIRST = {"merge_engine": "first-row"}
+ENGINES = pytest.mark.parametrize(("options", "both"), [(SUM, 105), (FIRST, 100)], ids=["sum", "first-row"])
+
+
+def rows(n, v, start=0):
+    return [{"k": start + k, "v": v} for k in range(n)]
+
+
+def found(t):
+    return {r["k"]: r["v"] for r in t.scan().to_arrow().to_pylist()}
+
+
+def two(w, between=lambda message: None):
+    """Messages of 50 rows, and of the first three of their keys again."""
+    w.write(rows(50, 100))
+    first = w.prepare_commit()
+    between(first)
+    w.write(rows(3, 5))
+    return first, w.prepare_commit()
+
+
+def compacted(t):
+    t.compact(full=True)
+    return found(t)
+
+
+@ENGINES
+def test_rows_that_were_never_committed_are_not_looked_up(make, options, both):
+    """The compaction of the second message had looked into the first one's file: acknowledged rows were lost."""
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    with t.writer() as w:
+        first, second = two(w)
+    t.abort(first)
+    report = t.commit(second)
+    assert [s.kind for s in report.snapshots] == ["APPEND"] and "not in the table" in report.notes[0]
+    assert compacted(t) == dict.fromkeys(range(3), 5)
+
+
+@ENGINES
+@pytest.mark.parametrize("late", [False, True])
+def test_rows_that_were_rolled_back_are_not_looked_up(make, options, both, late):
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    before = t.upsert([{"k": 99, "v": 1}]).snapshots[0].id
+    with t.writer() as w:
+
+        def committed(message):
+            t.commit(message)
+            if not late:
+                t.rollback(version=before)
+
+        _, second = two(w, committed)
+    if late:
+        t.rollback(version=before)
+    t.commit(second)
+    assert compacted(t) == dict.fromkeys(range(3), 5) | {99: 1}
+
+
+@ENGINES
+def test_messages_may_be_committed_in_another_order(make, options, both):
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    with t.writer() as w:
+        first, second = two(w)
+    t.commit(second)
+    t.commit(first)
+    again = 105 if options is SUM else 5
+    assert compacted(t) == dict.fromkeys(range(50), 100) | dict.fromkeys(range(3), again)
+
+
+@ENGINES
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_a_compaction_made_that_was_given_up_is_not_looked_up(make, options, both, at_once):
+    """Another writer had brought keys into its range; the next one of the same writer counted its rows twice."""
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    with t.writer() as w:
+        w.write(rows(50, 100))
+        first = w.prepare_commit()
+        if at_once:
+            w.write(rows(3, 5))
+            second = w.prepare_commit()
+        t.upsert(rows(10, 1, start=20))
+        given_up = t.commit(first)
+        assert [s.kind for s in given_up.snapshots] == ["APPEND"] and given_up.notes
+        if not at_once:
+            w.write(rows(3, 5))
+            second = w.prepare_commit()
+        t.commit(second)
+    twenties = dict.fromkeys(range(20, 30), 101 if options is SUM else 1)
+    assert compacted(t) == dict.fromkeys(range(50), 100) | dict.fromkeys(range(3), both) | twenties
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"changelog_producer": "full-compaction"},
+        {**SUM, "changelog_producer": "none", "aggregation__remove_record_on_delete": "true"},
+    ],
+    ids=["plain", "changelog", "sum"],
+)
+def test_a_compaction_brings_no_deleted_row_back(make, options, compact):
+    """It dropped a delete, because its writer had opened the bucket before another one brought the row."""
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    with t.writer() as w:
+        w.write(rows(10, 100, start=100))
+        t.upsert([{"k": 1, "v": 1}])
+        if compact:
+            t.compact(full=True)
+        w.write([{"k": 1, "v": 1}], "-D")
+        w.compact(full=True)
+        report = w.commit()
+    for version in [s.id for s in report.snapshots]:
+        assert t.scan(filter="k = 1", version=version).to_arrow().num_rows == 0, report
+    assert compacted(t) == dict.fromkeys(range(100, 110), 100)
