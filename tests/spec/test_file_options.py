@@ -1,6 +1,10 @@
 """Options of data files: what their writer would refuse is refused before a table has it."""
 
+import json
+import pathlib
+
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 UNUSABLE = {
@@ -54,4 +58,31 @@ def test_options_of_files_that_can_be_used_are_taken(cat):
     }
     t = cat.create_table("db.t", {"k": "INT", "v": "STRING"}, primary_key=["k"], options={"bucket": "1", **options})
     t.append([{"k": 1, "v": "a"}])
+    assert t.scan().count() == 1
+
+
+UNDONE = {"parquet.statistics.enabled": "false", "parquet.crypto.factory.class": "a.B", "scan.partitions": "k=1"}
+
+
+@pytest.mark.parametrize(("key", "value"), UNDONE.items())
+def test_options_that_would_do_nothing_are_refused_by_name(cat, make, key, value):
+    with pytest.raises(e.UnsupportedFeature) as caught:
+        cat.create_table("db.never", {"k": "INT"}, options={key: value})
+    assert caught.value.context["option"] == key
+    t = make({"k": "INT"})
+    with pytest.raises(e.UnsupportedFeature):
+        t.alter().set_option(key, value).commit()
+    with pytest.raises(e.UnknownOption, match="parquet.blok.size"):
+        t.alter().set_option("parquet.blok.size", "1").commit()
+
+
+def test_tables_of_others_that_have_such_options_are_used(make):
+    t = make({"k": "INT"})
+    schema = pathlib.Path(t.location) / "schema" / "schema-0"
+    text = json.loads(schema.read_text())
+    text["options"] |= {"parquet.statistics.enabled": "false", "scan.partitions": "k=1", "parquet.blok.size": "1"}
+    schema.write_text(json.dumps(text))
+    t = st.open_table(t.location)
+    t.append([{"k": 1}])
+    t.alter().set_option("snapshot.num-retained.max", "50").commit()
     assert t.scan().count() == 1

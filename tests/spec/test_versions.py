@@ -420,3 +420,28 @@ def test_what_a_fast_forward_to_an_expired_branch_took_back_can_be_committed_aga
         3,
         *range(100, 100 + later),
     ]
+
+
+def test_options_of_one_operation_that_name_columns_hold_for_older_versions_too(make):
+    """As soon as the table was altered, an older version was read without them; as in Java they are honoured."""
+    t = make({"k": "INT", "v": "INT", "s": "INT"}, ["k"], bucket=1, write_only="true")
+    t.upsert([{"k": 1, "v": 1, "s": 9}])
+    t.upsert([{"k": 1, "v": 2, "s": 1}])
+    t.alter().set_option("snapshot.num-retained.max", "50").add_column("later", "INT").commit()
+    by_s = st.open_table(t.location, options={"sequence.field": "s"})
+    for version in (None, 2):
+        assert by_s.scan(["s"], version=version).to_arrow().to_pylist() == [{"s": 9}], version
+        assert t.scan(["s"], version=version).to_arrow().to_pylist() == [{"s": 1}], version
+    for options in ({"sequence.field": "later"}, {"fields.later.aggregate-function": "sum"}):
+        by_later = st.open_table(t.location, options=options)
+        with pytest.raises(errors.InvalidOption, match="'later'"):
+            by_later.scan(version=2).to_arrow()
+
+
+def test_options_of_one_operation_hold_however_the_stored_one_is_spelled(make):
+    t = make({"k": "INT"}, ["k"], bucket=1, write_only="false")
+    assert st.open_table(t.location, options={"write.compaction-skip": "true"}).options.get("write-only") is None
+    t.alter().set_option("write.compaction-skip", "true").commit()
+    assert "write-only" not in st.open_table(t.location).options
+    t.alter().remove_option("write-only").commit()
+    assert "write.compaction-skip" not in st.open_table(t.location).options

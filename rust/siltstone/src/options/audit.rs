@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::catalogue::{FIELD_OPTIONS, Kind, Known, OPTIONS, column_of_field_option, find};
+use super::catalogue::{Class, FIELD_OPTIONS, Kind, Known, OPTIONS, column_of_field_option, find};
 use super::values::{invalid, parse_bool, parse_duration, parse_level_map, parse_size};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -13,11 +13,24 @@ const ALIKE: f64 = 0.93;
 pub fn check_known(options: &BTreeMap<String, String>) -> Result<()> {
     for (key, value) in options {
         match find(key) {
+            Some(known) if known.class == Class::RefusedToSet => return Err(refused_to_set(&known, key, value)),
             Some(known) => check_value(&known, key, value)?,
             None => unknown_option(key).map_or(Ok(()), Err)?,
         }
     }
     Ok(())
+}
+
+/// The error for an option that would do nothing here, or that is a misspelt other one.
+fn refused_to_set(known: &Known, key: &str, value: &str) -> Error {
+    // behind a # is a column
+    let misspelt =
+        known.key != key && !key.contains('#') && nearest(key).is_some_and(|(_, likeness)| likeness >= ALIKE);
+    if let (true, Some(error)) = (misspelt, unknown_option(key)) {
+        return error;
+    }
+    let error = Error::unsupported(format!("the table option '{key}' = '{value}'")).with("option", key);
+    error.hint("leave the option out, it would do nothing; tables that have it can be used")
 }
 
 /// The error for an unknown key that lies in one of Paimon's namespaces or looks like a misspelt option.
@@ -129,6 +142,21 @@ mod tests {
         for key in ["compaction.magic", "fields.x.y", "siltstone.turbo", "snapshot.keep"] {
             assert_eq!(check(key, "1").unwrap_err().kind(), ErrorKind::UnknownOption, "{key}");
         }
+    }
+
+    #[test]
+    fn options_that_would_do_nothing_are_refused_by_name() {
+        for key in ["parquet.bloom.filter.enabled#v", "parquet.statistics.enabled", "parquet.magic", "scan.partitions"]
+        {
+            let error = check(key, "true").unwrap_err();
+            assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(key)));
+        }
+        let error = check("parquet.blok.size", "1").unwrap_err();
+        assert_eq!(
+            (error.kind(), error.hint_text()),
+            (ErrorKind::UnknownOption, Some("did you mean 'parquet.block.size'?"))
+        );
+        check("parquet.enable.dictionary#v", "false").unwrap();
     }
 
     #[test]

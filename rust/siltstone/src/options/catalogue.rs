@@ -4,7 +4,7 @@
 //! format chapter 12. A key that is not here and lies in one of Paimon's namespaces is a typing error.
 
 use super::values::{BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, ScanMode, SortOrder};
-use Class::{Harmless, Honoured, Refused, RefusedForWrite};
+use Class::{Harmless, Honoured, Refused, RefusedForWrite, RefusedToSet};
 
 /// What siltstone does about an option that is set to something else than its neutral value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub enum Class {
     /// It ignores the option, and no row, file or snapshot is wrong because of that: tuning of other engines,
     /// maintenance that siltstone does only when asked.
     Harmless,
+    /// Nobody may set it here, because it would do nothing; tables of others that have it are read and written.
+    RefusedToSet,
     /// Tables with it are read, not written.
     RefusedForWrite,
     /// Tables with it are neither read nor written.
@@ -110,6 +112,18 @@ pub fn column_of_field_option<'a>(key: &'a str, suffix: &str) -> Option<&'a str>
     (!column.is_empty()).then_some(column)
 }
 
+/// `fields.<columns>.<suffix>` with a known suffix → (columns, suffix). Names of columns may have dots.
+pub fn field_option(key: &str) -> Option<(&str, &'static str)> {
+    FIELD_OPTIONS.iter().find_map(|known| Some((column_of_field_option(key, known.key)?, known.key)))
+}
+
+/// All keys of the option that `key` is one of, its name first; a key that is no option's, or of a single column, is alone.
+pub fn spellings(key: &str) -> impl Iterator<Item = &str> {
+    let known = OPTIONS.iter().find(|known| known.key == key || known.aliases.contains(&key));
+    let (name, others) = known.map_or((key, &[] as &[&str]), |known| (known.key, known.aliases));
+    std::iter::once(name).chain(others.iter().copied())
+}
+
 /// The aliases of an option.
 pub fn aliases(key: &str) -> &'static [&'static str] {
     OPTIONS.binary_search_by(|known| known.key.cmp(key)).ok().and_then(|at| OPTIONS.get(at)).map_or(&[], |k| k.aliases)
@@ -191,7 +205,7 @@ pub const OPTIONS: &[Known] = &[
     row("compaction.force-up-level-0", Kind::Bool, Honoured),
     row("compaction.incremental-size-threshold", Kind::Size, Honoured),
     row("compaction.max-size-amplification-percent", Kind::Int, Honoured),
-    row("compaction.max.file-num", Kind::Int, Honoured).aliases(&["compaction.early-max.file-num"]),
+    row("compaction.max.file-num", Kind::Int, Harmless).aliases(&["compaction.early-max.file-num"]),
     row("compaction.min.file-num", Kind::Int, Honoured),
     row("compaction.offpeak-ratio", Kind::Int, Honoured),
     row("compaction.offpeak.end.hour", Kind::Int, Honoured),
@@ -358,11 +372,19 @@ pub const OPTIONS: &[Known] = &[
     row("orc.dictionary.key.threshold", Kind::Int, Harmless),
     row("overwrite-upgrade", Kind::Bool, Honoured),
     row("page-size", Kind::Size, Harmless),
+    row("parquet.block.size", Kind::Text, Honoured),
+    row("parquet.bloom.filter.enabled", Kind::Text, Honoured),
+    row("parquet.compression", Kind::Text, Honoured),
+    row("parquet.compression.codec.zstd.level", Kind::Text, Honoured),
+    row("parquet.dictionary.page.size", Kind::Text, Honoured),
     row("parquet.enable.dictionary", Kind::Bool, Honoured),
+    row("parquet.page.row.count.limit", Kind::Text, Honoured),
+    row("parquet.page.size", Kind::Text, Honoured),
+    row("parquet.writer.version", Kind::Text, Honoured),
     row("partial-update.remove-record-on-delete", Kind::Bool, Honoured).immutable(),
     row("partial-update.remove-record-on-sequence-group", Kind::Text, Honoured).immutable(),
     row("partition", Kind::Text, Honoured).immutable(),
-    row("partition.default-name", Kind::Text, Honoured),
+    row("partition.default-name", Kind::Text, Honoured).immutable(),
     row("partition.end-input-to-done", Kind::Bool, Harmless),
     row("partition.expiration-batch-size", Kind::Int, Honoured),
     row("partition.expiration-check-interval", Kind::Duration, Honoured),
@@ -371,7 +393,7 @@ pub const OPTIONS: &[Known] = &[
     row("partition.expiration-time", Kind::Duration, Honoured),
     row("partition.idle-time-to-done", Kind::Text, Harmless),
     row("partition.idle-time-to-report-statistic", Kind::Duration, Harmless),
-    row("partition.legacy-name", Kind::Bool, Honoured),
+    row("partition.legacy-name", Kind::Bool, Honoured).immutable(),
     row("partition.mark-done-action", Kind::Text, Harmless),
     row("partition.mark-done-action.custom.class", Kind::Text, Harmless),
     row("partition.mark-done-action.http.params", Kind::Text, Harmless),
@@ -403,7 +425,7 @@ pub const OPTIONS: &[Known] = &[
     row("primary-key.nullable", Kind::Bool, Refused).neutral("false").immutable(),
     row("query-auth.enabled", Kind::Bool, Refused).neutral("false"),
     row("read.allow.fullScan", Kind::Text, Harmless),
-    row("read.batch-size", Kind::Int, Honoured),
+    row("read.batch-size", Kind::Int, Harmless),
     row("read.changelog", Kind::Text, Harmless),
     row("read.shuffle-bucket-with-partition", Kind::Text, Harmless),
     row("read.stream.maxBytesPerTrigger", Kind::Text, Harmless),
@@ -437,7 +459,7 @@ pub const OPTIONS: &[Known] = &[
     row("scan.max-splits-per-task", Kind::Int, Harmless),
     row("scan.mode", Kind::Enum(ScanMode::TEXTS), Honoured).aliases(&["log.scan"]),
     row("scan.parallelism", Kind::Text, Harmless),
-    row("scan.partitions", Kind::Text, Harmless),
+    row("scan.partitions", Kind::Text, RefusedToSet),
     row("scan.plan-auto-tag-for-read.time-retained", Kind::Duration, Harmless),
     row("scan.plan-sort-partition", Kind::Bool, Harmless),
     row("scan.primary-branch", Kind::Text, Honoured),
@@ -497,7 +519,7 @@ pub const OPTIONS: &[Known] = &[
     row("sort-compaction.local-sample.magnification", Kind::Int, Harmless),
     row("sort-compaction.range-strategy", Kind::Enum(&["SIZE", "QUANTITY"]), Harmless),
     row("sort-engine", Kind::Enum(&["min-heap", "loser-tree"]), Harmless),
-    row("sort-spill-buffer-size", Kind::Size, Honoured),
+    row("sort-spill-buffer-size", Kind::Size, Harmless),
     row("sort-spill-threshold", Kind::Int, Honoured),
     row("source.checkpoint-align.enabled", Kind::Text, Harmless),
     row("source.checkpoint-align.timeout", Kind::Text, Harmless),
@@ -506,7 +528,7 @@ pub const OPTIONS: &[Known] = &[
     row("source.split.target-size", Kind::Size, Honoured),
     row("source.split.target-size-with-column-pruning", Kind::Text, Harmless),
     row("spill-compression", Kind::Enum(BLOCK_COMPRESSIONS), Honoured),
-    row("spill-compression.zstd-level", Kind::Int, Honoured),
+    row("spill-compression.zstd-level", Kind::Int, Harmless),
     row("stream-scan-mode", Kind::Enum(&["none", "compact-bucket-table", "file-monitor"]), Harmless),
     row("streaming-compact", Kind::Text, Harmless),
     row("streaming-read-append-overwrite", Kind::Bool, Honoured),
@@ -558,11 +580,11 @@ pub const OPTIONS: &[Known] = &[
     row("write-buffer-spill.max-disk-size", Kind::Size, Honoured),
     row("write-buffer-spillable", Kind::Bool, Honoured),
     row("write-manifest-cache", Kind::Size, Harmless),
-    row("write-max-writers-to-spill", Kind::Int, Honoured),
+    row("write-max-writers-to-spill", Kind::Int, Harmless),
     row("write-mode", Kind::Text, Harmless).immutable(),
     row("write-only", Kind::Bool, Honoured).aliases(&["write.compaction-skip"]),
     row("write.batch-memory", Kind::Size, Harmless),
-    row("write.batch-size", Kind::Int, Honoured).aliases(&["orc.write.batch-size"]),
+    row("write.batch-size", Kind::Int, Harmless).aliases(&["orc.write.batch-size"]),
     row("write.hive-style-dynamic-partition.enabled", Kind::Text, Harmless),
     row("write.merge-schema", Kind::Text, Harmless),
     row("write.merge-schema.explicit-cast", Kind::Text, Harmless),
@@ -598,7 +620,7 @@ pub const FIELD_OPTIONS: &[Known] = &[
     row("pk-multivalue.index.options", Kind::Text, Harmless),
 ];
 
-/// Families of options whose members are not listed one by one.
+/// Families of options whose members are not listed one by one; of families in a family the smaller ones come first.
 pub const PREFIXES: &[Known] = &[
     row("avro.", Kind::Text, Harmless),
     row("blob-descriptor.", Kind::Text, Harmless),
@@ -612,7 +634,10 @@ pub const PREFIXES: &[Known] = &[
     row("metadata.iceberg.", Kind::Text, Harmless),
     row("mosaic.", Kind::Text, Harmless),
     row("orc.", Kind::Text, Harmless),
-    row("parquet.", Kind::Text, Honoured),
+    row("parquet.crypto.", Kind::Text, RefusedForWrite),
+    row("parquet.enable.dictionary#", Kind::Text, Honoured),
+    row("parquet.encryption.", Kind::Text, RefusedForWrite),
+    row("parquet.", Kind::Text, RefusedToSet),
     row("tag.callback.", Kind::Text, Harmless),
     row("text.", Kind::Text, Harmless),
     row("vortex.", Kind::Text, Harmless),
@@ -640,6 +665,9 @@ mod tests {
         assert_eq!(find("file-index.bloom-filter.columns").unwrap().class, RefusedForWrite);
         assert_eq!(find("file-index.read.enabled").unwrap().class, Harmless);
         assert!(find("fields.a.agregate-function").is_none());
+        assert_eq!(find("parquet.enable.dictionary#v").unwrap().class, Honoured);
+        assert_eq!(find("parquet.crypto.factory.class").unwrap().class, RefusedForWrite);
+        assert_eq!(find("parquet.statistics.enabled").unwrap().class, RefusedToSet);
         assert!(find("my.owner").is_none());
     }
 

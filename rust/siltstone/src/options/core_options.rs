@@ -88,10 +88,6 @@ core_options! {
     target_file_row_num: u64 = o.long("target-file-row-num", u64::MAX)?;
     /// `parquet.*` with their full names
     parquet: BTreeMap<String, String> = o.with_prefix("parquet.");
-    /// `write.batch-size` (alias `orc.write.batch-size`)
-    write_batch_size: usize = o.at_least("write.batch-size", 1024, 1)?;
-    /// `read.batch-size`
-    read_batch_size: usize = o.at_least("read.batch-size", 1024, 1)?;
 
     // statistics
     /// `metadata.stats-mode`
@@ -172,14 +168,8 @@ core_options! {
     write_buffer_spill_max_disk_size: u64 = o.size("write-buffer-spill.max-disk-size", u64::MAX)?;
     /// `sort-spill-threshold`
     sort_spill_threshold: Option<usize> = o.maybe("sort-spill-threshold", |t| integer(t, 1))?;
-    /// `sort-spill-buffer-size`
-    sort_spill_buffer_size: u64 = o.size("sort-spill-buffer-size", 64 * MB)?;
     /// `spill-compression`
     spill_compression: String = o.text("spill-compression", "zstd");
-    /// `spill-compression.zstd-level`
-    spill_compression_zstd_level: i32 = o.int("spill-compression.zstd-level", 1)?;
-    /// `write-max-writers-to-spill`
-    write_max_writers_to_spill: usize = o.at_least("write-max-writers-to-spill", 10, 0)?;
     /// `local-sort.max-num-file-handles`
     local_sort_max_file_handles: usize = o.at_least("local-sort.max-num-file-handles", 128, 2)?;
 
@@ -218,8 +208,6 @@ core_options! {
     compaction_force_rewrite_all_files: bool = o.bool("compaction.force-rewrite-all-files", false)?;
     /// `compaction.min.file-num`
     compaction_min_file_num: usize = o.at_least("compaction.min.file-num", 5, 1)?;
-    /// `compaction.max.file-num` (up to 1.0; fixed-bucket append)
-    compaction_max_file_num: Option<usize> = o.maybe("compaction.max.file-num", |t| integer(t, 1))?;
     /// `compaction.file-num-limit`
     compaction_file_num_limit: usize = o.at_least("compaction.file-num-limit", 100_000, 1)?;
     /// `compaction.delete-ratio-threshold`
@@ -393,9 +381,7 @@ core_options! {
 impl CoreOptions {
     /// The same options with others set over them.
     pub fn with(&self, dynamic: &BTreeMap<String, String>) -> Result<Self> {
-        let mut merged = self.raw.clone();
-        merged.extend(dynamic.iter().map(|(k, v)| (k.clone(), v.clone())));
-        Self::parse(&merged)
+        Self::parse(&super::overlay(&self.raw, dynamic))
     }
 
     /// `target-file-size`, default 128 MB for primary-key tables and 256 MB for append tables.

@@ -1,13 +1,14 @@
 //! Table options: their typed form, their text grammar, and the list of every option Paimon knows.
 //!
 //! Source: format chapter 12; `CoreOptions`, `MemorySize`, `TimeUtils`. No option is silent: each key of
-//! [`catalogue`] says whether siltstone honours it, whether ignoring it is harmless, or whether a table that sets it
-//! is refused (`schema::features` does the refusing).
+//! [`catalogue`] says whether siltstone honours it, whether ignoring it is harmless, whether it cannot be set here
+//! (`audit`), or whether a table that sets it is refused (`schema::features`).
 
 mod audit;
 pub mod catalogue;
 mod core_options;
 mod merging;
+pub mod spelling;
 mod starting;
 mod values;
 mod zone;
@@ -15,6 +16,7 @@ mod zone;
 pub use self::audit::{check_known, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};
+pub use self::spelling::{effective, overlay};
 pub use self::starting::{NamedChanges, NamedVersion};
 pub use self::values::{
     BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::fixed::{check_changeable, says_what_is};
 use super::new_table::keys_not_null;
-use super::validate_options::{check_deletion_vectors, concerns_deletion_vectors};
-use super::{TableSchema, change_columns, features, validate};
+use super::validate::{faults, first_new};
+use super::{TableSchema, change_columns, features};
 use crate::env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::next_id;
-use crate::options::catalogue::find;
-use crate::options::{CoreOptions, check_known, parse_bool, parse_list};
+use crate::options::{check_known, effective, spelling};
 use crate::types::DataType;
 
 /// One change of a schema. A nested column is a path: `["r", "x"]`, `["list", "element", "x"]`, `["map", "value"]`.
@@ -119,30 +119,9 @@ pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: 
     new.id = next_id(old.id).ok_or_else(|| forbidden(format!("no schema can come after schema {}", old.id)))?;
     new.time_millis = env::now_millis();
     keys_not_null(&mut new);
-    // what was wrong before does not keep its owner from changing something else
-    validate(&new).or_else(|e| if validate(old).is_ok() { Err(e) } else { Ok(()) })?;
-    features::check_writable(&new).or_else(|e| if features::check_writable(old).is_ok() { Err(e) } else { Ok(()) })?;
+    first_new(faults(&new), &faults(old))?;
+    first_new(features::faults(&new), &features::faults(old))?;
     Ok(new)
-}
-
-/// Checks options that are laid over the stored ones for one operation: known, well formed, and not fixed otherwise.
-pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, String>) -> Result<()> {
-    check_known(dynamic)?;
-    for (key, value) in dynamic.iter().filter(|(key, _)| *key != "branch") {
-        if schema.options.get(key) == Some(value) || says_what_is(schema, key, value) {
-            continue;
-        }
-        check_changeable(schema, key, Some(value), true).map_err(|e| {
-            let message = format!("'{key}' cannot be set for one operation: it is fixed in the table");
-            Error::new(ErrorKind::InvalidOption, message).with("option", key).caused_by(e)
-        })?;
-    }
-    if dynamic.keys().any(|key| concerns_deletion_vectors(key)) {
-        let merged: BTreeMap<String, String> =
-            schema.options.iter().chain(dynamic).map(|(key, value)| (key.clone(), value.clone())).collect();
-        check_deletion_vectors(&CoreOptions::parse(&merged)?)?;
-    }
-    Ok(())
 }
 
 /// An `IllegalSchemaChange` error.
@@ -151,90 +130,22 @@ pub(super) fn forbidden(message: impl Into<String>) -> Error {
 }
 
 fn set_option(old: &TableSchema, new: &mut TableSchema, key: &str, value: &str, has_snapshots: bool) -> Result<()> {
-    if old.options.get(key).is_some_and(|current| current == value) || says_what_is(old, key, value) {
+    if effective(&new.options, key).is_some_and(|current| current == value) || says_what_is(new, key, value) {
         return Ok(());
     }
     check_known(&BTreeMap::from([(key.to_owned(), value.to_owned())]))?;
     check_changeable(old, key, Some(value), has_snapshots)?;
+    spelling::remove(&mut new.options, key);
     new.options.insert(key.to_owned(), value.to_owned());
     Ok(())
 }
 
 fn remove_option(old: &TableSchema, new: &mut TableSchema, key: &str, has_snapshots: bool) -> Result<()> {
-    if new.options.contains_key(key) {
+    if effective(&new.options, key).is_some() {
         check_changeable(old, key, None, has_snapshots)?;
-        new.options.remove(key);
+        spelling::remove(&mut new.options, key);
     }
     Ok(())
-}
-
-/// `primary-key`, `partition` and `type` may be set to what they are.
-fn says_what_is(old: &TableSchema, key: &str, value: &str) -> bool {
-    match key {
-        "primary-key" => parse_list(value) == old.primary_keys,
-        "partition" => parse_list(value) == old.partition_keys,
-        "type" => value.eq_ignore_ascii_case(old.options.get("type").map_or("table", String::as_str)),
-        _ => false,
-    }
-}
-
-/// Which options are fixed (`CoreOptions.IMMUTABLE_OPTIONS`, `SchemaManager.checkAlterTableOption`).
-fn check_changeable(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots: bool) -> Result<()> {
-    let name = find(key).map_or(key, |known| known.key);
-    let always_fixed = ["type", "path", "branch", "primary-key", "partition"].contains(&name);
-    if !has_snapshots && !always_fixed {
-        return Ok(());
-    }
-    let fixed = |message: String, hint: &str| Err(forbidden(message).with("option", key).hint(hint));
-    if always_fixed {
-        return fixed(format!("'{key}' cannot change"), "create another table");
-    }
-    if find(key).is_some_and(|known| known.immutable && known.key == name && !is_field_key(key)) {
-        return fixed(format!("'{key}' cannot change any more, the table has snapshots"), "create another table");
-    }
-    let options = CoreOptions::parse(&old.options)?;
-    // an option that is removed is false
-    let becomes = |flag: bool| value.map_or(Ok(false), parse_bool).is_ok_and(|b| b == flag);
-    match name {
-        "bucket" => check_bucket_change(options.bucket, value),
-        "deletion-vectors.enabled" => {
-            let modifiable = options.get("deletion-vectors.modifiable").is_some_and(|t| parse_bool(t).unwrap_or(false));
-            if options.deletion_vectors_enabled == becomes(true) || modifiable {
-                return Ok(());
-            }
-            fixed(
-                "'deletion-vectors.enabled' cannot change, the table has snapshots".to_owned(),
-                "'deletion-vectors.modifiable' = 'true' allows it; run a full compaction before and after",
-            )
-        }
-        "ignore-delete" if options.ignore_delete && becomes(false) => {
-            fixed("'ignore-delete' cannot change from true to false".to_owned(), "deletes were dropped already")
-        }
-        "ignore-update-before" if options.ignore_update_before && becomes(false) => {
-            fixed("'ignore-update-before' cannot change from true to false".to_owned(), "rows were dropped already")
-        }
-        _ => Ok(()),
-    }
-}
-
-fn is_field_key(key: &str) -> bool {
-    key.starts_with("fields.")
-}
-
-fn check_bucket_change(bucket: i32, value: Option<&str>) -> Result<()> {
-    let fixed = |message: &str, hint: &str| Err(forbidden(message).with("option", "bucket").hint(hint));
-    let new = value.and_then(|text| text.trim().parse::<i32>().ok());
-    match new {
-        None => fixed("'bucket' cannot be removed, the table has snapshots", "set another number of buckets"),
-        Some(new) if bucket > 0 && new > 0 => Ok(()),
-        Some(new) if new == bucket => Ok(()),
-        Some(_) if bucket == -1 => {
-            fixed("'bucket' cannot change from -1, the table has snapshots", "create another table and copy the rows")
-        }
-        Some(_) => {
-            fixed("'bucket' can only change to a number of at least 1", "create another table and copy the rows")
-        }
-    }
 }
 
 #[cfg(test)]
@@ -330,19 +241,48 @@ mod tests {
     }
 
     #[test]
-    fn options_of_one_operation_cannot_override_what_is_fixed() {
-        let check = |key: &str, value: &str| {
-            check_dynamic_options(&schema(&[]), &BTreeMap::from([(key.to_owned(), value.to_owned())]))
-        };
-        for (key, value) in
-            [("write-only", "true"), ("scan.snapshot-id", "3"), ("branch", "b"), ("type", "TABLE"), ("my.key", "x")]
-        {
-            check(key, value).unwrap();
+    fn an_option_is_changed_under_whatever_name_it_is_stored() {
+        let (name, alias) = ("write-only", "write.compaction-skip");
+        let stored = schema(&[(alias, "true")]);
+        assert!(!remove(&stored, name, true).unwrap().options.contains_key(alias));
+        for (stored, given) in [(name, alias), (alias, name)] {
+            let new = set(&schema(&[(stored, "false")]), given, "true", true).unwrap();
+            assert_eq!((new.options.get(stored), new.options[given].as_str()), (None, "true"));
         }
-        for (key, value) in
-            [("merge-engine", "first-row"), ("bucket-key", "v"), ("bucket", "-1"), ("path", "/x"), ("primary-key", "v")]
-        {
-            assert_eq!(check(key, value).unwrap_err().kind(), ErrorKind::InvalidOption, "{key}");
+    }
+
+    #[test]
+    fn the_last_of_several_changes_of_an_option_counts() {
+        let old = schema(&[("write-only", "false")]);
+        let value = |value: &str| SchemaChange::SetOption { key: "write-only".into(), value: value.into() };
+        assert_eq!(apply(&old, &[value("true"), value("false")], true).unwrap().options["write-only"], "false");
+    }
+
+    /// Java makes such tables; what is wrong with them is no leave for more.
+    #[test]
+    fn a_table_that_breaks_one_rule_keeps_the_others() {
+        let mut old = schema(&[]);
+        old.options.insert("page-size".into(), "0 b".into());
+        set(&old, "snapshot.num-retained.max", "20", true).unwrap();
+        for (key, value) in [
+            ("metadata.stats-mode", "foo"),
+            ("parquet.page.size", "0"),
+            ("sequence.field", "nope"),
+            ("num-levels", "1"),
+            ("target-file-size", "0 b"),
+            ("file.format", "orc"),
+        ] {
+            assert_eq!(set(&old, key, value, true).unwrap_err().context_value("option"), Some(key));
         }
+        for (from, to) in [("v", "_SEQUENCE_NUMBER"), ("v", "")] {
+            let rename = SchemaChange::RenameColumn { path: vec![from.into()], new_name: to.into() };
+            assert_eq!(apply(&old, &[rename], true).unwrap_err().kind(), ErrorKind::IllegalSchema, "{to:?}");
+        }
+        let mut unreadable = schema(&[]);
+        unreadable.options.insert("file.format".into(), "orc".into());
+        assert_eq!(
+            set(&unreadable, "query-auth.enabled", "true", true).unwrap_err().kind(),
+            ErrorKind::UnsupportedFeature
+        );
     }
 }

@@ -3,21 +3,11 @@
 use super::change::forbidden;
 use super::new_table::number_column;
 use super::validate::no_such_column;
-use super::{ColumnPosition, SchemaChange, TableSchema};
+use super::{ColumnPosition, SchemaChange, TableSchema, column_options};
 use crate::cast::{CastRule, cast_rule};
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{parse_bool, parse_list, sequence_groups};
+use crate::options::parse_bool;
 use crate::types::{DataField, DataType, TypeKind, special};
-
-/// Options whose value is a list of columns.
-const COLUMN_OPTIONS: [&str; 6] = [
-    "bucket-key",
-    "sequence.field",
-    "rowkind.field",
-    "record-level.time-field",
-    "partial-update.remove-record-on-sequence-group",
-    "changelog-producer.row-deduplicate-ignore-fields",
-];
 
 pub(super) fn apply(old: &TableSchema, new: &mut TableSchema, change: &SchemaChange) -> Result<()> {
     match change {
@@ -104,41 +94,9 @@ fn rename(new: &mut TableSchema, path: &[String], new_name: &str) -> Result<()> 
         for key in new.primary_keys.iter_mut().filter(|key| *key == name) {
             new_name.clone_into(key);
         }
-        rename_in_options(new, name, new_name);
+        column_options::rename(new, name, new_name)?;
     }
     Ok(())
-}
-
-/// Options that name the column follow: lists of columns, and keys `fields.<column>.*`.
-fn rename_in_options(new: &mut TableSchema, name: &str, new_name: &str) {
-    let renamed = |text: &str| -> String {
-        let parts = parse_list(text).into_iter().map(|part| if part == name { new_name.to_owned() } else { part });
-        parts.collect::<Vec<_>>().join(",")
-    };
-    for option in COLUMN_OPTIONS {
-        if let Some(value) = new.options.get_mut(option) {
-            *value = renamed(value);
-        }
-    }
-    let moved: Vec<String> = new.options.keys().filter(|key| key.starts_with("fields.")).cloned().collect();
-    for key in moved {
-        let Some((columns, suffix)) = key.strip_prefix("fields.").and_then(|rest| split_columns(rest, name)) else {
-            continue;
-        };
-        let Some(mut value) = new.options.remove(&key) else { continue };
-        if suffix == "sequence-group" {
-            value = renamed(&value);
-        }
-        new.options.insert(format!("fields.{}.{suffix}", renamed(columns)), value);
-    }
-}
-
-/// `a,b.suffix` → (`a,b`, `suffix`); column names may contain dots, so the known name is tried first.
-fn split_columns<'a>(rest: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
-    match rest.strip_prefix(name).and_then(|suffix| suffix.strip_prefix('.')) {
-        Some(suffix) => Some((rest.get(..name.len())?, suffix)),
-        None => rest.split_once('.'),
-    }
 }
 
 fn drop_column(new: &mut TableSchema, path: &[String]) -> Result<()> {
@@ -152,24 +110,7 @@ fn drop_column(new: &mut TableSchema, path: &[String]) -> Result<()> {
     }
     fields.retain(|f| f.name != name);
     if let [name] = path {
-        check_unused(new, name)?;
-        let prefix = format!("fields.{name}.");
-        new.options.retain(|key, _| !key.starts_with(&prefix));
-    }
-    Ok(())
-}
-
-fn check_unused(new: &TableSchema, name: &str) -> Result<()> {
-    if let Some(group) = sequence_groups(&new.options).into_iter().find(|group| group.has(name)) {
-        let message = format!("the column '{name}' cannot be dropped: '{}' uses it", group.option);
-        let hint = "take it out of the sequence group first";
-        return Err(forbidden(message).with("column", name).with("option", &group.option).hint(hint));
-    }
-    for option in COLUMN_OPTIONS {
-        if new.options.get(option).is_some_and(|value| parse_list(value).iter().any(|column| column == name)) {
-            let message = format!("the column '{name}' cannot be dropped: '{option}' uses it");
-            return Err(forbidden(message).with("column", name).with("option", option));
-        }
+        column_options::drop(new, name)?;
     }
     Ok(())
 }

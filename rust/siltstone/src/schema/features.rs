@@ -9,7 +9,7 @@ use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
-    check_options(schema, &[Class::Refused])?;
+    check_options(schema, &[Class::Refused]).into_iter().next().map_or(Ok(()), Err)?;
     check_types(schema)?;
     match CoreOptions::parse(&schema.options)?.bucket {
         -2 => Err(refused("bucket", "-2").hint("read a table with postponed buckets with Java Paimon")),
@@ -19,11 +19,23 @@ pub fn check_readable(schema: &TableSchema) -> Result<()> {
 
 /// Refuses tables that siltstone would write wrongly. What is refused for reading is refused here too.
 pub fn check_writable(schema: &TableSchema) -> Result<()> {
-    check_options(schema, &[Class::Refused, Class::RefusedForWrite])?;
-    check_types(schema)?;
-    let options = CoreOptions::parse(&schema.options)?;
-    check_data_directory(options.data_file_path_directory.as_deref())?;
-    let bucket = options.bucket;
+    faults(schema).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Everything for which [`check_writable`] refuses a table.
+pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
+    let mut faults = check_options(schema, &[Class::Refused, Class::RefusedForWrite]);
+    let options = CoreOptions::parse(&schema.options);
+    let rest = [
+        check_types(schema),
+        options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
+        options.and_then(|options| check_writable_buckets(schema, options.bucket)),
+    ];
+    faults.extend(rest.into_iter().filter_map(Result::err));
+    faults
+}
+
+fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
     if bucket > 0 || (bucket == -1 && !schema.has_primary_key()) {
         return Ok(());
     }
@@ -51,14 +63,13 @@ pub fn check_data_directory(directory: Option<&str>) -> Result<()> {
     }
 }
 
-fn check_options(schema: &TableSchema, classes: &[Class]) -> Result<()> {
-    for (key, value) in &schema.options {
-        let Some(known) = find(key) else { continue };
-        if classes.contains(&known.class) && !known.is_neutral(value) && !is_idle(schema, &known) {
-            return Err(refused(key, value).hint(advice(&known)));
-        }
-    }
-    Ok(())
+fn check_options(schema: &TableSchema, classes: &[Class]) -> Vec<Error> {
+    let faults = schema.options.iter().filter_map(|(key, value)| {
+        let known = find(key).filter(|known| classes.contains(&known.class))?;
+        let asks = !known.is_neutral(value) && !is_idle(schema, &known);
+        asks.then(|| refused(key, value).hint(advice(&known)))
+    });
+    faults.collect()
 }
 
 /// Options that do nothing in this table.
@@ -151,6 +162,7 @@ mod tests {
             ("file-index.bloom-filter.columns", "v"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
+            ("parquet.crypto.factory.class", "com.example.Keys"),
         ] {
             let schema = with(&[(key, value)]);
             check_readable(&schema).unwrap();
@@ -197,6 +209,8 @@ mod tests {
             ("file.format.per.level", "0:parquet"),
             ("fields.v.aggregate-function", "max"),
             ("snapshot.num-retained.max", "9"),
+            ("parquet.statistics.enabled", "false"),
+            ("scan.partitions", "dt=1"),
         ]);
         check_writable(&schema).unwrap();
     }

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::{SchemaChange, TableSchema, change};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::FileIoRef;
 use crate::limits::LAST_ID;
-use crate::snapshot::{SnapshotManager, UpkeepLock};
+use crate::snapshot::SnapshotManager;
 
 /// Options that name a branch to read from besides the table's own.
 pub const READ_BRANCHES: [&str; 2] = ["scan.fallback-branch", "scan.primary-branch"];
@@ -19,14 +18,11 @@ const RETRIES: usize = 100;
 /// How often the latest schema is looked for when it vanishes between listing and reading.
 const ATTEMPTS: usize = 5;
 
-/// How long to wait for a fast-forward that has replaced a schema.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// The schemas of one branch. What was read once is kept: a schema file never changes.
 #[derive(Debug)]
 pub struct SchemaManager {
-    fs: FileIoRef,
-    root: String,
+    pub(super) fs: FileIoRef,
+    pub(super) root: String,
     cache: Mutex<HashMap<i64, Arc<TableSchema>>>,
 }
 
@@ -123,63 +119,11 @@ impl SchemaManager {
             let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
             let new = change::apply(&old, changes, has_snapshots)?;
             if self.publish_if(&new, &|| self.check_stored(&old))? {
-                return match self.check_stored(&old) {
-                    Ok(()) => self.get(new.id).map_err(|e| match e.kind() {
-                        ErrorKind::FileNotFound => {
-                            Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
-                                .with("file", self.path(new.id))
-                                .hint("open the table again, and change what it is now")
-                        }
-                        _ => e,
-                    }),
-                    // a fast-forward has replaced it: it has not seen the new one, or takes it away
-                    Err(replaced) if replaced.kind() == ErrorKind::CommitConflict => {
-                        self.take_back(&new).and(Err(replaced))
-                    }
-                    Err(e) => {
-                        let text = format!("schema {} was published; then a call failed", new.id);
-                        Err(Error::new(e.kind(), text).with("file", self.path(new.id)).caused_by(e))
-                    }
-                };
+                return self.settle(&old, &new);
             }
         }
         let message = "the schema could not be changed: other writers changed it each time";
         Err(Error::new(ErrorKind::CommitRetriesExhausted, message).with("file", self.directory()))
-    }
-
-    /// An error when the file of a schema that was read before has another content, or is gone.
-    fn check_stored(&self, known: &TableSchema) -> Result<()> {
-        let path = self.path(known.id);
-        match self.fs.read(&path) {
-            Ok(bytes) if TableSchema::from_json(&path, &bytes)? == *known => Ok(()),
-            Ok(_) => {
-                Err(Error::new(ErrorKind::CommitConflict, "another table or schema has taken the place of this one")
-                    .with("file", path)
-                    .hint("open the table again"))
-            }
-            Err(e) if e.kind() == ErrorKind::FileNotFound => {
-                Err(Error::new(ErrorKind::CommitConflict, "the schema that was to be changed has been taken away")
-                    .with("file", path)
-                    .hint("open the table again"))
-            }
-            Err(e) => Err(e),
-        }
-    }
-
-    /// Deletes a schema that was published just now, unless another one has its place. With the lock nobody else deletes.
-    fn take_back(&self, own: &TableSchema) -> Result<()> {
-        let location = match self.root.rsplit_once("/branch/branch-") {
-            Some((location, branch)) if !branch.contains('/') => location,
-            _ => self.root.as_str(),
-        };
-        let left = || format!("schema {} was made of one that has gone, and is left", own.id);
-        let _lock = UpkeepLock::take(&self.fs, location, PATIENCE)
-            .map_err(|e| Error::new(e.kind(), left()).with("file", self.path(own.id)).caused_by(e))?;
-        self.lock().remove(&own.id);
-        if self.check_stored(own).is_ok() {
-            self.fs.delete(&self.path(own.id))?;
-        }
-        Ok(())
     }
 
     fn publish(&self, schema: &TableSchema) -> Result<bool> {
@@ -216,7 +160,7 @@ impl SchemaManager {
             .caused_by(failed)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<TableSchema>>> {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<TableSchema>>> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

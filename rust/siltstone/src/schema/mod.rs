@@ -5,19 +5,23 @@
 mod change;
 mod change_columns;
 mod change_json;
+mod column_options;
 mod features;
+mod fixed;
 mod json;
 mod manager;
 mod merge_spec;
 mod model;
 mod new_table;
+mod settle;
 mod validate;
 mod validate_java;
 mod validate_merge;
 mod validate_options;
 
-pub use change::{ColumnPosition, SchemaChange, check_dynamic_options};
+pub use change::{ColumnPosition, SchemaChange};
 pub use features::{check_data_directory, check_readable, check_writable};
+pub use fixed::{check_dynamic_options, fixed_option_changed};
 pub use manager::{READ_BRANCHES, SchemaManager};
 pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_columns};
 pub use model::TableSchema;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::options::overlay;
 use crate::types::DataField;
 
 /// One version of a table's schema (format chapter 2.1).
@@ -63,8 +64,6 @@ impl TableSchema {
     /// A copy with options set over the stored ones.
     #[must_use]
     pub fn with_options(&self, dynamic: &BTreeMap<String, String>) -> Self {
-        let mut copy = self.clone();
-        copy.options.extend(dynamic.iter().map(|(k, v)| (k.clone(), v.clone())));
-        copy
+        Self { options: overlay(&self.options, dynamic), ..self.clone() }
     }
 }

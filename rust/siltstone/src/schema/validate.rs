@@ -13,11 +13,28 @@ const RESERVED: &[&str] = &[special::SEQUENCE_NUMBER, special::VALUE_KIND, "_LEV
 
 /// Checks a whole schema; the first broken rule is the error.
 pub fn validate(schema: &TableSchema) -> Result<()> {
-    let options = CoreOptions::parse(&schema.options)?;
-    check_columns(schema)?;
-    check_keys(schema)?;
-    check_bucket(schema, &options)?;
-    validate_options::check(schema, &options)
+    faults(schema).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// What every rule that the schema breaks says about it, in the order of the rules.
+pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
+    let options = match CoreOptions::parse(&schema.options) {
+        Ok(options) => options,
+        Err(e) => return vec![e],
+    };
+    let mut faults: Vec<Error> = [check_columns(schema), check_keys(schema), check_bucket(schema, &options)]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect();
+    faults.extend(validate_options::faults(schema, &options));
+    faults
+}
+
+/// The first of the faults that the schema before did not have: what was wrong does not keep the owner of a table from
+/// changing something else.
+pub(super) fn first_new(faults: Vec<Error>, before: &[Error]) -> Result<()> {
+    let was_there = |e: &Error| before.iter().any(|b| b.kind() == e.kind() && b.to_string() == e.to_string());
+    faults.into_iter().find(|e| !was_there(e)).map_or(Ok(()), Err)
 }
 
 /// An `IllegalSchema` error.

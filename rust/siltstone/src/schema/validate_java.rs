@@ -11,24 +11,23 @@ use crate::types::TypeKind;
 const PAGES: u64 = 3;
 const PAGE_SIZE: &str = "64 kb";
 
-pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
-    check_list(options, "bucket-key")?;
-    check_partitions(schema, options)?;
-    check_pages(options)?;
+pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Vec<Result<()>> {
+    let mut results = vec![check_list(options, "bucket-key"), check_partitions(schema, options), check_pages(options)];
     if !schema.has_primary_key() {
-        return Ok(());
+        return results;
     }
-    check_buffer(options)?;
-    check_lookups(schema, options)?;
+    results.push(check_buffer(options));
+    results.push(check_lookups(schema, options));
     match options.merge_engine {
         MergeEngine::PartialUpdate => {
-            check_list(options, "partial-update.remove-record-on-sequence-group")?;
-            sequence_groups(&options.raw).iter().try_for_each(|group| check_list(options, &group.option))?;
-            check_functions(schema, options)
+            results.push(check_list(options, "partial-update.remove-record-on-sequence-group"));
+            results.extend(sequence_groups(&options.raw).iter().map(|group| check_list(options, &group.option)));
+            results.push(check_functions(schema, options));
         }
-        MergeEngine::Aggregation => check_functions(schema, options),
-        MergeEngine::Deduplicate | MergeEngine::FirstRow => Ok(()),
+        MergeEngine::Aggregation => results.push(check_functions(schema, options)),
+        MergeEngine::Deduplicate | MergeEngine::FirstRow => {}
     }
+    results
 }
 
 fn is_bytes(kind: &TypeKind) -> bool {

@@ -20,28 +20,35 @@ const COMPRESSIONS: &[&str] = &["none", "uncompressed", "zstd", "snappy", "gzip"
 /// Codecs of manifests, by their exact names; Java reads `zstd` without regard to case.
 const MANIFEST_COMPRESSIONS: &[&str] = &["zstd", "zstandard", "snappy", "deflate", "null"];
 
-pub(super) fn check(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
-    for (key, value) in &schema.options {
-        if let Some(known) = find(key) {
-            check_value(&known, key, value)?;
-        }
-    }
-    check_field_options(schema, &schema.options)?;
-    check_sequence(schema, options)?;
-    check_row_kind(schema, options)?;
-    check_engine(options)?;
-    check_merging(schema, options)?;
-    check_changelog(schema, options)?;
-    check_deletion_vectors(options)?;
-    check_read_branches(options)?;
-    check_numbers(options)?;
-    check_automatic_tags(options)?;
-    options.named_version()?;
-    options.named_changes()?;
-    check_texts(options)?;
-    check_data_files(options)?;
-    validate_java::check(schema, options)?;
-    check_default_values(schema)
+pub(super) fn faults(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> {
+    let forms =
+        schema.options.iter().map(|(key, value)| find(key).map_or(Ok(()), |known| check_value(&known, key, value)));
+    let mut results: Vec<Result<()>> = forms.collect();
+    results.extend([
+        check_field_options(schema, &schema.options),
+        check_sequence(schema, options),
+        check_row_kind(schema, options),
+        check_engine(options),
+        check_merging(schema, options),
+        check_changelog(schema, options),
+        check_deletion_vectors(options),
+        check_read_branches(options),
+        check_file_sizes(options),
+        check_levels(options),
+        check_retention(options),
+        check_automatic_tags(options),
+        options.named_version().map(drop),
+        options.named_changes().map(drop),
+    ]);
+    results.extend(check_stats_modes(options));
+    results.push(check_manifest_compression(options));
+    results.push(check_prefixes(options));
+    results.push(check_data_directory(options.data_file_path_directory.as_deref()));
+    results.push(check_default_partition(options));
+    results.extend(check_data_files(options));
+    results.extend(validate_java::check(schema, options));
+    results.push(check_default_values(schema));
+    results.into_iter().filter_map(Result::err).collect()
 }
 
 pub(super) fn forbidden(option: &str, message: impl Into<String>) -> Error {
@@ -230,19 +237,27 @@ fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
         .hint("a daily tag may wait for less than 24 hours, an hourly one for less than an hour"))
 }
 
-fn check_numbers(options: &CoreOptions) -> Result<()> {
-    let number = |key: &str, default: i64| {
-        options.get(key).map_or(default, |text| text.trim().parse::<i64>().unwrap_or(default))
-    };
+fn check_file_sizes(options: &CoreOptions) -> Result<()> {
     if options.target_file_row_num == 0 {
         return Err(forbidden("target-file-row-num", "'target-file-row-num' must be at least 1"));
     }
     if options.target_file_size == Some(0) {
         return Err(forbidden("target-file-size", "'target-file-size' must be at least 1 byte"));
     }
+    Ok(())
+}
+
+fn check_levels(options: &CoreOptions) -> Result<()> {
     if options.num_levels < 2 {
         return Err(forbidden("num-levels", "'num-levels' must be at least 2"));
     }
+    Ok(())
+}
+
+fn check_retention(options: &CoreOptions) -> Result<()> {
+    let number = |key: &str, default: i64| {
+        options.get(key).map_or(default, |text| text.trim().parse::<i64>().unwrap_or(default))
+    };
     let mut defaults = (10, i64::from(i32::MAX));
     for (kind, least, most) in [
         ("snapshot", "snapshot.num-retained.min", "snapshot.num-retained.max"),
@@ -260,18 +275,23 @@ fn check_numbers(options: &CoreOptions) -> Result<()> {
     Ok(())
 }
 
-fn check_texts(options: &CoreOptions) -> Result<()> {
+fn check_stats_modes(options: &CoreOptions) -> Vec<Result<()>> {
     let modes = std::iter::once(("metadata.stats-mode", &options.stats_mode))
         .chain(options.stats_mode_per_level.values().map(|mode| ("metadata.stats-mode.per.level", mode)))
         .chain(options.changelog_stats_mode.iter().map(|mode| ("changelog-file.stats-mode", mode)))
         .chain(options.field_stats_mode.values().map(|mode| ("fields.<column>.stats-mode", mode)));
-    for (key, mode) in modes {
-        StatsMode::parse(mode).map_err(|e| e.with("option", key))?;
-    }
+    modes.map(|(key, mode)| StatsMode::parse(mode).map(drop).map_err(|e| e.with("option", key))).collect()
+}
+
+fn check_manifest_compression(options: &CoreOptions) -> Result<()> {
     let manifests = options.manifest_compression.as_str();
-    if !manifests.eq_ignore_ascii_case("zstd") && !MANIFEST_COMPRESSIONS.contains(&manifests) {
-        return Err(not_one_of("manifest.compression", manifests, MANIFEST_COMPRESSIONS));
+    if manifests.eq_ignore_ascii_case("zstd") || MANIFEST_COMPRESSIONS.contains(&manifests) {
+        return Ok(());
     }
+    Err(not_one_of("manifest.compression", manifests, MANIFEST_COMPRESSIONS))
+}
+
+fn check_prefixes(options: &CoreOptions) -> Result<()> {
     for (key, prefix) in
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
     {
@@ -279,7 +299,10 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
             return Err(forbidden(key, format!("{prefix:?} cannot begin a file name")));
         }
     }
-    check_data_directory(options.data_file_path_directory.as_deref())?;
+    Ok(())
+}
+
+fn check_default_partition(options: &CoreOptions) -> Result<()> {
     if options.partition_default_name.trim().is_empty() || options.partition_default_name.contains('/') {
         let message = format!("'{}' cannot be a directory name", options.partition_default_name);
         return Err(forbidden("partition.default-name", message));
@@ -288,20 +311,25 @@ fn check_texts(options: &CoreOptions) -> Result<()> {
 }
 
 /// What the writer of data files would refuse, file by file: a table with it could be made, and never be written to.
-fn check_data_files(options: &CoreOptions) -> Result<()> {
+fn check_data_files(options: &CoreOptions) -> Vec<Result<()>> {
     let changelog_format = options.changelog_file_format.as_ref();
-    for (key, format) in [("file.format", Some(&options.file_format)), ("changelog-file.format", changelog_format)] {
-        if let Some(format) = format.filter(|format| format.trim() != format.as_str()) {
-            return Err(forbidden(key, format!("'{format}' is not a file format, it has spaces around it")));
-        }
-    }
-    for (key, name) in compressions(options) {
+    let formats = [("file.format", Some(&options.file_format)), ("changelog-file.format", changelog_format)];
+    let formats =
+        formats.into_iter().map(|(key, format)| match format.filter(|format| format.trim() != format.as_str()) {
+            Some(format) => Err(forbidden(key, format!("'{format}' is not a file format, it has spaces around it"))),
+            None => Ok(()),
+        });
+    let compressions = compressions(options).into_iter().map(|(key, name)| {
         let name = if key == "parquet.compression" { name.trim() } else { name };
-        if !COMPRESSIONS.contains(&name.to_ascii_lowercase().as_str()) {
-            return Err(not_one_of(key, name, COMPRESSIONS));
-        }
-    }
-    ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &options.parquet).map(drop)
+        let known = COMPRESSIONS.contains(&name.to_ascii_lowercase().as_str());
+        if known { Ok(()) } else { Err(not_one_of(key, name, COMPRESSIONS)) }
+    });
+    // one by one: each option is a rule of its own
+    let parquet = options.parquet.iter().filter(|(key, _)| *key != "parquet.compression").map(|(key, value)| {
+        let alone = BTreeMap::from([(key.clone(), value.clone())]);
+        ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &alone).map(drop)
+    });
+    formats.chain(compressions).chain(parquet).collect()
 }
 
 /// The compressions of Parquet files, each with its option.

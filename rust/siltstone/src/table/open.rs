@@ -6,7 +6,7 @@ use crate::{
     Error, ErrorKind, Result,
     fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_can_exist, strip_scheme},
     io::TableContext,
-    options::CoreOptions,
+    options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_field_options, check_writable},
     snapshot::BranchManager,
@@ -78,9 +78,7 @@ impl Table {
 
     /// Stored options with the dynamic ones on top.
     pub fn options(&self) -> BTreeMap<String, String> {
-        let mut all = self.ctx.schema.options.clone();
-        all.extend(self.dynamic_options.clone());
-        all
+        overlay(&self.ctx.schema.options, &self.dynamic_options)
     }
 
     /// An error when the table needs something for writing that is not implemented.
@@ -130,8 +128,7 @@ fn context(
     dynamic: &BTreeMap<String, String>,
 ) -> Result<TableContext> {
     check_dynamic_options(&schema, dynamic).map_err(|e| e.with("table", &name))?;
-    let mut all = schema.options.clone();
-    all.extend(dynamic.clone());
+    let all = overlay(&schema.options, dynamic);
     let options = Arc::new(CoreOptions::parse(&all).map_err(|e| e.with("table", &name))?);
     let paths = Arc::new(PathFactory::new(location, &schema, &options));
     let external = all.get("data-file.external-paths").map(String::as_str).unwrap_or_default();

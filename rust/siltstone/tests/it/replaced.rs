@@ -1,5 +1,6 @@
 //! Tables and branches that are renamed, dropped, made again or fast-forwarded while a commit is at any one of its storage
-//! calls; [`rescaled`]: tables whose number of buckets changes while a writer is open.
+//! calls; [`rescaled`]: tables whose number of buckets changes while a writer is open; [`redefined`]: fixed options, before
+//! the first snapshot.
 //!
 //! ```text
 //! writer   ── call 0 ── … ── call n │                                  │ ── goes on ──
@@ -43,6 +44,7 @@ use crate::crash::batch;
 
 mod branches;
 mod handles;
+mod redefined;
 mod rescaled;
 mod tables;
 

@@ -317,6 +317,11 @@ impl TableCommit {
 
     fn collect(&self, messages: &[CommitMessage]) -> Result<Collected> {
         messages.iter().try_for_each(|message| message.check_places(&self.ctx))?;
+        let data = messages.iter().map(|message| &message.data);
+        place::check_written_under(
+            &self.ctx,
+            data.flat_map(|data| data.new_files.iter().chain(&data.changelog_files)),
+        )?;
         Ok(Collected::from(messages, self.ctx.options.manifest_delete_file_drop_stats))
     }
 

@@ -12,13 +12,19 @@
 //! 2. after publishing. When the place has become another's, the snapshot has gone along with its own table, and what it names
 //!    stays: a renamed table or branch has it as a version. Where it lies in a place that is not its own (a fast-forward took
 //!    its schema away), it is taken back.
+//!
+//! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
+//! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]).
+
+use std::collections::BTreeSet;
 
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
+    manifest::DataFileMeta,
     operation::cleanup::upkeep_lock,
     path::branch_root,
-    schema::{SchemaManager, TableSchema},
+    schema::{SchemaManager, TableSchema, fixed_option_changed},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, is_main},
 };
 
@@ -39,9 +45,23 @@ enum Found {
 /// `TableNotFound`, `BranchNotFound`: it was dropped or renamed; `CommitConflict`: something else is in its place.
 pub fn check_place(ctx: &TableContext) -> Result<()> {
     match look(ctx)? {
-        Found::Ours => Ok(()),
+        Found::Ours => changed_option(ctx)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
         found => Err(displaced(ctx, found)),
     }
+}
+
+/// An error when files of a schema that is not the writer's own were made under other options than the table has.
+///
+/// # Errors
+/// `CommitConflict`: an option that is fixed from the first snapshot on has changed since they were made.
+pub(super) fn check_written_under<'a>(ctx: &TableContext, files: impl Iterator<Item = &'a DataFileMeta>) -> Result<()> {
+    let ids: BTreeSet<i64> = files.map(|file| file.schema_id).filter(|id| *id != ctx.schema.id).collect();
+    for id in ids {
+        if let Some(option) = fixed_option_changed(&*ctx.schemas.get(id)?, &ctx.schema) {
+            return Err(redefined(ctx, &option));
+        }
+    }
+    Ok(())
 }
 
 /// Why reading or writing files of a table failed: when the table is not there any more, that is it.
@@ -63,7 +83,11 @@ pub(super) fn check_lost(ctx: &TableContext) -> Result<()> {
 /// Why a commit failed, when that is because its place has become another's; `in_doubt`: it may have been published before.
 pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
     match look(ctx) {
-        Ok(Found::Ours) | Err(_) => None,
+        Ok(Found::Ours) => {
+            let option = changed_option(ctx).ok().flatten()?;
+            Some(if in_doubt { redefined_in_doubt(ctx, &option) } else { redefined(ctx, &option) })
+        }
+        Err(_) => None,
         Ok(_) if in_doubt => Some(moved(ctx)),
         Ok(found) => Some(displaced(ctx, found)),
     }
@@ -74,7 +98,7 @@ pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
 pub(super) enum Kept {
     /// It is where it belongs.
     Here,
-    /// Its schema had been taken away: it is deleted again. Others may have seen it.
+    /// Its schema had been taken away, or options that were free until then have changed: it is deleted again. Others may have seen it.
     TakenBack,
 }
 
@@ -101,7 +125,8 @@ pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, own: &
         Err(e) => return Err(e),
     }
     if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
-        let text = "the schema of a commit was taken away after it was published, and others have built on it";
+        let text =
+            "the schema of a commit was taken away or changed when it was published, and others have built on it";
         return Err(Error::new(ErrorKind::Storage, text)
             .with("table", &ctx.name)
             .with("snapshot", own.id)
@@ -116,9 +141,9 @@ pub(super) fn is_lost(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::TableNotFound | ErrorKind::BranchNotFound)
 }
 
-/// The place is the writer's, and has the schema that the snapshot names.
+/// The place is the writer's, with the options that its files were made with, and has the schema that the snapshot names.
 fn is_complete(ctx: &TableContext, own: &Snapshot) -> Result<bool> {
-    if look(ctx)? != Found::Ours {
+    if look(ctx)? != Found::Ours || changed_option(ctx)?.is_some() {
         return Ok(false);
     }
     Ok(own.schema_id == ctx.schema.id || ctx.fs.exists(&schemas(ctx).path(own.schema_id))?)
@@ -135,6 +160,15 @@ fn look(ctx: &TableContext) -> Result<Found> {
             Ok(if schemas.ids()?.is_empty() { Found::Nothing } else { Found::Others })
         }
         Err(e) => Err(e),
+    }
+}
+
+/// The fixed option of the newest schema that the writer's own has otherwise.
+fn changed_option(ctx: &TableContext) -> Result<Option<String>> {
+    let schemas = schemas(ctx);
+    match schemas.latest()? {
+        Some(newest) if newest.id != ctx.schema.id => Ok(fixed_option_changed(&*schemas.get(ctx.schema.id)?, &newest)),
+        _ => Ok(None),
     }
 }
 
@@ -167,6 +201,26 @@ fn displaced(ctx: &TableContext, found: Found) -> Error {
     Error::new(kind, text)
         .with("table", &ctx.name)
         .hint(format!("open the {what} again and write the rows again; nothing was committed"))
+}
+
+/// The table is the same one, and its data files are made otherwise now.
+fn redefined(ctx: &TableContext, option: &str) -> Error {
+    let what = what(ctx);
+    let text = format!("'{option}' of the {what} was changed since the rows of the commit were written");
+    Error::new(ErrorKind::CommitConflict, text)
+        .with("table", &ctx.name)
+        .with("option", option)
+        .hint(format!("open the {what} again and write the rows again; nothing was committed"))
+}
+
+/// The same when a snapshot may be there that could not be taken back.
+fn redefined_in_doubt(ctx: &TableContext, option: &str) -> Error {
+    let text =
+        format!("'{option}' was changed while a commit was published: it is not known whether it is in the table");
+    Error::new(ErrorKind::Storage, text)
+        .with("table", &ctx.name)
+        .with("option", option)
+        .hint("Do not delete the files. Look whether the rows are in the table before you write them again.")
 }
 
 /// The place is another's after something may have been published.

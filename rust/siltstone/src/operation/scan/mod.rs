@@ -15,6 +15,7 @@ mod deletions;
 mod entries;
 mod follow;
 mod incremental;
+mod older_schema;
 mod prune;
 mod request;
 pub(crate) mod sections;

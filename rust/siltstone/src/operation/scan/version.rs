@@ -1,19 +1,17 @@
 //! Which snapshot a query reads (semantics f.5, batch).
 
-use std::sync::Arc;
-
-use super::{VersionSelector, target::Target};
+use super::{VersionSelector, older_schema::under_schema, target::Target};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    options::{ChangelogProducer, CoreOptions},
+    options::ChangelogProducer,
     snapshot::{BATCH_COMMIT_IDENTIFIER, ChangelogManager, CommitKind, Snapshot, SnapshotManager, TagManager},
 };
 
 /// The snapshot that the selector names (`None`: the table is empty and `Latest` was asked), and the table under the
 /// schema that rows of that version have: the snapshot's own for every selector but `Latest`.
 ///
-/// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today, except those that
+/// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today, except stored ones that
 /// name columns.
 pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
     travelled(ctx, version).map_err(|e| e.in_table(&ctx.name))
@@ -82,32 +80,6 @@ pub fn counterpart(
         Err(e) if e.kind() == ErrorKind::SnapshotNotFound => Ok(None),
         found => found.map(|_| Some(selector)),
     }
-}
-
-/// The table with an older schema: its columns, and today's options except those that name columns.
-fn under_schema(ctx: &TableContext, schema_id: i64) -> Result<TableContext> {
-    let mut schema = (*ctx.schemas.get(schema_id)?).clone();
-    let own = std::mem::replace(&mut schema.options, ctx.schema.options.clone());
-    let mut raw = ctx.options.raw.clone();
-    for options in [&mut schema.options, &mut raw] {
-        options.retain(|key, _| !names_columns(key));
-        options.extend(own.iter().filter(|(key, _)| names_columns(key)).map(|(k, v)| (k.clone(), v.clone())));
-    }
-    let options = Arc::new(CoreOptions::parse(&raw)?);
-    Ok(TableContext { schema: Arc::new(schema), options, ..ctx.clone() })
-}
-
-/// A rename of a column changes these options with it, so each schema has them in its own words.
-fn names_columns(key: &str) -> bool {
-    key.starts_with("fields.")
-        || matches!(
-            key,
-            "bucket-key"
-                | "sequence.field"
-                | "rowkind.field"
-                | "partial-update.remove-record-on-sequence-group"
-                | "changelog-producer.row-deduplicate-ignore-fields"
-        )
 }
 
 /// Snapshots and tags of the table's branch.

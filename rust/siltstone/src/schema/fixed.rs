@@ -1,0 +1,228 @@
+//! Options that are fixed: always, or once the table has snapshots (`CoreOptions.IMMUTABLE_OPTIONS`,
+//! `SchemaManager.checkAlterTableOption`). What lies in data files was made under them.
+//!
+//! The first snapshot may come about while such an option changes: `SchemaManager::commit_changes` looks for snapshots again
+//! after it has published its schema, and a commit looks at the newest schema before and after publishing
+//! (`operation::commit::place`). Whichever comes second gives way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::TableSchema;
+use super::change::forbidden;
+use super::column_options::named_columns;
+use super::validate_options::{check_deletion_vectors, concerns_deletion_vectors};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::catalogue::{find, spellings};
+use crate::options::{CoreOptions, check_known, effective, overlay, parse_bool, parse_list};
+
+/// The directory of null partitions where the option says nothing.
+const DEFAULT_PARTITION: &str = "__DEFAULT_PARTITION__";
+
+/// Checks options that are laid over the stored ones for one operation: known, well formed, and not fixed otherwise.
+pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, String>) -> Result<()> {
+    check_known(dynamic)?;
+    for (key, value) in dynamic.iter().filter(|(key, _)| *key != "branch") {
+        if effective(&schema.options, key) == Some(value) || says_what_is(schema, key, value) {
+            continue;
+        }
+        check_changeable(schema, key, Some(value), true).map_err(|e| {
+            let message = format!("'{key}' cannot be set for one operation: it is fixed in the table");
+            Error::new(ErrorKind::InvalidOption, message).with("option", key).caused_by(e)
+        })?;
+    }
+    if dynamic.keys().any(|key| concerns_deletion_vectors(key)) {
+        check_deletion_vectors(&CoreOptions::parse(&overlay(&schema.options, dynamic))?)?;
+    }
+    Ok(())
+}
+
+/// The option that files written under one schema were made with and that another schema of the table has otherwise,
+/// although it may not change once there are such files.
+pub fn fixed_option_changed(written: &TableSchema, now: &TableSchema) -> Option<String> {
+    let keys = written.options.keys().chain(now.options.keys());
+    let names: BTreeSet<&str> = keys.filter_map(|key| spellings(key).next()).collect();
+    let changed = names.into_iter().find(|name| {
+        let value = effective(&now.options, name).map(String::as_str);
+        meaning(written, name) != meaning(now, name)
+            && !value.is_some_and(|value| says_what_is(written, name, value))
+            && check_changeable(written, name, value, true).is_err()
+    });
+    changed.map(str::to_owned)
+}
+
+/// What an option says. Columns are meant by their ids: a renamed column is the same one.
+fn meaning(schema: &TableSchema, name: &str) -> Option<Vec<String>> {
+    let value = effective(&schema.options, name)?;
+    let Some(columns) = named_columns(name, value) else { return Some(vec![value.clone()]) };
+    let id = |column: String| schema.field(&column).map_or_else(|| column.clone(), |field| format!("#{}", field.id));
+    Some(columns.into_iter().map(id).collect())
+}
+
+/// Options that are fixed may be set to what they are, also where that is said elsewhere or by default.
+pub(super) fn says_what_is(old: &TableSchema, key: &str, value: &str) -> bool {
+    match key {
+        "primary-key" => parse_list(value) == old.primary_keys,
+        "partition" => parse_list(value) == old.partition_keys,
+        "type" => value.eq_ignore_ascii_case(old.options.get("type").map_or("table", String::as_str)),
+        "partition.legacy-name" => {
+            let is = effective(&old.options, key).map_or(Ok(true), |text| parse_bool(text));
+            matches!((is, parse_bool(value)), (Ok(is), Ok(value)) if is == value)
+        }
+        "partition.default-name" => value == effective(&old.options, key).map_or(DEFAULT_PARTITION, String::as_str),
+        _ => false,
+    }
+}
+
+/// Which options are fixed (`CoreOptions.IMMUTABLE_OPTIONS`, `SchemaManager.checkAlterTableOption`).
+pub(super) fn check_changeable(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots: bool) -> Result<()> {
+    let name = find(key).map_or(key, |known| known.key);
+    let always_fixed = ["type", "path", "branch", "primary-key", "partition"].contains(&name);
+    if !has_snapshots && !always_fixed {
+        return Ok(());
+    }
+    let fixed = |message: String, hint: &str| Err(forbidden(message).with("option", key).hint(hint));
+    if always_fixed {
+        return fixed(format!("'{key}' cannot change"), "create another table");
+    }
+    if find(key).is_some_and(|known| known.immutable && known.key == name && !is_field_key(key)) {
+        return fixed(format!("'{key}' cannot change any more, the table has snapshots"), "create another table");
+    }
+    let options = CoreOptions::parse(&old.options)?;
+    // an option that is removed is false
+    let becomes = |flag: bool| value.map_or(Ok(false), parse_bool).is_ok_and(|b| b == flag);
+    match name {
+        "bucket" => check_bucket_change(options.bucket, value),
+        "deletion-vectors.enabled" => {
+            let modifiable = options.get("deletion-vectors.modifiable").is_some_and(|t| parse_bool(t).unwrap_or(false));
+            if options.deletion_vectors_enabled == becomes(true) || modifiable {
+                return Ok(());
+            }
+            fixed(
+                "'deletion-vectors.enabled' cannot change, the table has snapshots".to_owned(),
+                "'deletion-vectors.modifiable' = 'true' allows it; run a full compaction before and after",
+            )
+        }
+        "ignore-delete" if options.ignore_delete && becomes(false) => {
+            fixed("'ignore-delete' cannot change from true to false".to_owned(), "deletes were dropped already")
+        }
+        "ignore-update-before" if options.ignore_update_before && becomes(false) => {
+            fixed("'ignore-update-before' cannot change from true to false".to_owned(), "rows were dropped already")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_field_key(key: &str) -> bool {
+    key.starts_with("fields.")
+}
+
+fn check_bucket_change(bucket: i32, value: Option<&str>) -> Result<()> {
+    let fixed = |message: &str, hint: &str| Err(forbidden(message).with("option", "bucket").hint(hint));
+    let new = value.and_then(|text| text.trim().parse::<i32>().ok());
+    match new {
+        None => fixed("'bucket' cannot be removed, the table has snapshots", "set another number of buckets"),
+        Some(new) if bucket > 0 && new > 0 => Ok(()),
+        Some(new) if new == bucket => Ok(()),
+        Some(_) if bucket == -1 => {
+            fixed("'bucket' cannot change from -1, the table has snapshots", "create another table and copy the rows")
+        }
+        Some(_) => {
+            fixed("'bucket' can only change to a number of at least 1", "create another table and copy the rows")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::change::apply;
+    use super::super::new_table::tests::table;
+    use super::super::{SchemaChange, TableSchema};
+    use super::*;
+
+    fn schema(options: &[(&str, &str)]) -> TableSchema {
+        let mut all = vec![("bucket", "2")];
+        all.extend(options);
+        table(&[("p", "DATE"), ("k", "INT"), ("v", "STRING")], &["p", "k"], &["p"], &all).into_schema().unwrap()
+    }
+
+    fn with(options: &[(&str, &str)]) -> TableSchema {
+        let mut schema = schema(&[]);
+        schema.options.extend(options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+        schema
+    }
+
+    #[test]
+    fn options_of_one_operation_cannot_override_what_is_fixed() {
+        let check = |key: &str, value: &str| {
+            check_dynamic_options(&schema(&[]), &BTreeMap::from([(key.to_owned(), value.to_owned())]))
+        };
+        for (key, value) in [
+            ("write-only", "true"),
+            ("scan.snapshot-id", "3"),
+            ("branch", "b"),
+            ("type", "TABLE"),
+            ("my.key", "x"),
+            ("partition.legacy-name", "TRUE"),
+            ("partition.default-name", "__DEFAULT_PARTITION__"),
+        ] {
+            check(key, value).unwrap();
+        }
+        for (key, value) in [
+            ("merge-engine", "first-row"),
+            ("bucket-key", "v"),
+            ("bucket", "-1"),
+            ("path", "/x"),
+            ("primary-key", "v"),
+            ("partition.legacy-name", "false"),
+            ("partition.default-name", "NONE"),
+        ] {
+            assert_eq!(check(key, value).unwrap_err().kind(), ErrorKind::InvalidOption, "{key}");
+        }
+    }
+
+    /// Paths of data files come from values of partitions by these options.
+    #[test]
+    fn names_of_partitions_change_only_before_the_first_snapshot() {
+        for (key, value) in [("partition.legacy-name", "false"), ("partition.default-name", "NONE")] {
+            let set = [SchemaChange::SetOption { key: key.into(), value: value.into() }];
+            let new = apply(&schema(&[]), &set, false).unwrap();
+            let unset = [SchemaChange::RemoveOption { key: key.into() }];
+            for (old, change) in [(&schema(&[]), set), (&new, unset)] {
+                let error = apply(old, &change, true).unwrap_err();
+                assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::IllegalSchemaChange, Some(key)));
+            }
+        }
+    }
+
+    #[test]
+    fn schemas_differ_in_what_is_fixed_only_where_an_alter_beside_snapshots_would_be_refused() {
+        let changed = |old: &[(&str, &str)], new: &[(&str, &str)]| fixed_option_changed(&with(old), &with(new));
+        for (key, value) in [
+            ("bucket-function.type", "mod"),
+            ("data-file.path-directory", "data"),
+            ("merge-engine", "first-row"),
+            ("bucket", "-1"),
+            ("partition.default-name", "NONE"),
+        ] {
+            assert_eq!(changed(&[], &[(key, value)]).as_deref(), Some(key));
+        }
+        assert_eq!(changed(&[("ignore-delete", "true")], &[]).as_deref(), Some("ignore-delete"));
+        for (old, new) in [
+            (&[][..], &[("bucket", "4")][..]),
+            (&[], &[("ignore-delete", "true")]),
+            (&[], &[("partition.legacy-name", "true")]),
+            (&[("first-row.ignore-delete", "true")], &[("ignore-delete", "true")]),
+            (&[("fields.v.stats-mode", "none")], &[("write-only", "true"), ("my.key", "x")]),
+        ] {
+            assert_eq!(changed(old, new), None, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn a_renamed_column_is_the_same_one_for_what_is_fixed() {
+        let old = schema(&[("bucket-key", "k")]);
+        let rename = SchemaChange::RenameColumn { path: vec!["k".into()], new_name: "key".into() };
+        let new = apply(&old, &[rename], true).unwrap();
+        assert_eq!((new.options["bucket-key"].as_str(), fixed_option_changed(&old, &new)), ("key", None));
+    }
+}

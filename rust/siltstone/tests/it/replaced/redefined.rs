@@ -1,0 +1,76 @@
+//! An option that is fixed once the table has snapshots changes while its first snapshot comes about.
+
+use super::*;
+
+const OPTION: &str = "data-file.path-directory";
+
+fn moves_files(io: &FaultFileIo) -> Result<()> {
+    main_of(io).alter(r#"[{"kind": "set_option", "key": "data-file.path-directory", "value": "data"}]"#)
+}
+
+const REDEFINE: Deed = Deed { name: "change a fixed option", run: |io, _| drop(moves_files(io)), may_end: false };
+
+#[test]
+fn a_first_commit_is_readable_though_a_fixed_option_changes_at_any_of_its_calls() {
+    for kind in [APPEND, KEYED] {
+        let ends = at_each_call(&made(kind, 0), kind, "main", REDEFINE);
+        assert!(ends.acknowledged > 0 && ends.given_up > 5, "{kind:?}: {ends:?}");
+    }
+}
+
+#[test]
+fn a_fixed_option_changes_or_the_first_commit_comes_about_at_any_call_of_the_alter() {
+    for kind in [APPEND, KEYED] {
+        let (mut accepted, mut refused) = (0, 0);
+        for at in 0.. {
+            let io = made(kind, 0);
+            let mut writer =
+                main_of(&io).writer(None, WriteOptions { threads: Some(1), ..WriteOptions::default() }).unwrap();
+            writer.write(&batch(&[OURS]), None).unwrap();
+            let mut writer = Some(writer);
+            let committed = Arc::new(Mutex::new(None));
+            let end = Arc::clone(&committed);
+            let gate = Arc::new(Meanwhile {
+                armed: AtomicBool::new(false),
+                calls: AtomicU64::new(0),
+                at,
+                fired: AtomicBool::new(false),
+                run: Mutex::new(Box::new(move || {
+                    let mut writer = writer.take().unwrap();
+                    *end.lock().unwrap() = Some(writer.commit(Committable::default()).map(drop));
+                    writer.close();
+                })),
+            });
+            let mut table = open(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)), HOME, "main");
+            gate.armed.store(true, Ordering::SeqCst);
+            let altered = table.alter(&format!(r#"[{{"kind": "set_option", "key": "{OPTION}", "value": "data"}}]"#));
+            if !gate.fired.load(Ordering::SeqCst) {
+                assert!(at > 5, "an alter makes more calls than {at}");
+                break;
+            }
+            let committed = committed.lock().unwrap().take().unwrap();
+            let what = format!("{kind:?}, call {at}: {altered:?}, {committed:?}");
+            match (&altered, &committed) {
+                (Ok(()), Err(e)) => {
+                    accepted += 1;
+                    assert_eq!(
+                        (e.kind(), e.context_value("option")),
+                        (ErrorKind::CommitConflict, Some(OPTION)),
+                        "{what}"
+                    );
+                }
+                (Err(e), Ok(())) => {
+                    refused += 1;
+                    let found = (e.kind(), e.context_value("option"));
+                    assert_eq!(found, (ErrorKind::IllegalSchemaChange, Some(OPTION)), "{what}");
+                }
+                _ => panic!("{what}"),
+            }
+            check_whole(&io, &what);
+            let found = everything(&io);
+            assert_eq!(found.values().any(|rows| rows.contains(&OURS)), committed.is_ok(), "{what}");
+            go_on(&io, &found, &what);
+        }
+        assert!(accepted > 0 && refused > 2, "{kind:?}: {accepted} {refused}");
+    }
+}
