@@ -38,7 +38,7 @@ impl SchemaManager {
                     .with("file", self.path(new.id))
                     .hint("open the table again, and change what it is now")
             }
-            _ => e,
+            _ => self.half_done(new, e),
         })
     }
 
