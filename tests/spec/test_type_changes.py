@@ -216,3 +216,31 @@ def test_engines_that_compute_rows_look_at_every_value(make):
         t.upsert([{"id": 1, "v": 5}])
         with pytest.raises(e.SchemaMismatch, match="the text 'abc' is not a value of INT"):
             t.scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "shown"),
+    [
+        ("TIMESTAMP(1)", "TIMESTAMP(2)", dt.datetime(2024, 5, 1, 1, 2, 3, 567000), "2024-05-01 01:02:03.56"),
+        ("TIMESTAMP(4)", "TIMESTAMP(5)", dt.datetime(2024, 5, 1, 1, 2, 3, 567891), "2024-05-01 01:02:03.56789"),
+        ("TIMESTAMP(1)", "TIMESTAMP(3)", dt.datetime(2024, 5, 1, 1, 2, 3, 567000), "2024-05-01 01:02:03.567"),
+    ],
+)
+def test_a_condition_finds_what_a_time_of_more_digits_is_cut_to(make, old, new, value, shown):
+    """A TIMESTAMP(1) holds milliseconds: bounds of old files were taken as they are, and the values were cut."""
+    t = make({"id": "INT", "ts": old}, bucket=-1)
+    t.append([{"id": 1, "ts": value}])
+    t.alter().set_type("ts", new).commit()
+    assert t.scan(filter=f"ts = '{shown}'").count() == 1
+    assert t.scan(filter=f"ts <= '{shown}' AND ts >= '{shown}' AND ts IS NOT NULL").count() == 1
+
+
+def test_a_condition_finds_the_nulls_of_sums_that_the_new_type_does_not_have(make):
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    t = make({"id": "INT", "v": "DECIMAL(3, 0)"}, ["id"], bucket=1, **options)
+    for _ in range(12):
+        t.upsert([{"id": 1, "v": decimal.Decimal(999)}])
+    t.compact(full=True)
+    t.alter().set_type("v", "DECIMAL(4, 0)").commit()
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": None}]
+    assert t.scan(filter="v IS NULL").count() == 1

@@ -2,7 +2,7 @@
 
 use super::{
     Datum,
-    parse::{datum_from_text, is_whole_number, parse_decimal, rescale_half_up, truncate_timestamp},
+    parse::{datum_from_text, held_digits, is_whole_number, parse_decimal, rescale_half_up, truncate_timestamp},
     text::{datum_to_text, double_text, float_text},
 };
 use crate::{
@@ -68,13 +68,7 @@ fn is_exact_time(text: &str, millis: i64) -> bool {
 fn exact_moment(text: &str, precision: u8, all_digits: TypeKind) -> Option<Datum> {
     let value = datum_from_text(text, &DataType::new(all_digits)).ok()?;
     let Datum::Timestamp { millis, nanos_of_milli } = value else { return None };
-    let stored = match precision {
-        0 => 0,
-        1..=3 => 3,
-        4..=6 => 6,
-        _ => 9,
-    };
-    (truncate_timestamp(millis, nanos_of_milli, stored) == value).then_some(value)
+    (truncate_timestamp(millis, nanos_of_milli, held_digits(precision)) == value).then_some(value)
 }
 
 /// Milliseconds since 1970 and the nanoseconds on top, with all digits.

@@ -216,6 +216,28 @@ pub fn truncate_timestamp(millis: i64, nanos_of_milli: i32, precision: u8) -> Da
     Datum::Timestamp { millis, nanos_of_milli: nanos_of_milli - nanos_of_milli.rem_euclid(unit) }
 }
 
+/// Digits of a second that columns of timestamps of this precision hold: those of a TIMESTAMP(1) are three.
+pub(super) fn held_digits(precision: u8) -> u8 {
+    match precision {
+        0 => 0,
+        1..=3 => 3,
+        4..=6 => 6,
+        _ => 9,
+    }
+}
+
+/// A stored value, or a bound of stored values, as a column of its type shows it: other programs keep fractions of a
+/// second in a TIMESTAMP(0), which holds whole seconds.
+pub fn as_read(value: Datum, kind: &TypeKind) -> Datum {
+    match (value, kind) {
+        (
+            Datum::Timestamp { millis, nanos_of_milli },
+            TypeKind::Timestamp(precision) | TypeKind::LocalZonedTimestamp(precision),
+        ) => truncate_timestamp(millis, nanos_of_milli, held_digits(*precision)),
+        (value, _) => value,
+    }
+}
+
 pub(super) fn is_whole_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
