@@ -244,3 +244,73 @@ def test_a_condition_finds_the_nulls_of_sums_that_the_new_type_does_not_have(mak
     t.alter().set_type("v", "DECIMAL(4, 0)").commit()
     assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": None}]
     assert t.scan(filter="v IS NULL").count() == 1
+
+
+def changed_to_int(cat, t):
+    t.alter().set_type("v", "INT").commit()
+    return cat.table(t.name)
+
+
+def test_a_deletion_alone_in_its_file_is_not_cast(cat, make):
+    """`delete` writes the old values: a deleted row made the table unreadable. Java leaves it out."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true")
+    t.append([{"id": 1, "v": "abc"}, {"id": 2, "v": "5"}], row_kind=["-D", "+I"])
+    t = changed_to_int(cat, t)
+    expected = [{"id": 2, "v": 5}]
+    assert t.scan().to_arrow().to_pylist() == expected
+    assert t.scan(filter="v = 5").to_arrow().to_pylist() == expected
+    assert t.scan(["id"], filter="v = 5").to_arrow().to_pylist() == [{"id": 2}]
+    t.append([{"id": 0, "v": 4}])
+    t = cat.table(t.name, options={"write-only": "false"})
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == [{"id": 0, "v": 4}, *expected]
+
+
+@pytest.mark.parametrize(
+    ("options", "wins"),
+    [
+        ({"changelog_producer": "lookup"}, 1),
+        ({"changelog_producer": "full-compaction"}, 1),
+        ({"force_lookup": "true"}, 1),
+        ({"merge_engine": "first-row"}, 0),
+        ({"deletion_vectors__enabled": "true", "deletion_vectors__merge_on_read": "true"}, 1),
+    ],
+)
+def test_a_replaced_row_is_not_cast_where_levels_matter(cat, make, options, wins):
+    """Tables that look keys up, and whose compactions tell of changes, failed until Java compacted them."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true", **options)
+    texts = ["7", "abc"] if wins == 0 else ["abc", "7"]
+    for text in texts:
+        t.upsert([{"id": 1, "v": text}])
+    t = cat.table(changed_to_int(cat, t).name, options={"write-only": "false"})
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": 7}]
+
+
+@pytest.mark.parametrize("options", [{"changelog_producer": "lookup"}, {"changelog_producer": "full-compaction"}, {}])
+def test_a_row_that_wins_is_cast_where_levels_matter(cat, make, options):
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true", **options)
+    t.upsert([{"id": 1, "v": "7"}, {"id": 2, "v": "8"}])
+    t.upsert([{"id": 1, "v": "abc"}])
+    t = cat.table(changed_to_int(cat, t).name, options={"write-only": "false"})
+    for read in (lambda: t.compact(full=True), lambda: t.scan().to_arrow()):
+        with pytest.raises(e.SchemaMismatch, match="the text 'abc' is not a value of INT"):
+            read()
+
+
+@pytest.mark.parametrize("options", [{}, {"changelog_producer": "lookup"}])
+def test_a_replaced_row_is_not_cast_where_runs_are_spilled(cat, make, options):
+    """More runs than a merge holds are merged in part; an error named the file of such a part."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true", **options)
+    for at in range(12):
+        t.upsert([{"id": 1, "v": "abc" if at < 11 else "7"}, {"id": 2, "v": "8" if at < 11 else "xyz"}])
+    t = changed_to_int(cat, t)
+    with pytest.raises(e.SchemaMismatch, match="the text 'xyz' is not a value of INT") as failed:
+        t.scan(memory_limit="1mb").to_arrow()
+    assert "spill" not in str(failed.value)
+    t.upsert([{"id": 2, "v": 9}])
+    expected = [{"id": 1, "v": 7}, {"id": 2, "v": 9}]
+    assert t.scan(memory_limit="1mb").to_arrow().to_pylist() == expected
+    t = cat.table(t.name, options={"write-only": "false"})
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == expected
