@@ -314,3 +314,32 @@ def test_a_replaced_row_is_not_cast_where_runs_are_spilled(cat, make, options):
     t = cat.table(t.name, options={"write-only": "false"})
     t.compact(full=True)
     assert t.scan().to_arrow().to_pylist() == expected
+
+
+def test_a_value_that_becomes_null_in_a_not_null_column_has_no_place_there(cat, make):
+    """The null was taken for one of the file, which was called damaged, and that of a replaced row stopped every read."""
+    columns = {"id": "INT", "v": "DECIMAL(10, 2) NOT NULL"}
+    t = make(columns, bucket=-1)
+    t.append([{"id": 1, "v": decimal.Decimal("12345.00")}, {"id": 2, "v": decimal.Decimal("1.00")}])
+    t.alter().set_type("v", "DECIMAL(4, 2)").commit()
+    with pytest.raises(e.SchemaMismatch, match=r"12345\.00 is not a value of DECIMAL\(4, 2\) NOT NULL") as failed:
+        t.scan().to_arrow()
+    assert failed.value.context["column"] == "v"
+    keyed = make(columns, ["id"], bucket=1, write_only="true")
+    keyed.upsert([{"id": 1, "v": decimal.Decimal("12345.00")}])
+    keyed.alter().set_type("v", "DECIMAL(4, 2)").commit()
+    keyed = cat.table(keyed.name, options={"write-only": "false"})
+    keyed.upsert([{"id": 1, "v": decimal.Decimal("1.00")}])
+    expected = [{"id": 1, "v": decimal.Decimal("1.00")}]
+    assert keyed.scan().to_arrow().to_pylist() == expected
+    keyed.compact(full=True)
+    assert keyed.scan().to_arrow().to_pylist() == expected
+
+
+def test_only_the_row_of_an_element_that_has_no_place_fails(cat, make):
+    t = make({"id": "INT", "l": "ARRAY<STRING>"}, ["id"], bucket=1, write_only="true")
+    t.upsert([{"id": 1, "l": ["abc"]}, {"id": 2, "l": ["5", None]}])
+    t.alter().set_type(["l", "element"], "INT").commit()
+    t = cat.table(t.name)
+    t.upsert([{"id": 1, "l": [7]}])
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "l": [7]}, {"id": 2, "l": [5, None]}]

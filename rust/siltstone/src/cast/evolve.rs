@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, cast::AsArray, new_null_array};
 use arrow_schema::{DataType as Arrow, Field};
 
-use super::{cast_array, nested_text, unsupported};
+use super::{cast_array, nested_text, text::no_value, unsupported};
 use crate::{
     error::{Error, ErrorKind, Result},
+    row::{datum_from_array, datum_to_text},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
 
@@ -66,8 +67,18 @@ pub fn evolve(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayR
             nested_text::texts(array, from)
         }
         _ if from.is_nested() || to.is_nested() => Err(unsupported(&from.kind, &to.kind)),
-        _ => cast_array(array, from, to),
+        _ => with_all_values(cast_array(array, from, to)?, array, from, to),
     }
+}
+
+/// A cast makes null of a value that has too many digits; a column that is NOT NULL has no place for that.
+fn with_all_values(cast: ArrayRef, array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef> {
+    if to.nullable || cast.null_count() <= array.null_count() {
+        return Ok(cast);
+    }
+    let lost = (0..array.len()).find(|row| cast.is_null(*row) && array.is_valid(*row)).unwrap_or_default();
+    let value = datum_to_text(&datum_from_array(array.as_ref(), lost, from)?, from);
+    Err(no_value(format!("{value} is not a value of {to}, which its column became")))
 }
 
 fn row(array: &ArrayRef, from: &[DataField], to: &[DataField], to_type: &DataType) -> Result<ArrayRef> {

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, cast::AsArray, make_array, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt64Array, cast::AsArray, make_array, new_null_array};
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use arrow_select::concat::concat;
+use arrow_select::{concat::concat, take::take};
 
 use crate::{
     cast::{evolve, no_value},
@@ -28,7 +28,9 @@ pub(super) fn cast_rows(array: &ArrayRef, from: &DataType, to: &DataType) -> Res
     let mut values = Vec::with_capacity(array.len());
     let mut failures = Vec::with_capacity(array.len());
     for row in 0..array.len() {
-        let (value, failure) = match evolve(&array.slice(row, 1), from, to) {
+        // a slice of lists has the elements of all of them
+        let one = take(array, &UInt64Array::from_iter_values(u64::try_from(row)), None)?;
+        let (value, failure) = match evolve(&one, from, to) {
             Ok(value) => (value, None),
             Err(e) if is_no_value(&e) => (Arc::clone(&any), Some(e.message().to_owned())),
             Err(e) => return Err(e),
