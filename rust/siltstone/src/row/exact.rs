@@ -161,6 +161,7 @@ mod tests {
             ("1.01", DECIMAL, Datum::Decimal(101)),
             (" 1.5000 ", DECIMAL, Datum::Decimal(150)),
             ("12e1", DECIMAL, Datum::Decimal(12_000)),
+            ("1.0100000000000000000000000000000000000000000000", DECIMAL, Datum::Decimal(101)),
             ("-0.0", DECIMAL, Datum::Decimal(0)),
             ("0.1", TypeKind::Float, Datum::Float(0.1)),
             ("0.10000000149011612", TypeKind::Float, Datum::Float(0.1)),
