@@ -343,3 +343,25 @@ def test_only_the_row_of_an_element_that_has_no_place_fails(cat, make):
     t = cat.table(t.name)
     t.upsert([{"id": 1, "l": [7]}])
     assert t.scan().to_arrow().to_pylist() == [{"id": 1, "l": [7]}, {"id": 2, "l": [5, None]}]
+
+
+@pytest.mark.parametrize("path", [["r", "x"], ["l", "element"], ["m", "value"]])
+def test_nulls_of_a_nested_field_that_became_not_null_are_named(cat, make, path):
+    """They were an internal error."""
+    columns = {"id": "INT", "r": "ROW<x INT, y STRING>", "l": "ARRAY<INT>", "m": "MAP<STRING, INT>"}
+    t = make(columns, bucket=-1, alter_column_null_to_not_null__disabled="false")
+    t.append([{"id": 1, "r": {"x": None, "y": "a"}, "l": [None], "m": {"a": None}}])
+    t.alter().set_nullable(path, False).commit()
+    for _ in range(2):
+        with pytest.raises(e.CorruptFile, match=r"(?s)NOT NULL has null values.*make it nullable again") as failed:
+            cat.table(t.name).scan().to_arrow()
+        assert (failed.value.context["column"], failed.value.context["field"]) == tuple(path)
+        # the second time values of the column are cast, too
+        cat.table(t.name).alter().set_type(path, "BIGINT NOT NULL").commit()
+
+
+def test_null_rows_have_no_fields_that_could_be_null(cat, make):
+    t = make({"id": "INT", "r": "ROW<x INT, y STRING>"}, bucket=-1, alter_column_null_to_not_null__disabled="false")
+    t.append([{"id": 1, "r": None}, {"id": 2, "r": {"x": 2, "y": None}}])
+    t.alter().set_nullable(["r", "x"], False).commit()
+    assert cat.table(t.name).scan().to_arrow()["r"].to_pylist() == [None, {"x": 2, "y": None}]

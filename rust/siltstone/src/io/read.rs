@@ -23,7 +23,7 @@ use super::{
     mapping::{Mapping, prune},
 };
 use crate::{
-    cast::same_values,
+    cast::{check_not_null, same_values},
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
     format::parquet::{Block, Claim, ParquetFile, ParquetRead, RowTest, Rows},
@@ -438,11 +438,8 @@ fn with_position(schema: &Schema) -> SchemaRef {
 }
 
 fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
-    let null_column = schema.fields().iter().zip(&columns).find(|(f, c)| !f.is_nullable() && c.null_count() > 0);
-    if let Some((field, _)) = null_column {
-        return Err(Error::new(ErrorKind::CorruptFile, "a column that is NOT NULL has null values in a data file")
-            .with("column", field.name())
-            .hint("if the column was made NOT NULL after these rows were written, make it nullable again"));
+    for (field, column) in schema.fields().iter().zip(&columns) {
+        check_not_null(column, field.is_nullable(), None).map_err(|e| e.with("column", field.name()))?;
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
