@@ -14,6 +14,7 @@ import warnings
 import pyarrow as pa
 import pytest
 import rows as forms
+from siltstone import col
 from siltstone import errors as e
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "casts.jsonl"
@@ -365,3 +366,21 @@ def test_null_rows_have_no_fields_that_could_be_null(cat, make):
     t.append([{"id": 1, "r": None}, {"id": 2, "r": {"x": 2, "y": None}}])
     t.alter().set_nullable(["r", "x"], False).commit()
     assert cat.table(t.name).scan().to_arrow()["r"].to_pylist() == [None, {"x": 2, "y": None}]
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_LTZ"])
+def test_a_condition_finds_whole_seconds_of_which_a_fraction_is_stored(cat, make, kind):
+    """Java keeps 03.567 in a TIMESTAMP(0) of milliseconds, and in its bounds; what is shown is 03."""
+    t = make({"id": "INT", "ts": f"{kind}(3)"}, bucket=2, bucket_key="ts")
+    moment = dt.datetime(2024, 5, 1, 1, 2, 3, 567000, None if kind == "TIMESTAMP" else dt.UTC)
+    t.append([{"id": 1, "ts": moment}])
+    schema = pathlib.Path(t.location) / "schema" / "schema-0"
+    text = schema.read_text(encoding="utf-8")
+    schema.write_text(text.replace("(3)", "(0)"), encoding="utf-8")
+    t = cat.table(t.name)
+    shown = moment.replace(microsecond=0)
+    assert t.scan().to_arrow()["ts"].to_pylist() == [shown]
+    assert t.scan(filter=col("ts") == shown).count() == 1
+    assert t.scan(filter=(col("ts") <= shown) & (col("id") == 1)).to_arrow()["id"].to_pylist() == [1]
+    assert t.scan(filter=col("ts") > shown).count() == 0
+    assert t.maintenance.fsck(deep=True).ok
