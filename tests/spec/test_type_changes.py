@@ -14,6 +14,7 @@ import warnings
 import pyarrow as pa
 import pytest
 import rows as forms
+from siltstone import col
 from siltstone import errors as e
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "casts.jsonl"
@@ -216,3 +217,170 @@ def test_engines_that_compute_rows_look_at_every_value(make):
         t.upsert([{"id": 1, "v": 5}])
         with pytest.raises(e.SchemaMismatch, match="the text 'abc' is not a value of INT"):
             t.scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "shown"),
+    [
+        ("TIMESTAMP(1)", "TIMESTAMP(2)", dt.datetime(2024, 5, 1, 1, 2, 3, 567000), "2024-05-01 01:02:03.56"),
+        ("TIMESTAMP(4)", "TIMESTAMP(5)", dt.datetime(2024, 5, 1, 1, 2, 3, 567891), "2024-05-01 01:02:03.56789"),
+        ("TIMESTAMP(1)", "TIMESTAMP(3)", dt.datetime(2024, 5, 1, 1, 2, 3, 567000), "2024-05-01 01:02:03.567"),
+    ],
+)
+def test_a_condition_finds_what_a_time_of_more_digits_is_cut_to(make, old, new, value, shown):
+    """A TIMESTAMP(1) holds milliseconds: bounds of old files were taken as they are, and the values were cut."""
+    t = make({"id": "INT", "ts": old}, bucket=-1)
+    t.append([{"id": 1, "ts": value}])
+    t.alter().set_type("ts", new).commit()
+    assert t.scan(filter=f"ts = '{shown}'").count() == 1
+    assert t.scan(filter=f"ts <= '{shown}' AND ts >= '{shown}' AND ts IS NOT NULL").count() == 1
+
+
+def test_a_condition_finds_the_nulls_of_sums_that_the_new_type_does_not_have(make):
+    options = {"merge_engine": "aggregation", "fields__v__aggregate_function": "sum"}
+    t = make({"id": "INT", "v": "DECIMAL(3, 0)"}, ["id"], bucket=1, **options)
+    for _ in range(12):
+        t.upsert([{"id": 1, "v": decimal.Decimal(999)}])
+    t.compact(full=True)
+    t.alter().set_type("v", "DECIMAL(4, 0)").commit()
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": None}]
+    assert t.scan(filter="v IS NULL").count() == 1
+
+
+def changed_to_int(cat, t):
+    t.alter().set_type("v", "INT").commit()
+    return cat.table(t.name)
+
+
+def test_a_deletion_alone_in_its_file_is_not_cast(cat, make):
+    """`delete` writes the old values: a deleted row made the table unreadable. Java leaves it out."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true")
+    t.append([{"id": 1, "v": "abc"}, {"id": 2, "v": "5"}], row_kind=["-D", "+I"])
+    t = changed_to_int(cat, t)
+    expected = [{"id": 2, "v": 5}]
+    assert t.scan().to_arrow().to_pylist() == expected
+    assert t.scan(filter="v = 5").to_arrow().to_pylist() == expected
+    assert t.scan(["id"], filter="v = 5").to_arrow().to_pylist() == [{"id": 2}]
+    t.append([{"id": 0, "v": 4}])
+    t = cat.table(t.name, options={"write-only": "false"})
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == [{"id": 0, "v": 4}, *expected]
+
+
+@pytest.mark.parametrize(
+    ("options", "wins"),
+    [
+        ({"changelog_producer": "lookup"}, 1),
+        ({"changelog_producer": "full-compaction"}, 1),
+        ({"force_lookup": "true"}, 1),
+        ({"merge_engine": "first-row"}, 0),
+        ({"deletion_vectors__enabled": "true", "deletion_vectors__merge_on_read": "true"}, 1),
+    ],
+)
+def test_a_replaced_row_is_not_cast_where_levels_matter(cat, make, options, wins):
+    """Tables that look keys up, and whose compactions tell of changes, failed until Java compacted them."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true", **options)
+    texts = ["7", "abc"] if wins == 0 else ["abc", "7"]
+    for text in texts:
+        t.upsert([{"id": 1, "v": text}])
+    t = cat.table(changed_to_int(cat, t).name, options={"write-only": "false"})
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": 7}]
+
+
+@pytest.mark.parametrize("options", [{"changelog_producer": "lookup"}, {"changelog_producer": "full-compaction"}, {}])
+def test_a_row_that_wins_is_cast_where_levels_matter(cat, make, options):
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true", **options)
+    t.upsert([{"id": 1, "v": "7"}, {"id": 2, "v": "8"}])
+    t.upsert([{"id": 1, "v": "abc"}])
+    t = cat.table(changed_to_int(cat, t).name, options={"write-only": "false"})
+    for read in (lambda: t.compact(full=True), lambda: t.scan().to_arrow()):
+        with pytest.raises(e.SchemaMismatch, match="the text 'abc' is not a value of INT"):
+            read()
+
+
+@pytest.mark.parametrize("options", [{}, {"changelog_producer": "lookup"}])
+def test_a_replaced_row_is_not_cast_where_runs_are_spilled(cat, make, options):
+    """More runs than a merge holds are merged in part; an error named the file of such a part."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=1, write_only="true", **options)
+    for at in range(12):
+        t.upsert([{"id": 1, "v": "abc" if at < 11 else "7"}, {"id": 2, "v": "8" if at < 11 else "xyz"}])
+    t = changed_to_int(cat, t)
+    with pytest.raises(e.SchemaMismatch, match="the text 'xyz' is not a value of INT") as failed:
+        t.scan(memory_limit="1mb").to_arrow()
+    assert "spill" not in str(failed.value)
+    t.upsert([{"id": 2, "v": 9}])
+    expected = [{"id": 1, "v": 7}, {"id": 2, "v": 9}]
+    assert t.scan(memory_limit="1mb").to_arrow().to_pylist() == expected
+    t = cat.table(t.name, options={"write-only": "false"})
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == expected
+
+
+def test_a_value_that_becomes_null_in_a_not_null_column_has_no_place_there(cat, make):
+    """The null was taken for one of the file, which was called damaged, and that of a replaced row stopped every read."""
+    columns = {"id": "INT", "v": "DECIMAL(10, 2) NOT NULL"}
+    t = make(columns, bucket=-1)
+    t.append([{"id": 1, "v": decimal.Decimal("12345.00")}, {"id": 2, "v": decimal.Decimal("1.00")}])
+    t.alter().set_type("v", "DECIMAL(4, 2)").commit()
+    with pytest.raises(e.SchemaMismatch, match=r"12345\.00 is not a value of DECIMAL\(4, 2\) NOT NULL") as failed:
+        t.scan().to_arrow()
+    assert failed.value.context["column"] == "v"
+    keyed = make(columns, ["id"], bucket=1, write_only="true")
+    keyed.upsert([{"id": 1, "v": decimal.Decimal("12345.00")}])
+    keyed.alter().set_type("v", "DECIMAL(4, 2)").commit()
+    keyed = cat.table(keyed.name, options={"write-only": "false"})
+    keyed.upsert([{"id": 1, "v": decimal.Decimal("1.00")}])
+    expected = [{"id": 1, "v": decimal.Decimal("1.00")}]
+    assert keyed.scan().to_arrow().to_pylist() == expected
+    keyed.compact(full=True)
+    assert keyed.scan().to_arrow().to_pylist() == expected
+
+
+def test_only_the_row_of_an_element_that_has_no_place_fails(cat, make):
+    t = make({"id": "INT", "l": "ARRAY<STRING>"}, ["id"], bucket=1, write_only="true")
+    t.upsert([{"id": 1, "l": ["abc"]}, {"id": 2, "l": ["5", None]}])
+    t.alter().set_type(["l", "element"], "INT").commit()
+    t = cat.table(t.name)
+    t.upsert([{"id": 1, "l": [7]}])
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "l": [7]}, {"id": 2, "l": [5, None]}]
+
+
+@pytest.mark.parametrize("path", [["r", "x"], ["l", "element"], ["m", "value"]])
+def test_nulls_of_a_nested_field_that_became_not_null_are_named(cat, make, path):
+    """They were an internal error."""
+    columns = {"id": "INT", "r": "ROW<x INT, y STRING>", "l": "ARRAY<INT>", "m": "MAP<STRING, INT>"}
+    t = make(columns, bucket=-1, alter_column_null_to_not_null__disabled="false")
+    t.append([{"id": 1, "r": {"x": None, "y": "a"}, "l": [None], "m": {"a": None}}])
+    t.alter().set_nullable(path, False).commit()
+    for _ in range(2):
+        with pytest.raises(e.CorruptFile, match=r"(?s)NOT NULL has null values.*make it nullable again") as failed:
+            cat.table(t.name).scan().to_arrow()
+        assert (failed.value.context["column"], failed.value.context["field"]) == tuple(path)
+        # the second time values of the column are cast, too
+        cat.table(t.name).alter().set_type(path, "BIGINT NOT NULL").commit()
+
+
+def test_null_rows_have_no_fields_that_could_be_null(cat, make):
+    t = make({"id": "INT", "r": "ROW<x INT, y STRING>"}, bucket=-1, alter_column_null_to_not_null__disabled="false")
+    t.append([{"id": 1, "r": None}, {"id": 2, "r": {"x": 2, "y": None}}])
+    t.alter().set_nullable(["r", "x"], False).commit()
+    assert cat.table(t.name).scan().to_arrow()["r"].to_pylist() == [None, {"x": 2, "y": None}]
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_LTZ"])
+def test_a_condition_finds_whole_seconds_of_which_a_fraction_is_stored(cat, make, kind):
+    """Java keeps 03.567 in a TIMESTAMP(0) of milliseconds, and in its bounds; what is shown is 03."""
+    t = make({"id": "INT", "ts": f"{kind}(3)"}, bucket=2, bucket_key="ts")
+    moment = dt.datetime(2024, 5, 1, 1, 2, 3, 567000, None if kind == "TIMESTAMP" else dt.UTC)
+    t.append([{"id": 1, "ts": moment}])
+    schema = pathlib.Path(t.location) / "schema" / "schema-0"
+    text = schema.read_text(encoding="utf-8")
+    schema.write_text(text.replace("(3)", "(0)"), encoding="utf-8")
+    t = cat.table(t.name)
+    shown = moment.replace(microsecond=0)
+    assert t.scan().to_arrow()["ts"].to_pylist() == [shown]
+    assert t.scan(filter=col("ts") == shown).count() == 1
+    assert t.scan(filter=(col("ts") <= shown) & (col("id") == 1)).to_arrow()["id"].to_pylist() == [1]
+    assert t.scan(filter=col("ts") > shown).count() == 0
+    assert t.maintenance.fsck(deep=True).ok

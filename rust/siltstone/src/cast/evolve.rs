@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, cast::AsArray, new_null_array};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as Arrow, Field};
 
-use super::{cast_array, nested_text, unsupported};
+use super::{cast_array, nested_text, text::no_value, unsupported};
 use crate::{
     error::{Error, ErrorKind, Result},
+    row::{datum_from_array, datum_to_text},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
 
@@ -51,6 +53,7 @@ pub fn evolve(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayR
         (TypeKind::Array(a), TypeKind::Array(b)) => {
             let list = array.as_list_opt::<i32>().ok_or_else(|| wrong_array(array, from))?;
             let values = evolve(list.values(), a, b)?;
+            check_not_null(&values, b.nullable, None).map_err(|e| e.with("field", "element"))?;
             let field = Arc::new(Field::new("element", arrow_type(b)?, b.nullable));
             Ok(Arc::new(ListArray::try_new(field, list.offsets().clone(), values, list.nulls().cloned())?))
         }
@@ -66,8 +69,28 @@ pub fn evolve(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayR
             nested_text::texts(array, from)
         }
         _ if from.is_nested() || to.is_nested() => Err(unsupported(&from.kind, &to.kind)),
-        _ => cast_array(array, from, to),
+        _ => with_all_values(cast_array(array, from, to)?, array, from, to),
     }
+}
+
+/// A cast makes null of a value that has too many digits; a column that is NOT NULL has no place for that.
+fn with_all_values(cast: ArrayRef, array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef> {
+    if to.nullable || cast.null_count() <= array.null_count() {
+        return Ok(cast);
+    }
+    let lost = (0..array.len()).find(|row| cast.is_null(*row) && array.is_valid(*row)).unwrap_or_default();
+    let value = datum_to_text(&datum_from_array(array.as_ref(), lost, from)?, from);
+    Err(no_value(format!("{value} is not a value of {to}, which its column became")))
+}
+
+/// Values of a column, or of a field in it, that may not be null; those in rows that are null are not there.
+pub fn check_not_null(values: &ArrayRef, nullable: bool, rows: Option<&NullBuffer>) -> Result<()> {
+    let there = |nulls: &NullBuffer| nulls.null_count() > 0 && !rows.is_some_and(|rows| rows.contains(nulls));
+    if nullable || !values.nulls().is_some_and(there) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::CorruptFile, "a column that is NOT NULL has null values in a data file")
+        .hint("if the column was made NOT NULL after these rows were written, make it nullable again"))
 }
 
 fn row(array: &ArrayRef, from: &[DataField], to: &[DataField], to_type: &DataType) -> Result<ArrayRef> {
@@ -82,6 +105,9 @@ fn row(array: &ArrayRef, from: &[DataField], to: &[DataField], to_type: &DataTyp
         }
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
+    for (field, column) in to.iter().zip(&columns) {
+        check_not_null(column, field.data_type.nullable, row.nulls()).map_err(|e| e.with("field", &field.name))?;
+    }
     let Arrow::Struct(fields) = arrow_type(to_type)? else {
         return Err(wrong_array(array, to_type));
     };
@@ -96,7 +122,9 @@ fn map(array: &ArrayRef, from: &DataType, a: &DataType, b: &DataType, to: &DataT
     let Arrow::Struct(fields) = entry.data_type() else {
         return Err(wrong_array(array, to));
     };
-    let columns = vec![Arc::clone(map.keys()), evolve(map.values(), a, b)?];
+    let values = evolve(map.values(), a, b)?;
+    check_not_null(&values, b.nullable, None).map_err(|e| e.with("field", "value"))?;
+    let columns = vec![Arc::clone(map.keys()), values];
     let entries = StructArray::try_new_with_length(fields.clone(), columns, None, map.entries().len())?;
     Ok(Arc::new(MapArray::try_new(entry, map.offsets().clone(), entries, map.nulls().cloned(), sorted)?))
 }

@@ -12,7 +12,7 @@ mod text;
 mod time;
 mod value;
 
-pub use evolve::{evolve, evolved_source, same_values};
+pub use evolve::{check_not_null, evolve, evolved_source, same_values};
 pub use rule::{CastRule, cast_rule};
 pub use text::no_value;
 

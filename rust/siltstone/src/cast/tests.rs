@@ -185,3 +185,33 @@ fn a_length_that_would_fill_memory_with_blanks_is_an_error_and_a_common_one_is_n
     assert_eq!(cast(text("a"), STRING, TypeKind::Char(3)).unwrap(), text("a  "));
     assert_eq!(cast(text("a"), STRING, TypeKind::Binary(MAX_LENGTH)).unwrap(), Datum::Bytes(b"a".to_vec()));
 }
+
+/// As any language prints a quotient; Java rounds it, and makes null of what has too many digits.
+#[test]
+fn texts_of_any_number_of_digits_are_decimals() {
+    let cast = |value: &str, to| cast(text(value), STRING, to).unwrap();
+    for (value, unscaled) in [
+        (format!("0.{}", "3".repeat(44)), 33),
+        (format!("-0.{}", "6".repeat(60)), -67),
+        (format!("0.00{}", "5".repeat(60)), 1),
+        (format!("1.{}", "0".repeat(60)), 100),
+        (format!("{}7", "0".repeat(60)), 700),
+        (format!("{}e-58", "1".repeat(60)), 1111),
+        ("1e2".to_owned(), 10_000),
+        ("5e-3".to_owned(), 1),
+        ("4.999e-3".to_owned(), 0),
+        ("1E-50".to_owned(), 0),
+        ("0e400".to_owned(), 0),
+    ] {
+        assert_eq!(cast(&value, decimal(10, 2)), Datum::Decimal(unscaled), "{value}");
+    }
+    for value in ["1".repeat(45), format!("{}.5", "9".repeat(38)), "1e400".to_owned(), "99999999.995".to_owned()] {
+        assert_eq!(cast(&value, decimal(10, 2)), Datum::Null, "{value}");
+    }
+    for value in ["", "-", "+", ".", "1e", "abc", "1e99999999999", &format!("{}x", "1".repeat(45))] {
+        assert!(
+            super::cast_datum(text(value), &DataType::new(STRING), &DataType::new(decimal(10, 2))).is_err(),
+            "{value}"
+        );
+    }
+}

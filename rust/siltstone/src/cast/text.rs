@@ -3,7 +3,7 @@
 use super::{clock_text, time, value::fit_decimal};
 use crate::{
     error::{Error, ErrorKind, Result},
-    row::{Datum, datum_from_text, datum_to_text, parse_decimal},
+    row::{Datum, datum_from_text, datum_to_text, rounded_decimal},
     types::{DataType, TypeKind},
 };
 
@@ -57,8 +57,10 @@ fn parse_value(text: &str, to: &TypeKind) -> Option<Datum> {
         TypeKind::Float => Datum::Float(real(text)?.parse().ok()?),
         TypeKind::Double => Datum::Double(real(text)?.parse().ok()?),
         TypeKind::Decimal { precision, scale } => {
-            let (unscaled, old) = parse_decimal(text)?;
-            fit_decimal(unscaled, old, *precision, *scale)
+            let scale = *scale;
+            // what has too many digits is null
+            rounded_decimal(text, i32::from(scale))?
+                .map_or(Datum::Null, |unscaled| fit_decimal(unscaled, i32::from(scale), *precision, scale))
         }
         TypeKind::Boolean => match text.to_ascii_lowercase().as_str() {
             "t" | "true" | "y" | "yes" | "1" => Datum::Boolean(true),

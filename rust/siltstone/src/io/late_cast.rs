@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, cast::AsArray, make_array, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt64Array, cast::AsArray, make_array, new_null_array};
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
-use arrow_select::concat::concat;
+use arrow_select::{concat::concat, take::take};
 
 use crate::{
     cast::{evolve, no_value},
@@ -28,7 +28,9 @@ pub(super) fn cast_rows(array: &ArrayRef, from: &DataType, to: &DataType) -> Res
     let mut values = Vec::with_capacity(array.len());
     let mut failures = Vec::with_capacity(array.len());
     for row in 0..array.len() {
-        let (value, failure) = match evolve(&array.slice(row, 1), from, to) {
+        // a slice of lists has the elements of all of them
+        let one = take(array, &UInt64Array::from_iter_values(u64::try_from(row)), None)?;
+        let (value, failure) = match evolve(&one, from, to) {
             Ok(value) => (value, None),
             Err(e) if is_no_value(&e) => (Arc::clone(&any), Some(e.message().to_owned())),
             Err(e) => return Err(e),
@@ -55,20 +57,38 @@ fn any_value(to: &DataType) -> Result<ArrayRef> {
     Ok(make_array(null.to_data().into_builder().nulls(None).build()?))
 }
 
-/// Adds what could not be cast to a batch.
-pub(super) fn with_failures(batch: RecordBatch, failures: Failures) -> Result<RecordBatch> {
-    let mut fields = batch.schema_ref().fields().to_vec();
+/// The schema of batches that say what could not be cast.
+pub(crate) fn schema_with_failures(schema: &Schema) -> SchemaRef {
+    let mut fields = schema.fields().to_vec();
     fields.push(Arc::new(Field::new(FAILURES, Arrow::Utf8, true)));
+    Arc::new(Schema::new(fields))
+}
+
+/// Adds what could not be cast to a batch.
+pub(super) fn with_failures(batch: &RecordBatch, failures: Failures) -> Result<RecordBatch> {
     let mut columns = batch.columns().to_vec();
     columns.push(Arc::new(failures));
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+    Ok(RecordBatch::try_new(schema_with_failures(batch.schema_ref()), columns)?)
+}
+
+/// A batch that says what could not be cast, whether anything was so or not; `schema` is the one it has then.
+pub(crate) fn carried_failures(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    if says_failures(batch.schema_ref()) {
+        return Ok(batch);
+    }
+    let mut columns = batch.columns().to_vec();
+    columns.push(Arc::new(Failures::new_null(batch.num_rows())));
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+fn says_failures(schema: &Schema) -> bool {
+    schema.fields().last().is_some_and(|field| field.name() == FAILURES)
 }
 
 /// A batch without what could not be cast, and that, when it has some; `schema` is the one it has then.
 pub(crate) fn split_failures(batch: RecordBatch, schema: &SchemaRef) -> Result<(RecordBatch, Option<Failures>)> {
     let width = schema.fields().len();
-    let last = batch.schema_ref().fields().last().map(|field| field.name().as_str());
-    if batch.num_columns() != width + 1 || last != Some(FAILURES) {
+    if batch.num_columns() != width + 1 || !says_failures(batch.schema_ref()) {
         return Ok((batch, None));
     }
     let failures = batch.columns().last().and_then(|last| last.as_string_opt::<i32>()).cloned();

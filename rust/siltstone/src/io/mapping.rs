@@ -113,6 +113,11 @@ impl Mapping {
         Ok((values, all.map(Failures::from)))
     }
 
+    /// Whether any value is cast.
+    pub(crate) fn casts(&self) -> bool {
+        self.targets.iter().any(|target| matches!(target.source, Source::Cast(..)))
+    }
+
     /// Whether no column of the file is needed.
     pub(crate) fn is_constant(&self) -> bool {
         self.columns.is_empty()

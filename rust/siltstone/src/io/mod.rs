@@ -13,7 +13,7 @@ mod spec;
 
 pub use context::TableContext;
 pub use decoded::{Decoded, DecodedStream};
-pub(crate) use late_cast::{Failures, failure_in, split_failures};
+pub(crate) use late_cast::{Failures, carried_failures, failure_in, schema_with_failures, split_failures};
 pub use read::{OpenDataFile, decode_data_file, read_data_file};
 pub use rolling::RollingWriter;
 pub(crate) use rolling::numbers_used_up;

@@ -23,7 +23,7 @@ use super::{
     mapping::{Mapping, prune},
 };
 use crate::{
-    cast::same_values,
+    cast::{check_not_null, same_values},
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
     format::parquet::{Block, Claim, ParquetFile, ParquetRead, RowTest, Rows},
@@ -198,6 +198,8 @@ struct Reading {
     position: bool,
     /// Place of `_VALUE_KIND` where it is read.
     kinds: Option<usize>,
+    /// Place of `_VALUE_KIND` among the columns that are read, where retracts do not come.
+    dropped_kinds: Option<usize>,
     /// Fields of the filter when there is one.
     filter_fields: Option<Vec<DataField>>,
     /// Rows are dropped after decoding.
@@ -239,8 +241,11 @@ impl Reading {
             _ => None,
         };
         let schema = if spec.position { with_position(&schema) } else { schema };
+        let mapping = Mapping::new(file_fields, &wanted);
+        let dropped_kinds = if spec.drop_retracts { kinds_among(&mapping.columns) } else { None };
         Ok(Self {
-            mapping: Mapping::new(file_fields, &wanted),
+            mapping,
+            dropped_kinds,
             schema,
             position: spec.position,
             kinds: spec.system.then(|| spec.fields.len() + 1),
@@ -261,25 +266,44 @@ impl Reading {
         }
         let mapping = Mapping::new(file_fields, fields);
         let (schema, deletions) = (arrow_schema(fields)?, self.deletions.clone());
-        let test = FilterRows { predicate: filter.clone(), schema, mapping, deletions };
+        let mut test = FilterRows { predicate: filter.clone(), schema, mapping, deletions, kinds: None };
         if test.mapping.is_constant() {
             // every row has the same values: nulls
             let passes = test.apply(&Rows { count: 1, columns: Vec::new(), positions: None })?;
             let passes = passes.is_valid(0) && passes.value(0);
             return Ok(passes.then_some(Decoding { test: None }));
         }
-        let columns = test.mapping.columns.clone();
+        let mut columns = test.mapping.columns.clone();
+        if self.dropped_kinds.is_some() && test.mapping.casts() {
+            test.kinds = Some(columns.len());
+            columns.push(special::value_kind());
+        }
         Ok(Some(Decoding { test: Some(RowTest { columns, test: Arc::new(move |rows| test.apply(rows)) }) }))
     }
 
     fn batch(&self, rows: &Rows) -> Result<RecordBatch> {
         let positions = || rows.positions.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no row positions"));
         // rows that are deleted are not cast
-        match &self.deletions {
-            Some(deletions) => match deletions.keep_at(positions()?) {
-                Some(kept) => self.live_batch(&filtered(rows, &BooleanArray::new(kept, None))?),
-                None => self.live_batch(rows),
-            },
+        let kept = match &self.deletions {
+            Some(deletions) => deletions.keep_at(positions()?),
+            None => None,
+        };
+        match kept {
+            Some(kept) => self.added_batch(&filtered(rows, &BooleanArray::new(kept, None))?),
+            None => self.added_batch(rows),
+        }
+    }
+
+    /// Nor are those that take back what is there, where they are not wanted.
+    fn added_batch(&self, rows: &Rows) -> Result<RecordBatch> {
+        match self.dropped_kinds.and_then(|at| rows.columns.get(at)) {
+            Some(kinds) => {
+                check_kinds(kinds)?;
+                match added(kinds) {
+                    Some(added) => self.live_batch(&filtered(rows, &added)?),
+                    None => self.live_batch(rows),
+                }
+            }
             None => self.live_batch(rows),
         }
     }
@@ -301,7 +325,7 @@ impl Reading {
         }
         let batch = batch_of(&self.schema, columns, rows.count)?;
         let batch = match failures {
-            Some(failures) => with_failures(batch, failures)?,
+            Some(failures) => with_failures(&batch, failures)?,
             None => batch,
         };
         match mask {
@@ -318,6 +342,18 @@ fn filtered(rows: &Rows, mask: &BooleanArray) -> Result<Rows> {
     let positions = rows.positions.as_ref().map(|positions| filter.filter(positions)).transpose()?;
     let positions = positions.and_then(|positions| positions.as_primitive_opt::<Int64Type>().cloned());
     Ok(Rows { count: filter.count(), columns, positions })
+}
+
+/// Where `_VALUE_KIND` is read.
+fn kinds_among(columns: &[DataField]) -> Option<usize> {
+    columns.iter().position(|column| column.id == special::value_kind().id)
+}
+
+/// Which rows are +I or +U; `None`: all of them, or there are nulls among the kinds, which is damage.
+fn added(kinds: &ArrayRef) -> Option<BooleanArray> {
+    let kinds = kinds.as_primitive_opt::<Int8Type>().filter(|kinds| kinds.null_count() == 0)?;
+    let retracts = kinds.values().iter().fold(0, |all, kind| all | kind) & 1 == 1;
+    retracts.then(|| kinds.values().iter().map(|kind| Some(kind & 1 == 0)).collect())
 }
 
 /// Every row says what it does: an unknown kind would be taken for a retract, and its row be lost.
@@ -344,6 +380,8 @@ struct FilterRows {
     schema: SchemaRef,
     mapping: Mapping,
     deletions: Option<Arc<DeletedRows>>,
+    /// Place of `_VALUE_KIND` among the columns, where retracts do not come.
+    kinds: Option<usize>,
 }
 
 impl FilterRows {
@@ -352,14 +390,24 @@ impl FilterRows {
             Err(e) if is_no_value(&e) => e,
             tested => return tested,
         };
-        // a value of a deleted row may have no place in the wanted type
-        let deletions = self.deletions.as_ref().zip(rows.positions.as_ref());
-        let Some(kept) = deletions.and_then(|(deletions, positions)| deletions.keep_at(positions)) else {
+        // a value of a row that does not come may have no place in the wanted type
+        let Some(kept) = self.kept(rows) else {
             return Err(failed);
         };
-        let passed = self.test(&filtered(rows, &BooleanArray::new(kept.clone(), None))?)?;
+        let passed = self.test(&filtered(rows, &kept)?)?;
         let mut passed = passed.iter();
-        Ok(kept.iter().map(|kept| if kept { passed.next().flatten() } else { Some(false) }).collect())
+        Ok(kept.values().iter().map(|kept| if kept { passed.next().flatten() } else { Some(false) }).collect())
+    }
+
+    /// The rows that come; `None`: all.
+    fn kept(&self, rows: &Rows) -> Option<BooleanArray> {
+        let positions = self.deletions.as_ref().zip(rows.positions.as_ref());
+        let live = positions.and_then(|(deletions, positions)| deletions.keep_at(positions));
+        let added = self.kinds.and_then(|at| rows.columns.get(at)).and_then(added);
+        match (live, added) {
+            (Some(live), Some(added)) => Some(BooleanArray::new(&live & added.values(), None)),
+            (live, added) => live.map(|live| BooleanArray::new(live, None)).or(added),
+        }
     }
 
     fn test(&self, rows: &Rows) -> Result<BooleanArray> {
@@ -390,11 +438,8 @@ fn with_position(schema: &Schema) -> SchemaRef {
 }
 
 fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
-    let null_column = schema.fields().iter().zip(&columns).find(|(f, c)| !f.is_nullable() && c.null_count() > 0);
-    if let Some((field, _)) = null_column {
-        return Err(Error::new(ErrorKind::CorruptFile, "a column that is NOT NULL has null values in a data file")
-            .with("column", field.name())
-            .hint("if the column was made NOT NULL after these rows were written, make it nullable again"));
+    for (field, column) in schema.fields().iter().zip(&columns) {
+        check_not_null(column, field.is_nullable(), None).map_err(|e| e.with("column", field.name()))?;
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)

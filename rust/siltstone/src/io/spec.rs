@@ -51,11 +51,14 @@ impl KvLayout {
 
 /// What to read of a data file.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
 pub struct FileReadSpec {
     /// Wanted table fields, in the order of the result.
     pub fields: Vec<DataField>,
     /// Append `_SEQUENCE_NUMBER` and `_VALUE_KIND` behind the fields.
     pub system: bool,
+    /// Rows of the kinds -U and -D do not come, and their values are not looked at. Only with `system`.
+    pub drop_retracts: bool,
     /// Append `_POSITION BIGINT NOT NULL`, the physical row number in the file, last.
     pub position: bool,
     /// Only these rows, by their physical numbers: ascending, not overlapping. Not together with a filter.
@@ -82,6 +85,7 @@ impl FileReadSpec {
         Self {
             fields,
             system: false,
+            drop_retracts: false,
             position: false,
             rows: None,
             filter: None,

@@ -2,13 +2,10 @@
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
-use arrow_array::{BooleanArray, RecordBatch};
-use arrow_select::filter::filter_record_batch;
-
 use super::{
     SortedRun, interval_partition,
     merge::{
-        MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead, row_kinds,
+        LateCasts, MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead,
         wrapper::{Rule, Wrapper},
     },
     merge_function::{Choice, MergeFunction, for_layout},
@@ -146,18 +143,17 @@ impl SectionReader {
             LevelRule::Merging(wrapper) if !single => return Self::wrapped_section(reader, section, wrapper()?),
             LevelRule::Merging(_) | LevelRule::None => {}
         }
-        let options = reader.merge_options(&section);
+        let late = if single { Vec::new() } else { reader.late_casts() };
+        let options = reader.merge_options(&section, &late);
         if options.spill.as_ref().is_some_and(|spill| section.len() > spill.max_fan_in) {
             // the last ones are spilled: the smallest
             section.sort_by_key(|run| std::cmp::Reverse(run.total_size()));
         }
         let filter = if single { reader.single_filter() } else { reader.options.key_filter.clone() };
-        let late = reader.late_casts(section.len(), &options);
         let mut runs: Vec<BatchStream> =
-            section.into_iter().map(|run| Self::run(reader, run, filter.clone(), late.clone())).collect();
+            section.into_iter().map(|run| Self::run(reader, run, filter.clone(), late.clone(), single)).collect();
         if single && let Some(run) = runs.pop() {
-            let run = if reader.options.threads > 0 { read_ahead(run, 2) } else { run };
-            return Ok(if reader.options.drop_deletes { reader.without_retracts(run) } else { run });
+            return Ok(if reader.options.threads > 0 { read_ahead(run, 2) } else { run });
         }
         merge(runs, &reader.layout, Arc::clone(&reader.function), options)
     }
@@ -174,9 +170,10 @@ impl SectionReader {
         }
         runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.total_size()));
         let filter = reader.options.key_filter.clone();
-        let options = reader.merge_options(runs.iter().map(|(_, run)| run));
-        let inputs =
-            runs.into_iter().map(|(level, run)| (level, Self::run(reader, run, filter.clone(), Vec::new()))).collect();
+        let late = reader.late_casts();
+        let options = reader.merge_options(runs.iter().map(|(_, run)| run), &late);
+        let open = |run| Self::run(reader, run, filter.clone(), late.clone(), false);
+        let inputs = runs.into_iter().map(|(level, run)| (level, open(run))).collect();
         merge_wrapped(inputs, &reader.layout, Arc::clone(&reader.function), options, wrapper)
     }
 
@@ -188,18 +185,30 @@ impl SectionReader {
         }
     }
 
-    /// The files of a run, one after another.
-    fn run(reader: &Arc<Self>, run: SortedRun, filter: Option<Predicate>, late_casts: Vec<i32>) -> BatchStream {
+    /// The files of a run, one after another. `single`: it is merged with nothing, so that retracts take nothing back.
+    fn run(
+        reader: &Arc<Self>,
+        run: SortedRun,
+        filter: Option<Predicate>,
+        late_casts: Vec<i32>,
+        single: bool,
+    ) -> BatchStream {
         let reader = Arc::clone(reader);
-        let open = move |file| opened(reader.file(&file, filter.clone(), late_casts.clone()));
+        let spec = FileReadSpec {
+            late_casts,
+            system: true,
+            drop_retracts: single && reader.options.drop_deletes,
+            filter,
+            batch_rows: reader.options.batch_rows,
+            ..FileReadSpec::new(reader.layout.fields.clone())
+        };
+        let open = move |file| opened(reader.file(&file, &spec));
         Box::new(run.files.into_iter().flat_map(open))
     }
 
-    /// Fields whose values matter only in rows that win: the engine takes rows as they are, by other fields, and all runs are
-    /// merged at once.
-    fn late_casts(&self, runs: usize, options: &MergeOptions) -> Vec<i32> {
-        let chooses = matches!(self.function.choice(), Choice::First { .. } | Choice::Last { .. });
-        if runs == 1 || !chooses || options.spill.as_ref().is_some_and(|spill| runs > spill.max_fan_in) {
+    /// Fields whose values matter only in rows that win: the engine takes rows as they are, by other fields.
+    fn late_casts(&self) -> Vec<i32> {
+        if !matches!(self.function.choice(), Choice::First { .. } | Choice::Last { .. }) {
             return Vec::new();
         }
         let by = |at: &usize| self.layout.key.contains(at) || self.layout.sequence.contains(at);
@@ -209,19 +218,13 @@ impl SectionReader {
         self.layout.fields.iter().enumerate().filter(late).map(|(_, field)| field.id).collect()
     }
 
-    fn file(&self, file: &DataFileMeta, filter: Option<Predicate>, late_casts: Vec<i32>) -> Result<BatchStream> {
-        let spec = FileReadSpec {
-            late_casts,
-            system: true,
-            filter,
-            batch_rows: self.options.batch_rows,
-            deletions: self.options.deletions.get(&file.file_name).cloned(),
-            ..FileReadSpec::new(self.layout.fields.clone())
-        };
+    fn file(&self, file: &DataFileMeta, spec: &FileReadSpec) -> Result<BatchStream> {
+        let deletions = self.options.deletions.get(&file.file_name).cloned();
+        let spec = FileReadSpec { deletions, ..spec.clone() };
         read_data_file(&self.ctx, &self.partition, self.bucket, file, &spec)
     }
 
-    fn merge_options<'a>(&self, runs: impl IntoIterator<Item = &'a SortedRun>) -> MergeOptions {
+    fn merge_options<'a>(&self, runs: impl IntoIterator<Item = &'a SortedRun>, late_casts: &[i32]) -> MergeOptions {
         let o = &self.ctx.options;
         let by_memory = self.most_runs(runs);
         let dir = self.options.spill_dir.clone().or_else(|| by_memory.map(|_| std::env::temp_dir()));
@@ -238,6 +241,7 @@ impl SectionReader {
             unique_inputs: true,
             threads: self.options.threads,
             spill,
+            late_casts: if late_casts.is_empty() { LateCasts::None } else { LateCasts::Checked },
         }
     }
 
@@ -255,11 +259,6 @@ impl SectionReader {
         let largest = held.iter().copied().max().unwrap_or(0);
         let all = held.into_iter().fold(0, usize::saturating_add);
         (all > limit).then(|| (limit / largest.max(1)).max(LEAST_RUNS))
-    }
-
-    fn without_retracts(&self, stream: BatchStream) -> BatchStream {
-        let kind = self.layout.kind_index();
-        Box::new(stream.map(move |batch| drop_retracts(batch?, kind)))
     }
 }
 
@@ -280,14 +279,4 @@ fn few_runs(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<Sorted
 /// A stream that could not be opened is one error.
 fn opened(stream: Result<BatchStream>) -> BatchStream {
     stream.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
-}
-
-/// The rows of kind +I and +U.
-fn drop_retracts(batch: RecordBatch, kind: usize) -> Result<RecordBatch> {
-    let kinds = row_kinds(&batch, kind)?;
-    if kinds.values().iter().fold(0, |all, k| all | k) & 1 == 0 {
-        return Ok(batch);
-    }
-    let keep: BooleanArray = kinds.values().iter().map(|k| Some(k & 1 == 0)).collect();
-    Ok(filter_record_batch(&batch, &keep)?)
 }

@@ -3,7 +3,7 @@
 use super::{
     Datum,
     java_float::{double_text, float_text},
-    parse::{datum_from_text, is_whole_number, parse_decimal, rescale_half_up, truncate_timestamp},
+    parse::{datum_from_text, held_digits, is_whole_number, parse_decimal, rescale_half_up, truncate_timestamp},
     text::datum_to_text,
 };
 use crate::{
@@ -70,13 +70,7 @@ fn is_exact_time(text: &str, millis: i64) -> bool {
 fn exact_moment(text: &str, precision: u8, all_digits: TypeKind) -> Option<Datum> {
     let value = datum_from_text(text, &DataType::new(all_digits)).ok()?;
     let Datum::Timestamp { millis, nanos_of_milli } = value else { return None };
-    let stored = match precision {
-        0 => 0,
-        1..=3 => 3,
-        4..=6 => 6,
-        _ => 9,
-    };
-    (truncate_timestamp(millis, nanos_of_milli, stored) == value).then_some(value)
+    (truncate_timestamp(millis, nanos_of_milli, held_digits(precision)) == value).then_some(value)
 }
 
 /// Milliseconds since 1970 and the nanoseconds on top, with all digits.
@@ -169,6 +163,7 @@ mod tests {
             ("1.01", DECIMAL, Datum::Decimal(101)),
             (" 1.5000 ", DECIMAL, Datum::Decimal(150)),
             ("12e1", DECIMAL, Datum::Decimal(12_000)),
+            ("1.0100000000000000000000000000000000000000000000", DECIMAL, Datum::Decimal(101)),
             ("-0.0", DECIMAL, Datum::Decimal(0)),
             ("0.1", TypeKind::Float, Datum::Float(0.1)),
             ("0.10000000149011612", TypeKind::Float, Datum::Float(0.1)),

@@ -50,8 +50,7 @@ fn parse(text: &str, data_type: &DataType) -> std::result::Result<Datum, Problem
         TypeKind::Float => Datum::Float(trimmed.parse().map_err(|_| Problem::Form("a number"))?),
         TypeKind::Double => Datum::Double(trimmed.parse().map_err(|_| Problem::Form("a number"))?),
         TypeKind::Decimal { precision, scale } => {
-            let (unscaled, found_scale) = parse_decimal(trimmed).ok_or(Problem::Form("a decimal number"))?;
-            let rescaled = rescale_half_up(unscaled, found_scale, i32::from(*scale));
+            let rescaled = rounded_decimal(trimmed, i32::from(*scale)).ok_or(Problem::Form("a decimal number"))?;
             let fits = rescaled.filter(|v| v.unsigned_abs() < 10u128.pow(u32::from(*precision).min(38)));
             Datum::Decimal(fits.ok_or_else(|| {
                 let message = format!("'{text}' does not fit DECIMAL({precision}, {scale})");
@@ -88,31 +87,71 @@ fn parse_boolean(text: &str) -> Option<bool> {
     }
 }
 
+/// The parts of a decimal text, with or without exponent.
+struct DecimalText<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: i32,
+}
+
+impl<'a> DecimalText<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let (number, exponent) = match text.split_once(['e', 'E']) {
+            Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (negative, digits) = match number.as_bytes().first()? {
+            b'-' => (true, number.get(1..)?),
+            b'+' => (false, number.get(1..)?),
+            _ => (false, number),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let digits =
+            whole.len() + fraction.len() > 0 && whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit());
+        let scale = i32::try_from(fraction.len()).ok().and_then(|digits| digits.checked_sub(exponent));
+        (digits && scale.is_some()).then_some(Self { negative, whole, fraction, exponent })
+    }
+}
+
 /// Unscaled value and scale of a decimal text, with or without exponent, exactly; `None` when it is none or has more
-/// than 38 digits.
+/// digits than an `i128`, zeros at the end of its fraction aside.
 pub fn parse_decimal(text: &str) -> Option<(i128, i32)> {
-    let (number, exponent) = match text.split_once(['e', 'E']) {
-        Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (negative, digits) = match number.as_bytes().first()? {
-        b'-' => (true, number.get(1..)?),
-        b'+' => (false, number.get(1..)?),
-        _ => (false, number),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.len() + fraction.len() == 0 {
-        return None;
+    let DecimalText { negative, whole, mut fraction, exponent } = DecimalText::of(text)?;
+    if whole.len() + fraction.len() > MAX_DIGITS {
+        fraction = fraction.trim_end_matches('0');
     }
-    let mut value: i128 = 0;
-    for digit in whole.bytes().chain(fraction.bytes()) {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
-    }
+    let value = number_of(whole.bytes().chain(fraction.bytes()))?;
     let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
     Some((if negative { -value } else { value }, scale))
+}
+
+/// Digits of every `i128`.
+const MAX_DIGITS: usize = 38;
+
+fn number_of(mut digits: impl Iterator<Item = u8>) -> Option<i128> {
+    digits.try_fold(0_i128, |value, digit| value.checked_mul(10)?.checked_add(i128::from(digit.wrapping_sub(b'0'))))
+}
+
+/// A decimal text of any number of digits, rounded half away from zero to a scale. `None` when it is no decimal;
+/// `Some(None)` when it has more digits than any DECIMAL then.
+pub fn rounded_decimal(text: &str, scale: i32) -> Option<Option<i128>> {
+    let DecimalText { negative, whole, fraction, exponent } = DecimalText::of(text)?;
+    let before = whole.len() + fraction.len();
+    let digits = || whole.bytes().chain(fraction.bytes());
+    if digits().all(|digit| digit == b'0') {
+        return Some(Some(0));
+    }
+    // how many digits stand before the point of the unscaled value
+    let point = i64::try_from(whole.len()).ok()?.saturating_add(i64::from(exponent)).saturating_add(i64::from(scale));
+    let kept = usize::try_from(point).unwrap_or(0);
+    let value = number_of(digits().take(kept)).and_then(|value| {
+        let zeros = u32::try_from(kept.saturating_sub(before)).ok()?;
+        let up = point >= 0 && digits().nth(kept).is_some_and(|digit| digit >= b'5');
+        let value = if value == 0 { 0 } else { value.checked_mul(10_i128.checked_pow(zeros)?)? };
+        value.checked_add(i128::from(up))
+    });
+    Some(value.map(|value| if negative { -value } else { value }))
 }
 
 /// The same number with another scale, rounded half away from zero; `None` on overflow.
@@ -214,6 +253,28 @@ pub fn truncate_timestamp(millis: i64, nanos_of_milli: i32, precision: u8) -> Da
     }
     let unit = 10i32.pow(9 - u32::from(precision.min(9)));
     Datum::Timestamp { millis, nanos_of_milli: nanos_of_milli - nanos_of_milli.rem_euclid(unit) }
+}
+
+/// Digits of a second that columns of timestamps of this precision hold: those of a TIMESTAMP(1) are three.
+pub(super) fn held_digits(precision: u8) -> u8 {
+    match precision {
+        0 => 0,
+        1..=3 => 3,
+        4..=6 => 6,
+        _ => 9,
+    }
+}
+
+/// A stored value, or a bound of stored values, as a column of its type shows it: other programs keep fractions of a
+/// second in a TIMESTAMP(0), which holds whole seconds.
+pub fn as_read(value: Datum, kind: &TypeKind) -> Datum {
+    match (value, kind) {
+        (
+            Datum::Timestamp { millis, nanos_of_milli },
+            TypeKind::Timestamp(precision) | TypeKind::LocalZonedTimestamp(precision),
+        ) => truncate_timestamp(millis, nanos_of_milli, held_digits(*precision)),
+        (value, _) => value,
+    }
 }
 
 pub(super) fn is_whole_number(text: &str) -> bool {

@@ -6,7 +6,7 @@ use parquet::file::statistics::Statistics;
 
 use crate::{
     predicate::ColumnBounds,
-    row::{Datum, compare_datums},
+    row::{Datum, as_read, compare_datums},
     types::{DataType, TypeKind},
 };
 
@@ -67,7 +67,7 @@ fn from_i64(v: i64, kind: &TypeKind) -> Option<Datum> {
         TypeKind::BigInt => Datum::BigInt(v),
         TypeKind::Decimal { .. } => Datum::Decimal(i128::from(v)),
         TypeKind::Timestamp(0..=3) | TypeKind::LocalZonedTimestamp(0..=3) => {
-            Datum::Timestamp { millis: v, nanos_of_milli: 0 }
+            as_read(Datum::Timestamp { millis: v, nanos_of_milli: 0 }, kind)
         }
         TypeKind::Timestamp(4..=6) | TypeKind::LocalZonedTimestamp(4..=6) => Datum::Timestamp {
             millis: v.div_euclid(1000),
@@ -138,6 +138,20 @@ mod tests {
         assert_eq!(big_endian(&[0xFF; 20]), Some(-1));
         assert_eq!(big_endian(&[1; 20]), None);
         assert_eq!(big_endian(&[]), None);
+    }
+
+    /// Other programs keep fractions of a second in a TIMESTAMP(0); readers show whole seconds, rounded down.
+    #[test]
+    fn bounds_of_whole_seconds_are_rounded_as_the_values_are() {
+        for kind in [TypeKind::Timestamp(0), TypeKind::LocalZonedTimestamp(0)] {
+            let stored = Statistics::int64(Some(-1), Some(3_567), None, Some(0), false);
+            let bounds = from_statistics(&stored, &DataType::new(kind));
+            let at = |millis| Datum::Timestamp { millis, nanos_of_milli: 0 };
+            assert_eq!((bounds.min, bounds.max), (at(-1_000), at(3_000)));
+        }
+        let stored = Statistics::int64(Some(-1), Some(3_567), None, Some(0), false);
+        let bounds = from_statistics(&stored, &DataType::new(TypeKind::Timestamp(1)));
+        assert_eq!(bounds.max, Datum::Timestamp { millis: 3_567, nanos_of_milli: 0 });
     }
 
     #[test]

@@ -11,11 +11,13 @@ use arrow_array::{
         TimestampSecondType,
     },
 };
+use arrow_buffer::NullBuffer;
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
 
 use super::int96;
 use crate::{
+    cast::check_not_null,
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
@@ -141,11 +143,20 @@ fn out_of_range(t: &DataType) -> Error {
     Error::new(ErrorKind::UnsupportedType, format!("a timestamp is out of the range of {:?}", t.kind))
 }
 
+/// What lies in a nested column; `rows`: which of the values around it are there.
+fn child(array: &ArrayRef, t: &DataType, rows: Option<&NullBuffer>, name: &str) -> Result<ArrayRef> {
+    let values = conform(array, t).and_then(|values| {
+        check_not_null(&values, t.nullable, rows)?;
+        Ok(values)
+    });
+    values.map_err(|e| e.with("field", name))
+}
+
 fn list(array: &ArrayRef, t: &DataType, element: &DataType) -> Result<ArrayRef> {
     let Some(list) = array.as_list_opt::<i32>() else {
         return Err(does_not_fit(array, t));
     };
-    let values = conform(list.values(), element)?;
+    let values = child(list.values(), element, None, "element")?;
     let field = Arc::new(Field::new("element", arrow_type(element)?, element.nullable));
     Ok(Arc::new(ListArray::try_new(field, list.offsets().clone(), values, list.nulls().cloned())?))
 }
@@ -154,7 +165,10 @@ fn map(array: &ArrayRef, t: &DataType, key: &DataType, value: &DataType) -> Resu
     let Some(map) = array.as_map_opt() else {
         return Err(does_not_fit(array, t));
     };
-    let columns = vec![conform(map.keys(), key)?, conform(map.values(), value)?];
+    let columns = vec![
+        child(map.keys(), &key.clone().with_nullable(false), None, "key")?,
+        child(map.values(), value, None, "value")?,
+    ];
     let fields = Fields::from(vec![
         Field::new("key", arrow_type(key)?, false),
         Field::new("value", arrow_type(value)?, value.nullable),
@@ -171,7 +185,7 @@ fn row(array: &ArrayRef, t: &DataType, fields: &[DataField]) -> Result<ArrayRef>
     let columns = fields
         .iter()
         .map(|f| match row.column_by_name(&f.name) {
-            Some(child) => conform(child, &f.data_type).map_err(|e| e.with("field", &f.name)),
+            Some(column) => child(column, &f.data_type, row.nulls(), &f.name),
             None => Ok(new_null_array(&arrow_type(&f.data_type)?, row.len())),
         })
         .collect::<Result<Vec<_>>>()?;

@@ -105,11 +105,10 @@ impl Assembler {
         Self { wrapper, ..self }
     }
 
-    /// Takes a batch that rows may come from. Values that could not be cast matter when their rows are chosen; whoever computes
-    /// rows looks at all of them.
+    /// Takes a batch that rows may come from. Values that could not be cast matter when their rows are chosen, or told of in a
+    /// changelog; whoever computes rows looks at all of them.
     pub(crate) fn take(&mut self, mut slot: Slot, failures: Option<Failures>) -> Result<()> {
-        let looks = self.choice == Choice::Computed || self.wrapper.is_some();
-        if let Some(failures) = failures.as_ref().filter(|_| looks)
+        if let Some(failures) = failures.as_ref().filter(|_| self.choice == Choice::Computed)
             && let Some(error) = failure_in(failures, 0..failures.len())
         {
             return Err(error);
@@ -126,9 +125,9 @@ impl Assembler {
     /// Rows go out.
     #[cold]
     fn check_casts(&mut self, slot: usize, rows: Range<usize>) {
-        let failures = self.slots.get(slot).and_then(|slot| slot.failures.as_ref());
-        if self.refusal.is_none() {
-            self.refusal = failures.and_then(|failures| failure_in(failures, rows));
+        // what is discarded is not looked at
+        if self.refusal.is_none() && self.wrapper.as_ref().is_none_or(|wrapper| !wrapper.discards) {
+            self.refusal = self.slots.get(slot).and_then(|slot| slot.cast_failure(rows));
         }
     }
 
@@ -340,6 +339,9 @@ impl Assembler {
         }
         self.pending_rows = 0;
         let segments = std::mem::take(&mut self.segments);
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
         if !segments.is_empty() {
             self.ready.push_back(self.gather(&segments, None)?);
         }
@@ -353,6 +355,10 @@ impl Assembler {
         let decided = wrapper.decide(&finished, &mut self.slots, self.function.as_ref())?;
         self.computed_rows.drain(..done);
         self.computed_ends.clear();
+        let mut told = decided.changelog.iter().map(|&((slot, row), _)| (&self.slots[slot], row));
+        if let Some(failure) = told.find_map(|(slot, row)| slot.cast_failure(row..row + 1)) {
+            return Err(failure);
+        }
         if !decided.changelog.is_empty() {
             let mut segments: Vec<Segment> = Vec::with_capacity(decided.changelog.len());
             segments.extend(decided.changelog.iter().map(|&((slot, start), _)| Segment { slot, start, len: 1 }));

@@ -15,7 +15,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::{
-    MergeOptions,
+    LateCasts, MergeOptions,
     assembler::Assembler,
     key::KeyCodec,
     slot::{SlotFactory, tie_order},
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result, cancel,
-    io::{BatchStream, KvLayout, split_failures},
+    io::{BatchStream, KvLayout, carried_failures, split_failures},
     merge_tree::merge_function::{Choice, MergeFunction},
 };
 
@@ -62,6 +62,7 @@ pub(super) struct Kernel<C: KeyCodec> {
     tree: Option<LoserTree>,
     assembler: Assembler,
     group: Option<GroupKey>,
+    late_casts: LateCasts,
     /// rows may be sent on without comparing them with their own input
     unique: bool,
     /// slots that make a collection worth its cost
@@ -83,7 +84,7 @@ impl<C: KeyCodec> Kernel<C> {
         options: &MergeOptions,
         wrapper: Option<Wrapper>,
     ) -> Result<Self> {
-        let schema = layout.arrow_schema()?;
+        let schema = options.schema(layout)?;
         let unique = options.unique_inputs || function.choice() == Choice::All;
         let count = inputs.len();
         let input = |stream| Input { stream, slot: 0, row: 0, rows: 0, done: false };
@@ -93,6 +94,7 @@ impl<C: KeyCodec> Kernel<C> {
             assembler: Assembler::new(Arc::clone(&schema), function, options.drop_deletes, options.batch_rows)
                 .with_wrapper(wrapper),
             schema,
+            late_casts: options.late_casts,
             inputs: inputs.into_iter().map(input).collect(),
             heads: vec![0; count],
             keys: Vec::new(),
@@ -247,7 +249,11 @@ impl<C: KeyCodec> Kernel<C> {
             if batch.num_rows() == 0 {
                 continue;
             }
-            let (batch, failures) = split_failures(batch, &self.schema)?;
+            let (batch, failures) = if self.late_casts == LateCasts::Carried {
+                (carried_failures(batch, &self.schema)?, None)
+            } else {
+                split_failures(batch, &self.schema)?
+            };
             if batch.num_columns() != self.schema.fields().len() {
                 return Err(Error::new(
                     ErrorKind::Internal,

@@ -21,6 +21,7 @@ pub(crate) mod wrapper;
 use std::sync::Arc;
 
 use arrow_array::{Array, Int8Array, RecordBatch, cast::AsArray, types::Int8Type};
+use arrow_schema::SchemaRef;
 
 pub use ahead::read_ahead;
 pub use spill::SpillOptions;
@@ -35,7 +36,7 @@ use self::{
 use super::merge_function::{Choice, Computed, Groups, MergeFunction};
 use crate::{
     Error, ErrorKind, Result,
-    io::{BatchStream, KvLayout},
+    io::{BatchStream, KvLayout, schema_with_failures},
 };
 
 /// How to merge.
@@ -51,11 +52,53 @@ pub struct MergeOptions {
     pub threads: usize,
     /// When there are more than `max_fan_in` inputs, the last ones are first merged into spill files.
     pub spill: Option<SpillOptions>,
+    /// Values of the inputs that could not be cast.
+    pub late_casts: LateCasts,
+}
+
+/// What becomes of values of the inputs that could not be cast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LateCasts {
+    /// The inputs have none.
+    #[default]
+    None,
+    /// A chosen row that has one is an error.
+    Checked,
+    /// The result says of each row whether it has one: it is merged again.
+    Carried,
+}
+
+impl LateCasts {
+    /// Of a merge whose result is merged again.
+    fn intermediate(self) -> Self {
+        if self == Self::None { Self::None } else { Self::Carried }
+    }
 }
 
 impl Default for MergeOptions {
     fn default() -> Self {
-        Self { batch_rows: 8192, drop_deletes: false, unique_inputs: true, threads: 0, spill: None }
+        Self {
+            batch_rows: 8192,
+            drop_deletes: false,
+            unique_inputs: true,
+            threads: 0,
+            spill: None,
+            late_casts: LateCasts::None,
+        }
+    }
+}
+
+impl MergeOptions {
+    /// Of a merge whose result is merged again.
+    fn intermediate(&self) -> Self {
+        let late_casts = self.late_casts.intermediate();
+        Self { drop_deletes: false, spill: None, batch_rows: 4096, late_casts, ..self.clone() }
+    }
+
+    /// Of the merged batches.
+    fn schema(&self, layout: &KvLayout) -> Result<SchemaRef> {
+        let schema = layout.arrow_schema()?;
+        Ok(if self.late_casts == LateCasts::Carried { schema_with_failures(&schema) } else { schema })
     }
 }
 
@@ -111,7 +154,7 @@ fn limit_level0(
     options: &mut MergeOptions,
     spill: &SpillOptions,
 ) -> Result<()> {
-    let schema = layout.arrow_schema()?;
+    let schema = options.intermediate().schema(layout)?;
     let (mut zero, mut rest): (Vec<_>, Vec<_>) = std::mem::take(inputs).into_iter().partition(|(level, _)| *level == 0);
     let limit = spill.max_fan_in.saturating_sub(rest.len()).max(2);
     let mut spilled = Vec::new();
@@ -119,7 +162,7 @@ fn limit_level0(
         let excess = zero.len() + spilled.len() - limit + 1;
         let take = excess.clamp(2, limit).min(zero.len());
         let part = zero.split_off(zero.len() - take).into_iter().map(|(_, stream)| stream).collect();
-        let step = MergeOptions { drop_deletes: false, spill: None, batch_rows: 4096, ..options.clone() };
+        let step = options.intermediate();
         let sorted = merge_inputs(part, layout, Arc::new(KeepAll), &step, None)?;
         let sorted = if options.threads > 0 { read_ahead(sorted, 2) } else { sorted };
         spilled.push((0, SpilledRun::write(sorted, &schema, spill)?.read()?));
@@ -141,7 +184,7 @@ fn limit_inputs(
     spill: &SpillOptions,
 ) -> Result<()> {
     let limit = spill.max_fan_in.max(2);
-    let schema = layout.arrow_schema()?;
+    let schema = options.intermediate().schema(layout)?;
     let mut spilled = Vec::new();
     while inputs.len() + spilled.len() > limit {
         // runs read from disk are not merged again while others are left
@@ -151,7 +194,7 @@ fn limit_inputs(
         if part.is_empty() {
             break;
         }
-        let step = MergeOptions { drop_deletes: false, spill: None, batch_rows: 4096, ..options.clone() };
+        let step = options.intermediate();
         let merged = merge_inputs(part, layout, intermediate(function), &step, None)?;
         let merged = if options.threads > 0 { read_ahead(merged, 2) } else { merged };
         let run = SpilledRun::write(merged, &schema, spill)?;

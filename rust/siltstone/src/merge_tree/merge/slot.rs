@@ -1,7 +1,7 @@
 //! One batch under merge, and the order of records with equal keys.
 #![allow(clippy::indexing_slicing, reason = "row numbers come from the merge loop and are below the batch's length")]
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, ops::Range};
 
 use arrow_array::{
     Array, RecordBatch,
@@ -14,7 +14,7 @@ use arrow_row::Rows;
 use super::key::{RowColumns, column};
 use crate::{
     Error, ErrorKind, Result,
-    io::{Failures, KvLayout},
+    io::{Failures, KvLayout, failure_in},
     row::RowKind,
 };
 
@@ -40,6 +40,11 @@ impl Slot {
     #[inline]
     pub(crate) fn is_retract(&self, row: usize) -> bool {
         self.has_retracts && is_retract(self.kinds[row])
+    }
+
+    /// The error of the first of these rows that has a value which could not be cast.
+    pub(crate) fn cast_failure(&self, rows: Range<usize>) -> Option<Error> {
+        failure_in(self.failures.as_ref()?, rows)
     }
 
     /// The row kind.

@@ -56,8 +56,9 @@ impl SpilledRun {
     /// Writes a whole stream. An error leaves no file.
     pub(crate) fn write(stream: BatchStream, schema: &SchemaRef, options: &SpillOptions) -> Result<Self> {
         let (file, output) = TemporaryFile::create(&options.dir)?;
-        let written = write_all(output, stream, schema, options.compress);
-        let (bytes, largest) = written.map_err(|e| e.with("file", file.path().display()))?;
+        // errors of the stream are not about this file
+        let named = |e: arrow_schema::ArrowError| failed(e).with("file", file.path().display());
+        let (bytes, largest) = write_all(output, stream, schema, options.compress, &named)?;
         // a batch and the next one, and what was read of the file
         let memory = largest.saturating_mul(2).saturating_add(READ_BYTES);
         Ok(Self { file: Arc::new(file), bytes, memory })
@@ -75,7 +76,13 @@ impl SpilledRun {
 }
 
 /// Bytes on disk, and of the largest batch.
-fn write_all(output: Arc<File>, stream: BatchStream, schema: &SchemaRef, compress: bool) -> Result<(u64, usize)> {
+fn write_all(
+    output: Arc<File>,
+    stream: BatchStream,
+    schema: &SchemaRef,
+    compress: bool,
+    failed: &dyn Fn(arrow_schema::ArrowError) -> Error,
+) -> Result<(u64, usize)> {
     let compression = compress.then_some(CompressionType::ZSTD);
     let options = IpcWriteOptions::default().try_with_compression(compression)?;
     let output = BufWriter::with_capacity(WRITE_BYTES, output);

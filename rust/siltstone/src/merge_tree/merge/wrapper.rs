@@ -303,6 +303,11 @@ impl Wrapper {
         if old.is_empty() {
             return Ok(changed);
         }
+        // a value that could not be cast is not compared
+        let failure = |&(slot, row): &Place| slots[slot].cast_failure(row..row + 1);
+        if let Some(failure) = old.iter().chain(&new).find_map(failure) {
+            return Err(failure);
+        }
         for &column in compared {
             let (old, new) = (column_of(column, &old, slots)?, column_of(column, &new, slots)?);
             let same = same_values(&old, &new)?;

@@ -16,7 +16,7 @@ use crate::{
     format::parquet::Claim,
     manifest::DataFileMeta,
     predicate::{ColumnBounds, CompareOp, Predicate, evaluate},
-    row::Datum,
+    row::{Datum, as_read},
     stats::{ColumnStats, StatsReader},
     types::{DataField, arrow_type},
 };
@@ -91,6 +91,7 @@ impl Columns {
             let mut said: Vec<Said> = claims.into_iter().map(|claim| Said::new(field, claim)).collect();
             if let Some(i) = stored.iter().position(|f| fits && f.id == field.id) {
                 let ColumnStats { min, max, null_count } = reader.column(i, &field.data_type)?;
+                let (min, max) = (as_read(min, &field.data_type.kind), as_read(max, &field.data_type.kind));
                 let bounds = ColumnBounds { min, max, null_count };
                 let place = "the manifest".to_owned();
                 said.push(Said::new(field, Claim { place, rows: 0..i64::MAX, bounds }));

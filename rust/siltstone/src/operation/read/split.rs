@@ -125,6 +125,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         let spec = FileReadSpec {
             fields: request.fields.clone(),
             system: has_key && (retracts || request.row_kind || request.sequence_number),
+            drop_retracts: retracts,
             position: false,
             rows: None,
             filter: request.filter.clone(),
@@ -135,7 +136,7 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         };
         let kinds = spec.system.then(|| spec.fields.len() + 1);
         let finish = finish.clone();
-        let last: Last = Arc::new(move |batch| finish.apply(batch, kinds, retracts));
+        let last: Last = Arc::new(move |batch| finish.apply(batch, kinds, false));
         match decode_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
             Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
             Err(e) => Box::new(std::iter::once(Err(e))),

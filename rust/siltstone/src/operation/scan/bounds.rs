@@ -2,7 +2,8 @@
 //!
 //! A file's statistics are named and typed by the schema it was written with; columns are found by field id. A column
 //! that the file does not have is null in all its rows. Bounds of another type are used only where the cast that the
-//! reader applies keeps order and never makes a null.
+//! reader applies keeps order: it is applied to them, too. The length and precision of the old type say nothing about
+//! what is stored: texts may be longer, decimals may have more digits, times more digits of a second.
 
 use std::{
     collections::HashMap,
@@ -10,13 +11,14 @@ use std::{
 };
 
 use crate::{
+    cast::cast_datum,
     error::Result,
     io::TableContext,
     manifest::{DataFileMeta, ManifestEntry},
     predicate::{ColumnBounds, Predicate, may_match},
-    row::Datum,
+    row::{Datum, as_read},
     schema::TableSchema,
-    stats::{SimpleStats, StatsReader},
+    stats::{ColumnStats, SimpleStats, StatsReader},
     types::{DataType, TypeKind},
 };
 
@@ -79,9 +81,11 @@ impl<'a> FileTester<'a> {
             };
             let at = names.iter().position(|n| *n == stored.name)?;
             let found = reader.column(at, &stored.data_type).ok()?;
-            let cast = Cast::between(&stored.data_type, &wanted.data_type)?;
-            let max = if may_hide_nan(&stored.data_type) { Datum::Null } else { cast.apply(found.max) };
-            Some(ColumnBounds { min: cast.apply(found.min), max, null_count: found.null_count })
+            let mut bounds = evolved(found, &stored.data_type, &wanted.data_type)?;
+            if may_hide_nan(&stored.data_type) {
+                bounds.max = Datum::Null;
+            }
+            Some(bounds)
         };
         may_match(condition, &bounds, file.row_count)
     }
@@ -92,83 +96,137 @@ pub(super) fn may_hide_nan(data_type: &DataType) -> bool {
     matches!(data_type.kind, TypeKind::Float | TypeKind::Double)
 }
 
-/// Casts that keep order and nulls.
-#[derive(Clone, Copy)]
-enum Cast {
-    Same,
-    ToSmallInt,
-    ToInt,
-    ToBigInt,
-    ToDouble,
+/// Bounds of stored values as bounds of what readers make of them; `None` where nothing is known.
+fn evolved(stored: ColumnStats, from: &DataType, to: &DataType) -> Option<ColumnBounds> {
+    let ColumnStats { min, max, null_count } = stored;
+    let (min, max) = (as_read(min, &from.kind), as_read(max, &from.kind));
+    let null_count = if may_make_null([&min, &max], &from.kind, &to.kind) { None } else { null_count };
+    // a bound that cannot be cast is unknown
+    let cast = |bound| match keeps_order(&from.kind, &to.kind)? {
+        Cast::Same => Some(bound),
+        Cast::Values => Some(cast_datum(bound, from, to).unwrap_or(Datum::Null)),
+    };
+    Some(ColumnBounds { min: cast(min)?, max: cast(max)?, null_count })
 }
 
-impl Cast {
-    fn between(from: &DataType, to: &DataType) -> Option<Self> {
-        use TypeKind::{
-            BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Timestamp, TinyInt,
-            VarBinary, VarChar,
-        };
-        Some(match (&from.kind, &to.kind) {
-            (a, b) if a == b => Self::Same,
-            (Char(a) | VarChar(a), VarChar(b)) | (Binary(a) | VarBinary(a), VarBinary(b)) if a <= b => Self::Same,
-            (Decimal { precision: p, scale: s }, Decimal { precision, scale }) if s == scale && p <= precision => {
-                Self::Same
-            }
-            (Timestamp(a), Timestamp(b)) | (LocalZonedTimestamp(a), LocalZonedTimestamp(b)) if a <= b => Self::Same,
-            (TinyInt, SmallInt) => Self::ToSmallInt,
-            (TinyInt | SmallInt, Int) => Self::ToInt,
-            (TinyInt | SmallInt | Int, BigInt) => Self::ToBigInt,
-            (Float, Double) => Self::ToDouble,
-            _ => return None,
-        })
-    }
+/// What becomes of bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cast {
+    /// They stay.
+    Same,
+    /// They are cast as the values are.
+    Values,
+}
 
-    /// The bound in the new type; anything unexpected becomes unknown.
-    fn apply(self, value: Datum) -> Datum {
-        let wide = match &value {
-            Datum::TinyInt(v) => i64::from(*v),
-            Datum::SmallInt(v) => i64::from(*v),
-            Datum::Int(v) => i64::from(*v),
-            _ => 0,
-        };
-        match (self, value) {
-            (Self::Same, value) => value,
-            (Self::ToSmallInt, Datum::TinyInt(v)) => Datum::SmallInt(i16::from(v)),
-            (Self::ToInt, Datum::TinyInt(_) | Datum::SmallInt(_)) => {
-                i32::try_from(wide).map_or(Datum::Null, Datum::Int)
-            }
-            (Self::ToBigInt, Datum::TinyInt(_) | Datum::SmallInt(_) | Datum::Int(_)) => Datum::BigInt(wide),
-            (Self::ToDouble, Datum::Float(v)) => Datum::Double(f64::from(v)),
-            _ => Datum::Null,
-        }
-    }
+/// Casts that keep the order of values, those included that cut some of them; `None` for all others.
+fn keeps_order(from: &TypeKind, to: &TypeKind) -> Option<Cast> {
+    use TypeKind::{
+        BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Timestamp, TinyInt,
+        VarBinary, VarChar,
+    };
+    Some(match (from, to) {
+        (a, b) if a == b => Cast::Same,
+        // what has a place keeps its value
+        (Decimal { scale: old, .. }, Decimal { scale, .. }) if old == scale => Cast::Same,
+        (Char(_) | VarChar(_), VarChar(_))
+        | (Binary(_) | VarBinary(_), VarBinary(_))
+        | (Timestamp(_), Timestamp(_))
+        | (LocalZonedTimestamp(_), LocalZonedTimestamp(_))
+        | (TinyInt, SmallInt | Int | BigInt)
+        | (SmallInt, Int | BigInt)
+        | (Int, BigInt)
+        | (Float, Double) => Cast::Values,
+        _ => return None,
+    })
+}
+
+/// Whether a cast that keeps order may make nulls: of decimals with more digits than the new type has. An unknown bound
+/// may be such a one.
+fn may_make_null(bounds: [&Datum; 2], from: &TypeKind, to: &TypeKind) -> bool {
+    let TypeKind::Decimal { precision, .. } = to else { return false };
+    let limit = 10_u128.checked_pow(u32::from(*precision)).unwrap_or(u128::MAX);
+    let fits = |bound: &Datum| matches!(bound, Datum::Decimal(v) if v.unsigned_abs() < limit);
+    from != to && !bounds.into_iter().all(fits)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Cast;
+    use super::evolved;
     use crate::{
+        predicate::ColumnBounds,
         row::Datum,
-        types::{DataType, TypeKind},
+        stats::ColumnStats,
+        types::{DataType, MAX_LENGTH, TypeKind},
     };
 
-    fn cast(from: TypeKind, to: TypeKind) -> Option<Cast> {
-        Cast::between(&DataType::new(from), &DataType::not_null(to))
+    fn cast(min: Datum, max: Datum, from: TypeKind, to: TypeKind) -> Option<ColumnBounds> {
+        let stored = ColumnStats { min, max, null_count: Some(0) };
+        evolved(stored, &DataType::new(from), &DataType::not_null(to))
+    }
+
+    fn at(millis: i64, nanos_of_milli: i32) -> Datum {
+        Datum::Timestamp { millis, nanos_of_milli }
+    }
+
+    fn text(text: &str) -> Datum {
+        Datum::String(text.to_owned())
     }
 
     #[test]
-    fn bounds_follow_widening_casts_only() {
-        use TypeKind::{BigInt, Decimal, Double, Float, Int, Timestamp, TinyInt, VarChar};
-        let wide = cast(TinyInt, BigInt).expect("widens");
-        assert_eq!(wide.apply(Datum::TinyInt(-3)), Datum::BigInt(-3));
-        assert_eq!(wide.apply(Datum::Null), Datum::Null);
-        assert_eq!(cast(Float, Double).expect("widens").apply(Datum::Float(0.5)), Datum::Double(0.5));
-        assert_eq!(cast(Int, Int).expect("same").apply(Datum::Int(1)), Datum::Int(1));
-        assert!(cast(VarChar(5), VarChar(9)).is_some());
-        assert!(cast(VarChar(9), VarChar(5)).is_none(), "cut texts keep no order");
-        assert!(cast(BigInt, Int).is_none());
-        assert!(cast(Int, VarChar(9)).is_none());
-        assert!(cast(Timestamp(6), Timestamp(3)).is_none());
-        assert!(cast(Decimal { precision: 5, scale: 2 }, Decimal { precision: 5, scale: 1 }).is_none());
+    fn bounds_follow_casts_that_keep_order_only() {
+        use TypeKind::{BigInt, Decimal, Double, Float, Int, TinyInt, VarChar};
+        let wide = cast(Datum::TinyInt(-3), Datum::Null, TinyInt, BigInt).expect("widens");
+        assert_eq!((wide.min, wide.max), (Datum::BigInt(-3), Datum::Null));
+        let wide = cast(Datum::Float(0.5), Datum::Float(2.0), Float, Double).expect("widens");
+        assert_eq!((wide.min, wide.max), (Datum::Double(0.5), Datum::Double(2.0)));
+        let same = cast(Datum::Int(1), Datum::Int(2), Int, Int).expect("same");
+        assert_eq!((same.min, same.max, same.null_count), (Datum::Int(1), Datum::Int(2), Some(0)));
+        assert!(cast(Datum::BigInt(1), Datum::BigInt(2), BigInt, Int).is_none());
+        assert!(cast(Datum::Int(1), Datum::Int(2), Int, VarChar(9)).is_none());
+        let scale = |scale| Decimal { precision: 5, scale };
+        assert!(cast(Datum::Decimal(1), Datum::Decimal(2), scale(2), scale(1)).is_none());
+    }
+
+    /// A TIMESTAMP(1) holds milliseconds and a TIMESTAMP(4) microseconds; the cast cuts them.
+    #[test]
+    fn bounds_of_times_are_cut_as_the_times_are() {
+        use TypeKind::{LocalZonedTimestamp, Timestamp};
+        for (from, to, cut) in [
+            (Timestamp(1), Timestamp(2), at(3_560, 0)),
+            (Timestamp(1), Timestamp(3), at(3_567, 0)),
+            (Timestamp(6), Timestamp(3), at(3_567, 0)),
+            (Timestamp(4), Timestamp(5), at(3_567, 890_000)),
+            (LocalZonedTimestamp(4), LocalZonedTimestamp(5), at(3_567, 890_000)),
+            (Timestamp(0), Timestamp(3), at(3_000, 0)),
+            (Timestamp(0), Timestamp(0), at(3_000, 0)),
+        ] {
+            let nanos = if matches!(from, Timestamp(0 | 1)) { 0 } else { 891_000 };
+            let bounds = cast(at(3_567, nanos), at(3_567, nanos), from.clone(), to.clone()).expect("keeps order");
+            assert_eq!((bounds.min, bounds.max), (cut.clone(), cut), "{from} as {to}");
+        }
+    }
+
+    /// Java writes texts that are longer than their type.
+    #[test]
+    fn bounds_of_texts_are_cut_as_the_texts_are() {
+        use TypeKind::VarChar;
+        let cut = cast(text("abcdef"), text("abcdefg"), VarChar(3), VarChar(5)).expect("keeps order");
+        assert_eq!((cut.min, cut.max), (text("abcde"), text("abcde")));
+        let whole = cast(text("abcdef"), text("b"), VarChar(3), VarChar(MAX_LENGTH)).expect("keeps order");
+        assert_eq!((whole.min, whole.max, whole.null_count), (text("abcdef"), text("b"), Some(0)));
+    }
+
+    /// A sum may have more digits than its column; as a value of another type it is null.
+    #[test]
+    fn decimals_beyond_the_new_type_make_the_number_of_nulls_unknown() {
+        let of = |precision| TypeKind::Decimal { precision, scale: 0 };
+        let beyond = cast(Datum::Decimal(1), Datum::Decimal(19_980), of(3), of(4)).expect("keeps order");
+        assert_eq!((beyond.min, beyond.null_count), (Datum::Decimal(1), None));
+        let below = cast(Datum::Decimal(-19_980), Datum::Decimal(1), of(3), of(4)).expect("keeps order");
+        assert_eq!(below.null_count, None);
+        let within = cast(Datum::Decimal(1), Datum::Decimal(9_999), of(3), of(4)).expect("keeps order");
+        assert_eq!(within.null_count, Some(0));
+        let unknown = cast(Datum::Null, Datum::Null, of(3), of(4)).expect("keeps order");
+        assert_eq!(unknown.null_count, None);
     }
 }

@@ -58,7 +58,7 @@ impl BucketSelector {
         if !has_always_been(ctx, &ctx.schema.bucket_keys())? {
             return Ok(None);
         }
-        let hashable = !types.is_empty() && !types.iter().any(|t| matches!(t.kind, TypeKind::Float | TypeKind::Double));
+        let hashable = !types.is_empty() && !types.iter().any(|t| stands_for_several(&t.kind));
         Ok(hashable.then(|| Self { function, types, keys, by_total: Mutex::new(HashMap::new()) }))
     }
 
@@ -75,6 +75,13 @@ impl BucketSelector {
     fn buckets(&self, total: i32) -> Option<HashSet<i32>> {
         self.keys.iter().map(|key| bucket_of(self.function, &self.types, key, total).ok()).collect()
     }
+}
+
+/// Whether one value of a condition is several values of a row, which have different hashes: zeros, NaNs, and whole seconds
+/// where other programs have kept fractions.
+fn stands_for_several(kind: &TypeKind) -> bool {
+    use TypeKind::{Double, Float, LocalZonedTimestamp, Timestamp};
+    matches!(kind, Float | Double | Timestamp(0) | LocalZonedTimestamp(0))
 }
 
 /// Whether these columns have had the same types in all schemas of the table: files of another one were put into buckets by

@@ -17,7 +17,7 @@ use crate::{
     limits,
     manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
     predicate::{ColumnBounds, Predicate, matches_datums, may_match},
-    row::{BinaryRow, Datum},
+    row::{BinaryRow, Datum, as_read},
     snapshot::{NamedList, Snapshot},
     stats::StatsReader,
 };
@@ -168,7 +168,8 @@ impl<'a> HeadFilter<'a> {
             let data_type = types.get(at)?;
             let stats = reader.column(at, data_type).ok()?;
             let max = if may_hide_nan(data_type) { Datum::Null } else { stats.max };
-            Some(ColumnBounds { min: stats.min, max, null_count: stats.null_count })
+            let (min, max) = (as_read(stats.min, &data_type.kind), as_read(max, &data_type.kind));
+            Some(ColumnBounds { min, max, null_count: stats.null_count })
         };
         may_match(predicate, &bounds, manifest.num_added_files.saturating_add(manifest.num_deleted_files))
     }
@@ -193,7 +194,11 @@ impl<'a> HeadFilter<'a> {
             // an unreadable partition stays, and fails where its rows are read
             Err(_) => true,
             Ok(values) => {
-                let value = |column: &str| values.get(names.iter().position(|n| n == column)?).cloned();
+                let types = self.ctx.paths.partition_types();
+                let value = |column: &str| {
+                    let at = names.iter().position(|n| n == column)?;
+                    Some(as_read(values.get(at)?.clone(), &types.get(at)?.kind))
+                };
                 matches_datums(predicate, &value) == Some(true)
             }
         };
