@@ -268,10 +268,21 @@ impl Removals {
     fn remembered(&self, now: i64) -> Vec<Rollback> {
         let over = |r: &Rollback| r.settled && is_old(r.record, r.time_millis, self.count, now);
         let newest = self.rollbacks.last().map(|rollback| rollback.record);
-        let kept = self.rollbacks.iter().filter(|rollback| Some(rollback.record) == newest || !over(rollback));
+        let needed = |r: &Rollback| Some(r.record) == newest || !over(r) || self.is_half_parted(r);
+        let kept = self.rollbacks.iter().filter(|rollback| needed(rollback));
         let mut kept: Vec<Rollback> = kept.cloned().collect();
         kept.iter_mut().filter(|rollback| over(rollback)).for_each(|rollback| rollback.foreign.clear());
         kept
+    }
+
+    /// Whether a fast-forward to a line without a version in common has died between its records: what lies before its target
+    /// is there still, and the target was not made from it.
+    pub fn has_two_lines(&self) -> bool {
+        self.rollbacks.iter().any(|rollback| self.is_half_parted(rollback))
+    }
+
+    fn is_half_parted(&self, rollback: &Rollback) -> bool {
+        rollback.common.is_some() && self.fence < rollback.target
     }
 
     /// Whether there are changelogs or tags to be looked for that a rollback cut off.

@@ -137,8 +137,8 @@ struct Going {
     /// Snapshot files before the fence that are not of the line: writers that came too late left them, or what took them back
     /// was cut short.
     strays: Vec<Snapshot>,
-    /// There are snapshots of expiries that were cut short.
-    resumed: bool,
+    /// They may be of several lines: an expiry or a fast-forward was cut short.
+    mixed: bool,
     /// The first snapshot that stays.
     end: i64,
     /// The fence as it was.
@@ -163,11 +163,11 @@ fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> 
     let left: Vec<i64> = snapshots.listed_ids()?.into_iter().filter(before).filter(|id| !line.contains(id)).collect();
     let mut going = snapshots.existing(line.into_iter().filter(before))?;
     let (unfinished, strays) = left_over(snapshots, left)?;
-    let resumed = !unfinished.is_empty();
+    let mixed = !unfinished.is_empty() || removals.has_two_lines();
     going.extend(unfinished);
     going.sort_by_key(|snapshot| snapshot.id);
     let nothing = going.is_empty() && strays.is_empty();
-    Ok((!nothing).then_some(Going { snapshots: going, strays, resumed, end, fence: removals.fence }))
+    Ok((!nothing).then_some(Going { snapshots: going, strays, mixed, end, fence: removals.fence }))
 }
 
 /// Snapshot files that are not part of the line any more: those that an expiry left, and all others. Of the latter only the
@@ -225,8 +225,8 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
     let keep_appended = outlive && !produces;
     let versions: Vec<&Snapshot> = going.iter().chain(&end).collect();
     let mut elsewhere = with_other_lines(&cache, &versions, elsewhere)?;
-    if let (true, Some(end)) = (chosen.resumed, &end) {
-        // what lies before the fence may be of another line, whatever its ids say
+    if let (true, Some(end)) = (chosen.mixed, &end) {
+        // the last version was not made from all of them, whatever their ids say
         elsewhere.get_or_insert_default().data.extend(live_names(&cache, end)?);
     }
     let data = deleted_data(ctx, &cache, deltas, &tags, keep_appended, elsewhere.as_ref(), &mut plan.notes)?;

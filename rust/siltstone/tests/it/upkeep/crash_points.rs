@@ -186,15 +186,6 @@ fn what_a_dead_fast_forward_leaves_of_main_takes_no_file_of_the_branch_with_it_w
             delete_branch(&open(&fs, "main"), "b", false).unwrap();
         }
         let newest = *ids(&fs).last().unwrap();
-        eprintln!(
-            "DEBUG {n} {done:?} {:?} {:?}",
-            ids(&fs),
-            io.paths()
-                .iter()
-                .filter(|p| p.contains("snapshot-") || p.contains("removal-") || p.contains("tag-"))
-                .collect::<Vec<_>>()
-        );
-        check_whole(&fs, newest);
         expire_snapshots(&open(&fs, "main"), &until(newest, newest), false).unwrap();
         check_whole(&fs, newest);
         if done.is_ok() {
