@@ -38,7 +38,8 @@ def test_rows_that_were_never_committed_are_not_looked_up(make, options, both):
         first, second = two(w)
     t.abort(first)
     report = t.commit(second)
-    assert [s.kind for s in report.snapshots] == ["APPEND"] and "not in the table" in report.notes[0]
+    assert [s.kind for s in report.snapshots] == ["APPEND"]
+    assert any("not in the table" in note for note in report.notes)
     assert compacted(t) == dict.fromkeys(range(3), 5)
 
 
@@ -68,8 +69,8 @@ def test_messages_may_be_committed_in_another_order(make, options, both):
         first, second = two(w)
     t.commit(second)
     t.commit(first)
-    again = 105 if options is SUM else 5
-    assert compacted(t) == dict.fromkeys(range(50), 100) | dict.fromkeys(range(3), again)
+    # the rows of the first message are the older ones, whenever they come
+    assert compacted(t) == dict.fromkeys(range(50), 100) | dict.fromkeys(range(3), both)
 
 
 @ENGINES

@@ -96,9 +96,10 @@ class SiltstoneSource(DataSource):
         if "path" not in options:
             raise InvalidArgument("give the table: load('db.table') or load('/path/to/table')")
         dynamic = {k: v for k, v in options.items() if k.lower() not in _OWN}
-        table = open_named(options["path"], options.get("warehouse"), dynamic | self._asked().get("options", {}))
-        _refuse_small_letters(self.options, table)
-        return table
+        if keys := _keys_with_columns(self.options):
+            # the table as it is: options of columns that it does not have would be refused for that
+            _refuse_small_letters(keys, open_named(options["path"], options.get("warehouse"), {}))
+        return open_named(options["path"], options.get("warehouse"), dynamic | self._asked().get("options", {}))
 
     def _asked(self) -> dict[str, Any]:
         """What :func:`siltstone.spark.read` asks for."""
@@ -170,14 +171,17 @@ def _refuse_wall_clocks(schema: StructType, table: Table) -> None:
         )
 
 
-def _refuse_small_letters(options: Iterable[str], table: Table) -> None:
+def _keys_with_columns(options: Iterable[str]) -> list[str]:
+    return [key for key in options if key.lower().startswith(_WITH_COLUMNS) or "#" in key]
+
+
+def _refuse_small_letters(keys: list[str], table: Table) -> None:
     """Spark writes keys of options in small letters: one that names a column with capitals would name none.
 
     Raises:
         InvalidArgument: There is such a key.
     """
-    keys = [key for key in options if key.lower().startswith(_WITH_COLUMNS) or "#" in key]
-    capitals = {name.lower(): name for name in table.schema.names if name != name.lower()} if keys else {}
+    capitals = {name.lower(): name for name in table.schema.names if name != name.lower()}
     for key in keys:
         parts = re.split(r"[.,#]", key.lower())
         if name := next((capitals[part] for part in parts if part in capitals), None):
