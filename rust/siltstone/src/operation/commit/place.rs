@@ -14,7 +14,8 @@
 //!    its schema away), it is taken back.
 //!
 //! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
-//! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]).
+//! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
+//! the version before was made under the writer's schema, they have not.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,28 @@ enum Found {
 /// # Errors
 /// `TableNotFound`, `BranchNotFound`: it was dropped or renamed; `CommitConflict`: something else is in its place.
 pub fn check_place(ctx: &TableContext) -> Result<()> {
+    check_place_of(ctx, Fixed::Unknown)
+}
+
+/// Whether options that are fixed in a table with snapshots are those of a writer's schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fixed {
+    /// The version before was made under this schema or an earlier one: they could not change since.
+    Known,
+    /// The newest schema tells.
+    Unknown,
+}
+
+impl Fixed {
+    pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>) -> Self {
+        if before.is_some_and(|before| before.schema_id <= ctx.schema.id) { Self::Known } else { Self::Unknown }
+    }
+}
+
+/// [`check_place`] of a commit.
+pub(super) fn check_place_of(ctx: &TableContext, fixed: Fixed) -> Result<()> {
     match look(ctx)? {
+        Found::Ours if fixed == Fixed::Known => Ok(()),
         Found::Ours => changed_option(ctx)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
         found => Err(displaced(ctx, found)),
     }
@@ -107,13 +129,18 @@ pub(super) enum Kept {
 /// # Errors
 /// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
 /// table or branch with another name.
-pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, own: &Snapshot) -> Result<Kept> {
-    if is_complete(ctx, own)? {
+pub(super) fn look_again(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    own: &Snapshot,
+    fixed: Fixed,
+) -> Result<Kept> {
+    if is_complete(ctx, own, fixed)? {
         return Ok(Kept::Here);
     }
     // whoever renames, drops or goes forward has it
     let _lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
-    if is_complete(ctx, own)? {
+    if is_complete(ctx, own, fixed)? {
         return Ok(Kept::Here);
     }
     match snapshots.get(own.id) {
@@ -142,9 +169,16 @@ pub(super) fn is_lost(error: &Error) -> bool {
 }
 
 /// The place is the writer's, with the options that its files were made with, and has the schema that the snapshot names.
-fn is_complete(ctx: &TableContext, own: &Snapshot) -> Result<bool> {
-    if look(ctx)? != Found::Ours || changed_option(ctx)?.is_some() {
+fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed) -> Result<bool> {
+    if look(ctx)? != Found::Ours {
         return Ok(false);
+    }
+    if fixed == Fixed::Unknown {
+        match changed_option(ctx) {
+            Ok(None) => {}
+            Err(e) if e.kind() != ErrorKind::CommitConflict && !is_lost(&e) => return Err(e),
+            _ => return Ok(false),
+        }
     }
     Ok(own.schema_id == ctx.schema.id || ctx.fs.exists(&schemas(ctx).path(own.schema_id))?)
 }
@@ -167,7 +201,12 @@ fn look(ctx: &TableContext) -> Result<Found> {
 fn changed_option(ctx: &TableContext) -> Result<Option<String>> {
     let schemas = schemas(ctx);
     match schemas.latest()? {
-        Some(newest) if newest.id != ctx.schema.id => Ok(fixed_option_changed(&*schemas.get(ctx.schema.id)?, &newest)),
+        Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
+            Ok(own) => Ok(fixed_option_changed(&own, &newest)),
+            // it was there a moment ago
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Err(displaced(ctx, look(ctx)?).caused_by(e)),
+            Err(e) => Err(e),
+        },
         _ => Ok(None),
     }
 }

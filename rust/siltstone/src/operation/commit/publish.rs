@@ -26,7 +26,7 @@ use super::{
     TableCommit,
     buckets::BaseManifests,
     durable::sync_names,
-    place::{self, Kept, check_place},
+    place::{self, Fixed, Kept, check_place, check_place_of},
     plan::{Brought, Planner, Source},
     repeated::Since,
     retry::Retry,
@@ -241,7 +241,8 @@ impl TableCommit {
         let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
-                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count };
+                let fixed = Fixed::of(&self.ctx, latest);
+                let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
                 self.put(attempt, store, &written, tries)
             }
             Ok(None) => Ok(Step::Nothing),
@@ -255,7 +256,8 @@ impl TableCommit {
     fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
-        let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &|| check_place(&self.ctx));
+        let still = || check_place_of(&self.ctx, attempt.fixed);
+        let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &still);
         let has_name = matches!(published, Ok(Named::Ours));
         let standing = match published {
             Ok(Named::Ours) => attempt.standing(&self.ctx, &self.snapshots),
@@ -279,7 +281,7 @@ impl TableCommit {
         };
         // what was found holds only where the place is still that of the commit
         let standing = match standing {
-            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt.snapshot) {
+            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt.snapshot, attempt.fixed) {
                 Ok(Kept::Here) => Ok(found),
                 Ok(Kept::TakenBack) => {
                     tries.took_back(attempt);

@@ -10,6 +10,7 @@
 //! themselves, the one that the commit was built on first.
 
 use super::descent::was_built_on;
+use super::place::Fixed;
 use super::user::Identifier;
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -27,6 +28,8 @@ pub(super) struct Attempt {
     pub(super) snapshot: Snapshot,
     /// The snapshot that it was built on.
     pub(super) base: Option<RemovedSnapshot>,
+    /// Whether the table may have other options by now that are fixed from the first snapshot on.
+    pub(super) fixed: Fixed,
     /// How many removal records were known.
     pub(super) known: u64,
 }
