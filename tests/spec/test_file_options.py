@@ -72,15 +72,15 @@ def test_options_that_would_do_nothing_are_refused_by_name(cat, make, key, value
     t = make({"k": "INT"})
     with pytest.raises(e.UnsupportedFeature):
         t.alter().set_option(key, value).commit()
-    with pytest.raises(e.UnknownOption, match="parquet.blok.size"):
-        t.alter().set_option("parquet.blok.size", "1").commit()
+    with pytest.raises(e.UnknownOption, match="parquet.blocks.size"):
+        t.alter().set_option("parquet.blocks.size", "1").commit()
 
 
 def test_tables_of_others_that_have_such_options_are_used(make):
     t = make({"k": "INT"})
     schema = pathlib.Path(t.location) / "schema" / "schema-0"
     text = json.loads(schema.read_text())
-    text["options"] |= {"parquet.statistics.enabled": "false", "scan.partitions": "k=1", "parquet.blok.size": "1"}
+    text["options"] |= {"parquet.statistics.enabled": "false", "scan.partitions": "k=1", "parquet.blocks.size": "1"}
     schema.write_text(json.dumps(text))
     t = st.open_table(t.location)
     t.append([{"k": 1}])

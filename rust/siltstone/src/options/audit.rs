@@ -151,7 +151,7 @@ mod tests {
             let error = check(key, "true").unwrap_err();
             assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(key)));
         }
-        let error = check("parquet.blok.size", "1").unwrap_err();
+        let error = check("parquet.blocks.size", "1").unwrap_err();
         assert_eq!(
             (error.kind(), error.hint_text()),
             (ErrorKind::UnknownOption, Some("did you mean 'parquet.block.size'?"))

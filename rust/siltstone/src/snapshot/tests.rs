@@ -159,7 +159,7 @@ fn published_beside(taken_before: bool, then: impl FnOnce(&FaultFileIo) + Send +
 }
 
 #[test]
-fn a_name_that_was_anothers_is_a_lost_race_and_one_that_is_anothers_now_is_not() {
+fn a_name_that_another_had_is_a_lost_race_and_one_that_another_has_now_is_not() {
     let delete = |io: &FaultFileIo| io.delete("/t/snapshot/snapshot-2").expect("deleted");
     let replace = |io: &FaultFileIo| {
         let other = Snapshot { commit_user: "somebody else".to_owned(), ..snapshot(2) };

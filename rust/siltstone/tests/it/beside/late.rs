@@ -55,7 +55,7 @@ fn keys(fs: &FileIoRef) -> Vec<i32> {
 }
 
 #[test]
-fn an_update_whose_name_was_anothers_that_has_expired_does_not_write_over_it() {
+fn an_update_whose_name_was_of_another_that_has_expired_does_not_write_over_it() {
     let (io, fs) = new_table(&["k"], &[BUCKET]);
     put(&fs, &[(1, 1)]).unwrap();
     let (first, second) = (Arc::clone(&fs), Arc::clone(&fs));
@@ -127,7 +127,7 @@ fn stray(fs: &FileIoRef, id: i64) -> impl FnOnce() + Send + 'static {
 }
 
 #[test]
-fn a_commit_that_has_expired_before_it_is_read_back_is_not_made_again_though_its_name_is_anothers() {
+fn a_commit_that_has_expired_before_it_is_read_back_is_not_made_again_though_its_name_is_of_another() {
     let (io, fs) = appended(1..=3);
     let (others, stray) = (Arc::clone(&fs), stray(&fs, 4));
     let meanwhile = Meanwhile::new().before("read", "/snapshot/snapshot-4", move || {
