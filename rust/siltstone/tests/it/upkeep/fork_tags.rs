@@ -51,7 +51,7 @@ fn the_tag_that_keeps_a_branch_has_no_retention_whatever_the_tables_default_is()
 }
 
 #[test]
-fn a_users_tag_that_is_named_as_a_branch_has_stays_when_the_branch_is_renamed_or_deleted() {
+fn a_users_tag_with_the_name_of_a_fork_tag_stays_when_the_branch_is_renamed_or_deleted() {
     for source in [BranchSource::Empty, BranchSource::Tag("fork-b".to_owned())] {
         let fs = four();
         let main = open(&fs, "main");
