@@ -24,10 +24,11 @@ use crate::{
 /// same keys.
 ///
 /// Rows are older by their sequence numbers; with `sequence.field` files do not tell which are. Compactions that look keys up
-/// are checked by what they have seen.
+/// are checked by what they have seen. A file above the level that the compaction writes to may be one that it knew, and kept
+/// its deletes for; those up to that level it takes in, where it knows them.
 pub(super) fn check_dropped_deletes(ctx: &TableContext, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
-    let by_number = ctx.options.sequence_fields.is_empty() && !ctx.options.deletion_vectors_enabled;
-    if ctx.schema.primary_keys.is_empty() || !by_number {
+    let by_number = ctx.options.sequence_fields.is_empty();
+    if ctx.schema.primary_keys.is_empty() || !by_number || ctx.options.needs_lookup() {
         return Ok(());
     }
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
@@ -67,15 +68,17 @@ fn drops_deletes(bucket: &BucketId, compacted: &[ManifestEntry]) -> bool {
 }
 
 fn older_rows<'b>(
-    bucket: &BucketId,
+    bucket: &'b BucketId,
     base: &'b [ManifestEntry],
     compacted: &[ManifestEntry],
     types: &[DataType],
 ) -> Result<Option<&'b str>> {
     let taken = of_kind(compacted, bucket, EntryKind::Delete);
     let names: HashSet<&str> = taken.clone().map(|entry| entry.file.file_name.as_str()).collect();
-    let others = base.iter().filter(|entry| is_of(entry, bucket) && !names.contains(entry.file.file_name.as_str()));
-    for other in others {
+    // where nothing is left, everything was dropped
+    let output = of_kind(compacted, bucket, EntryKind::Add).map(|entry| entry.file.level).max().unwrap_or(i32::MAX);
+    let left = |entry: &&ManifestEntry| !names.contains(entry.file.file_name.as_str()) && entry.file.level <= output;
+    for other in of_kind(base, bucket, EntryKind::Add).filter(left) {
         for own in taken.clone().filter(|entry| entry.file.delete_row_count != Some(0)) {
             if other.file.min_sequence_number <= own.file.max_sequence_number && files_meet(other, own, types)? {
                 return Ok(Some(&other.file.file_name));
