@@ -71,7 +71,7 @@ class TableWrite(Unpicklable):
             LengthExceeded: A text or number that does not fit its column.
             InvalidRowKind: A row kind that does not exist.
             InvalidArgument: Not rows, or Arrow data that is broken.
-            WriteFailed: An earlier write failed.
+            WriteFailed: An earlier write or commit failed.
         """
         try:
             with arrow_stream(data, self._table) as stream:
@@ -82,6 +82,9 @@ class TableWrite(Unpicklable):
 
     def discard(self) -> None:
         """Delete the rows that were not committed, and go on with a writer that holds none.
+
+        After a commit that failed its files stay where they are, since it may have been published after all;
+        ``t.maintenance.remove_orphan_files()`` deletes them when it was not.
 
         Example:
             >>> from siltstone.errors import SiltstoneError
@@ -106,6 +109,7 @@ class TableWrite(Unpicklable):
 
         Raises:
             InvalidArgument: The writer itself failed, for example because its disk is full; only :meth:`discard` helps.
+            WriteFailed: A commit failed: commit again, or discard.
         """
         self._core.keep()
 
@@ -125,6 +129,9 @@ class TableWrite(Unpicklable):
     ) -> CommitReport:
         """Publish what was written.
 
+        After a commit that failed, the same call with the same identifier publishes the same rows, or finds that they
+        were published; the writer does nothing else before that or :meth:`discard`.
+
         Where rows are shown by a compaction (deletion vectors, ``first-row``, lookup changelogs) and another commit
         gets in the way of it, it is done again; ``notes`` says so.
 
@@ -136,7 +143,8 @@ class TableWrite(Unpicklable):
             allow_empty: Make a snapshot although nothing was written.
 
         Raises:
-            WriteFailed: An earlier write failed; say first what becomes of its rows.
+            WriteFailed: An earlier write failed, or an earlier commit with another identifier; say first what becomes
+                of its rows.
             CommitConflict: Another commit changed what this one relies on; nothing was committed.
             CommitRetriesExhausted: Other writers won every race.
         """

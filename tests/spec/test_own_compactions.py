@@ -102,20 +102,62 @@ def test_what_a_compaction_made_that_was_given_up_is_not_looked_up(make, options
         {},
         {"changelog_producer": "full-compaction"},
         {**SUM, "changelog_producer": "none", "aggregation__remove_record_on_delete": "true"},
+        {"changelog_producer": "lookup"},
+        {"force_lookup": "true"},
+        {"deletion_vectors__enabled": "true"},
+        {**SUM, "aggregation__remove_record_on_delete": "true"},
+        {"sequence__field": "v"},
+        {"sequence__field": "v", "deletion_vectors__enabled": "true"},
     ],
-    ids=["plain", "changelog", "sum"],
+    ids=[
+        "plain",
+        "changelog",
+        "sum",
+        "lookup",
+        "force-lookup",
+        "vectors",
+        "sum-lookup",
+        "sequence",
+        "sequence-vectors",
+    ],
 )
-def test_a_compaction_brings_no_deleted_row_back(make, options, compact):
+def test_a_compaction_brings_no_deleted_row_back(cat, make, options, compact):
     """It dropped a delete, because its writer had opened the bucket before another one brought the row."""
     t = make(COLUMNS, ["k"], bucket=1, **options)
+    other = cat.table(t.name, options={"write-only": "true"})
     with t.writer() as w:
         w.write(rows(10, 100, start=100))
-        t.upsert([{"k": 1, "v": 1}])
+        other.upsert([{"k": 1, "v": 1}])
         if compact:
             t.compact(full=True)
-        w.write([{"k": 1, "v": 1}], "-D")
+        w.write([{"k": 1, "v": 2}], "-D")
         w.compact(full=True)
         report = w.commit()
-    for version in [s.id for s in report.snapshots]:
+    # with deletion vectors rows wait for a compaction to be shown
+    shown = [s.id for s in report.snapshots if s.kind == "COMPACT" or "deletion_vectors__enabled" not in options]
+    for version in shown:
         assert t.scan(filter="k = 1", version=version).to_arrow().num_rows == 0, report
     assert compacted(t) == dict.fromkeys(range(100, 110), 100)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"sequence__field": "v"}, {"changelog_producer": "lookup"}, {"deletion_vectors__enabled": "true"}],
+    ids=["plain", "sequence", "lookup", "vectors"],
+)
+def test_compactions_of_one_writer_that_deletes_are_never_given_up(make, options):
+    """Several compactions in one message, files that stay where they are, and rows that come while one runs."""
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    t.upsert(rows(2000, 1, start=10_000))
+    t.compact(full=True)
+    with t.writer() as w:
+        for i in range(12):
+            for part in range(3):
+                w.write(rows(300, i + 1, start=300 * part))
+                w.compact(full=i % 4 == part)
+                w.write([{"k": k, "v": i + 1} for k in range(i, 900, 7)], "-D")
+            w.write([{"k": 10_000 + i, "v": i + 2}, {"k": 20_000, "v": i + 1}], "-D")
+            report = t.commit(w.prepare_commit())
+            assert not report.notes
+    left = dict.fromkeys(range(10_012, 12_000), 1) | {k: 12 for k in range(900) if k not in range(11, 900, 7)}
+    assert compacted(t) == left

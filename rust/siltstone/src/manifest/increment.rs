@@ -35,4 +35,21 @@ pub struct CompactIncrement {
     pub changelog_files: Vec<DataFileMeta>,
     /// index files added and deleted
     pub index_files: Vec<IndexManifestEntry>,
+    /// where deletes were left out
+    pub dropped: Vec<DroppedDeletes>,
+}
+
+/// Keys of inputs whose deletes a compaction has left out, because it knew of no older rows of theirs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedDeletes {
+    /// level that was written to
+    pub level: i32,
+    /// smallest key of the inputs that have deletes
+    pub min_key: Vec<u8>,
+    /// their largest key
+    pub max_key: Vec<u8>,
+    /// their largest sequence number
+    pub max_sequence_number: i64,
+    /// names of files up to that level that it knew, and did not take in
+    pub known: Vec<String>,
 }

@@ -18,7 +18,7 @@ pub use codec::{
     Compiled, EntryHead, KeepEntry, ManifestDecoder, decode_index_manifest, decode_manifest, decode_manifest_list,
     decode_manifest_where, encode_index_manifest, encode_manifest, encode_manifest_list,
 };
-pub use increment::{BucketId, CompactIncrement, DataIncrement};
+pub use increment::{BucketId, CompactIncrement, DataIncrement, DroppedDeletes};
 pub use location::{data_file_in, extra_files_beside};
 pub use merge::{live_entries, live_refs, merge_entries};
 pub use model::{

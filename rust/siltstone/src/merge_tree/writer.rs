@@ -461,6 +461,13 @@ impl MergeTreeWriter {
         }
         self.compacted.compact_after.extend(result.compact_after);
         self.compacted.changelog_files.extend(result.changelog_files);
+        // what is in level 0 now has come while it ran, and is newer
+        let newer = self.levels.files().into_iter().filter(|file| file.level == 0);
+        let newer: Vec<String> = newer.map(|file| file.file_name).collect();
+        self.compacted.dropped.extend(result.dropped.into_iter().map(|mut dropped| {
+            dropped.known.extend_from_slice(&newer);
+            dropped
+        }));
         if let Some(newer) = result.index_files.into_iter().last() {
             if let (Some(vectors), Some(older)) = (&self.vectors, self.compacted.index_files.pop()) {
                 vectors.delete(&older);

@@ -14,6 +14,7 @@ mod route;
 mod scan;
 mod split;
 mod system;
+mod unpublished;
 mod upkeep;
 mod versions;
 mod write;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 
-use super::Table;
+use super::{Table, unpublished::Unpublished};
 use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
@@ -124,6 +124,7 @@ pub struct TableWriter {
     /// It does not look at the rows that are there.
     replaces: bool,
     failed: Option<FailedWrite>,
+    unpublished: Option<Unpublished>,
 }
 
 /// A write that ended with an error: how many of its rows were taken before.
@@ -141,7 +142,8 @@ impl Table {
         commit.commit_user().clone_into(&mut options.commit_user);
         let replaces = options.ignore_previous_files;
         let write = TableWrite::new(self.context(), options.clone())?;
-        Ok(TableWriter { ctx: self.context().clone(), options, write, commit, replaces, failed: None })
+        let ctx = self.context().clone();
+        Ok(TableWriter { ctx, options, write, commit, replaces, failed: None, unpublished: None })
     }
 
     /// A committer; `None` is a new user.
@@ -309,6 +311,7 @@ impl TableWriter {
 
     /// Adds rows of an input of which `before` rows were added already: errors count over all of them.
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<()> {
+        self.decided()?;
         self.write.write_from(batch, kinds, before).map(|_| ())
     }
 
@@ -353,22 +356,32 @@ impl TableWriter {
         self.failed.get_or_insert(FailedWrite { rows: 0 });
     }
 
-    /// Deletes the rows that were neither committed nor handed out; the writer starts anew.
+    /// Deletes the rows that were neither committed nor handed out; the writer starts anew. The files of a commit that failed
+    /// stay: whether it was published may not be known.
     pub fn discard(&mut self) -> Result<()> {
         self.write = TableWrite::new(&self.ctx, self.options.clone())?;
+        self.unpublished = None;
         self.failed = None;
         Ok(())
     }
 
-    /// After a failed write: the rows that were taken before the error count. Not after an error of the storage.
+    /// After a failed write: the rows that were taken before the error count. Not after an error of the storage, nor after a
+    /// failed commit.
     pub fn keep(&mut self) -> Result<()> {
+        self.published()?;
         self.write.usable()?;
         self.failed = None;
         Ok(())
     }
 
-    /// An error after a failed write of which nobody said what becomes of its rows.
+    /// An error after a failed commit of which nobody said what becomes of its rows.
+    fn published(&self) -> Result<()> {
+        self.unpublished.as_ref().map_or(Ok(()), |commit| Err(commit.undecided(&self.ctx.name)))
+    }
+
+    /// An error after a failed write or commit of which nobody said what becomes of its rows.
     fn decided(&self) -> Result<()> {
+        self.published()?;
         let Some(FailedWrite { rows }) = self.failed else { return Ok(()) };
         Err(Error::new(
             ErrorKind::WriteFailed,
@@ -399,19 +412,22 @@ impl TableWriter {
         messages.into_iter().map(|message| handed_out(message).seal(&self.ctx, self.replaces)).collect()
     }
 
-    /// Publishes what was written.
-    pub fn commit(&mut self, mut committable: Committable) -> Result<CommitReport> {
+    /// Publishes what was written. After an error the same commit may be tried again; nothing else is done before that or
+    /// [`Self::discard`].
+    pub fn commit(&mut self, asked: Committable) -> Result<CommitReport> {
         if self.replaces {
             return Err(replaces(&self.ctx.name));
         }
-        self.decided()?;
-        check_place(&self.ctx)?;
-        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
-        committable.messages.clone_from(&messages);
-        let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable));
-        let given_up = self.write.take_given_up();
-        self.write.reset()?;
-        let mut outcome = outcome?;
+        let (committable, given_up) = self.next_commit(asked)?;
+        let messages = committable.messages.clone();
+        let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable.clone()));
+        let mut outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.unpublished = Some(Unpublished::of(committable, given_up, &error));
+                return Err(error);
+            }
+        };
         if let (Some(overtaken), CompactionOutcome::None | CompactionOutcome::Committed, false) =
             (given_up, &outcome.compaction, outcome.already_committed)
         {
@@ -419,6 +435,19 @@ impl TableWriter {
         }
         let outcome = self.compacted_again(&messages, outcome);
         Ok(CommitReport::new(&self.ctx, &messages, outcome))
+    }
+
+    /// What was written, or what a commit that failed was to publish; and why a compaction of it was given up.
+    fn next_commit(&mut self, asked: Committable) -> Result<(Committable, Option<Error>)> {
+        if let Some(earlier) = self.unpublished.take_if(|earlier| earlier.is_same(&asked)) {
+            return earlier.again(&self.ctx.name);
+        }
+        self.decided()?;
+        check_place(&self.ctx)?;
+        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
+        let given_up = self.write.take_given_up();
+        self.write.reset()?;
+        Ok((Committable { messages, ..asked }, given_up))
     }
 
     /// Where rows wait for a compaction that another commit got in the way of, it is done again on the table as it is now.

@@ -1,7 +1,7 @@
 //! Carrying out a unit: files are upgraded where that is enough, rewritten where it is not (semantics a.8;
 //! `MergeTreeCompactTask`).
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     CompactResources, CompactUnit,
@@ -11,7 +11,7 @@ use crate::{
     Result,
     deletion_vectors::DeletionMap,
     io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext},
-    manifest::{CompactIncrement, DataFileMeta, FileSource},
+    manifest::{CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
         Levels, LookupCache, MergeReadOptions, SortedRun, interval_partition,
         lookup::{LevelProbe, SharedProbe},
@@ -24,6 +24,7 @@ use crate::{
         writer::table_layout,
     },
     options::MergeEngine,
+    row::compare_serialized,
     types::DataType,
 };
 
@@ -54,6 +55,8 @@ pub fn run_compaction(
         drop_deletes: unit.output_level != 0
             && (ctx.options.deletion_vectors_enabled || unit.output_level >= tree.highest_non_empty()),
         max_level: tree.max_level(),
+        left: left_up_to(files, unit),
+        key_types,
         rewriter: Rewriter::of(&ctx.options),
         layout: table_layout(ctx),
         probe: None,
@@ -64,13 +67,19 @@ pub fn run_compaction(
     if let Some(vectors) = &resources.vectors {
         task.deletions = vectors.of(&unit.files)?;
     }
-    match task.run(&key_types).and_then(|()| task.write_vectors()) {
+    match task.run().and_then(|()| task.write_vectors()) {
         Ok(()) => Ok(task.result),
         Err(error) => {
             task.delete_outputs();
             Err(error)
         }
     }
+}
+
+fn left_up_to(files: &[DataFileMeta], unit: &CompactUnit) -> Vec<String> {
+    let taken: HashSet<&str> = unit.files.iter().map(|file| file.file_name.as_str()).collect();
+    let left = files.iter().filter(|file| file.level <= unit.output_level && !taken.contains(file.file_name.as_str()));
+    left.map(|file| file.file_name.clone()).collect()
 }
 
 struct Task<'a> {
@@ -81,6 +90,9 @@ struct Task<'a> {
     resources: &'a CompactResources,
     drop_deletes: bool,
     max_level: i32,
+    /// names of known files up to the output level that the unit leaves where they are
+    left: Vec<String>,
+    key_types: Vec<DataType>,
     rewriter: Rewriter,
     layout: KvLayout,
     /// looks into the levels above the output
@@ -103,13 +115,13 @@ enum Output {
 }
 
 impl Task<'_> {
-    fn run(&mut self, key_types: &[DataType]) -> Result<()> {
+    fn run(&mut self) -> Result<()> {
         if self.unit.file_rewrite {
             return self.unit.files.iter().try_for_each(|f| self.rewrite(vec![vec![SortedRun::single(f.clone())]]));
         }
         let small = self.small_file_bytes();
         let mut pending: Vec<Vec<SortedRun>> = Vec::new();
-        for mut section in interval_partition(&self.unit.files, key_types)? {
+        for mut section in interval_partition(&self.unit.files, &self.key_types)? {
             if section.len() != 1 {
                 pending.push(section);
                 continue;
@@ -197,6 +209,7 @@ impl Task<'_> {
         let tells = applies && self.tells();
         let changelog = tells.then(|| ChangelogFiles::new(self.ctx, self.partition, self.bucket, level)).transpose()?;
         let merged = self.reader(applies, output, changelog.as_ref())?.read(sections);
+        let dropped = self.dropped_deletes(&inputs, output)?;
         let written = self.write(merged, output);
         let told = match (&written, &changelog) {
             (_, None) => Ok(Vec::new()),
@@ -210,6 +223,7 @@ impl Task<'_> {
         // from here on a failure deletes them with the rest
         self.result.compact_after.extend(files);
         self.result.changelog_files.extend(told?);
+        self.result.dropped.extend(dropped);
         match output {
             Output::Rewrite { .. } => {
                 if let Some(vectors) = &self.resources.vectors {
@@ -222,6 +236,31 @@ impl Task<'_> {
             Output::Keep => inputs.iter().for_each(|file| self.move_up(file)),
         }
         Ok(())
+    }
+
+    /// The keys whose deletes this leaves out; `None` where it leaves none out.
+    fn dropped_deletes(&self, inputs: &[DataFileMeta], output: Output) -> Result<Option<DroppedDeletes>> {
+        let mut with_deletes = inputs.iter().filter(|file| file.delete_row_count != Some(0));
+        let (Output::Rewrite { drop_deletes: true }, Some(first)) = (output, with_deletes.next()) else {
+            return Ok(None);
+        };
+        let mut dropped = DroppedDeletes {
+            level: self.unit.output_level,
+            min_key: first.min_key.clone(),
+            max_key: first.max_key.clone(),
+            max_sequence_number: first.max_sequence_number,
+            known: self.left.clone(),
+        };
+        for file in with_deletes {
+            if compare_serialized(&file.min_key, &dropped.min_key, &self.key_types)?.is_lt() {
+                dropped.min_key.clone_from(&file.min_key);
+            }
+            if compare_serialized(&file.max_key, &dropped.max_key, &self.key_types)?.is_gt() {
+                dropped.max_key.clone_from(&file.max_key);
+            }
+            dropped.max_sequence_number = dropped.max_sequence_number.max(file.max_sequence_number);
+        }
+        Ok(Some(dropped))
     }
 
     fn write(&self, merged: BatchStream, output: Output) -> Result<Vec<DataFileMeta>> {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::unseen::is_of;
 pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
-    manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry},
+    manifest::{BucketId, DataFileMeta, DroppedDeletes, EntryKind, IndexManifestEntry, ManifestEntry},
     operation::{CommitMessage, Seen},
     stats::SimpleStats,
 };
@@ -20,6 +21,8 @@ pub(super) struct Changes {
     pub(super) index: Vec<IndexManifestEntry>,
     /// The snapshot that a bucket's compaction looked keys up in.
     pub(super) seen: BTreeMap<BucketId, Seen>,
+    /// Deletes that a bucket's compaction has left out.
+    pub(super) dropped: BTreeMap<BucketId, Vec<DroppedDeletes>>,
 }
 
 impl Changes {
@@ -92,6 +95,10 @@ impl Collected {
             all.compact.add(message, EntryKind::Add, &compact.compact_after);
             all.compact.changelog.extend(compact.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
             all.compact.add_index(&compact.index_files);
+            if !compact.dropped.is_empty() {
+                let all = all.compact.dropped.entry(message.bucket.clone()).or_default();
+                all.extend(compact.dropped.iter().cloned());
+            }
             if let Some(seen) = message.seen.as_ref().filter(|_| !compact.compact_before.is_empty()) {
                 let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert_with(|| seen.clone());
                 oldest.made.extend(seen.made.iter().cloned());
@@ -100,11 +107,24 @@ impl Collected {
                 }
             }
         }
+        all.know_newer_files();
         if drop_stats {
             all.append.drop_stats_of_deletes();
             all.compact.drop_stats_of_deletes();
         }
         all
+    }
+
+    /// New files of this commit with larger sequence numbers have come after the deletes that its compactions dropped.
+    fn know_newer_files(&mut self) {
+        for (bucket, dropped) in &mut self.compact.dropped {
+            for dropped in dropped {
+                let newer = self.append.files.iter().filter(|entry| {
+                    is_of(entry, bucket) && entry.file.min_sequence_number > dropped.max_sequence_number
+                });
+                dropped.known.extend(newer.map(|entry| entry.file.file_name.clone()));
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Deletes that a compaction has dropped, and older rows of their keys that it did not know.
+//! Deletes that a compaction has left out, and older rows of their keys that it did not know.
 //!
 //! ```text
 //! snapshot 4   writer A begins: no key 1
@@ -6,84 +6,60 @@
 //! snapshot 6   A's -D of key 1 is in level 0           the row is gone
 //! snapshot 7   A's compaction drops the -D: there is nothing below it, for all that A knows      (wrong: the row is back)
 //! ```
+//!
+//! A compaction leaves deletes out where it knows of no older rows: it takes in whatever it knows of their keys up to the level
+//! that it writes to, and says what it knows there and does not take in. So any other file with such keys has come later. Files
+//! above that level are older; deletion vectors mark what they have, and what they have that is not known is asked by what the
+//! compaction has seen.
 
-use std::collections::HashSet;
+use std::{cmp::Ordering, collections::HashSet};
 
-use super::{
-    changes::Changes,
-    unseen::{files_meet, is_of},
-};
+use super::{changes::Changes, unseen::is_of};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::{BucketId, EntryKind, ManifestEntry},
+    manifest::{BucketId, DroppedDeletes, EntryKind, ManifestEntry},
+    row::compare_serialized,
     types::DataType,
 };
 
-/// A conflict when a compaction drops deletes although a live file (`base`) that it does not take in may have older rows of the
-/// same keys.
-///
-/// Rows are older by their sequence numbers; with `sequence.field` files do not tell which are. Compactions that look keys up
-/// are checked by what they have seen. A file above the level that the compaction writes to may be one that it knew, and kept
-/// its deletes for; those up to that level it takes in, where it knows them.
+/// A conflict when a live file (`base`) that a compaction did not know may have older rows of keys whose deletes it has dropped.
+/// Rows are older by their sequence numbers; with `sequence.field` any may be.
 pub(super) fn check_dropped_deletes(ctx: &TableContext, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
-    let by_number = ctx.options.sequence_fields.is_empty();
-    if ctx.schema.primary_keys.is_empty() || !by_number || ctx.options.needs_lookup() {
-        return Ok(());
-    }
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
-    for bucket in changes.seen.keys() {
-        if !drops_deletes(bucket, &changes.files) {
-            continue;
-        }
-        if let Some(file) = older_rows(bucket, base, &changes.files, &types)? {
-            return Err(Error::new(
-                ErrorKind::CommitConflict,
-                "this compaction drops deletes of keys whose older rows came after it had begun",
-            )
-            .with("table", &ctx.name)
-            .with("bucket", bucket.bucket)
-            .with("file", file)
-            .hint("compact again; with several writers let one job compact and make the others write-only"));
+    for (bucket, dropped) in &changes.dropped {
+        let taken = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete && is_of(entry, bucket));
+        let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();
+        let left = base.iter().filter(|entry| is_of(entry, bucket) && !taken.contains(entry.file.file_name.as_str()));
+        for other in left {
+            for dropped in dropped {
+                if may_be_older(ctx, other, dropped) && has_keys_of(other, dropped, &types)? {
+                    return Err(conflict(ctx, bucket, other));
+                }
+            }
         }
     }
     Ok(())
 }
 
-fn of_kind<'e>(
-    files: &'e [ManifestEntry],
-    bucket: &'e BucketId,
-    kind: EntryKind,
-) -> impl Iterator<Item = &'e ManifestEntry> + Clone {
-    files.iter().filter(move |entry| entry.kind == kind && is_of(entry, bucket))
+fn may_be_older(ctx: &TableContext, other: &ManifestEntry, dropped: &DroppedDeletes) -> bool {
+    let by_number = ctx.options.sequence_fields.is_empty();
+    let is_marked = ctx.options.deletion_vectors_enabled && other.file.level > dropped.level;
+    let is_newer = by_number && other.file.min_sequence_number > dropped.max_sequence_number;
+    !is_marked && !is_newer && !dropped.known.contains(&other.file.file_name)
 }
 
-/// Whether it takes more deletes in than it leaves; older files do not say how many they have.
-fn drops_deletes(bucket: &BucketId, compacted: &[ManifestEntry]) -> bool {
-    let deletes = |kind| of_kind(compacted, bucket, kind).map(|entry| entry.file.delete_row_count).sum::<Option<i64>>();
-    match (deletes(EntryKind::Delete), deletes(EntryKind::Add)) {
-        (Some(before), Some(after)) => before > after,
-        _ => true,
-    }
+fn has_keys_of(other: &ManifestEntry, dropped: &DroppedDeletes, types: &[DataType]) -> Result<bool> {
+    let before = |a: &[u8], b: &[u8]| compare_serialized(a, b, types).map(Ordering::is_lt);
+    let file = &other.file;
+    Ok(!before(&file.max_key, &dropped.min_key)? && !before(&dropped.max_key, &file.min_key)?)
 }
 
-fn older_rows<'b>(
-    bucket: &'b BucketId,
-    base: &'b [ManifestEntry],
-    compacted: &[ManifestEntry],
-    types: &[DataType],
-) -> Result<Option<&'b str>> {
-    let taken = of_kind(compacted, bucket, EntryKind::Delete);
-    let names: HashSet<&str> = taken.clone().map(|entry| entry.file.file_name.as_str()).collect();
-    // where nothing is left, everything was dropped
-    let output = of_kind(compacted, bucket, EntryKind::Add).map(|entry| entry.file.level).max().unwrap_or(i32::MAX);
-    let left = |entry: &&ManifestEntry| !names.contains(entry.file.file_name.as_str()) && entry.file.level <= output;
-    for other in of_kind(base, bucket, EntryKind::Add).filter(left) {
-        for own in taken.clone().filter(|entry| entry.file.delete_row_count != Some(0)) {
-            if other.file.min_sequence_number <= own.file.max_sequence_number && files_meet(other, own, types)? {
-                return Ok(Some(&other.file.file_name));
-            }
-        }
-    }
-    Ok(None)
+fn conflict(ctx: &TableContext, bucket: &BucketId, other: &ManifestEntry) -> Error {
+    let text = "this compaction drops deletes of keys whose older rows came after it had begun";
+    Error::new(ErrorKind::CommitConflict, text)
+        .with("table", &ctx.name)
+        .with("bucket", bucket.bucket)
+        .with("file", &other.file.file_name)
+        .hint("compact again; with several writers let one job compact and make the others write-only")
 }

@@ -11,7 +11,7 @@
 //!
 //! Source: requirement DV-01, semantics e.6; `FileStoreCommitImpl.tryUpgrade`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::changes::Changes;
 use crate::{
@@ -44,7 +44,7 @@ pub(super) fn folded(ctx: &TableContext, new: &Changes, compact: &Changes) -> Op
         (entry.kind, (entry.partition.clone(), entry.bucket, entry.index_type.clone(), entry.file_name.clone()))
     };
     let (left_index, index) = net(&new.index, &compact.index, key)?;
-    let changes = Changes { files: left, changelog: new.changelog.clone(), index: left_index, seen: BTreeMap::new() };
+    let changes = Changes { files: left, changelog: new.changelog.clone(), index: left_index, ..Changes::default() };
     Some(Folded { changes, files, index })
 }
 

@@ -4,7 +4,9 @@
 //! message  bytes partition | int bucket | bool, int total buckets
 //!          data increment: new, deleted, changelog files; new, deleted index files
 //!          compact increment: before, after, changelog files; new, deleted index files
-//!          (ours, which Java leaves unread) int "SEEN", long snapshot that a compaction looked keys up in
+//!          (ours, which Java leaves unread) int "SEEN", long snapshot that a compaction looked keys up in, UTF its
+//!          delta list, names of files made since; int "DROP", int count, each int level, bytes smallest and largest
+//!          key, long sequence number, names of known files
 //! split    long magic | int version 8 | long snapshot | bytes partition | int bucket | UTF bucket path
 //!          bool, int total buckets | data files from before | deletion files from before
 //!          data files | deletion files | bool streaming | bool raw convertible
@@ -18,25 +20,25 @@
 mod data;
 mod files;
 mod layout;
+mod own;
 mod sealed;
 #[cfg(test)]
 mod tests;
 
 use data::{DataInput, DataOutput};
 use files::{read_data_files, read_index_files, write_data_files, write_index_files};
+use own::{read_own, write_own};
 
 pub(crate) use sealed::Seal;
 
-use super::{CommitMessage, Seen, Split};
+use super::{CommitMessage, Split};
 use crate::{
     error::{Error, ErrorKind, Result},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, DeletionVectorRange, EntryKind},
-    snapshot::RemovedSnapshot,
 };
 
 const SPLIT_MAGIC: i64 = -2_394_839_472_490_812_314;
 const SPLIT_VERSION: i32 = 8;
-const SEEN: i32 = i32::from_be_bytes(*b"SEEN");
 
 impl CommitMessage {
     /// Java's `CommitMessageSerializer.CURRENT_VERSION`; the bytes do not hold it.
@@ -60,13 +62,7 @@ impl CommitMessage {
         }
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Add)?;
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Delete)?;
-        if let Some(seen) = &self.seen {
-            out.int(SEEN);
-            out.long(seen.snapshot.id);
-            out.utf(&seen.snapshot.delta_manifest_list)?;
-            out.len(seen.made.len())?;
-            seen.made.iter().try_for_each(|name| out.utf(name))?;
-        }
+        write_own(&mut out, self.seen.as_ref(), &compact.dropped)?;
         Ok(out.into_bytes())
     }
 
@@ -90,9 +86,11 @@ impl CommitMessage {
             compact_after: read_data_files(&mut input)?,
             changelog_files: read_data_files(&mut input)?,
             index_files: read_index_files(&mut input, &bucket, EntryKind::Add)?,
+            dropped: Vec::new(),
         };
         compact.index_files.extend(read_index_files(&mut input, &bucket, EntryKind::Delete)?);
-        let seen = read_seen(&mut input)?;
+        let (seen, dropped) = read_own(&mut input)?;
+        compact.dropped = dropped;
         input.finish()?;
         Ok(Self { bucket, total_buckets, data, compact, seen, after: None })
     }
@@ -162,23 +160,6 @@ fn read_bucket(input: &mut DataInput<'_>) -> Result<BucketId> {
         return Err(input.corrupt("a serialized partition", format!("{} bytes", partition.len())));
     }
     Ok(BucketId { partition, bucket: input.int()? })
-}
-
-fn read_seen(input: &mut DataInput<'_>) -> Result<Option<Seen>> {
-    if input.is_at_end() {
-        return Ok(None);
-    }
-    match input.int()? {
-        SEEN => {
-            let (id, delta_manifest_list) = (input.long()?, input.utf()?);
-            let mut made = Vec::new();
-            for _ in 0..input.int()? {
-                made.push(input.utf()?);
-            }
-            Ok(Some(Seen { snapshot: RemovedSnapshot { id, delta_manifest_list, commit: None }, made }))
-        }
-        other => Err(input.corrupt("the end of the message", other)),
-    }
 }
 
 fn read_total_buckets(input: &mut DataInput<'_>) -> Result<Option<i32>> {
