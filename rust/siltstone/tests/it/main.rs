@@ -13,6 +13,7 @@ mod commit_calls;
 mod crash;
 mod data_files;
 mod deletion_vectors;
+mod failed_commits;
 mod fixtures;
 mod folder;
 mod fsck;
