@@ -48,7 +48,7 @@ impl LocalFileIo {
         let home = self.home.as_ref().and_then(|home| Some((home, Path::new(home.of(directory.to_str()?)?))));
         let mut missing = Vec::new();
         let mut at = directory;
-        while !at.as_os_str().is_empty() && !at.is_dir() {
+        while !at.as_os_str().is_empty() && !is_dir(at)? {
             if let Some((home, needed)) = home.filter(|(_, needed)| *needed == at) {
                 return Err(home.gone(&needed.to_string_lossy()));
             }
@@ -158,7 +158,7 @@ impl FileIo for LocalFileIo {
 
     #[allow(clippy::disallowed_methods, reason = "this is the place that replaces small files")]
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
-        if self.home.is_some() && !Path::new(path).parent().is_some_and(Path::is_dir) {
+        if self.home.is_some() && !Path::new(path).parent().map_or(Ok(false), is_dir)? {
             return Err(not_found(path));
         }
         let temporary = self.write_temporary(path, data, true)?;
@@ -389,7 +389,7 @@ impl OutputFile for LocalOutput {
 fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<()> {
     for level in missing.iter().rev() {
         match fs::create_dir(level) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !needed.is_dir() => {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !is_dir(needed)? => {
                 return Err(home.gone(&needed.to_string_lossy()));
             }
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -453,6 +453,15 @@ fn described(path: &str, own: &fs::Metadata, target: &fs::Metadata) -> FileStatu
         is_dir: target.is_dir(),
         is_plain: own.is_file() || own.is_dir(),
         modified_millis: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
+    }
+}
+
+/// Whether a directory is there; an error where that cannot be told.
+fn is_dir(path: &Path) -> Result<bool> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.is_dir()),
+        Err(e) if cannot_exist(&e) => Ok(false),
+        Err(e) => Err(storage("look at the directory", path, e)),
     }
 }
 

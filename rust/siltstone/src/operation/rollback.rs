@@ -78,7 +78,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
 }
 
 /// The latest version, if there is one: where all snapshots are lost, a tag is what is left to go back to.
-fn latest_before(snapshots: &SnapshotManager) -> Result<Option<i64>> {
+pub(super) fn latest_before(snapshots: &SnapshotManager) -> Result<Option<i64>> {
     match snapshots.latest_id() {
         Err(e) if e.kind() == ErrorKind::Storage => Err(e),
         found => Ok(found.ok().flatten()),

@@ -18,7 +18,7 @@ use crate::{
     io::TableContext,
     operation::{
         cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
-        rollback::{check_branch_points, note_of_strays, remove_strays},
+        rollback::{check_branch_points, latest_before, note_of_strays, remove_strays},
     },
     snapshot::{
         BranchManager, ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
@@ -51,7 +51,7 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
     };
     // main may have lost its snapshots, but not what says which of them count
     ours.removals().read()?;
-    let before = ours.latest_id().ok().flatten();
+    let before = latest_before(&ours)?;
     if let Some(lock) = &lock {
         if before.is_some() { ours.settle(lock)? } else { ours.remove_placed(lock)? }
     }
