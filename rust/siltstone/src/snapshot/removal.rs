@@ -141,6 +141,18 @@ impl Removal {
         self.reaches(id) || self.cuts_off(number, id)
     }
 
+    /// What has expired after this record, given what had before it: a rollback takes back also what has expired. `number` is the
+    /// record's.
+    pub(super) fn add_to_expired(&self, number: u64, expired: &mut Vec<RemovedSnapshot>) {
+        // another program went back to a tag of an expired snapshot
+        expired.retain(|removed| !self.cuts_off(number, removed.id));
+        match self.kind {
+            RemovalKind::Rollback => expired.retain(|removed| removed.id <= self.kept()),
+            RemovalKind::Expire => expired.extend(self.removed.iter().cloned()),
+            RemovalKind::Keep => {}
+        }
+    }
+
     /// Whether this very snapshot is among those that go.
     pub fn lists(&self, snapshot: &Snapshot) -> bool {
         self.removed.iter().any(|removed| removed.is(snapshot))

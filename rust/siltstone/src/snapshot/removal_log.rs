@@ -236,16 +236,8 @@ impl RemovalLog {
 
     /// What has expired, as far as records are kept; without what a later rollback has taken back.
     pub fn expired(&self) -> Result<Vec<RemovedSnapshot>> {
-        let mut expired: Vec<RemovedSnapshot> = Vec::new();
-        for (number, record) in self.numbered()? {
-            // another program went back to a tag of an expired snapshot
-            expired.retain(|removed| !record.cuts_off(number, removed.id));
-            match record.kind {
-                RemovalKind::Rollback => expired.retain(|removed| removed.id <= record.kept()),
-                RemovalKind::Expire => expired.extend(record.removed),
-                RemovalKind::Keep => {}
-            }
-        }
+        let mut expired = Vec::new();
+        self.numbered()?.iter().for_each(|(number, record)| record.add_to_expired(*number, &mut expired));
         Ok(expired)
     }
 
