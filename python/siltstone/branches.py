@@ -75,7 +75,8 @@ class Branches(Handle):
 
         Raises:
             BranchNotFound: There is no such branch; the hint names the nearest.
-            VersionInUse: This table is opened on it, or reads fall back to it.
+            VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way:
+                fast-forward again.
         """
         return UpkeepReport.from_core(self._table.upkeep.delete_branch(text("name", name), flag("dry_run", dry_run)))
 
@@ -86,7 +87,7 @@ class Branches(Handle):
             BranchNotFound: There is no such branch.
             BranchExists: The new name is taken.
             TagExists: There is a tag ``fork-<target>``, the name that the branch's own tag would get.
-            VersionInUse: This table is opened on it, or reads fall back to it.
+            VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way.
         """
         self._table.upkeep.rename_branch(text("source", source), text("target", target))
 

@@ -22,6 +22,7 @@ class TableWrite(Unpicklable):
 
     A write that raises may have taken a part of its rows. From then on the writer neither writes nor commits
     (:class:`siltstone.errors.WriteFailed`) until :meth:`discard` or :meth:`keep` says what becomes of them.
+    Threads that share a writer wait for each other; Ctrl-C ends the wait, and a write that waited has failed then.
 
     Example:
         >>> t = example_table()

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -222,6 +223,48 @@ def test_a_signal_ends_a_long_operation_soon_and_leaves_the_table_whole(big, ope
     # two of three, because a machine can stop a whole process for a while
     assert sorted(answers)[1] < 0.5, answers
     assert big.maintenance.fsck().ok
+
+
+@contextlib.contextmanager
+def in_use(writer):
+    """While another thread is in the middle of a write; yields what tells that it is over."""
+    begun, over = threading.Event(), threading.Event()
+
+    def batches():
+        begun.set()
+        over.wait(20)
+        yield pa.record_batch([[1]], names=["id"])
+
+    rows = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), batches())
+    other = threading.Thread(target=writer.write, args=(rows,))
+    other.start()
+    begun.wait()
+    try:
+        yield over
+    finally:
+        over.set()
+        other.join()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs setitimer")
+@pytest.mark.parametrize(
+    ("call", "fails"),
+    [(lambda w: w.write([{"id": 2}]), True), (lambda w: w.commit(), False), (lambda w: w.discard(), False)],
+    ids=["write", "commit", "discard"],
+)
+def test_a_signal_ends_a_call_that_waits_for_another_threads_call_and_the_writer_says_what_it_has(make, call, fails):
+    t = make({"id": "BIGINT"})
+    with t.writer() as w:
+        with in_use(w) as over:
+            with pytest.raises(Stop), signal_after(0.05):
+                call(w)
+            assert not over.is_set()
+        if fails:
+            with pytest.raises(e.WriteFailed):
+                w.commit()
+            w.keep()
+        w.commit()
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1}]
 
 
 def test_what_a_handler_of_log_records_raises_ends_the_call(make):

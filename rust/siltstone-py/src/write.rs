@@ -1,6 +1,9 @@
 //! Writers and their messages.
 
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use arrow_array::Int8Array;
 use pyo3::{prelude::*, types::PyBytes};
@@ -21,27 +24,35 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Writer>()
 }
 
-/// A writer; `None` once it is closed.
+/// A writer.
 #[pyclass(frozen, module = "siltstone._core")]
-pub(crate) struct Writer(Mutex<Option<TableWriter>>);
+pub(crate) struct Writer {
+    /// `None` once it is closed.
+    state: Mutex<Option<TableWriter>>,
+    /// A write failed while another thread's call had the state, which does not know it yet.
+    failed: AtomicBool,
+}
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        drop_detached(self.0.get_mut().map(Option::take).ok());
+        drop_detached(self.state.get_mut().map(Option::take).ok());
     }
 }
 
 impl Writer {
     pub(crate) fn new(writer: TableWriter) -> Self {
-        Self(Mutex::new(Some(writer)))
+        Self { state: Mutex::new(Some(writer)), failed: AtomicBool::new(false) }
     }
 
     fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&mut TableWriter) -> Result<T> + Send) -> Result<T> {
         interruptible(py, || {
-            let mut guard = locked(&self.0)?;
+            let mut guard = locked(&self.state)?;
             let writer = guard.as_mut().ok_or_else(|| {
                 Error::new(ErrorKind::InvalidArgument, "the writer is closed").hint("open a new one with t.writer()")
             })?;
+            if self.failed.swap(false, Ordering::Relaxed) {
+                writer.fail();
+            }
             f(writer)
         })
     }
@@ -57,12 +68,16 @@ impl Writer {
         })?)
     }
 
-    /// A write failed before its rows came here.
-    fn fail(&self, py: Python<'_>) -> Result<()> {
-        self.with(py, |writer| {
-            writer.fail();
-            Ok(())
-        })
+    /// A write failed before its rows came here. This waits for no other thread: Ctrl-C may be what made it fail.
+    fn fail(&self) {
+        match self.state.try_lock().as_deref_mut() {
+            Ok(writer) => {
+                if let Some(writer) = writer {
+                    writer.fail();
+                }
+            }
+            Err(_) => self.failed.store(true, Ordering::Relaxed),
+        }
     }
 
     fn discard(&self, py: Python<'_>) -> Result<()> {
@@ -102,7 +117,7 @@ impl Writer {
 
     fn close(&self, py: Python<'_>) -> Result<()> {
         interruptible(py, || {
-            if let Some(writer) = locked(&self.0)?.take() {
+            if let Some(writer) = locked(&self.state)?.take() {
                 writer.close();
             }
             Ok(())

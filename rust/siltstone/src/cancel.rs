@@ -9,7 +9,7 @@ use std::{
     cell::{Cell, RefCell},
     rc::Rc,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, TryLockError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -21,6 +21,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// How often the caller is asked, and how long a thread waits before it looks at its token again.
 const ASK_EVERY: Duration = Duration::from_millis(50);
+/// How long a thread waits before it looks again whether a lock is free.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Whether some work is to stop. Clones are the same token; a child stops with its parent.
 #[derive(Clone, Debug, Default)]
@@ -141,6 +143,21 @@ pub(crate) fn wait<T>(receiver: &Receiver<T>) -> Result<Option<T>> {
     }
 }
 
+/// Waits for what another thread may hold for long; stops waiting when the work is to stop. `None`: that thread has panicked.
+///
+/// # Errors
+/// `Cancelled`.
+pub fn lock<T>(state: &Mutex<T>) -> Result<Option<MutexGuard<'_, T>>> {
+    loop {
+        match state.try_lock() {
+            Ok(held) => return Ok(Some(held)),
+            Err(TryLockError::Poisoned(_)) => return Ok(None),
+            Err(TryLockError::WouldBlock) => check()?,
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
 /// The function, run under the token that this thread has now: for pieces of work that other threads take.
 pub(crate) fn carried<A, R>(work: impl Fn(A) -> R + Sync) -> impl Fn(A) -> R + Sync {
     let token = current();
@@ -233,6 +250,21 @@ mod tests {
         assert_eq!(token.run(|| wait(&receiver)).unwrap_err().kind(), ErrorKind::Cancelled);
         drop(sender);
         assert_eq!(wait(&receiver).unwrap(), None);
+    }
+
+    #[test]
+    fn waiting_for_a_lock_ends_when_it_is_free_or_with_the_wish_to_stop() {
+        let state = Mutex::new(7);
+        assert_eq!(lock(&state).unwrap().as_deref(), Some(&7));
+        let token = Cancellation::default();
+        token.cancel();
+        thread::scope(|scope| {
+            let held = state.lock().unwrap();
+            let waits = scope.spawn(|| token.run(|| lock(&state).map(drop)));
+            assert!(stops(waits.join().unwrap()));
+            drop(held);
+            scope.spawn(|| assert_eq!(lock(&state).unwrap().as_deref(), Some(&7)));
+        });
     }
 
     #[test]

@@ -64,6 +64,9 @@ pub struct Rollback {
     /// the first version of a branch there, and what main had after this one is taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common: Option<i64>,
+    /// The branch that main goes forward to; until main has all of it, its schemas and tags among it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forward: Option<String>,
     /// Those that it takes out and that do not say what their writers knew, because another program wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<RemovedSnapshot>,
@@ -136,6 +139,18 @@ impl Removal {
     /// Whether a snapshot of this id, whose writer did not know the record, has to answer to it; `number` is the record's.
     pub(super) fn concerns(&self, number: u64, id: i64) -> bool {
         self.reaches(id) || self.cuts_off(number, id)
+    }
+
+    /// What has expired after this record, given what had before it: a rollback takes back also what has expired. `number` is the
+    /// record's.
+    pub(super) fn add_to_expired(&self, number: u64, expired: &mut Vec<RemovedSnapshot>) {
+        // another program went back to a tag of an expired snapshot
+        expired.retain(|removed| !self.cuts_off(number, removed.id));
+        match self.kind {
+            RemovalKind::Rollback => expired.retain(|removed| removed.id <= self.kept()),
+            RemovalKind::Expire => expired.extend(self.removed.iter().cloned()),
+            RemovalKind::Keep => {}
+        }
     }
 
     /// Whether this very snapshot is among those that go.
@@ -230,9 +245,18 @@ impl Removals {
         record
     }
 
-    /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
-    pub(super) fn parting(&self, target: i64, common: i64, going: &[Snapshot], now: i64) -> Removal {
+    /// The record of a fast-forward to a branch, which has the version `target`, too.
+    pub(super) fn forward(&self, to: &str, target: i64, going: &[Snapshot], now: i64) -> Removal {
         let mut record = self.next(RemovalKind::Rollback, target, going, &[], now);
+        if let Some(own) = record.rollbacks.last_mut() {
+            own.forward = Some(to.to_owned());
+        }
+        record
+    }
+
+    /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
+    pub(super) fn parting(&self, to: &str, target: i64, common: i64, going: &[Snapshot], now: i64) -> Removal {
+        let mut record = self.forward(to, target, going, now);
         if let Some(own) = record.rollbacks.last_mut() {
             own.common = Some(common);
             // tags of what was before the target stay
@@ -253,8 +277,28 @@ impl Removals {
         record
     }
 
+    /// The same record, at the end of a fast-forward: main has all of the branch.
+    pub(super) fn forwarded(&self, fence: i64, newest: Option<i64>, now: i64) -> Removal {
+        let mut record = self.settled(fence, newest, now);
+        record.rollbacks.iter_mut().for_each(|rollback| rollback.forward = None);
+        record
+    }
+
+    /// The branch that main has begun to go forward to, and of which it may lack something.
+    pub fn forward_to(&self) -> Option<&str> {
+        self.rollbacks.iter().rev().find_map(|rollback| rollback.forward.as_deref())
+    }
+
     fn rollback(&self, target: i64, foreign: Vec<RemovedSnapshot>, now: i64) -> Rollback {
-        Rollback { record: self.count + 1, target, common: None, foreign, time_millis: now, settled: false }
+        Rollback {
+            record: self.count + 1,
+            target,
+            common: None,
+            forward: None,
+            foreign,
+            time_millis: now,
+            settled: false,
+        }
     }
 
     /// The rollbacks that the next record repeats. Of those that are settled and as old as records that nobody asks for any
@@ -275,10 +319,10 @@ impl Removals {
         kept
     }
 
-    /// Whether a fast-forward to a line without a version in common has died between its records: what lies before its target
-    /// is there still, and the target was not made from it.
-    pub fn has_two_lines(&self) -> bool {
-        self.rollbacks.iter().any(|rollback| self.is_half_parted(rollback))
+    /// Those of fast-forwards to a line without a version in common that have died between their records: what lies before
+    /// their targets is there still, and these were not made from it.
+    pub fn half_partings(&self) -> impl Iterator<Item = &Rollback> {
+        self.rollbacks.iter().filter(|rollback| self.is_half_parted(rollback))
     }
 
     fn is_half_parted(&self, rollback: &Rollback) -> bool {

@@ -84,6 +84,17 @@ impl RemovalLog {
         Ok(if matches!(walk, Walk::Gone) { None } else { Some(all) })
     }
 
+    /// What has expired by records after `known` ones, without what a later rollback has taken back; `None`: not all of them are
+    /// kept any more.
+    pub fn expired_since(&self, known: u64) -> Result<Option<Vec<RemovedSnapshot>>> {
+        let mut expired = Vec::new();
+        let walk: Walk<()> = self.after(known, |number, record| {
+            record.add_to_expired(number, &mut expired);
+            None
+        })?;
+        Ok(if matches!(walk, Walk::Gone) { None } else { Some(expired) })
+    }
+
     /// Asks the records after `known` ones, until one of them has an answer.
     fn after<T>(&self, known: u64, mut ask: impl FnMut(u64, &Removal) -> Option<T>) -> Result<Walk<T>> {
         let mut number = known;

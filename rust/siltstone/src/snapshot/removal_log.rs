@@ -117,11 +117,24 @@ impl RemovalLog {
         self.publish(lock, before.count + 1, record)
     }
 
-    /// Publishes the record of a fast-forward to a line whose first version, `target`, this one never had; both have versions
-    /// up to `common`.
-    pub fn append_parting(&self, lock: &UpkeepLock, target: i64, common: i64, going: &[Snapshot]) -> Result<Removals> {
+    /// Publishes the record of a fast-forward to the branch `to`: up to `bound` both have the same versions.
+    pub fn append_forward(&self, lock: &UpkeepLock, to: &str, bound: i64, going: &[Snapshot]) -> Result<Removals> {
         let before = self.read()?;
-        let record = before.parting(target, common, going, lock.now_millis());
+        let record = before.forward(to, bound, going, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
+    /// Publishes the record of a fast-forward to a branch whose first version, `target`, this line never had; both have versions
+    /// up to `common`.
+    pub fn append_parting(
+        &self,
+        lock: &UpkeepLock,
+        to: &str,
+        (target, common): (i64, i64),
+        going: &[Snapshot],
+    ) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.parting(to, target, common, going, lock.now_millis());
         self.publish(lock, before.count + 1, record)
     }
 
@@ -142,6 +155,13 @@ impl RemovalLog {
     pub(super) fn append_settled(&self, lock: &UpkeepLock, fence: i64, newest: Option<i64>) -> Result<Removals> {
         let before = self.read()?;
         let record = before.settled(fence, newest, lock.now_millis());
+        self.publish(lock, before.count + 1, record)
+    }
+
+    /// The same, and that main has all of the branch that it went forward to ([`Removals::forwarded`]).
+    pub(super) fn append_forwarded(&self, lock: &UpkeepLock, fence: i64, newest: Option<i64>) -> Result<Removals> {
+        let before = self.read()?;
+        let record = before.forwarded(fence, newest, lock.now_millis());
         self.publish(lock, before.count + 1, record)
     }
 
@@ -216,16 +236,8 @@ impl RemovalLog {
 
     /// What has expired, as far as records are kept; without what a later rollback has taken back.
     pub fn expired(&self) -> Result<Vec<RemovedSnapshot>> {
-        let mut expired: Vec<RemovedSnapshot> = Vec::new();
-        for (number, record) in self.numbered()? {
-            // another program went back to a tag of an expired snapshot
-            expired.retain(|removed| !record.cuts_off(number, removed.id));
-            match record.kind {
-                RemovalKind::Rollback => expired.retain(|removed| removed.id <= record.kept()),
-                RemovalKind::Expire => expired.extend(record.removed),
-                RemovalKind::Keep => {}
-            }
-        }
+        let mut expired = Vec::new();
+        self.numbered()?.iter().for_each(|(number, record)| record.add_to_expired(*number, &mut expired));
         Ok(expired)
     }
 

@@ -55,6 +55,15 @@ impl SnapshotManager {
     ///
     /// With the lock nobody else deletes: a file that is read here is the one that is deleted.
     pub fn settle(&self, lock: &UpkeepLock) -> Result<()> {
+        self.settle_with(lock, false)
+    }
+
+    /// The same at the end of a fast-forward: from here on nothing of the branch is missing ([`Removals::forward_to`]).
+    pub fn settle_forwarded(&self, lock: &UpkeepLock) -> Result<()> {
+        self.settle_with(lock, true)
+    }
+
+    fn settle_with(&self, lock: &UpkeepLock, forwarded: bool) -> Result<()> {
         let removals = self.removals().read()?;
         self.remove_placed(lock)?;
         self.delete_dead(&removals)?;
@@ -64,9 +73,12 @@ impl SnapshotManager {
         let latest = self.latest_by(&removals)?;
         let void = Self::fence_is_void(&removals, latest.as_ref());
         let first = if void { self.line(&removals)?.first().copied() } else { None };
-        if first.is_some() || !removals.are_settled() {
-            let newest = first.and(latest).map(|latest| latest.id);
-            self.removals().append_settled(lock, first.unwrap_or(removals.fence), newest)?;
+        let newest = first.and(latest).map(|latest| latest.id);
+        let fence = first.unwrap_or(removals.fence);
+        if forwarded && removals.forward_to().is_some() {
+            self.removals().append_forwarded(lock, fence, newest)?;
+        } else if first.is_some() || !removals.are_settled() {
+            self.removals().append_settled(lock, fence, newest)?;
         }
         Ok(())
     }

@@ -40,6 +40,7 @@ mod crash_points;
 mod first_commit;
 mod foreign;
 mod fork_tags;
+mod forward_dies;
 mod gaps;
 mod half_way;
 mod renewed;

@@ -13,7 +13,7 @@ use crate::{
         tag::{delete_tag_locked, planned_deletion},
     },
     schema::{READ_BRANCHES, SchemaManager},
-    snapshot::{BranchManager, TagManager, is_main},
+    snapshot::{BranchManager, SnapshotManager, TagManager, is_main},
 };
 
 /// Deletes a branch: its own metadata. Its data files stay until orphan files are removed. The tag `fork-<name>` that its making
@@ -21,7 +21,8 @@ use crate::{
 ///
 /// # Errors
 /// `BranchNotFound` with the nearest name; `VersionInUse` for the branch that the table handle works on and for one that
-/// reads come from (`scan.fallback-branch`, `scan.primary-branch`); `InvalidArgument` for main; a tag or version that cannot be
+/// reads come from (`scan.fallback-branch`, `scan.primary-branch`), and while main lacks something of it after a fast-forward that
+/// was cut short; `InvalidArgument` for main; a tag or version that cannot be
 /// read, because then nobody knows what the tag keeps (nothing is deleted).
 pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Report> {
     check_not_main(name)?;
@@ -97,7 +98,27 @@ pub(super) fn check_deletable(ctx: &TableContext, branches: &BranchManager, name
         let left = is_fork(ctx, name).unwrap_or(false);
         if left { e.hint(format!("tag '{}' is left of it: delete the tag", fork_tag(name))) } else { e }
     })?;
-    check_not_read(ctx, branches, name)
+    check_not_read(ctx, branches, name)?;
+    check_not_on_the_way(ctx, branches, name)
+}
+
+/// No fast-forward of main to the branch has stopped half-way: versions, schemas or tags that main lacks are nowhere else, and
+/// the same fast-forward completes it. Main may have gone on from there: then it is not on its way any more.
+fn check_not_on_the_way(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
+    let main = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
+    if main.removals().read()?.forward_to() != Some(name) {
+        return Ok(());
+    }
+    let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
+    let Some(latest) = main.latest()? else { return Ok(()) };
+    if !theirs.has_version(&latest)? && !theirs.removals().expired()?.iter().any(|expired| expired.is(&latest)) {
+        return Ok(());
+    }
+    let message = format!("branch '{name}' is in use: main has given way to it, and may not have all of it yet");
+    Err(Error::new(ErrorKind::VersionInUse, message)
+        .with("table", &ctx.name)
+        .with("branch", name)
+        .hint("fast-forward to the branch again: it goes on where the one before has stopped"))
 }
 
 /// Nobody works on the branch: neither this table, nor the options of main or another branch.

@@ -67,7 +67,7 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
             if let Some(last) = theirs.last() {
                 strays = remove_strays(ctx, &way.ours, last.id)?;
             }
-            way.ours.settle(lock)
+            way.ours.settle_forwarded(lock)
         })?);
         report.plan.notes.extend(note_of_strays(&strays));
         report
@@ -116,7 +116,7 @@ impl Way<'_> {
             if apart && (round == 1 || !plan.parted.is_empty()) {
                 self.part(lock, first, &plan, moved)?;
             } else if apart || comes || !plan.gone.is_empty() {
-                removals.append(lock, RemovalKind::Rollback, plan.stands, &plan.gone)?;
+                removals.append_forward(lock, &branch_of(&self.root), plan.stands, &plan.gone)?;
                 *moved = true;
             }
             let (plan, rest) = plan.complete(&self.ours, self.theirs)?;
@@ -149,7 +149,7 @@ impl Way<'_> {
         let going: Vec<Snapshot> =
             taken_back.into_iter().chain(plan.replaced.clone()).chain(plan.gone.clone()).collect();
         let removals = self.ours.removals();
-        removals.append_parting(lock, plan.stands, common, &going)?;
+        removals.append_parting(lock, &branch_of(&self.root), (plan.stands, common), &going)?;
         *moved = true;
         if !plan.parted.is_empty() {
             removals.append(lock, RemovalKind::Expire, first.id, &expired)?;

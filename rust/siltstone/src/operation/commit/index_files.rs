@@ -1,7 +1,8 @@
 //! The next index manifest: the complete set of index files after a commit (format chapter 8.2).
 //!
 //! ```text
-//! HASH, DELETION_VECTORS with buckets    one file per (partition, bucket, type); deletions first, then additions replace
+//! HASH, DELETION_VECTORS with buckets    a commit leaves one file per (partition, bucket, type): deletions first, then
+//!                                        additions replace; buckets that it does not touch keep all they have
 //! DELETION_VECTORS without buckets       by file name; a data file has at most one vector
 //! any other type                         by file name; entries that are not touched are carried over unchanged
 //! ```
@@ -10,7 +11,7 @@
 //! entry) is a conflict. The writer assigned buckets from an index that another writer has extended since;
 //! replacing it would make keys appear in two buckets.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::changes::DELETION_VECTORS;
 use crate::{
@@ -43,10 +44,10 @@ pub(super) fn combine(
     for (index_type, (previous, changes)) in types {
         result.extend(match index_type.as_str() {
             DELETION_VECTORS if unaware => combine_vectors_by_file(previous, &changes)?,
-            DELETION_VECTORS => combine_by_bucket(previous, &changes),
+            DELETION_VECTORS => combine_by_bucket(previous, &changes)?,
             HASH => {
                 check_hash_files(&previous, &changes)?;
-                combine_by_bucket(previous, &changes)
+                combine_by_bucket(previous, &changes)?
             }
             _ => combine_by_file(previous, &changes),
         });
@@ -62,16 +63,34 @@ fn bucket_key(entry: &IndexManifestEntry) -> BucketKey {
     (entry.partition.clone(), entry.bucket)
 }
 
-fn combine_by_bucket(previous: Vec<IndexManifestEntry>, changes: &[&IndexManifestEntry]) -> Vec<IndexManifestEntry> {
-    let mut entries: BTreeMap<BucketKey, IndexManifestEntry> =
-        previous.into_iter().map(|entry| (bucket_key(&entry), entry)).collect();
-    for entry in of_kind(changes, EntryKind::Delete) {
-        entries.remove(&bucket_key(entry));
+fn combine_by_bucket(
+    previous: Vec<IndexManifestEntry>,
+    changes: &[&IndexManifestEntry],
+) -> Result<Vec<IndexManifestEntry>> {
+    let touched: HashSet<BucketKey> = changes.iter().map(|entry| bucket_key(entry)).collect();
+    let mut entries: Vec<IndexManifestEntry> =
+        previous.into_iter().filter(|entry| !touched.contains(&bucket_key(entry))).collect();
+    for (_, added) in added_by_bucket(changes)? {
+        entries.push(added.clone());
     }
-    for entry in of_kind(changes, EntryKind::Add) {
-        entries.insert(bucket_key(entry), entry.clone());
+    entries.sort_by_key(bucket_key);
+    Ok(entries)
+}
+
+/// What a commit adds and does not replace itself; it says all that there is of its bucket.
+fn added_by_bucket<'a>(changes: &[&'a IndexManifestEntry]) -> Result<BTreeMap<BucketKey, &'a IndexManifestEntry>> {
+    let replaced: HashSet<&str> = of_kind(changes, EntryKind::Delete).map(|entry| entry.file_name.as_str()).collect();
+    let mut added: BTreeMap<BucketKey, &IndexManifestEntry> = BTreeMap::new();
+    for entry in of_kind(changes, EntryKind::Add).filter(|entry| !replaced.contains(entry.file_name.as_str())) {
+        if let Some(other) = added.insert(bucket_key(entry), entry).filter(|other| other.file_name != entry.file_name) {
+            let text = "two messages of a commit each bring an index file of the same bucket";
+            return Err(Error::new(ErrorKind::CommitConflict, text)
+                .with("file", &entry.file_name)
+                .with("other", &other.file_name)
+                .hint("Only one writer may write to such a bucket at a time: write the rows of one of them again."));
+        }
     }
-    entries.into_values().collect()
+    Ok(added)
 }
 
 fn combine_by_file(previous: Vec<IndexManifestEntry>, changes: &[&IndexManifestEntry]) -> Vec<IndexManifestEntry> {
@@ -84,11 +103,22 @@ fn combine_by_file(previous: Vec<IndexManifestEntry>, changes: &[&IndexManifestE
     kept.chain(of_kind(changes, EntryKind::Add).cloned()).collect()
 }
 
+fn names_by_bucket<'a>(entries: impl Iterator<Item = &'a IndexManifestEntry>) -> HashMap<BucketKey, BTreeSet<&'a str>> {
+    let mut names: HashMap<BucketKey, BTreeSet<&str>> = HashMap::new();
+    for entry in entries {
+        names.entry(bucket_key(entry)).or_default().insert(&entry.file_name);
+    }
+    names
+}
+
+fn listed(names: Option<&BTreeSet<&str>>) -> String {
+    names.map_or_else(|| "none".to_owned(), |names| names.iter().copied().collect::<Vec<_>>().join(", "))
+}
+
 /// Every HASH file of the table must be the one that the writer extended.
 fn check_hash_files(previous: &[IndexManifestEntry], changes: &[&IndexManifestEntry]) -> Result<()> {
-    let current: HashMap<BucketKey, &str> = previous.iter().map(|e| (bucket_key(e), e.file_name.as_str())).collect();
-    let replaced: HashMap<BucketKey, &str> =
-        of_kind(changes, EntryKind::Delete).map(|e| (bucket_key(e), e.file_name.as_str())).collect();
+    let current = names_by_bucket(previous.iter());
+    let replaced = names_by_bucket(of_kind(changes, EntryKind::Delete));
     let touched: HashSet<BucketKey> = changes.iter().map(|entry| bucket_key(entry)).collect();
     for key in touched {
         let (now, expected) = (current.get(&key), replaced.get(&key));
@@ -96,8 +126,8 @@ fn check_hash_files(previous: &[IndexManifestEntry], changes: &[&IndexManifestEn
             let text = "the hash index of a bucket changed while this commit was written";
             return Err(Error::new(ErrorKind::CommitConflict, text)
                 .with("bucket", key.1)
-                .with("expected", expected.copied().unwrap_or("none"))
-                .with("found", now.copied().unwrap_or("none"))
+                .with("expected", listed(expected))
+                .with("found", listed(now))
                 .hint("Write the rows again: only one job at a time may write to a table with dynamic buckets."));
         }
     }
@@ -189,6 +219,23 @@ mod tests {
         assert_eq!(names(&combine(before.clone(), &changes, false).unwrap()), ["c", "b"]);
         let changes = [index(Delete, DELETION_VECTORS, 1, "b", &[])];
         assert_eq!(names(&combine(before, &changes, false).unwrap()), ["a"]);
+    }
+
+    #[test]
+    fn no_index_file_of_a_bucket_goes_that_the_commit_does_not_say_it_replaces() {
+        for index_type in [DELETION_VECTORS, HASH] {
+            let file = |kind, bucket, name| index(kind, index_type, bucket, name, &[]);
+            let before = vec![file(Add, 0, "a"), file(Add, 0, "b"), file(Add, 1, "c")];
+            let untouched = [file(Delete, 1, "c"), file(Add, 1, "d")];
+            assert_eq!(names(&combine(before.clone(), &untouched, false).unwrap()), ["a", "b", "d"]);
+            let whole = [file(Delete, 0, "a"), file(Delete, 0, "b"), file(Add, 0, "d")];
+            assert_eq!(names(&combine(before, &whole, false).unwrap()), ["d", "c"]);
+            let both = [file(Add, 2, "d"), file(Add, 2, "e")];
+            assert_eq!(combine(Vec::new(), &both, false).unwrap_err().kind(), ErrorKind::CommitConflict);
+        }
+        let one_of_two = [index(Delete, HASH, 0, "b", &[]), index(Add, HASH, 0, "d", &[])];
+        let before = vec![index(Add, HASH, 0, "a", &[]), index(Add, HASH, 0, "b", &[])];
+        assert_eq!(combine(before, &one_of_two, false).unwrap_err().kind(), ErrorKind::CommitConflict);
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub(super) struct Doubt {
 
 /// What is kept from try to try.
 #[derive(Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[allow(clippy::struct_excessive_bools, reason = "five independent facts")]
 pub(super) struct Tries {
     delta: DeltaManifests,
     /// Those that may have been published.
@@ -103,6 +103,8 @@ pub(super) struct Tries {
     /// The snapshot that the last try began with.
     base: Option<RemovedSnapshot>,
     pub(super) in_doubt: bool,
+    /// Some of the files may have been committed by an earlier call, others were not.
+    overlaps: bool,
     /// The only one that was published was taken back, after others may have seen it.
     taken_back: bool,
     synced: bool,
@@ -226,7 +228,7 @@ impl TableCommit {
         let manifests = &BaseManifests::default();
         let (ctx, user) = (&self.ctx, &self.user);
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
-        let plan = planner.plan(latest, request.check || tries.in_doubt)?;
+        let plan = planner.plan(latest, request.check || tries.in_doubt || tries.overlaps)?;
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
             return Ok(Step::Nothing);
         }
@@ -387,7 +389,8 @@ impl TableCommit {
         error
     }
 
-    /// Continues where an earlier call with some of the same files ended in doubt.
+    /// Continues where an earlier call with the same files, or with these and others, ended in doubt. What a call with only some of
+    /// them may have published does not have them all: it is not this commit, and where it is there, this one is a conflict.
     fn resume(&self, request: &Request<'_>) -> Tries {
         let mut doubts = self.doubts();
         let seen = request.looked_up_to;
@@ -397,7 +400,8 @@ impl TableCommit {
         }
         let files = request.source.brought();
         let (same, other): (Vec<Doubt>, Vec<Doubt>) =
-            doubts.drain(..).partition(|d| d.kind == request.kind && !d.files.is_disjoint(&files));
+            doubts.drain(..).partition(|d| d.kind == request.kind && !files.is_empty() && files.is_subset(&d.files));
+        tries.overlaps = other.iter().any(|d| !d.files.is_disjoint(&files));
         *doubts = other;
         for doubt in same {
             tries.in_doubt |= !doubt.attempts.is_empty();

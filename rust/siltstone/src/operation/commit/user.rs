@@ -7,8 +7,7 @@ use super::standing::{stands, unknown};
 use crate::{
     error::Result,
     snapshot::{
-        BATCH_COMMIT_IDENTIFIER, CommitKind, CommitName, RemovalKind, Removals, RemovedSnapshot, Snapshot,
-        SnapshotManager, Standing,
+        BATCH_COMMIT_IDENTIFIER, CommitKind, CommitName, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing,
     },
 };
 
@@ -227,14 +226,13 @@ impl Own<'_> {
         if from <= seen.latest + 1 || !matches!(self.identifier, Identifier::Explicit(_)) {
             return Ok(Some(false));
         }
-        let Some(removed) = snapshots.removals().removed_since(seen.removals)? else { return Ok(None) };
-        let expired = || removed.iter().filter(|(kind, _)| *kind == RemovalKind::Expire).map(|(_, removed)| removed);
-        let mut known = expired().filter_map(|removed| removed.commit.as_ref());
+        let Some(expired) = snapshots.removals().expired_since(seen.removals)? else { return Ok(None) };
+        let mut known = expired.iter().filter_map(|removed| removed.commit.as_ref());
         if known.any(|name| self.is_named(name)) {
             return Ok(Some(true));
         }
         // one that no record lists was removed by another program
-        let told = |id: i64| expired().any(|removed| removed.id == id && removed.commit.is_some());
+        let told = |id: i64| expired.iter().any(|removed| removed.id == id && removed.commit.is_some());
         Ok((seen.latest + 1..from).all(told).then_some(false))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     Retention,
-    data::{added_changelog, deleted_data},
+    data::{added_changelog, deleted_data, live_names},
     deltas::Deltas,
 };
 use crate::{
@@ -88,15 +88,19 @@ fn plan(
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let tags = Tagged::read(ctx, &snapshots)?;
     let cache = ManifestCache::new(ctx)?;
-    let elsewhere = elsewhere(ctx, &cache)?;
+    let mut elsewhere = elsewhere(ctx, &cache)?;
+    let first = going.first().map_or(end.id, |s| s.id);
+    let lines = second_lines(&snapshots, first, earliest.id)?;
+    if !lines.is_empty() {
+        elsewhere.get_or_insert_default().data.extend(live_names(&cache, earliest)?);
+    }
     let (own, deltas): (Vec<Snapshot>, Vec<Snapshot>) =
         going.iter().cloned().partition(|changelog| changelog.changelog_manifest_list.is_some());
     plan.delete(added_changelog(ctx, &cache, &own, elsewhere.as_ref())?.0);
     let versions: Vec<&Snapshot> = deltas.iter().collect();
-    let deltas = Deltas::read(&cache, &versions)?;
+    let deltas = Deltas::read(&cache, &versions, &lines)?;
     let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
     plan.delete(data.files);
-    let first = going.first().map_or(end.id, |s| s.id);
     // all tags: of `end` itself, the lists may be gone that would name what a later one has, too
     let mut kept = tags.between(first, i64::MAX);
     let whole = first_whole(ctx, changelogs, &versions, end.id)?;
@@ -113,6 +117,14 @@ fn plan(
     plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     plan.overwrite(changelogs.hint_path("EARLIEST"), end.id.to_string());
     Ok(plan)
+}
+
+/// The first ids of lines after `first`, up to the earliest version, that were not made from what lies before them: a fast-forward
+/// to a branch put them there, and died before the changelogs of main had gone.
+fn second_lines(snapshots: &SnapshotManager, first: i64, earliest: i64) -> Result<Vec<i64>> {
+    let removals = snapshots.removals().read()?;
+    let partings = removals.rollbacks.iter().filter(|rollback| rollback.common.is_some());
+    Ok(partings.map(|parting| parting.target).filter(|target| (first..=earliest).contains(target)).collect())
 }
 
 /// The first changelog from `end` on that needs its version's manifests and still has their list: what later ones need of the

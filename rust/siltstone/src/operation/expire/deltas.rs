@@ -64,11 +64,11 @@ impl Delta {
 }
 
 impl Deltas {
-    /// Of these snapshots, ascending.
+    /// Of these snapshots, ascending. `second_lines`: the first ids of lines that were not made from what lies before them.
     ///
     /// # Errors
     /// `CorruptFile` when a file that they delete is one that they leave there, by its path.
-    pub(super) fn read(cache: &ManifestCache, snapshots: &[&Snapshot]) -> Result<Self> {
+    pub(super) fn read(cache: &ManifestCache, snapshots: &[&Snapshot], second_lines: &[i64]) -> Result<Self> {
         let read: Vec<(i64, Result<Delta>)> =
             in_pool(|| snapshots.par_iter().map(|s| (s.id, Delta::read(cache, s.delta_list()))).collect());
         let mut all = Self::default();
@@ -81,7 +81,7 @@ impl Deltas {
                 Err(e) => return Err(e),
             }
         }
-        all.check()?;
+        all.check(second_lines)?;
         Ok(all)
     }
 
@@ -90,17 +90,19 @@ impl Deltas {
         self.deltas.iter().map(|(id, delta)| (*id, delta.deleted.values().map(|(file, _)| file.clone()).collect()))
     }
 
-    fn check(&self) -> Result<()> {
+    /// Within each line: what one has deleted may live in another.
+    fn check(&self, second_lines: &[i64]) -> Result<()> {
         let mut there: HashMap<&str, u64> = HashMap::new();
         let mut gone: HashMap<&str, i64> = HashMap::new();
         let mut back: BTreeMap<&str, i64> = BTreeMap::new();
         let mut last = None;
         for (id, delta) in &self.deltas {
-            // behind a gap begins another line
-            if last.replace(*id).is_some_and(|last: i64| last.saturating_add(1) != *id) {
+            let is_gap = |last: i64| last.saturating_add(1) != *id;
+            if second_lines.contains(id) || last.is_some_and(is_gap) {
                 there.clear();
                 gone.clear();
             }
+            last = Some(*id);
             for (name, (_, identity)) in &delta.deleted {
                 if there.remove(name.as_str()).is_some_and(|added| added != *identity) {
                     return Err(still_named(name, *id));
@@ -139,7 +141,7 @@ mod tests {
 
     fn check(deltas: Vec<Delta>) -> Option<ErrorKind> {
         let deltas = Deltas { deltas: (1..).zip(deltas).collect(), notes: Vec::new() };
-        deltas.check().err().map(|e| e.kind())
+        deltas.check(&[]).err().map(|e| e.kind())
     }
 
     #[test]
@@ -159,8 +161,9 @@ mod tests {
 
     #[test]
     fn a_version_of_another_line_may_still_have_a_file() {
-        let mut deltas = Deltas { deltas: vec![(3, delta(&[("a", 1)], &[]))], notes: Vec::new() };
-        deltas.deltas.push((5, delta(&[], &[("a", 1)])));
-        deltas.check().unwrap();
+        for (id, second_lines) in [(5, &[][..]), (4, &[4][..])] {
+            let deltas = vec![(3, delta(&[("a", 1)], &[])), (id, delta(&[], &[("a", 1)]))];
+            Deltas { deltas, notes: Vec::new() }.check(second_lines).unwrap();
+        }
     }
 }

@@ -31,7 +31,7 @@ use crate::{
     },
     options::ChangelogProducer,
     path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
+    snapshot::{ChangelogManager, ConsumerManager, RemovalKind, Removals, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires snapshots of the table's branch and deletes what only they needed.
@@ -134,11 +134,13 @@ fn nothing(dry_run: bool) -> Report {
 struct Going {
     /// Snapshots of the line before `end`, and those of expiries that were cut short; ascending.
     snapshots: Vec<Snapshot>,
-    /// Snapshot files before the fence that are not of the line: writers that came too late left them, or what took them back
-    /// was cut short.
+    /// Snapshot files that are not of the line of `end`: writers that came too late left them, or what took them back was cut
+    /// short.
     strays: Vec<Snapshot>,
     /// They may be of several lines: an expiry or a fast-forward was cut short.
     mixed: bool,
+    /// The first ids of lines that were not made from what lies before them.
+    second_lines: Vec<i64>,
     /// The first snapshot that stays.
     end: i64,
     /// The fence as it was.
@@ -161,13 +163,33 @@ fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> 
     let Some(end) = stays else { return Ok(None) };
     let before = |id: &i64| *id < end;
     let left: Vec<i64> = snapshots.listed_ids()?.into_iter().filter(before).filter(|id| !line.contains(id)).collect();
-    let mut going = snapshots.existing(line.into_iter().filter(before))?;
-    let (unfinished, strays) = left_over(snapshots, left)?;
-    let mixed = !unfinished.is_empty() || removals.has_two_lines();
+    let (taken_back, mut going) = taken_back(snapshots, &removals, line.into_iter().filter(before))?;
+    let (unfinished, mut strays) = left_over(snapshots, left)?;
+    strays.extend(taken_back);
+    strays.sort_by_key(|snapshot| snapshot.id);
+    let second_lines: Vec<i64> = removals.half_partings().map(|parting| parting.target).collect();
+    let mixed = !unfinished.is_empty() || !second_lines.is_empty();
     going.extend(unfinished);
     going.sort_by_key(|snapshot| snapshot.id);
     let nothing = going.is_empty() && strays.is_empty();
-    Ok((!nothing).then_some(Going { snapshots: going, strays, mixed, end, fence: removals.fence }))
+    Ok((!nothing).then_some(Going { snapshots: going, strays, mixed, second_lines, end, fence: removals.fence }))
+}
+
+/// Of these versions, those that a fast-forward which died between its records has taken back, and the others. No version is made
+/// of the former any more: their snapshot files alone go, as if it had come to its end.
+fn taken_back(
+    snapshots: &SnapshotManager,
+    removals: &Removals,
+    ids: impl Iterator<Item = i64>,
+) -> Result<(Vec<Snapshot>, Vec<Snapshot>)> {
+    let versions = snapshots.existing(ids)?;
+    let numbers: Vec<u64> = removals.half_partings().map(|parting| parting.record).collect();
+    if numbers.is_empty() {
+        return Ok((Vec::new(), versions));
+    }
+    let mut partings = snapshots.removals().numbered()?;
+    partings.retain(|(number, _)| numbers.contains(number));
+    Ok(versions.into_iter().partition(|version| partings.iter().any(|(_, record)| record.lists(version))))
 }
 
 /// Snapshot files that are not part of the line any more: those that an expiry left, and all others. Of the latter only the
@@ -199,7 +221,7 @@ fn read_deltas(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) 
         }
     }
     let later: Vec<&Snapshot> = chosen.snapshots.iter().chain(&end).filter(|s| s.id > first).collect();
-    Deltas::read(&cache, &later).map_err(|e| e.in_table(&ctx.name))
+    Deltas::read(&cache, &later, &chosen.second_lines).map_err(|e| e.in_table(&ctx.name))
 }
 
 /// The plan, and the ids that go.

@@ -155,46 +155,6 @@ fn a_fast_forward_to_a_branch_whose_first_version_is_after_all_of_mains_is_finis
     die_everywhere(&make, &operation, 0, true);
 }
 
-/// Main and a branch that part at version 1; the branch goes on to 5, its first four expire, and main compacts version 1's file
-/// away, which the branch still has.
-fn apart() -> (FaultFileIo, FileIoRef) {
-    let (io, fs) = table(&["k"], &[("bucket", "1"), ("write-only", "true")]);
-    append(&fs, "main", (1, 1));
-    create_branch(&open(&fs, "main"), "b", &BranchSource::Snapshot(Some(1))).unwrap();
-    (2..=5).for_each(|k| append(&fs, "b", (k, 2)));
-    expire_snapshots(&open(&fs, "b"), &until(5, 5), false).unwrap();
-    (8..=9).for_each(|k| append(&fs, "main", (k, 3)));
-    compact(&fs, "main");
-    (io, fs)
-}
-
-#[test]
-fn what_a_dead_fast_forward_leaves_of_main_takes_no_file_of_the_branch_with_it_when_it_expires() {
-    let made = apart();
-    let ids = |fs: &FileIoRef| SnapshotManager::new(Arc::clone(fs), ROOT).ids().unwrap();
-    let mut forwarded = 0;
-    for n in 0.. {
-        let io = made.0.fork();
-        let fs: FileIoRef = Arc::new(io.clone());
-        let ctx = open(&fs, "main");
-        io.fail_after(n, FailWhen::Before);
-        let done = fast_forward(&ctx, "b", false);
-        io.heal();
-        if ids(&fs).last() == Some(&5) {
-            forwarded += usize::from(done.is_err());
-            // whoever sees the branch's version in main may take the branch for done
-            delete_branch(&open(&fs, "main"), "b", false).unwrap();
-        }
-        let newest = *ids(&fs).last().unwrap();
-        expire_snapshots(&open(&fs, "main"), &until(newest, newest), false).unwrap();
-        check_whole(&fs, newest);
-        if done.is_ok() {
-            assert!(forwarded > 3, "{forwarded}");
-            return;
-        }
-    }
-}
-
 #[test]
 fn a_branch_whose_deletion_dies_anywhere_is_there_whole_or_gone() {
     let make = || {

@@ -7,11 +7,12 @@ use super::*;
 use crate::{
     env::ClockRef,
     error::Result,
-    fs::Meanwhile,
+    fs::{FileIo as _, Meanwhile},
     operation::{
         expire::{Retention, expire_snapshots},
         rollback::rollback,
         scan::VersionSelector,
+        tag::{CreateTag, create_tag},
     },
     snapshot::{RemovalKind, UpkeepLock},
 };
@@ -146,6 +147,31 @@ fn a_doubt_that_is_resumed_when_its_records_are_deleted_ends_and_is_not_repeated
     ends_for_good(&t, &committer, &of(vec![adds(&["b"])]));
 }
 
+#[test]
+fn a_doubt_about_some_of_the_files_is_none_about_all_of_them() {
+    for (published, handed_out) in [(true, true), (true, false), (false, true), (false, false)] {
+        let t = table(&[], &[], &[("commit.max-retries", "0")]);
+        t.add(&["a"]);
+        t.put(&["b", "c"]);
+        let lost = || Err(Error::new(ErrorKind::Storage, "an answer was lost"));
+        let (committer, _) =
+            t.held_up("u", Meanwhile::new().before("publish: remove temporary file", "/snapshot/snapshot-2", lost));
+        let with = |messages| Committable { check_append: handed_out, ..of(messages) };
+        committer.commit(with(vec![adds(&["b"])])).unwrap_err();
+        if !published {
+            t.io.delete(&format!("{ROOT}/snapshot/snapshot-2")).unwrap();
+        }
+        let both = committer.commit(with(vec![adds(&["b", "c"])]));
+        if published {
+            assert_eq!(both.unwrap_err().kind(), ErrorKind::CommitConflict, "{handed_out}");
+            assert_eq!(t.names(), ["a", "b"]);
+            assert_eq!(committer.commit(with(vec![adds(&["b"])])).unwrap().snapshots[0].id, 2);
+            committer.commit(with(vec![adds(&["c"])])).unwrap();
+        }
+        assert_eq!(t.names(), ["a", "b", "c"]);
+    }
+}
+
 /// Another process commits the same under the same name while ours is held up before its link; then what `records` says.
 fn overtaken_by_the_same(t: &Table, user: &'static str, records: Records) -> Meanwhile {
     let replace_all = t.then_replace_all(records);
@@ -199,6 +225,33 @@ fn an_identifier_that_another_process_committed_after_a_rollback_is_found() {
     let outcome = committer.commit(once("b")).unwrap();
     assert!(outcome.already_committed, "{outcome:?}");
     assert_eq!(t.names(), ["a", "copy"]);
+}
+
+#[test]
+fn an_identifier_whose_commit_was_taken_back_after_it_had_expired_is_committed() {
+    let t = begun();
+    create_tag(&t.ctx, "old", &CreateTag::default()).unwrap();
+    let ctx = t.ctx.clone();
+    let others = move || {
+        let commit = |user: &str, name: &str, identifier| {
+            ctx.fs.write_new(&format!("{ROOT}/bucket-0/{name}"), b"rows", true)?;
+            let committable = Committable { identifier, ..of(vec![adds(&[name])]) };
+            TableCommit::new(&ctx, user).commit(committable).map(drop)
+        };
+        let newest = Retention { max: 1, min: 1, older_than: None, limit: i64::MAX };
+        commit("job", "copy", Some(7))?;
+        commit("others", "c", None)?;
+        expire_snapshots(&ctx, &newest, false)?;
+        rollback(&ctx, &VersionSelector::Tag("old".to_owned()), false)?;
+        commit("others", "d", None)?;
+        commit("others", "e", None)?;
+        expire_snapshots(&ctx, &newest, false).map(drop)
+    };
+    let (committer, meanwhile) =
+        t.held_up("job", Meanwhile::new().before("publish: link", "/snapshot/snapshot-2", others));
+    let outcome = committer.commit(once("b")).unwrap();
+    assert_eq!((outcome.already_committed, meanwhile.left()), (false, 0));
+    assert_eq!(t.names(), ["a", "b", "d", "e"]);
 }
 
 /// The committer knows an older one of its user, and what came after that has expired.
