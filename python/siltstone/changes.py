@@ -157,10 +157,11 @@ class Consumers(Handle):
 
         Args:
             consumer: Its id.
-            next_snapshot: The snapshot it reads next; None for the one after the latest.
+            next_snapshot: The snapshot it reads next, or one whose long-lived changelog is left; None for the one after
+                the latest.
 
         Raises:
-            SnapshotNotFound: There is no such snapshot; the hint names the nearest.
+            SnapshotNotFound: Its changes are not there; the hint names the nearest.
         """
         self._table.reset_consumer(text("consumer", consumer), count("next_snapshot", next_snapshot, 1))
 

@@ -1,6 +1,7 @@
 """Reading changes: between two versions, one snapshot after another, and with a memory of how far one came."""
 
 import datetime as dt
+import pathlib
 import pickle
 
 import pyarrow as pa
@@ -203,6 +204,12 @@ def test_tags_and_times_say_where_to_begin_and_end(t):
         t.changes(9)
 
 
+@pytest.mark.parametrize("start", [0, -1])
+def test_ids_before_the_first_one_have_not_expired(t, start):
+    with pytest.raises(e.SnapshotNotFound, match=f"snapshot {start} does not exist: ids begin with 1"):
+        t.changes(start)
+
+
 def test_a_consumer_remembers_what_was_handed_out(t):
     first = t.changes(consumer="audit")
     assert next(first).snapshot_id == 1
@@ -226,6 +233,58 @@ def test_a_consumer_goes_where_it_is_set(t):
     with pytest.raises(e.SnapshotNotFound, match="not 9"):
         t.consumers.reset("audit", 9)
     assert (t.consumers.delete("audit"), t.consumers.delete("audit"), t.consumers.list()) == (True, False, [])
+
+
+@pytest.mark.parametrize("start", [None, "full"])
+def test_a_consumer_that_begins_on_an_empty_table_keeps_what_comes_first(make, start):
+    """It was not remembered, and what expired before its next call was passed over."""
+    t = make({"k": "INT"})
+    assert list(t.changes(start, consumer="c")) == []
+    assert [(c.id, c.next_snapshot) for c in t.consumers.list()] == [("c", 1)]
+    for k in range(4):
+        t.append([{"k": k}])
+    t.maintenance.expire_snapshots(retain_max=1)
+    assert t.snapshot(1).id == 1
+    assert [row[2] for row in stream(t, consumer="c")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("start", [None, "full"])
+def test_a_stream_that_begins_on_an_empty_table_says_that_snapshots_have_expired(make, start):
+    t = make({"k": "INT"})
+    batches = t.changes(start, follow=True)
+    for k in range(3):
+        t.append([{"k": k}])
+    t.maintenance.expire_snapshots(retain_max=1)
+    with pytest.raises(e.SnapshotExpired) as caught:
+        next(batches)
+    assert caught.value.context["snapshot"] == "1"
+
+
+def test_a_consumer_whose_file_is_damaged_is_deleted_and_so_are_others(t):
+    """Its error asks for that."""
+    for name in ("c", "other"):
+        t.consumers.reset(name, 1)
+    (pathlib.Path(t.location) / "consumer/consumer-c").write_text("{")
+    with pytest.raises(e.CorruptFile, match="consumer") as caught:
+        t.consumers.list()
+    assert "delete it" in caught.value.hint
+    assert [t.consumers.delete(name) for name in ("other", "c", "c")] == [True, True, False]
+    assert t.consumers.list() == []
+
+
+def test_a_consumer_goes_back_to_changes_that_outlive_their_snapshots(make):
+    """It began there when a stream did, but was not set there."""
+    kept = {"changelog__num_retained__min": 50, "changelog__num_retained__max": 100}
+    t = make(KEYED, ["id"], bucket=1, write_only="true", changelog_producer="input", **kept)
+    for k in range(5):
+        t.upsert([{"id": k, "v": "a"}])
+    t.maintenance.expire_snapshots(retain_max=2)
+    with pytest.raises(e.SnapshotExpired):
+        t.snapshot(2)
+    t.consumers.reset("c", 2)
+    assert [row[0] for row in stream(t, consumer="c")] == [2, 3, 4, 5]
+    with pytest.raises(e.SnapshotNotFound, match="snapshots 1 to 6, not 7"):
+        t.consumers.reset("c", 7)
 
 
 def test_following_waits_for_snapshots_to_come(t):

@@ -292,6 +292,22 @@ def test_the_mode_is_not_switched_off_while_vectors_delete_rows(cat):
     assert rows(t) == before
 
 
+@pytest.mark.parametrize("handle", ["opened before they were switched on", "with another value on top"])
+def test_the_stored_schema_says_whether_vectors_are_switched_off_and_no_handle(cat, handle):
+    """A handle that knew of no vectors switched them off, and rows were there again."""
+    t = table(cat, **{"deletion-vectors.enabled": "false", "deletion-vectors.modifiable": "true"})
+    t.upsert(data(range(10)))
+    t.compact(full=True)
+    old = st.open_table(t.location)
+    t.alter().set_option("deletion-vectors.enabled", "true").commit()
+    t.delete(where="id = 3")
+    if handle == "with another value on top":
+        old = st.open_table(t.location, options={"deletion-vectors.enabled": "false"})
+    with pytest.raises(st.errors.IllegalSchemaChange, match="would be there again"):
+        old.alter().set_option("deletion-vectors.enabled", "false").commit()
+    assert len(rows(st.open_table(t.location))) == 9
+
+
 @pytest.mark.parametrize("option", [{"changelog-producer": "full-compaction"}, {"lookup-wait": "false"}])
 def test_what_excludes_vectors_is_not_taken_for_one_operation(cat, option):
     """It was taken, and nothing came of it."""

@@ -22,7 +22,7 @@ use crate::{
     operation::{
         carry::{Carried, carry},
         read::ROW_KIND_COLUMN,
-        scan::{Incremental, ScanRequest, VersionSelector},
+        scan::ScanRequest,
     },
     predicate::{Predicate, evaluate, resolve_column},
     row::RowKind,
@@ -49,10 +49,6 @@ pub struct ViewRequest {
     pub filter: Option<Predicate>,
     /// At most this many rows.
     pub limit: Option<usize>,
-    /// Version.
-    pub version: VersionSelector,
-    /// What lies between two versions.
-    pub incremental: Option<Incremental>,
     /// Rows of a batch.
     pub batch_rows: Option<usize>,
     /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
@@ -101,8 +97,6 @@ impl View {
     pub fn prepare(self, ctx: &TableContext, request: ViewRequest) -> Result<(ScanRequest, Finish)> {
         let base = ScanRequest {
             limit: request.limit,
-            version: request.version.clone(),
-            incremental: request.incremental.clone(),
             batch_rows: request.batch_rows,
             memory: request.memory,
             ..ScanRequest::default()

@@ -50,6 +50,13 @@ pub fn fixed_option_changed(written: &TableSchema, now: &TableSchema) -> Option<
     changed.map(str::to_owned)
 }
 
+/// Whether deletion vectors are switched off between two schemas. That is no fixed option where `deletion-vectors.modifiable`
+/// says so, but rows that vectors delete would be there again.
+pub fn switches_vectors_off(old: &TableSchema, new: &TableSchema) -> Result<bool> {
+    let on = |schema: &TableSchema| CoreOptions::parse(&schema.options).map(|o| o.deletion_vectors_enabled);
+    Ok(on(old)? && !on(new)?)
+}
+
 /// What an option says. Columns are meant by their ids: a renamed column is the same one.
 fn meaning(schema: &TableSchema, name: &str) -> Option<Vec<String>> {
     let value = effective(&schema.options, name)?;
@@ -216,6 +223,16 @@ mod tests {
         ] {
             assert_eq!(changed(old, new), None, "{old:?} {new:?}");
         }
+    }
+
+    #[test]
+    fn vectors_are_switched_off_by_another_value_or_without_one() {
+        let on = with(&[("deletion-vectors.enabled", "true")]);
+        for off in [with(&[]), with(&[("deletion-vectors.enabled", "false")])] {
+            assert!(switches_vectors_off(&on, &off).unwrap());
+            assert!(!switches_vectors_off(&off, &on).unwrap());
+        }
+        assert!(!switches_vectors_off(&on, &on).unwrap());
     }
 
     #[test]

@@ -18,6 +18,9 @@ const RETRIES: usize = 100;
 /// How often the latest schema is looked for when it vanishes between listing and reading.
 const ATTEMPTS: usize = 5;
 
+/// What a change of the latest schema into the next one is asked about files: `IllegalSchemaChange` refuses it.
+pub type CheckChange<'a> = &'a dyn Fn(&TableSchema, &TableSchema) -> Result<()>;
+
 /// The schemas of one branch. What was read once is kept: a schema file never changes.
 #[derive(Debug)]
 pub struct SchemaManager {
@@ -110,16 +113,23 @@ impl SchemaManager {
         self.get(schema.id)
     }
 
-    /// Applies changes to the latest schema and publishes the result, again when another writer was faster.
+    /// [`Self::commit_changes_if`] without a check.
     pub fn commit_changes(&self, changes: &[SchemaChange]) -> Result<Arc<TableSchema>> {
+        self.commit_changes_if(changes, &|_, _| Ok(()))
+    }
+
+    /// Applies changes to the latest schema and publishes the result, again when another writer was faster. What `check`
+    /// refuses, before or after it is published, does not stay.
+    pub fn commit_changes_if(&self, changes: &[SchemaChange], check: CheckChange<'_>) -> Result<Arc<TableSchema>> {
         for _ in 0..RETRIES {
             let Some(old) = self.latest()? else {
                 return Err(Error::new(ErrorKind::TableNotFound, "there is no schema").with("file", self.directory()));
             };
             let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
             let new = change::apply(&old, changes, has_snapshots)?;
+            check(&old, &new)?;
             if self.publish_if(&new, &|| self.check_stored(&old))? {
-                return self.settle(&old, &new);
+                return self.settle(&old, &new, check);
             }
         }
         let message = "the schema could not be changed: other writers changed it each time";

@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::change::forbidden;
 use super::fixed::fixed_option_changed;
-use super::{SchemaManager, TableSchema};
+use super::{CheckChange, SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::{SnapshotManager, UpkeepLock};
 
@@ -21,8 +21,13 @@ impl SchemaManager {
     ///
     /// # Errors
     /// `CommitConflict`: `old` is not there any more; `IllegalSchemaChange`: the first snapshot has come about under the
-    /// options that are fixed from then on, and `new` changes one of them.
-    pub(super) fn settle(&self, old: &TableSchema, new: &TableSchema) -> Result<Arc<TableSchema>> {
+    /// options that are fixed from then on, and `new` changes one of them; or `check` refuses what has come about meanwhile.
+    pub(super) fn settle(
+        &self,
+        old: &TableSchema,
+        new: &TableSchema,
+        check: CheckChange<'_>,
+    ) -> Result<Arc<TableSchema>> {
         match self.check_stored(old) {
             Ok(()) => {}
             // a fast-forward has replaced it: it has not seen the new one, or takes it away
@@ -32,6 +37,7 @@ impl SchemaManager {
             Err(e) => return Err(self.half_done(new, e)),
         }
         self.check_in_time(old, new)?;
+        self.check_again(old, new, check)?;
         self.get(new.id).map_err(|e| match e.kind() {
             ErrorKind::FileNotFound => {
                 Error::new(ErrorKind::CommitConflict, "a fast-forward has taken the new schema away")
@@ -75,6 +81,26 @@ impl SchemaManager {
             return Err(forbidden(message).with("option", option).hint("create another table"));
         }
         Ok(())
+    }
+
+    /// Takes `new` back where `check` refuses it by now. A commit of what it refuses finds `new` and takes its snapshot back
+    /// under the same lock: one of them stays.
+    fn check_again(&self, old: &TableSchema, new: &TableSchema, check: CheckChange<'_>) -> Result<()> {
+        if check(old, new).is_ok() {
+            return Ok(());
+        }
+        let _lock = self.upkeep_lock(new)?;
+        match check(old, new) {
+            Err(e) if e.kind() != ErrorKind::IllegalSchemaChange => Err(self.half_done(new, e)),
+            Err(refused) if self.came_late(new).map_err(|e| self.half_done(new, e))? => {
+                self.delete_own(new).and(Err(refused))
+            }
+            Err(refused) => {
+                let text = format!("schema {} was published, and snapshots were made under it meanwhile", new.id);
+                Err(forbidden(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
+            }
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Whether all snapshots are older than a schema. One that has it was made under it.

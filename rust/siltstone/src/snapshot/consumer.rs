@@ -103,7 +103,7 @@ impl ConsumerManager {
         let next = next.filter(|next| (0..i64::MAX).contains(next));
         next.map(Some).ok_or_else(|| {
             Error::corrupt(path, 0, "a consumer as JSON", String::from_utf8_lossy(&bytes))
-                .hint("delete the consumer if nobody reads with it any more")
+                .hint("reset the consumer, or delete it if nobody reads with it any more")
         })
     }
 

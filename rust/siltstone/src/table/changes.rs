@@ -9,8 +9,8 @@ use crate::{
     Error, ErrorKind, Result,
     env::system_clock,
     io::BatchStream,
-    operation::scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of},
-    snapshot::{ChangelogManager, Consumer, ConsumerManager, SnapshotManager, TagManager},
+    operation::scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable},
+    snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 
 /// A place in the table's history, as a caller names it.
@@ -78,12 +78,13 @@ impl Table {
         self.consumers().list()
     }
 
-    /// Sets a consumer to a snapshot; `None` = the one after the latest.
+    /// Sets a consumer to a snapshot whose changes can be read, long-lived changelogs included; `None` = the one after the
+    /// latest.
     pub fn reset_consumer(&self, id: &str, next_snapshot: Option<i64>) -> Result<()> {
         let snapshots = SnapshotManager::new(self.context().fs.clone(), &self.branch_root());
         let latest = snapshots.latest_id()?.unwrap_or(0);
         let next = next_snapshot.unwrap_or(latest + 1);
-        let earliest = snapshots.earliest_id()?.unwrap_or(1);
+        let earliest = first_readable(self.context())?.unwrap_or(1);
         if !(earliest..=latest + 1).contains(&next) {
             let message = format!("a consumer can go on with snapshots {earliest} to {}, not {next}", latest + 1);
             return Err(Error::new(ErrorKind::SnapshotNotFound, message)
@@ -95,7 +96,7 @@ impl Table {
         let before = consumers.next_snapshot(id).ok().flatten();
         self.record(id, next)?;
         // an expiry that had chosen before the consumer was there
-        if snapshots.earliest_id()?.is_some_and(|earliest| next < earliest) {
+        if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {
             match before {
                 Some(before) => consumers.reset(id, before)?,
                 None => consumers.delete(id)?,
@@ -108,18 +109,14 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes a consumer; false when there was none.
+    /// Deletes a consumer, also one whose file is damaged; false when there was none.
     pub fn delete_consumer(&self, id: &str) -> Result<bool> {
         let consumers = self.consumers();
-        let known = consumers.list()?.iter().any(|c| c.id == id);
+        let known = consumers.ids()?.iter().any(|known| known == id);
         if known {
             consumers.delete(id)?;
         }
         Ok(known)
-    }
-
-    fn outlives_as_changelog(&self, id: i64) -> Result<bool> {
-        Ok(ChangelogManager::new(self.context().fs.clone(), &self.branch_root()).ids()?.contains(&id))
     }
 
     /// Whether a name is a tag's.
@@ -205,9 +202,8 @@ impl Changes {
 
 /// An expiry that had chosen before the consumer was there does not see it: then there is nothing to keep.
 fn check_still_there(table: &Table, consumers: &ConsumerManager, id: &str, next: i64) -> Result<()> {
-    let snapshots = SnapshotManager::new(table.context().fs.clone(), &table.branch_root());
-    match snapshots.earliest_id()? {
-        Some(earliest) if next < earliest && !table.outlives_as_changelog(next)? => {
+    match first_readable(table.context())? {
+        Some(earliest) if next < earliest => {
             consumers.delete(id)?;
             Err(Error::new(ErrorKind::SnapshotExpired, format!("snapshot {next} expired while the consumer began"))
                 .with("table", &table.context().name)

@@ -8,6 +8,9 @@
 //! Only reads of rows and `$partitions` do so; writes, streams and all other system tables are of the own branch. Columns
 //! and partition keys must agree, everything else (primary key, buckets, merge engine, options) is each branch's own.
 //!
+//! The versions of both are looked up once: which partitions the first branch has and which rows it has is asked of the same
+//! snapshot, and beside commits no partition comes from both branches, or from neither.
+//!
 //! Source: semantics f.8; `FallbackReadFileStoreTable`, `FileStoreTableFactory`, `PartitionsTable`.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -19,7 +22,10 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
-    operation::scan::{VersionSelector, counterpart, travel},
+    operation::{
+        overtaken::TRIES,
+        scan::{Resolved, VersionSelector, counterpart},
+    },
     snapshot::BranchManager,
     types::DataField,
 };
@@ -78,22 +84,48 @@ impl Table {
     }
 }
 
+/// A branch, and what is read of it.
+#[derive(Debug)]
+pub(super) struct Side<'a> {
+    pub(super) table: &'a Table,
+    pub(super) at: Resolved,
+}
+
 impl OtherBranch {
-    /// The version of this branch that goes with a version of `table`, if it has one.
-    pub(super) fn version(&self, table: &Table, version: &VersionSelector) -> Result<Option<VersionSelector>> {
-        counterpart(table.context(), self.table.context(), version)
+    /// Both branches, the one whose partitions come first before the other, at a version of `table` and the one that goes with
+    /// it here; `None`: here is none.
+    ///
+    /// The first is looked up again after the second: while it is the same, both were there at one time, and a partition that
+    /// moves between the branches is in one of them.
+    pub(super) fn sides<'a>(
+        &'a self,
+        table: &'a Table,
+        version: &VersionSelector,
+        find: impl Fn(&TableContext, &VersionSelector) -> Result<Resolved>,
+    ) -> Result<Option<[Side<'a>; 2]>> {
+        let Some(there) = counterpart(table.context(), self.table.context(), version)? else { return Ok(None) };
+        let (own, other) = ((table, version), (&self.table, &there));
+        let (first, second) = if self.first { (other, own) } else { (own, other) };
+        let find = |(table, version): (&'a Table, &VersionSelector)| {
+            find(table.context(), version).map(|at| Side { table, at })
+        };
+        let mut ahead = find(first)?;
+        let mut tries = 1;
+        loop {
+            let behind = find(second)?;
+            let before = std::mem::replace(&mut ahead, find(first)?);
+            if tries == TRIES || ahead.at.snapshot == before.at.snapshot {
+                return Ok(Some([ahead, behind]));
+            }
+            tries += 1;
+        }
     }
 
-    /// Columns that may be null in one of the two branches at these versions, after a check that columns agree.
-    pub(super) fn nullable_columns(
-        &self,
-        table: &Table,
-        here: &VersionSelector,
-        there: &VersionSelector,
-    ) -> Result<Vec<String>> {
-        let (own, _) = travel(table.context(), here)?;
-        let (other, _) = travel(self.table.context(), there)?;
-        check_columns(&own, &other)?;
+    /// Columns that may be null in one of the two branches, after a check that columns agree.
+    pub(super) fn nullable_columns(&self, sides: &[Side<'_>; 2]) -> Result<Vec<String>> {
+        let [first, second] = sides;
+        let (own, other) = if self.first { (&second.at.ctx, &first.at.ctx) } else { (&first.at.ctx, &second.at.ctx) };
+        check_columns(own, other)?;
         let pairs = own.schema.fields.iter().zip(&other.schema.fields);
         let mixed = pairs.filter(|(a, b)| a.data_type.nullable != b.data_type.nullable);
         Ok(mixed.map(|(field, _)| field.name.clone()).collect())

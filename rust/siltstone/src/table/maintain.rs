@@ -16,7 +16,7 @@ use crate::{
         scan::bucket_vectors,
     },
     predicate::Predicate,
-    schema::{READ_BRANCHES, SchemaChange},
+    schema::{READ_BRANCHES, SchemaChange, TableSchema, switches_vectors_off},
     snapshot::BranchManager,
 };
 
@@ -93,33 +93,28 @@ impl Table {
     pub fn alter(&mut self, changes: &str) -> Result<()> {
         let changes = SchemaChange::list_from_json(changes)?;
         self.check_branches(&changes)?;
-        self.check_no_vectors(&changes)?;
-        self.context().schemas.commit_changes(&changes).map_err(|e| e.with("table", &self.context().name))?;
+        let check = |old: &TableSchema, new: &TableSchema| self.check_no_vectors(old, new);
+        let changed = self.context().schemas.commit_changes_if(&changes, &check);
+        changed.map_err(|e| e.with("table", &self.context().name))?;
         self.reload()
     }
 }
 
 impl Table {
-    /// Where rows are deleted by vectors, tables without the mode would show them again.
-    fn check_no_vectors(&self, changes: &[SchemaChange]) -> Result<()> {
-        const OPTION: &str = "deletion-vectors.enabled";
-        let switches_off = |change: &SchemaChange| match change {
-            SchemaChange::SetOption { key, value } => key == OPTION && !value.trim().eq_ignore_ascii_case("true"),
-            SchemaChange::RemoveOption { key } => key == OPTION,
-            _ => false,
-        };
-        let ctx = self.context();
-        if !ctx.options.deletion_vectors_enabled || !changes.iter().any(switches_off) {
+    /// Where rows are deleted by vectors, tables without the mode would show them again. The stored schemas say whether the
+    /// mode ends: the handle may be older, or have another value on top.
+    fn check_no_vectors(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
+        if !switches_vectors_off(old, new)? {
             return Ok(());
         }
+        let ctx = self.context();
         let vectors = at_newest(ctx, |newest| newest.map(|newest| bucket_vectors(ctx, newest)).transpose())?;
         if vectors.unwrap_or_default().values().flatten().all(|index| index.row_count == 0) {
             return Ok(());
         }
         let message = "rows are deleted by deletion vectors: without them these rows would be there again";
         Err(Error::new(ErrorKind::IllegalSchemaChange, message)
-            .with("table", &ctx.name)
-            .with("option", OPTION)
+            .with("option", "deletion-vectors.enabled")
             .hint("compact the table first: t.compact(full=True)"))
     }
 

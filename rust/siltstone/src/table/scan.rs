@@ -9,15 +9,19 @@ use arrow_schema::SchemaRef;
 
 use super::{
     Table,
-    fallback::{relabelled, with_nullable},
+    fallback::{OtherBranch, Side, relabelled, with_nullable},
     split::SplitHeader,
 };
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
     operation::{
+        overtaken::again_when_overtaken,
         read::{ReadRequest, count, limited, read_splits},
-        scan::{Between, Incremental, ScanPlan, ScanRequest, VersionSelector, partitions, plan, read_request, travel},
+        scan::{
+            Between, Incremental, Resolved, ScanPlan, ScanRequest, VersionSelector, partitions_at, plan_at,
+            read_request,
+        },
         view::{Finish, View, ViewRequest},
     },
     options::IncrementalMode,
@@ -105,7 +109,6 @@ impl ScanArgs {
             limit: self.limit,
             batch_rows: self.batch_rows().or(self.batch_rows),
             memory: self.merge_memory(),
-            ..ViewRequest::default()
         })
     }
 
@@ -182,21 +185,32 @@ impl Planned {
 impl Table {
     /// Plans a read: checks the arguments, finds the version, chooses files.
     pub fn plan(&self, args: &ScanArgs) -> Result<Planned> {
-        let version = args.version_selector()?;
-        let asked = Asked { args, incremental: args.incremental()?, not_partitions: None };
-        let Some(other) = self.other_branch()? else {
-            return Ok(Planned { parts: vec![asked.part(self, version)?], nullable: Vec::new() });
-        };
-        let Some(there) = other.version(self, &version)? else {
-            return Ok(Planned { parts: vec![asked.part(self, version)?], nullable: Vec::new() });
-        };
-        let nullable = other.nullable_columns(self, &version, &there)?;
-        let (own, others) = ((self, version), (&other.table, there));
-        let (first, second) = if other.first { (others, own) } else { (own, others) };
-        let known = asked.partitions(first.0, first.1.clone())?;
-        let rest = Asked { not_partitions: Some(Arc::new(known)), ..asked.clone() };
-        let parts = vec![asked.part(first.0, first.1)?, rest.part(second.0, second.1)?];
-        Ok(Planned { parts, nullable })
+        let (version, changes) = (args.version_selector()?, args.incremental()?);
+        let other = self.other_branch()?;
+        // again with other versions, when the ones that were looked up expire meanwhile
+        again_when_overtaken(self.context(), || {
+            self.plan_once(Asked { args, not_partitions: None }, &version, changes.as_ref(), other.as_ref())
+        })
+    }
+
+    fn plan_once(
+        &self,
+        asked: Asked<'_>,
+        version: &VersionSelector,
+        changes: Option<&Incremental>,
+        other: Option<&OtherBranch>,
+    ) -> Result<Planned> {
+        let find = |ctx: &TableContext, version: &VersionSelector| Resolved::find(ctx, version, changes);
+        if let Some(other) = other
+            && let Some(sides) = other.sides(self, version, find)?
+        {
+            let nullable = other.nullable_columns(&sides)?;
+            let [first, second] = &sides;
+            let rest = Asked { not_partitions: Some(Arc::new(asked.partitions(first)?)), ..asked };
+            return Ok(Planned { parts: vec![asked.part(first)?, rest.part(second)?], nullable });
+        }
+        let own = Side { table: self, at: find(self.context(), version)? };
+        Ok(Planned { parts: vec![asked.part(&own)?], nullable: Vec::new() })
     }
 
     /// The rows of a plan, read by several threads; what is read ahead of the consumer is bounded.
@@ -251,46 +265,40 @@ impl Table {
 #[derive(Clone, Debug)]
 struct Asked<'a> {
     args: &'a ScanArgs,
-    incremental: Option<Incremental>,
     not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
 }
 
 impl Asked<'_> {
-    /// The scan of a version of `table`, and what becomes of its rows.
-    fn request(&self, table: &Table, version: VersionSelector) -> Result<(ScanRequest, Finish)> {
+    /// The scan under the schema of a version, and what becomes of its rows.
+    fn request(&self, ctx: &TableContext) -> Result<(ScanRequest, Finish)> {
         let args = self.args;
-        let (ctx, _) = travel(table.context(), &version)?;
-        let incremental = self.incremental.clone();
         let not_partitions = self.not_partitions.clone();
         if let Some(name) = &args.system {
             let view = view(name)?;
-            let request = ViewRequest { version, incremental, ..args.view_request(view, &ctx)? };
-            let (request, finish) = view.prepare(&ctx, request)?;
+            let (request, finish) = view.prepare(ctx, args.view_request(view, ctx)?)?;
             return Ok((ScanRequest { not_partitions, ..request }, finish));
         }
         let request = ScanRequest {
             columns: args.columns.clone(),
             filter: filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), &ctx.schema.fields)?,
             limit: args.limit,
-            version,
             row_kind: args.row_kind,
             batch_rows: args.batch_rows().or(args.batch_rows),
             memory: args.merge_memory(),
-            incremental,
             not_partitions,
             ..ScanRequest::default()
         };
         Ok((request, Finish::default()))
     }
 
-    fn part(&self, table: &Table, version: VersionSelector) -> Result<Part> {
-        let (request, finish) = self.request(table, version)?;
-        Ok(Part { scan: plan(table.context(), &request)?, finish, options: table.dynamic_options().clone() })
+    fn part(&self, Side { table, at }: &Side<'_>) -> Result<Part> {
+        let (request, finish) = self.request(&at.ctx)?;
+        Ok(Part { scan: plan_at(table.context(), &request, at)?, finish, options: table.dynamic_options().clone() })
     }
 
-    /// The partitions that are read of this version of `table`.
-    fn partitions(&self, table: &Table, version: VersionSelector) -> Result<HashSet<Vec<u8>>> {
-        partitions(table.context(), &self.request(table, version)?.0)
+    /// The partitions that are read of a branch.
+    fn partitions(&self, Side { table, at }: &Side<'_>) -> Result<HashSet<Vec<u8>>> {
+        partitions_at(table.context(), &self.request(&at.ctx)?.0, at)
     }
 }
 

@@ -28,6 +28,7 @@ mod rows;
 mod schemas;
 mod sizes;
 mod table_rows;
+mod two_branches;
 mod upkeep;
 mod vector_files;
 mod vectors;

@@ -1,6 +1,6 @@
 //! Tables and branches that are renamed, dropped, made again or fast-forwarded while a commit is at any one of its storage
 //! calls; [`rescaled`]: tables whose number of buckets changes while a writer is open; [`redefined`]: fixed options, before
-//! the first snapshot.
+//! the first snapshot; [`switched_off`]: deletion vectors.
 //!
 //! ```text
 //! writer   ── call 0 ── … ── call n │                                  │ ── goes on ──
@@ -46,6 +46,7 @@ mod branches;
 mod handles;
 mod redefined;
 mod rescaled;
+mod switched_off;
 mod tables;
 
 const DATABASE: &str = "/lake/db.db";

@@ -36,6 +36,11 @@ impl Changes {
             || self.index.iter().any(|entry| entry.index_type == DELETION_VECTORS)
     }
 
+    /// Whether rows are marked as deleted by vectors.
+    pub(super) fn marks_rows(&self) -> bool {
+        self.index.iter().any(|entry| entry.kind == EntryKind::Add && entry.index_type == DELETION_VECTORS)
+    }
+
     /// Partitions that anything is added to or taken from.
     pub(super) fn partitions(&self) -> HashSet<Vec<u8>> {
         let files = self.files.iter().map(|entry| entry.partition.clone());

@@ -15,17 +15,19 @@
 //!
 //! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
 //! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
-//! the version before was made under the writer's schema, they have not.
+//! the version before was made under the writer's schema, they have not. Commits that mark rows as deleted ask whether deletion
+//! vectors are still switched on, too: without them the rows would be there again.
 
 use std::collections::BTreeSet;
 
+use super::changes::Changes;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::DataFileMeta,
     operation::cleanup::upkeep_lock,
     path::branch_root,
-    schema::{SchemaManager, TableSchema, fixed_option_changed},
+    schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, is_main},
 };
 
@@ -55,10 +57,15 @@ pub(super) enum Fixed {
     Known,
     /// The newest schema tells.
     Unknown,
+    /// The same of a commit that marks rows by deletion vectors, which the newest schema must have as the writer's has.
+    Vectors,
 }
 
 impl Fixed {
-    pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>) -> Self {
+    pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>, changes: &Changes) -> Self {
+        if changes.marks_rows() {
+            return Self::Vectors;
+        }
         if before.is_some_and(|before| before.schema_id <= ctx.schema.id) { Self::Known } else { Self::Unknown }
     }
 }
@@ -67,7 +74,7 @@ impl Fixed {
 pub(super) fn check_place_of(ctx: &TableContext, fixed: Fixed) -> Result<()> {
     match look(ctx)? {
         Found::Ours if fixed == Fixed::Known => Ok(()),
-        Found::Ours => changed_option(ctx)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
+        Found::Ours => changed_option(ctx, fixed)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
         found => Err(displaced(ctx, found)),
     }
 }
@@ -106,7 +113,7 @@ pub(super) fn check_lost(ctx: &TableContext) -> Result<()> {
 pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
     match look(ctx) {
         Ok(Found::Ours) => {
-            let option = changed_option(ctx).ok().flatten()?;
+            let option = changed_option(ctx, Fixed::Unknown).ok().flatten()?;
             Some(if in_doubt { redefined_in_doubt(ctx, &option) } else { redefined(ctx, &option) })
         }
         Err(_) => None,
@@ -173,8 +180,8 @@ fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed) -> Result<bool>
     if look(ctx)? != Found::Ours {
         return Ok(false);
     }
-    if fixed == Fixed::Unknown {
-        match changed_option(ctx) {
+    if fixed != Fixed::Known {
+        match changed_option(ctx, fixed) {
             Ok(None) => {}
             Err(e) if e.kind() != ErrorKind::CommitConflict && !is_lost(&e) => return Err(e),
             _ => return Ok(false),
@@ -198,10 +205,13 @@ fn look(ctx: &TableContext) -> Result<Found> {
 }
 
 /// The fixed option of the newest schema that the writer's own has otherwise.
-fn changed_option(ctx: &TableContext) -> Result<Option<String>> {
+fn changed_option(ctx: &TableContext, fixed: Fixed) -> Result<Option<String>> {
     let schemas = schemas(ctx);
     match schemas.latest()? {
         Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
+            Ok(own) if fixed == Fixed::Vectors && switches_vectors_off(&own, &newest)? => {
+                Ok(Some("deletion-vectors.enabled".to_owned()))
+            }
             Ok(own) => Ok(fixed_option_changed(&own, &newest)),
             // it was there a moment ago
             Err(e) if e.kind() == ErrorKind::FileNotFound => Err(displaced(ctx, look(ctx)?).caused_by(e)),

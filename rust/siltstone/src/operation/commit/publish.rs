@@ -243,7 +243,7 @@ impl TableCommit {
         let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
-                let fixed = Fixed::of(&self.ctx, latest);
+                let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
                 self.put(attempt, store, &written, tries)
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{
     EntryFilter, ScanPlan,
-    between::{Changes, Incremental, Source},
+    between::{Changes, Source},
     deletions::DeletionFiles,
     entries::{listed_entries, live_entries},
     prune::buckets_of_interest,
@@ -26,7 +26,12 @@ use crate::{
 };
 
 /// The splits of what lies between two versions.
-pub(super) fn plan(ctx: &TableContext, prepared: Prepared, incremental: &Incremental) -> Result<ScanPlan> {
+pub(super) fn plan(
+    ctx: &TableContext,
+    prepared: Prepared,
+    mode: IncrementalMode,
+    changes: &Changes,
+) -> Result<ScanPlan> {
     let empty = |prepared: Prepared| ScanPlan {
         ctx: ctx.clone(),
         snapshot: None,
@@ -34,11 +39,11 @@ pub(super) fn plan(ctx: &TableContext, prepared: Prepared, incremental: &Increme
         read: prepared.read,
         files_considered: 0,
     };
-    match incremental.resolve(ctx)? {
+    match changes {
         _ if prepared.nothing => Ok(empty(prepared)),
         Changes::Nothing => Ok(empty(prepared)),
-        Changes::Files { after, until, source } => files(ctx, prepared, after, until, source, incremental.mode),
-        Changes::Diff { before, after } => diff(ctx, prepared, before.as_deref(), *after),
+        Changes::Files { after, until, source } => files(ctx, prepared, *after, *until, *source, mode),
+        Changes::Diff { before, after } => diff(ctx, prepared, before.as_deref(), after.as_ref().clone()),
     }
 }
 
@@ -46,13 +51,14 @@ pub(super) fn plan(ctx: &TableContext, prepared: Prepared, incremental: &Increme
 pub(super) fn partitions(
     ctx: &TableContext,
     prepared: Prepared,
-    incremental: &Incremental,
+    mode: IncrementalMode,
+    changes: &Changes,
 ) -> Result<HashSet<Vec<u8>>> {
-    if let Changes::Diff { after, .. } = incremental.resolve(ctx)? {
-        let live = live_entries(ctx, &after, &prepared.entry_filter(ctx))?;
+    if let Changes::Diff { after, .. } = changes {
+        let live = live_entries(ctx, after, &prepared.entry_filter(ctx))?;
         return Ok(live.into_iter().map(|entry| entry.partition).collect());
     }
-    let plan = plan(ctx, prepared, incremental)?;
+    let plan = plan(ctx, prepared, mode, changes)?;
     Ok(plan.splits.into_iter().map(|split| split.bucket.partition).collect())
 }
 

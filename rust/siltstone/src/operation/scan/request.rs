@@ -11,10 +11,10 @@ use super::{
     entries::{EntryFilter, live_entries},
     incremental,
     prune::buckets_of_interest,
+    resolved::Resolved,
     sections::{Section, sections_of},
     split::Splitter,
     supported::{check_files, check_options, drop_postponed},
-    version::{files_since, travel},
 };
 use crate::{
     cancel,
@@ -107,17 +107,23 @@ impl ScanPlan {
 
 /// Chooses snapshot, files and splits; again when the version expires while it is planned.
 pub fn plan(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
-    again_when_overtaken(ctx, || plan_once(ctx, request))
+    again_when_overtaken(ctx, || {
+        plan_at(ctx, request, &Resolved::find(ctx, &request.version, request.incremental.as_ref())?)
+    })
 }
 
-fn plan_once(ctx: &TableContext, request: &ScanRequest) -> Result<ScanPlan> {
-    if let Some(asked) = incremental_of(ctx, request)? {
+/// Chooses files and splits of a version that was looked up; what the request says of versions does not count.
+///
+/// # Errors
+/// `SnapshotExpired`, naming a file, when the version has expired since then.
+pub fn plan_at(ctx: &TableContext, request: &ScanRequest, at: &Resolved) -> Result<ScanPlan> {
+    if let Some((asked, changes)) = &at.between {
         check_options(ctx)?;
-        return incremental::plan(ctx, Prepared::new(ctx, request)?, &asked);
+        return incremental::plan(ctx, Prepared::new(ctx, request)?, asked.mode, changes);
     }
-    let since = files_since(ctx, &request.version)?.or(request.created_since);
-    let (travelled, snapshot) = travel(ctx, &request.version)?;
-    let ctx = if request.todays_schema { ctx.clone() } else { travelled };
+    let since = at.files_since.or(request.created_since);
+    let snapshot = at.snapshot.clone();
+    let ctx = if request.todays_schema { ctx.clone() } else { at.ctx.clone() };
     check_options(&ctx)?;
     let prepared = Prepared::new(&ctx, request)?;
     let Some(at) = snapshot.clone().filter(|_| !prepared.nothing) else {
@@ -188,37 +194,25 @@ fn have_one_level(entries: &[ManifestEntry]) -> bool {
     })
 }
 
-/// The partitions (serialized rows) that the version has, or of an incremental request those that changed; only the parts
-/// of the condition over partition columns count.
-pub fn partitions(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<Vec<u8>>> {
-    again_when_overtaken(ctx, || partitions_once(ctx, request))
-}
-
-fn partitions_once(ctx: &TableContext, request: &ScanRequest) -> Result<HashSet<Vec<u8>>> {
+/// The partitions (serialized rows) that the version has, or of changes those that changed; only the parts of the
+/// condition over partition columns count.
+///
+/// # Errors
+/// As [`plan_at`].
+pub fn partitions_at(ctx: &TableContext, request: &ScanRequest, at: &Resolved) -> Result<HashSet<Vec<u8>>> {
     let keys = &ctx.schema.partition_keys;
     let filter = request.filter.as_ref().map(|f| f.clone().without_not().relaxed(&|c| keys.iter().any(|k| k == c)));
     let request = ScanRequest { filter, limit: None, columns: None, ..request.clone() };
-    if let Some(asked) = incremental_of(ctx, &request)? {
-        return incremental::partitions(ctx, Prepared::new(ctx, &request)?, &asked);
+    if let Some((asked, changes)) = &at.between {
+        return incremental::partitions(ctx, Prepared::new(ctx, &request)?, asked.mode, changes);
     }
-    let since = files_since(ctx, &request.version)?.or(request.created_since);
-    let (ctx, snapshot) = travel(ctx, &request.version)?;
-    let Some(at) = snapshot else { return Ok(HashSet::new()) };
-    let mut wanted = Prepared::new(&ctx, &request)?.entry_filter(&ctx);
-    wanted.min_level = level_0(&ctx, &at)?.min_level(&request);
-    wanted.created_since = since;
-    let mut entries = live_entries(&ctx, &at, &wanted).map_err(|e| expired_meanwhile(&ctx, &at, e))?;
+    let (ctx, Some(snapshot)) = (&at.ctx, &at.snapshot) else { return Ok(HashSet::new()) };
+    let mut wanted = Prepared::new(ctx, &request)?.entry_filter(ctx);
+    wanted.min_level = level_0(ctx, snapshot)?.min_level(&request);
+    wanted.created_since = at.files_since.or(request.created_since);
+    let mut entries = live_entries(ctx, snapshot, &wanted).map_err(|e| expired_meanwhile(ctx, snapshot, e))?;
     entries.retain(|entry| entry.bucket >= 0);
     Ok(entries.into_iter().map(|entry| entry.partition).collect())
-}
-
-/// What lies between two versions, where that is asked for by the request or by the table's options.
-fn incremental_of(ctx: &TableContext, request: &ScanRequest) -> Result<Option<Incremental>> {
-    match (&request.incremental, &request.version) {
-        (Some(incremental), _) => Ok(Some(incremental.clone())),
-        (None, VersionSelector::Latest) => Incremental::of_options(&ctx.options),
-        _ => Ok(None),
-    }
 }
 
 /// A request whose columns and condition are checked against a schema.

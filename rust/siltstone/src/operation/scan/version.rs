@@ -1,6 +1,6 @@
 //! Which snapshot a query reads (semantics f.5, batch).
 
-use super::{VersionSelector, older_schema::under_schema, target::Target};
+use super::{VersionSelector, older_schema::under_schema, resolved::Resolved, target::Target};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -14,33 +14,25 @@ use crate::{
 /// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today, except stored ones that
 /// name columns.
 pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
-    travelled(ctx, version).map_err(|e| e.in_table(&ctx.name))
+    travelled(ctx, version).map(|found| (found.ctx, found.snapshot)).map_err(|e| e.in_table(&ctx.name))
 }
 
-fn travelled(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
+/// The state that the selector names. Files are read from a time on where that is asked for instead of a version
+/// (`scan.mode` = `from-file-creation-time`, and `from-creation-timestamp` at a time that no snapshot follows).
+pub(super) fn travelled(ctx: &TableContext, version: &VersionSelector) -> Result<Resolved> {
     let versions = Versions::new(ctx);
     let selected = versions.settled(Target::of(ctx, version)?)?;
-    if matches!(selected, Target::Latest | Target::FilesSince(_)) {
-        return Ok((ctx.clone(), versions.snapshots.latest()?));
-    }
-    let snapshot = versions.resolve(ctx, &selected)?;
-    let Some(snapshot) = snapshot else {
-        return Ok((ctx.clone(), None));
+    let files_since = match selected {
+        Target::FilesSince(millis) => Some(millis),
+        _ => None,
     };
-    if matches!(selected, Target::LastCompacted) || snapshot.schema_id == ctx.schema.id {
-        return Ok((ctx.clone(), Some(snapshot)));
-    }
-    Ok((under_schema(ctx, snapshot.schema_id)?, Some(snapshot)))
-}
-
-/// The epoch milliseconds from which on files are read where that is asked for instead of a version
-/// (`scan.mode` = `from-file-creation-time`, and `from-creation-timestamp` at a time that no snapshot follows).
-pub(super) fn files_since(ctx: &TableContext, version: &VersionSelector) -> Result<Option<i64>> {
-    let settled = Target::of(ctx, version).and_then(|target| Versions::new(ctx).settled(target));
-    match settled.map_err(|e| e.in_table(&ctx.name))? {
-        Target::FilesSince(millis) => Ok(Some(millis)),
-        _ => Ok(None),
-    }
+    let snapshot = versions.resolve(ctx, &selected)?;
+    let todays = matches!(selected, Target::Latest | Target::FilesSince(_) | Target::LastCompacted);
+    let ctx = match &snapshot {
+        Some(snapshot) if !todays && snapshot.schema_id != ctx.schema.id => under_schema(ctx, snapshot.schema_id)?,
+        _ => ctx.clone(),
+    };
+    Ok(Resolved { ctx, snapshot, files_since, between: None })
 }
 
 /// The version of another branch that goes with a version of this one; `None`: the other branch has none.

@@ -10,7 +10,7 @@ use crate::{
     Result,
     operation::{
         overtaken::{again_when_overtaken, expired_meanwhile},
-        scan::{EntryFilter, VersionSelector, live_entries, travel},
+        scan::{EntryFilter, Resolved, VersionSelector, live_entries},
     },
     row::Datum,
     types::DataField,
@@ -42,14 +42,12 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
 
 /// Sums by partition, with those partitions that reads take from another branch.
 fn of_both_branches(table: &Table) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
-    let own = sums(table, false)?;
-    let Some(other) = table.other_branch()? else { return Ok(own) };
-    let there = match other.version(table, &VersionSelector::Latest)? {
-        Some(version) => sums_of(&other.table, &version, false)?,
-        None => BTreeMap::new(),
+    let Some(other) = table.other_branch()? else { return sums(table, false) };
+    let Some([first, second]) = other.sides(table, &VersionSelector::Latest, Resolved::state)? else {
+        return sums(table, false);
     };
-    let (first, mut all) = if other.first { (there, own) } else { (own, there) };
-    all.extend(first);
+    let mut all = sums_at(&second.at, false)?;
+    all.extend(sums_at(&first.at, false)?);
     Ok(all)
 }
 
@@ -115,17 +113,15 @@ pub(super) fn total(table: &Table) -> Result<Sum> {
 
 /// Sums by partition, and by bucket when `by_bucket` says so (else the bucket is 0).
 pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
-    sums_of(table, &VersionSelector::Latest, by_bucket)
+    let ctx = table.context();
+    again_when_overtaken(ctx, || sums_at(&Resolved::state(ctx, &VersionSelector::Latest)?, by_bucket))
 }
 
-fn sums_of(table: &Table, version: &VersionSelector, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
-    let entries = again_when_overtaken(table.context(), || {
-        let (ctx, snapshot) = travel(table.context(), version)?;
-        let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
-        live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
-    })?;
+fn sums_at(at: &Resolved, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
     let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
-    for entry in entries {
+    let (ctx, Some(snapshot)) = (&at.ctx, &at.snapshot) else { return Ok(found) };
+    let entries = live_entries(ctx, snapshot, &EntryFilter::default());
+    for entry in entries.map_err(|e| expired_meanwhile(ctx, snapshot, e))? {
         let bucket = if by_bucket { entry.bucket } else { 0 };
         let sum = found.entry((entry.partition, bucket)).or_default();
         let (rows, bytes) = (entry.file.row_count, entry.file.file_size);

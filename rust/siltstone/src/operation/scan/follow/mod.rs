@@ -66,7 +66,7 @@ pub struct Follow {
     full: Option<i64>,
     /// Of that state only the files made at this time or later.
     files_since: Option<i64>,
-    /// `None`: the table was empty, any first snapshot will do.
+    /// `None`: the one after the state that has to be read first.
     next: Option<i64>,
     /// The snapshot before `next`, when this stream has seen it.
     passed: Option<Passed>,
@@ -93,7 +93,7 @@ impl Follow {
         Ok(follow)
     }
 
-    /// The snapshot that is looked at next; `None` before the first one of an empty table.
+    /// The snapshot that is looked at next; `None` before the state that the stream begins with.
     pub fn next_snapshot(&self) -> Option<i64> {
         self.next
     }
@@ -158,10 +158,7 @@ impl Follow {
             return self.full_state(&versions, id);
         }
         loop {
-            let Some(id) = self.next.map_or_else(|| versions.snapshots.earliest_id(), |id| Ok(Some(id)))? else {
-                return Ok(Step::Wait);
-            };
-            self.next = Some(id);
+            let Some(id) = self.next else { return Ok(Step::Wait) };
             if self.end.is_some_and(|end| id > end) {
                 return Ok(Step::End);
             }
@@ -285,7 +282,11 @@ impl Follow {
     }
 }
 
-/// The first snapshot whose changes can be read, long-lived changelogs included.
+/// The first snapshot whose changes can be read, long-lived changelogs included; `None`: the table is empty.
+pub fn first_readable(ctx: &TableContext) -> Result<Option<i64>> {
+    earliest(&Versions::new(ctx))
+}
+
 fn earliest(versions: &Versions) -> Result<Option<i64>> {
     let snapshot = versions.snapshots.earliest_id()?;
     Ok(match versions.changelogs.earliest_id()? {

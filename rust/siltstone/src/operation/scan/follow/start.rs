@@ -31,31 +31,36 @@ impl Follow {
         let versions = Versions::new(&self.ctx);
         let latest = versions.snapshots.latest_id()?;
         match start {
-            Start::Options => self.begin_by_options(&versions),
-            Start::Full => {
-                self.full = latest;
-                Ok(())
-            }
-            Start::Snapshot(id) => self.begin_at(&versions, *id),
-            Start::Tag(name) => self.begin_at(&versions, versions.tags.get(name)?.id),
-            Start::Timestamp(millis) => {
-                self.next = first_at_or_after(&versions, *millis)?;
-                Ok(())
-            }
+            Start::Options => self.begin_by_options(&versions)?,
+            Start::Full => self.full = latest,
+            Start::Snapshot(id) => self.begin_at(&versions, *id)?,
+            Start::Tag(name) => self.begin_at(&versions, versions.tags.get(name)?.id)?,
+            Start::Timestamp(millis) => self.next = first_at_or_after(&versions, *millis)?,
         }
+        // an empty table: the stream begins with the id that comes first, and says so when that expires before it is read
+        if self.first_snapshot().is_none() {
+            self.next = Some(latest.unwrap_or(0).saturating_add(1));
+        }
+        Ok(())
     }
 
     fn begin_at(&mut self, versions: &Versions, id: i64) -> Result<()> {
         self.next = Some(id);
         let latest = versions.snapshots.latest_id()?.unwrap_or(0);
-        match earliest(versions)? {
+        let first = earliest(versions)?;
+        let missing = |text: String, hint: String| {
+            Err(Error::new(ErrorKind::SnapshotNotFound, text).with("snapshot", id).hint(hint))
+        };
+        match first {
+            _ if id < 1 => missing(
+                format!("snapshot {id} does not exist: ids begin with 1"),
+                format!("start with {} to get all that is left", first.unwrap_or(1)),
+            ),
             Some(first) if id < first => Err(expired(id, first)),
-            _ if id > latest.saturating_add(1) || id < 1 => Err(Error::new(
-                ErrorKind::SnapshotNotFound,
+            _ if id > latest.saturating_add(1) => missing(
                 format!("snapshot {id} does not exist, the latest is {latest}"),
-            )
-            .with("snapshot", id)
-            .hint(format!("start with {} to get what comes next", latest.saturating_add(1)))),
+                format!("start with {} to get what comes next", latest.saturating_add(1)),
+            ),
             _ => Ok(()),
         }
     }
