@@ -176,3 +176,27 @@ def test_a_field_that_a_struct_has_twice_is_refused(make, depth):
     t = make({"v": row if depth == "row" else f"ARRAY<{row}>"}, bucket=-1)
     with pytest.raises(e.SchemaMismatch, match="field 'a' of column '.*' is in the input twice"):
         t.append(pa.table({"v": values}))
+
+
+def test_values_below_a_null_row_are_no_values(make):
+    """Any mask of a struct leaves them there: the write failed with "the value toolong of row 0 does not fit"."""
+    values = [pa.array(["toolong", "ok"]), pa.array([1000, 1]), pa.array([None, 7000], pa.timestamp("ns"))]
+    rows = pa.StructArray.from_arrays(values, ["s", "n", "t"], mask=pa.array([True, False]))
+    row = "ROW<s VARCHAR(2) NOT NULL, n TINYINT, t TIMESTAMP(9) NOT NULL>"
+    t = make({"k": "INT", "r": row, "l": f"ARRAY<{row}>", "m": f"MAP<INT, {row}>"}, ["k"], bucket=1)
+    ones, keys = pa.array([0, 1, 2], pa.int32()), pa.array([1, 2], pa.int32())
+    lists, maps = pa.ListArray.from_arrays(ones, rows), pa.MapArray.from_arrays(ones, keys, rows)
+    batch = pa.table({"k": keys, "r": rows, "l": lists, "m": maps})
+
+    def stored():
+        table = t.scan().to_arrow().sort_by("k").combine_chunks()
+        list_rows, map_rows = (table.column(name).chunk(0) for name in "lm")
+        return [table.column("r").chunk(0), list_rows.flatten(), map_rows.items]
+
+    t.append(batch)
+    t.append(batch)
+    for found in (stored(), t.maintenance.compact(full=True) and stored()):
+        for read in found:
+            assert read.is_null().to_pylist() == [True, False]
+            last = [read.field(at)[1] for at in range(3)]
+            assert [last[0].as_py(), last[1].as_py(), last[2].value] == ["ok", 1, 7000]

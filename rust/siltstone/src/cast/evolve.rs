@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, cast::AsArr
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType as Arrow, Field};
 
-use super::{cast_array, nested_text, text::no_value, unsupported};
+use super::{cast_array, hide, nested_text, text::no_value, unsupported};
 use crate::{
     error::{Error, ErrorKind, Result},
     row::{datum_from_array, datum_to_text},
@@ -99,7 +99,8 @@ fn row(array: &ArrayRef, from: &[DataField], to: &[DataField], to_type: &DataTyp
         let source = from.iter().position(|f| f.id == field.id);
         match source.and_then(|i| Some((from.get(i)?, row.columns().get(i)?))) {
             Some((old, column)) => {
-                evolve(column, &old.data_type, &field.data_type).map_err(|e| e.with("field", &field.name))
+                let there = hide(column, row.nulls())?;
+                evolve(&there, &old.data_type, &field.data_type).map_err(|e| e.with("field", &field.name))
             }
             None => Ok(new_null_array(&arrow_type(&field.data_type)?, row.len())),
         }

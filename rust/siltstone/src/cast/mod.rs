@@ -5,6 +5,7 @@
 
 mod clock_text;
 mod evolve;
+mod hide;
 mod nested_text;
 mod number;
 mod rule;
@@ -13,6 +14,7 @@ mod time;
 mod value;
 
 pub use evolve::{check_not_null, evolve, evolved_source, same_values};
+pub use hide::hide;
 pub use rule::{CastRule, cast_rule};
 pub use text::no_value;
 

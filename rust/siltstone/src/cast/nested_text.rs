@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StringArray, cast::AsArray};
 
-use super::{cast_array, unsupported};
+use super::{cast_array, hide, unsupported};
 use crate::{
     error::Result,
-    types::{DataType, MAX_LENGTH, TypeKind},
+    types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
 const NULL: &str = "null";
@@ -43,7 +43,8 @@ pub(super) fn texts(array: &ArrayRef, from: &DataType) -> Result<ArrayRef> {
         }
         TypeKind::Row(fields) => {
             let row = array.as_struct_opt().ok_or_else(wrong)?;
-            let columns = row.columns().iter().zip(fields).map(|(column, field)| texts(column, &field.data_type));
+            let of = |column, field: &DataField| texts(&hide(column, row.nulls())?, &field.data_type);
+            let columns = row.columns().iter().zip(fields).map(|(column, field)| of(column, field));
             let columns = columns.collect::<Result<Vec<_>>>()?;
             let columns: Vec<&StringArray> = columns.iter().map(arrow_array::cast::AsArray::as_string::<i32>).collect();
             rows(array, |at| format!("{{{}}}", joined(columns.iter().map(|column| shown_at(column, at)))))

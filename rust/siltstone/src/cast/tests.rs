@@ -215,3 +215,16 @@ fn texts_of_any_number_of_digits_are_decimals() {
         );
     }
 }
+
+/// A column that was NOT NULL in its file has an empty text where its row is null.
+#[test]
+fn values_below_a_null_row_are_not_cast() {
+    let type_of = |text: &str| crate::types::parse_type(text).unwrap();
+    let texts: ArrayRef = std::sync::Arc::new(arrow_array::StringArray::from(vec!["", "7"]));
+    let fields = vec![arrow_schema::Field::new("v", texts.data_type().clone(), false)].into();
+    let nulls = arrow_buffer::NullBuffer::from(vec![false, true]);
+    let rows: ArrayRef = std::sync::Arc::new(arrow_array::StructArray::new(fields, vec![texts], Some(nulls)));
+    let numbers = evolve(&rows, &type_of("ROW<v STRING NOT NULL>"), &type_of("ROW<v INT NOT NULL>")).unwrap();
+    let numbers = crate::row::datums_from_array(&numbers, &type_of("ROW<v INT NOT NULL>")).unwrap();
+    assert!(numbers[0].is_null() && !numbers[1].is_null());
+}

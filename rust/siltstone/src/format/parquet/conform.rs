@@ -17,7 +17,7 @@ use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
 
 use super::int96;
 use crate::{
-    cast::check_not_null,
+    cast::{check_not_null, hide},
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
@@ -145,7 +145,7 @@ fn out_of_range(t: &DataType) -> Error {
 
 /// What lies in a nested column; `rows`: which of the values around it are there.
 fn child(array: &ArrayRef, t: &DataType, rows: Option<&NullBuffer>, name: &str) -> Result<ArrayRef> {
-    let values = conform(array, t).and_then(|values| {
+    let values = hide(array, rows).and_then(|there| conform(&there, t)).and_then(|values| {
         check_not_null(&values, t.nullable, rows)?;
         Ok(values)
     });
@@ -197,9 +197,10 @@ fn row(array: &ArrayRef, t: &DataType, fields: &[DataField]) -> Result<ArrayRef>
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{BinaryArray, Int32Array, Int64Array, TimestampMillisecondArray};
+    use arrow_array::{BinaryArray, FixedSizeBinaryArray, Int32Array, Int64Array, TimestampMillisecondArray};
 
     use super::*;
+    use crate::types::parse_type;
 
     #[test]
     fn whole_seconds_are_rounded_down() {
@@ -225,6 +226,16 @@ mod tests {
         let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[0xFF]]));
         let e = conform(&bytes, &DataType::new(TypeKind::VarChar(9))).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::CorruptFile);
+    }
+
+    /// A column of a file that is NOT NULL has zeros and empty texts below null rows, and no nulls.
+    #[test]
+    fn values_below_a_null_row_are_no_values() {
+        let zeros: ArrayRef = Arc::new(FixedSizeBinaryArray::try_new(int96::WIDTH, vec![0; 12].into(), None).unwrap());
+        let fields = Fields::from(vec![Field::new("t", zeros.data_type().clone(), false)]);
+        let stored: ArrayRef = Arc::new(StructArray::new(fields, vec![zeros], Some(NullBuffer::new_null(1))));
+        let row = conform(&stored, &parse_type("ROW<t TIMESTAMP(9) NOT NULL>").unwrap()).unwrap();
+        assert!(row.is_null(0) && row.as_struct().column(0).is_null(0));
     }
 
     #[test]

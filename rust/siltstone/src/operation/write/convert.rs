@@ -21,11 +21,9 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 
 /// The values of `array` in the Arrow type of `target`; `place` is the column in errors.
 pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
-    match array.data_type() {
-        Arrow::Dictionary(_, value) => return convert(&cast(array, value)?, target, place),
-        Arrow::RunEndEncoded(_, value) => return convert(&cast(array, value.data_type())?, target, place),
-        Arrow::Null => return Ok(new_null_array(&arrow_type(target)?, array.len())),
-        _ => {}
+    let array = &decoded(array)?;
+    if array.data_type() == &Arrow::Null {
+        return Ok(new_null_array(&arrow_type(target)?, array.len()));
     }
     match &target.kind {
         TypeKind::Char(n) | TypeKind::VarChar(n) => text(array, *n, target, place),
@@ -44,6 +42,15 @@ pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) ->
         TypeKind::Variant | TypeKind::Blob | TypeKind::Vector(..) => {
             Err(Error::unsupported(format!("writing the type {target}")).with("column", place.name()))
         }
+    }
+}
+
+/// Values that come as a dictionary or as runs, one by one.
+pub(super) fn decoded(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        Arrow::Dictionary(_, value) => decoded(&cast(array, value)?),
+        Arrow::RunEndEncoded(_, value) => decoded(&cast(array, value.data_type())?),
+        _ => Ok(Arc::clone(array)),
     }
 }
 

@@ -1,4 +1,7 @@
 //! ARRAY, MAP, MULTISET and ROW: the same conversion inside, with the table's names and nullability.
+//!
+//! What lies below a null is not looked at and does not go on: elements of null lists are left out, fields of null rows
+//! become null before they are converted.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,10 +12,11 @@ use arrow_schema::{DataType as Arrow, Field, Fields};
 use arrow_select::take::take;
 
 use super::{
-    convert::{convert, mismatch},
+    convert::{convert, decoded, mismatch},
     place::Place,
 };
 use crate::{
+    cast::hide,
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, arrow_type},
 };
@@ -55,7 +59,8 @@ pub(super) fn map(
     };
     let (key_place, value_place) = (place.elements("key", &offsets), place.elements("value", &offsets));
     let key = key.clone().with_nullable(false);
-    let keys = convert(keys, &key, &key_place)?;
+    // an entry that is null has no key
+    let keys = convert(&hide(&decoded(keys)?, entries.nulls())?, &key, &key_place)?;
     no_nulls(&keys, &key, None, &key_place)?;
     let values = convert(values, value, &value_place)?;
     no_nulls(&values, value, None, &value_place)?;
@@ -93,7 +98,7 @@ pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, pla
 fn member(source: &StructArray, field: &DataField, place: &Place<'_>) -> Result<ArrayRef> {
     let inner = place.field(&field.name);
     let column = match source.column_by_name(&field.name) {
-        Some(column) => convert(column, &field.data_type, &inner)?,
+        Some(column) => convert(&hide(&decoded(column)?, source.nulls())?, &field.data_type, &inner)?,
         None => new_null_array(&arrow_type(&field.data_type)?, source.len()),
     };
     no_nulls(&column, &field.data_type, source.nulls(), &inner)?;
@@ -169,4 +174,100 @@ fn trimmed(list: &ListArray) -> (OffsetBuffer<i32>, ArrayRef) {
     }
     let values = list.values().slice(usize::try_from(first).unwrap_or(0), length);
     (OffsetBuffer::new(offsets.iter().map(|o| o - first).collect()), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Decimal128Array, FixedSizeListArray, Int32Array, Int64Array, RunArray, StringArray};
+
+    use super::*;
+    use crate::types::parse_type;
+
+    /// Rows of which the first is null and the second has `values`' second.
+    fn rows(values: ArrayRef) -> ArrayRef {
+        let field = Field::new("v", values.data_type().clone(), true);
+        let nulls = Some(NullBuffer::from(vec![false, true]));
+        Arc::new(StructArray::new(Fields::from(vec![field]), vec![values], nulls))
+    }
+
+    fn item(values: &ArrayRef) -> Arc<Field> {
+        Arc::new(Field::new("item", values.data_type().clone(), true))
+    }
+
+    fn written(array: &ArrayRef, target: &str) -> Result<ArrayRef> {
+        convert(array, &parse_type(target).unwrap(), &Place::column("c", 0))
+    }
+
+    /// How many values of the first field are null.
+    fn nulls_below(array: &ArrayRef) -> usize {
+        array.as_struct().column(0).null_count()
+    }
+
+    fn too_long() -> ArrayRef {
+        Arc::new(StringArray::from(vec!["too long", "ok"]))
+    }
+
+    #[test]
+    fn values_below_a_null_row_are_not_looked_at_and_not_kept() {
+        let decimals = Decimal128Array::from(vec![12_345, 1]).with_precision_and_scale(5, 2).unwrap();
+        let ends = Int32Array::from(vec![1, 2]);
+        let given: [(ArrayRef, &str); 5] = [
+            (too_long(), "VARCHAR(2) NOT NULL"),
+            (Arc::new(Int64Array::from(vec![1000, 1])), "TINYINT"),
+            (Arc::new(decimals), "DECIMAL(4, 2)"),
+            (cast(&too_long(), &Arrow::Dictionary(Box::new(Arrow::Int8), Box::new(Arrow::Utf8))).unwrap(), "CHAR(2)"),
+            (Arc::new(RunArray::try_new(&ends, &StringArray::from(vec!["too long", "ok"])).unwrap()), "CHAR(2)"),
+        ];
+        for (values, t) in given {
+            let row = written(&rows(Arc::clone(&values)), &format!("ROW<v {t}>")).unwrap();
+            assert_eq!((row.is_null(0), nulls_below(&row)), (true, 1), "{t}");
+            let outer = written(&rows(rows(values)), &format!("ROW<v ROW<v {t}>>")).unwrap();
+            assert_eq!(nulls_below(outer.as_struct().column(0)), 1, "{t}");
+        }
+        let valid = StructArray::new(Fields::from(vec![Field::new("v", Arrow::Utf8, true)]), vec![too_long()], None);
+        assert_eq!(
+            written(&(Arc::new(valid) as ArrayRef), "ROW<v CHAR(2)>").unwrap_err().kind(),
+            ErrorKind::LengthExceeded
+        );
+    }
+
+    #[test]
+    fn lists_below_a_null_row_lose_their_elements() {
+        let values = too_long();
+        let fixed: ArrayRef = Arc::new(FixedSizeListArray::new(item(&values), 1, values, None));
+        let list = cast(&fixed, &Arrow::List(item(&too_long()))).unwrap();
+        for lists in [fixed, list] {
+            let row = written(&rows(lists), "ROW<v ARRAY<CHAR(2) NOT NULL>>").unwrap();
+            let lists = row.as_struct().column(0).as_list::<i32>();
+            assert_eq!((lists.is_null(0), lists.values().len()), (true, 1));
+        }
+    }
+
+    #[test]
+    fn null_rows_in_lists_and_maps_are_not_looked_at() {
+        let elements = rows(too_long());
+        let offsets = OffsetBuffer::new(vec![0, 2].into());
+        let list: ArrayRef = Arc::new(ListArray::new(item(&elements), offsets.clone(), Arc::clone(&elements), None));
+        let list = written(&list, "ARRAY<ROW<v CHAR(2) NOT NULL>>").unwrap();
+        assert_eq!(nulls_below(list.as_list::<i32>().values()), 1);
+
+        let keys: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let fields = [Field::new("key", Arrow::Int32, false), Field::new("value", elements.data_type().clone(), true)];
+        let entries = StructArray::new(Fields::from(fields.to_vec()), vec![keys, elements], None);
+        let field = Arc::new(Field::new("entries", entries.data_type().clone(), false));
+        let map: ArrayRef = Arc::new(MapArray::new(field, offsets, entries, None, false));
+        let map = written(&map, "MAP<INT, ROW<v CHAR(2) NOT NULL>>").unwrap();
+        assert_eq!(nulls_below(map.as_map().values()), 1);
+    }
+
+    #[test]
+    fn a_pair_that_is_null_has_no_key() {
+        let keys: ArrayRef = Arc::new(Int32Array::from(vec![7, 8]));
+        let fields = Fields::from(vec![Field::new("k", Arrow::Int32, true), Field::new("v", Arrow::Int32, true)]);
+        let nulls = Some(NullBuffer::from(vec![true, false]));
+        let pairs: ArrayRef = Arc::new(StructArray::new(fields, vec![Arc::clone(&keys), keys], nulls));
+        let list: ArrayRef = Arc::new(ListArray::new(item(&pairs), OffsetBuffer::new(vec![0, 2].into()), pairs, None));
+        let error = written(&list, "MAP<INT, INT>").unwrap_err();
+        assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::NullInKey, Some("c.key")));
+    }
 }
