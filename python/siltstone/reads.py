@@ -157,10 +157,9 @@ class Reads:
         """What each snapshot brought, one snapshot after another: its changelog, or without one its new rows.
 
         Args:
-            start: The first snapshot whose changes are read: an id, a tag, or a time (the first snapshot since then); of a
-                text first a tag, then a time, then an id;
-                ``"full"``: all rows of the latest snapshot, then changes. None: as the ``scan.*`` options say, without
-                any the earliest snapshot.
+            start: The first snapshot whose changes are read: an id, a tag, or a time (the first snapshot since then); a
+                text is a tag, else a time, else an id. ``"full"``: all rows of the latest snapshot, then changes. None:
+                as the ``scan.*`` options say, without any the earliest snapshot.
             end: The last one: an id, a tag, or a time (the last snapshot until then). None: the latest now, or never
                 with ``follow``.
             consumer: Go on where the consumer of this name stopped, and remember how far it came, each time the next
