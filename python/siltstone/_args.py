@@ -175,8 +175,8 @@ def texts_in(name: str, value: Any) -> Any:
     return value
 
 
-def version_text(name: str, value: Any) -> str | None:
-    """A version of an argument, a snapshot id or a text, as text; None stays None.
+def version_of(name: str, value: Any) -> int | str | None:
+    """A version of an argument: a number is a snapshot's id, a text a tag's name before anything else; None stays None.
 
     Raises:
         InvalidArgument: For anything else.
@@ -185,7 +185,7 @@ def version_text(name: str, value: Any) -> str | None:
         return optional_text(name, value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidArgument(f"{name}={shown(value)} is neither a snapshot id nor the name of a version")
-    return written(name, value)
+    return count(name, value, -(2**63))
 
 
 def optional_text(name: str, value: Any) -> str | None:

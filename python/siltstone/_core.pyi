@@ -97,7 +97,7 @@ class Table:
         columns: Sequence[str] | None,
         filter_sql: str | None,
         filter_json: str | None,
-        version: str | None,
+        version: int | str | None,
         tag: str | None,
         as_of: int | None,
         between: tuple[str, Any, Any] | tuple[str, str] | None,
@@ -217,7 +217,7 @@ class Upkeep:
         name: str,
         *,
         replace: bool,
-        version: str | None,
+        version: int | str | None,
         tag: str | None,
         as_of: int | None,
         retain: str | None,
@@ -228,7 +228,7 @@ class Upkeep:
     def delete_tag(self, name: str, dry_run: bool) -> _Report: ...
     def expire_tags(self, older_than: int | None, dry_run: bool) -> _Report: ...
     def create_automatic_tags(self) -> _Report: ...
-    def rollback(self, version: str | None, tag: str | None, as_of: int | None, dry_run: bool) -> _Report: ...
+    def rollback(self, version: int | str | None, tag: str | None, as_of: int | None, dry_run: bool) -> _Report: ...
     def branches(self) -> list[tuple[str, int]]: ...
     def create_branch(self, name: str, tag: str | None, version: str | None) -> None: ...
     def delete_branch(self, name: str, dry_run: bool) -> _Report: ...

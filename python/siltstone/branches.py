@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from siltstone._args import flag, optional_text, text, version_text
+from siltstone._args import flag, optional_text, text, version_of, written
 from siltstone._handle import Handle
 from siltstone.report import UpkeepReport
 
@@ -63,9 +63,9 @@ class Branches(Handle):
             SnapshotNotFound: There is no such snapshot.
             UpkeepRunning: An expiry, a rollback or a fast-forward was at work all the time.
         """
-        self._table.upkeep.create_branch(
-            text("name", name), optional_text("tag", tag), version_text("version", version)
-        )
+        start = version_of("version", version)
+        start = None if start is None else written("version", start)
+        self._table.upkeep.create_branch(text("name", name), optional_text("tag", tag), start)
 
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a branch; its data files stay until orphan files are removed.

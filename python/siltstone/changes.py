@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Time, count, millis, shown, text, texts_in, written
+from siltstone._args import Time, count, millis, number, shown, text, texts_in
 from siltstone._handle import Handle
 from siltstone.errors import InvalidArgument
 
@@ -62,7 +62,7 @@ class ChangeBatch:
 
 
 def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any] | None:
-    """A start or end: a snapshot id, a tag's name, a time, or ``"full"``."""
+    """A start or end: a snapshot id, a time, or a text."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, str, dt.datetime)):
@@ -72,14 +72,18 @@ def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any]
     texts_in(name, value)
     if isinstance(value, dt.datetime):
         return ("time", millis(value))
-    if value == "full" and name == "start":
-        return ("full", None)
-    if not table.has_tag(value):
-        try:
-            return ("time", millis(value))
-        except InvalidArgument:
-            pass
-    return ("tag", value)
+    return ("full", None) if value == "full" and name == "start" else _of_text(value, table)
+
+
+def _of_text(value: str, table: _core.Table) -> tuple[str, Any]:
+    """A tag's name, else a time, else a snapshot id."""
+    if table.has_tag(value):
+        return ("tag", value)
+    try:
+        return ("time", millis(value))
+    except InvalidArgument:
+        found = number(value)
+        return ("snapshot", count("snapshot", found)) if isinstance(found, int) else ("tag", value)
 
 
 def between_argument(between: Any) -> tuple[str, Any, Any] | None:
@@ -96,8 +100,12 @@ def between_argument(between: Any) -> tuple[str, Any, Any] | None:
         return ("snapshots", count("between", start), count("between", end))
     if isinstance(start, dt.datetime) and isinstance(end, dt.datetime):
         return ("times", millis(start), millis(end))
+    if isinstance(start, str) and isinstance(end, str):
+        return ("names", text("between", start), text("between", end))
     if all(isinstance(v, (int, str)) for v in (start, end)):
-        return ("names", written("between", start), written("between", end))
+        raise InvalidArgument(
+            f"between={shown(between)} is a snapshot id and a text: give two tags or two snapshot ids"
+        )
     raise InvalidArgument(f"between={shown(between)} is not two snapshot ids, two tags or two times")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_text
+from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
 from siltstone.changes import between_argument
 from siltstone.predicate import Expression, split_filter
 
@@ -48,7 +48,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
         "columns": None if columns is None else names("columns", columns),
         "filter_sql": sql,
         "filter_json": tree,
-        "version": version_text("version", version),
+        "version": version_of("version", version),
         "tag": optional_text("tag", tag),
         "as_of": None if as_of is None else millis(as_of),
         "between": between_argument(between),

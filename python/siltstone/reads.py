@@ -104,7 +104,7 @@ class Reads:
                 ``binlog`` (an update is one row of arrays) or ``ro`` (only the highest level, no merging).
             columns: Columns to return, in this order; None for all.
             filter: As for :meth:`scan`, over the system table's columns.
-            version: Snapshot id or tag, for tables that look at one snapshot.
+            version: Snapshot id, or a text: a tag's name, else a snapshot id; for tables that look at one snapshot.
             tag: Tag name.
             as_of: The latest snapshot committed at or before this time.
             between: ``audit_log`` and ``binlog``: changes between two versions, deletes included.
@@ -157,9 +157,9 @@ class Reads:
         """What each snapshot brought, one snapshot after another: its changelog, or without one its new rows.
 
         Args:
-            start: The first snapshot whose changes are read: an id, a tag, or a time (the first snapshot since then);
-                ``"full"``: all rows of the latest snapshot, then changes. None: as the ``scan.*`` options say, without
-                any the earliest snapshot.
+            start: The first snapshot whose changes are read: an id, a tag, or a time (the first snapshot since then); a
+                text is a tag, else a time, else an id. ``"full"``: all rows of the latest snapshot, then changes. None:
+                as the ``scan.*`` options say, without any the earliest snapshot.
             end: The last one: an id, a tag, or a time (the last snapshot until then). None: the latest now, or never
                 with ``follow``.
             consumer: Go on where the consumer of this name stopped, and remember how far it came, each time the next

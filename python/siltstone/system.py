@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from siltstone import _core
-from siltstone._args import count, flag, millis, text, texts_in, written
+from siltstone._args import count, flag, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, split_filter
 from siltstone.read import Scan, Split, scan_request
@@ -94,12 +94,17 @@ def inspect(
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = given.pop("limit", None)
-    asked = next((key for key in (*_VERSIONS, "as_of") if key in given), None)
+    asked = next((key for key in ("version", "tag", "as_of") if key in given), None)
     if asked and system.lower() not in _OF_ONE_SNAPSHOT:
         raise UnsupportedFeature(
             f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
         )
-    options = {_VERSIONS[key]: written(key, given.pop(key)) for key in [*given] if key in _VERSIONS}
+    options = {}
+    if "version" in given:
+        version = version_of("version", given.pop("version"))
+        options["scan.snapshot-id" if isinstance(version, int) else "scan.version"] = str(version)
+    if "tag" in given:
+        options["scan.tag-name"] = text("tag", given.pop("tag"))
     if "as_of" in given:
         options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))
     if given:
@@ -332,9 +337,6 @@ def _refusal(name: str, member: Any) -> Any:
 for _name in dir(Table):
     if not _name.startswith("_") and _name not in _KEPT:
         setattr(SystemTable, _name, _refusal(_name, getattr(Table, _name)))
-
-
-_VERSIONS = {"version": "scan.version", "tag": "scan.tag-name"}
 
 
 def _open(location: str, options: Mapping[str, str], branch: str, system: str) -> SystemTable:

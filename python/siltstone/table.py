@@ -16,7 +16,7 @@ from siltstone._args import (
     partition_list,
     partition_spec,
     texts_in,
-    version_text,
+    version_of,
 )
 from siltstone._data import arrow_stream
 from siltstone.alter import Alter
@@ -398,7 +398,7 @@ class Table(Reads):
         are removed. Schemas are not rolled back.
 
         Args:
-            version: Snapshot id, or the name of a tag.
+            version: Snapshot id, or a text: a tag's name, else a snapshot id.
             tag: Tag name.
             as_of: The newest version at or before this time.
             dry_run: Only say what would be removed.
@@ -418,7 +418,7 @@ class Table(Reads):
             1
         """
         moment = None if as_of is None else millis(as_of)
-        place = version_text("version", version), optional_text("tag", tag), moment
+        place = version_of("version", version), optional_text("tag", tag), moment
         return UpkeepReport.from_core(self._core.upkeep.rollback(*place, flag("dry_run", dry_run)))
 
     def files(self, *, version: int | None = None) -> list[dict[str, Any]]:

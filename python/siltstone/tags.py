@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from siltstone._args import Duration, Time, duration_text, flag, millis, text, version_text
+from siltstone._args import Duration, Time, duration_text, flag, millis, text, version_of
 from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import Snapshot, UpkeepReport
@@ -138,7 +138,7 @@ class Tags(Handle):
         Args:
             name: No slashes, control or invisible characters, spaces at its ends, ``*`` or ``?``; digits alone only
                 with ``allow_numeric``. What other programs named differently can be read and deleted.
-            version: Snapshot id, or the name of another tag; None for the latest snapshot.
+            version: Snapshot id, or a text: another tag's name, else a snapshot id; None for the latest snapshot.
             as_of: The newest snapshot at or before this time.
             retain: Delete the tag after this long; None: option ``tag.default-time-retained``, else never. A number
                 without a unit is milliseconds, as in Java.
@@ -202,7 +202,7 @@ class Tags(Handle):
         made = self._table.upkeep.create_tag(
             text("name", name),
             replace=replace,
-            version=version_text("version", version),
+            version=version_of("version", version),
             tag=None,
             as_of=None if as_of is None else millis(as_of),
             retain=None if retain is None else duration_text("retain", retain),

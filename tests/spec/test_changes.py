@@ -260,6 +260,22 @@ def test_a_stream_that_begins_on_an_empty_table_says_that_snapshots_have_expired
     assert caught.value.context["snapshot"] == "1"
 
 
+@pytest.mark.parametrize("condition", ["rowkind = '+U' OR id > 2", "NOT (rowkind = '+I' AND id = 1)"])
+def test_a_condition_on_the_binlog_is_about_kinds_and_values_at_once(make, condition):
+    """It was asked of the arrays: an internal error."""
+    t = make(KEYED, ["id"], bucket=1, changelog_producer="lookup")
+    t.upsert([{"id": k, "v": "a"} for k in (1, 2, 3)])
+    t.upsert([{"id": 1, "v": "b"}])
+    scan = t.inspect("binlog", ["rowkind", "id"], condition, between=(0, t.snapshot().id))
+    kept = [("+I", [3]), ("+U", [1, 1])] if "OR" in condition else [("+I", [2]), ("+I", [3]), ("+U", [1, 1])]
+    assert rows(scan) == kept
+    assert sorted(tuple(r.values()) for s in scan.splits() for r in pa.table(s).to_pylist()) == kept
+    assert scan.count() == len(kept)
+    plain = make(KEYED)
+    plain.append([{"id": k, "v": "a"} for k in (1, 2, 3)])
+    assert rows(plain.inspect("binlog", ["id"], "rowkind = '-D' OR v = 'a' AND id > 2")) == [([3],)]
+
+
 def test_a_consumer_whose_file_is_damaged_is_deleted_and_so_are_others(t):
     """Its error asks for that."""
     for name in ("c", "other"):

@@ -163,6 +163,26 @@ def test_numeric_names_are_allowed_on_demand_and_win_over_snapshot_ids(t):
     assert value(t, version="2") == 4
 
 
+@pytest.mark.parametrize(("version", "expected"), [(2, 2), ("2", 4), ("3", 3)])
+def test_a_number_is_a_snapshot_and_a_text_a_tag_before_anything_else(t, version, expected):
+    """A scan took the tag for the number, a rollback the snapshot for the text."""
+    t.tags.create("2", version=4, allow_numeric=True)
+    assert value(t, version=version) == expected
+    assert t.tags.create("of", version=version).id == expected
+    assert t.rollback(version=version, dry_run=True).details["current_snapshot"] == expected
+    assert next(iter(t.changes(version))).snapshot_id == expected
+    files = t.inspect("files", version=version).to_arrow()
+    assert files.num_rows == len(t.files(version=expected))
+
+
+def test_two_versions_are_two_numbers_or_two_texts(t):
+    for number, name in ((3, "1"), (4, "2")):
+        t.tags.create(name, version=number, allow_numeric=True)
+    assert t.scan(between=(1, 2)).explain() != t.scan(between=("1", "2")).explain()
+    with pytest.raises(errors.InvalidArgument, match="two tags or two snapshot ids"):
+        t.scan(between=(1, "2"))
+
+
 def test_what_is_missing_or_in_the_way_is_said_with_the_nearest_choice(t):
     t.tags.create("2026-Q4")
     for call in (

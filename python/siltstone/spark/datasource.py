@@ -234,15 +234,14 @@ def _moment(text: str) -> int | str:
     return -since if text.startswith("-") else since
 
 
-def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
-    """``start,end``: two snapshot ids or two tags."""
+def _between(text: str | None) -> tuple[str, str] | None:
+    """``start,end``: two tags, else two snapshot ids."""
     if text is None:
         return None
     start, comma, end = (part.strip() for part in text.partition(","))
     if not (start and comma and end) or "," in end:
         raise InvalidArgument(f"between={shown(text)} does not name a start and an end, as in '3,7'")
-    first, last = number(start), number(end)
-    return (first, last) if isinstance(first, int) and isinstance(last, int) else (start, end)
+    return start, end
 
 
 @dataclasses.dataclass

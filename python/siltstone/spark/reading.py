@@ -38,7 +38,7 @@ def read(
         table: Name, directory, or table.
         columns: Columns, in this order; None for all.
         filter: Predicate in siltstone's SQL, evaluated exactly while reading.
-        version: Snapshot id, or a tag's name.
+        version: Snapshot id, or a text: a tag's name, else a snapshot id.
         tag: Tag name.
         as_of: The latest snapshot at or before this time.
         between: Changes after one version up to another: two snapshot ids or two tags. Rows that were deleted or

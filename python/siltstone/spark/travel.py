@@ -31,7 +31,7 @@ def version_arguments(spark: SparkSession, node: Any, written: str) -> dict[str,
 
 
 def _version(node: Any) -> int | str:
-    """A number is a snapshot, a text a tag."""
+    """A number is a snapshot, a text a tag before anything else."""
     from sqlglot import exp
 
     value = node.expression

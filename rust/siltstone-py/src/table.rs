@@ -11,7 +11,7 @@ use pyo3_arrow::PySchema;
 use siltstone::{
     operation::{
         commit::{Committable, PartitionSpec},
-        scan::Between,
+        scan::{Between, VersionSelector},
         write::WriteOptions,
     },
     snapshot::Snapshot,
@@ -159,7 +159,7 @@ impl PyTable {
         columns: Option<Vec<String>>,
         filter_sql: Option<String>,
         filter_json: Option<String>,
-        version: Option<String>,
+        version: Option<VersionInput>,
         tag: Option<String>,
         as_of: Option<i64>,
         between: Option<BetweenInput>,
@@ -176,7 +176,7 @@ impl PyTable {
             columns,
             filter_sql,
             filter_json,
-            version,
+            version: version.map(Into::into),
             tag,
             as_of,
             between: between.map(|b| b.0),
@@ -386,6 +386,22 @@ impl PyTable {
             *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
             Ok(())
         })
+    }
+}
+
+/// A number is a snapshot's id, a text a tag's name before anything else.
+#[derive(FromPyObject)]
+pub(crate) enum VersionInput {
+    Id(i64),
+    Text(String),
+}
+
+impl From<VersionInput> for VersionSelector {
+    fn from(version: VersionInput) -> Self {
+        match version {
+            VersionInput::Id(id) => Self::Snapshot(id),
+            VersionInput::Text(text) => Self::Version(text),
+        }
     }
 }
 

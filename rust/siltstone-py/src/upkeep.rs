@@ -8,7 +8,7 @@ use siltstone::{
     table::{ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
 };
 
-use crate::{error::Result, interrupt::interruptible};
+use crate::{error::Result, interrupt::interruptible, table::VersionInput};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
@@ -66,7 +66,7 @@ impl Upkeep {
         py: Python<'_>,
         name: &str,
         replace: bool,
-        version: Option<String>,
+        version: Option<VersionInput>,
         tag: Option<String>,
         as_of: Option<i64>,
         retain: Option<String>,
@@ -74,6 +74,7 @@ impl Upkeep {
         allow_numeric: bool,
     ) -> Result<String> {
         let table = &self.0;
+        let version = version.map(Into::into);
         let args = TagArgs { source: VersionArgs { version, tag, as_of }, retain, if_not_exists, allow_numeric };
         interruptible(py, || {
             let made = if replace { table.replace_tag(name, &args)? } else { table.create_tag(name, &args)? };
@@ -104,13 +105,14 @@ impl Upkeep {
     fn rollback(
         &self,
         py: Python<'_>,
-        version: Option<String>,
+        version: Option<VersionInput>,
         tag: Option<String>,
         as_of: Option<i64>,
         dry_run: bool,
     ) -> Result<Reported> {
         let table = &self.0;
-        interruptible(py, || reported(&table.rollback(&VersionArgs { version, tag, as_of }, dry_run)?))
+        let target = VersionArgs { version: version.map(Into::into), tag, as_of };
+        interruptible(py, || reported(&table.rollback(&target, dry_run)?))
     }
 
     fn branches(&self, py: Python<'_>) -> Result<Vec<(String, i64)>> {

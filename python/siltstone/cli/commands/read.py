@@ -45,14 +45,13 @@ def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, qu
     )
 
 
-def _between(text: str | None) -> tuple[int, int] | tuple[str, str] | None:
+def _between(text: str | None) -> tuple[str, str] | None:
     if text is None:
         return None
     start, comma, end = (part.strip() for part in text.partition(","))
     if not (start and comma and end) or "," in end:
         raise click.UsageError("--between takes START,END, for example 3,7")
-    first, last = number(start), number(end)
-    return (first, last) if isinstance(first, int) and isinstance(last, int) else (start, end)
+    return start, end
 
 
 @click.command()

@@ -11,7 +11,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, cast::AsArray};
+use arrow_array::{
+    Array as _, ArrayRef, Int32Array, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
+    cast::AsArray,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
@@ -204,8 +207,16 @@ impl Finish {
     pub fn apply(&self, rows: BatchStream) -> BatchStream {
         let Some(output) = self.output.clone() else { return rows };
         let rows = if self.pack { carry(rows, packed) } else { rows };
-        let filter = self.filter.clone();
-        let finished = rows.map(move |batch| finished(&batch?, filter.as_ref(), &output));
+        let (filter, pack) = (self.filter.clone(), self.pack);
+        let finished = rows.map(move |batch| {
+            let batch = batch?;
+            let kept = match &filter {
+                Some(filter) if pack => evaluate(filter, &first_values(&batch)?)?,
+                Some(filter) => evaluate(filter, &batch)?,
+                None => return finished(&batch, &output),
+            };
+            finished(&filter_record_batch(&batch, &kept)?, &output)
+        });
         let some = finished.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
         let mut left = self.limit.unwrap_or(usize::MAX);
         Box::new(some.map_while(move |batch| {
@@ -221,11 +232,28 @@ impl Finish {
     }
 }
 
-fn finished(batch: &RecordBatch, filter: Option<&Predicate>, output: &SchemaRef) -> Result<RecordBatch> {
-    let kept = match filter {
-        Some(filter) => filter_record_batch(batch, &evaluate(filter, batch)?)?,
-        None => batch.clone(),
-    };
+/// What a condition on packed rows is about: of each array its first value. The others of a row that has two are the same,
+/// because only key columns are in conditions there ([`View::split_filter`]).
+fn first_values(rows: &RecordBatch) -> Result<RecordBatch> {
+    let mut fields = Vec::with_capacity(rows.num_columns());
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(rows.num_columns());
+    for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
+        let is_packed = field.name() != ROW_KIND_COLUMN && field.name() != special::SEQUENCE_NUMBER;
+        let column = match column.as_list_opt::<i32>().filter(|_| is_packed) {
+            Some(lists) => {
+                let firsts = lists.value_offsets().iter().copied().take(rows.num_rows());
+                take(lists.values(), &Int32Array::from_iter_values(firsts), None)?
+            }
+            None => Arc::clone(column),
+        };
+        fields.push(Field::new(field.name(), column.data_type().clone(), true));
+        columns.push(column);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
+}
+
+fn finished(kept: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
     let missing = |name: &str| Error::new(ErrorKind::Internal, "a view lacks a column").with("column", name);
     let columns: Result<Vec<ArrayRef>> = output
         .fields()

@@ -41,8 +41,8 @@ pub struct ScanArgs {
     pub filter_sql: Option<String>,
     /// Predicate as JSON (of `Predicate::from_json`).
     pub filter_json: Option<String>,
-    /// Tag name or snapshot id.
-    pub version: Option<String>,
+    /// A snapshot id, or a text that is a tag's name before anything else.
+    pub version: Option<VersionSelector>,
     /// Tag name.
     pub tag: Option<String>,
     /// Epoch milliseconds.
@@ -74,8 +74,7 @@ impl ScanArgs {
         }
         let tag = self.tag.clone().map(VersionSelector::Tag);
         let time = self.as_of.map(VersionSelector::Timestamp);
-        let text = self.version.clone().map(VersionSelector::Version);
-        Ok(tag.or(time).or(text).unwrap_or_default())
+        Ok(tag.or(time).or_else(|| self.version.clone()).unwrap_or_default())
     }
 
     /// What lies between two versions, when that is asked for by arguments.

@@ -26,8 +26,8 @@ use crate::{
 /// Which version a tag or rollback is about: at most one of these.
 #[derive(Clone, Debug, Default)]
 pub struct VersionArgs {
-    /// A snapshot id, or what `VERSION AS OF` takes.
-    pub version: Option<String>,
+    /// A snapshot id, or a text that is a tag's name before anything else.
+    pub version: Option<VersionSelector>,
     /// A tag.
     pub tag: Option<String>,
     /// Epoch milliseconds: the newest version at or before.
@@ -38,10 +38,7 @@ impl VersionArgs {
     /// `None`: nothing was given.
     fn selector(&self) -> Result<Option<VersionSelector>> {
         let all = [
-            self.version.clone().map(|text| match text.parse() {
-                Ok(id) => VersionSelector::Snapshot(id),
-                Err(_) => VersionSelector::Version(text),
-            }),
+            self.version.clone(),
             self.tag.clone().map(VersionSelector::Tag),
             self.as_of.map(VersionSelector::Timestamp),
         ];

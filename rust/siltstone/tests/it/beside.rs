@@ -16,6 +16,7 @@ use siltstone::{
         CommitMessage, WriteOptions,
         commit::{Committable, OverwriteTarget},
         fsck::{Severity, fsck},
+        scan::VersionSelector,
     },
     table::{CommitReport, ExpireArgs, ModifyArgs, Table, VersionArgs},
 };
@@ -46,7 +47,7 @@ fn prepared(fs: &FileIoRef, rows: &[(i32, i64)]) -> Vec<CommitMessage> {
 }
 
 fn back_to(fs: &FileIoRef, id: i64) {
-    let version = VersionArgs { version: Some(id.to_string()), ..VersionArgs::default() };
+    let version = VersionArgs { version: Some(VersionSelector::Snapshot(id)), ..VersionArgs::default() };
     table(fs).rollback(&version, false).unwrap();
 }
 

@@ -8,6 +8,7 @@ use siltstone::{
         commit::{Committable, CompactionOutcome, OverwriteTarget, PartitionSpec},
         orphan::remove_orphan_files,
         plan_compaction, run_task,
+        scan::VersionSelector,
     },
     snapshot::Snapshot,
     table::{CommitReport, ExpireArgs, ModifyArgs, TagArgs, VersionArgs},
@@ -125,7 +126,7 @@ impl Actor {
 
     fn care(self, number: i32, fs: &FileIoRef, start: i64) -> Result<()> {
         let mut table = open(fs, "main", &[])?;
-        let version = |id: i64| VersionArgs { version: Some(id.to_string()), ..VersionArgs::default() };
+        let version = |id: i64| VersionArgs { version: Some(VersionSelector::Snapshot(id)), ..VersionArgs::default() };
         let tag = |name: &str| VersionArgs { tag: Some(name.to_owned()), ..VersionArgs::default() };
         let name = Self::name(number);
         match self {
