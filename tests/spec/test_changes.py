@@ -539,3 +539,44 @@ def test_a_consumer_learns_that_a_fast_forward_to_an_expired_branch_took_back_wh
         next(iter(began if live else t.changes(consumer="late")))
     with pytest.raises(e.SnapshotExpired):
         list(t.changes(consumer="early"))
+
+
+@pytest.mark.parametrize("left", [1, 2, 6])
+@pytest.mark.parametrize("change", ["make again", "rename", "drop"])
+def test_a_stream_ends_where_its_table_is_replaced(cat, change, left):
+    """It went on in the table that was made in its place, passed over rows, and its consumer stopped expiries there."""
+
+    def made():
+        return cat.create_table("db.t", {"k": "INT"}, options={"continuous.discovery-interval": "50 ms"})
+
+    t = made()
+    for k in range(4):
+        t.append([{"k": k}])
+    batches = iter(t.changes(consumer="c", follow=True))
+    assert [next(batches).snapshot_id for _ in range(4)] == [1, 2, 3, 4]
+    if change == "rename":
+        cat.rename_table("db.t", "db.u")
+    else:
+        cat.drop_table("db.t")
+    if change == "make again":
+        new = made()
+        for k in range(6):
+            new.append([{"k": 100 + k}])
+        new.maintenance.expire_snapshots(retain_max=left, retain_min=left)
+    with pytest.raises(e.TableNotFound, match="while it was read"):
+        next(batches)
+    if change == "make again":
+        assert new.consumers.list() == []
+        with pytest.raises(e.TableNotFound):
+            t.consumers.reset("c")
+        assert new.consumers.list() == []
+
+
+def test_a_stream_goes_on_after_its_schema_has_changed(cat):
+    t = cat.create_table("db.t", {"k": "INT"}, options={"continuous.discovery-interval": "50 ms"})
+    t.append([{"k": 1}])
+    batches = iter(t.changes(consumer="c", follow=True))
+    assert next(batches).snapshot_id == 1
+    t.alter().add_column("v", "INT").commit()
+    cat.table("db.t").append([{"k": 2, "v": 2}])
+    assert next(batches).snapshot_id == 2

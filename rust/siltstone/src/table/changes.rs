@@ -9,7 +9,10 @@ use crate::{
     Error, ErrorKind, Result,
     env::system_clock,
     io::BatchStream,
-    operation::scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable},
+    operation::{
+        commit::replaced,
+        scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable},
+    },
     snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 
@@ -67,7 +70,23 @@ impl Table {
         ConsumerManager::new(self.context().fs.clone(), &self.branch_root())
     }
 
+    /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
     fn record(&self, consumer: &str, next: i64) -> Result<()> {
+        let ctx = self.context();
+        self.check_not_replaced()?;
+        self.record_here(consumer, next)?;
+        if let Some(error) = replaced(ctx)? {
+            self.consumers().delete(consumer)?;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn check_not_replaced(&self) -> Result<()> {
+        replaced(self.context())?.map_or(Ok(()), Err)
+    }
+
+    fn record_here(&self, consumer: &str, next: i64) -> Result<()> {
         let ctx = self.context();
         let recorded = self.consumers().record(&ctx.location, consumer, next, ctx.options.upkeep_lock_timeout);
         recorded.map_err(|e| e.in_table(&ctx.name))
@@ -167,7 +186,15 @@ impl Changes {
     /// What comes next.
     pub fn progress(&mut self) -> Result<Progress> {
         let interval = self.table.context().options.continuous_discovery_interval;
-        Ok(match self.follow.step()? {
+        let step = self.follow.step();
+        // the ids of a table that was made in its place begin anew, and mean other snapshots
+        if let Some(error) = replaced(self.table.context())? {
+            return Err(match step {
+                Err(cause) => error.caused_by(cause),
+                Ok(_) => error,
+            });
+        }
+        Ok(match step? {
             Step::Rows { snapshot_id, plan } => {
                 let schema = plan.read.arrow_schema()?;
                 let planned = Planned::new(*plan);
@@ -188,6 +215,7 @@ impl Changes {
 
     /// Not what a rollback has taken back, whose ids are given again: whoever goes on with the consumer would pass over them.
     fn remember(&self, id: &str, next: i64) -> Result<()> {
+        self.table.check_not_replaced()?;
         self.follow.check_follows()?;
         self.table.record(id, next)?;
         let rolled_back = self.follow.check_follows();

@@ -231,7 +231,8 @@ mod tests {
     /// A column of a file that is NOT NULL has zeros and empty texts below null rows, and no nulls.
     #[test]
     fn values_below_a_null_row_are_no_values() {
-        let zeros: ArrayRef = Arc::new(FixedSizeBinaryArray::try_new(int96::WIDTH, vec![0; 12].into(), None).unwrap());
+        let zeros: ArrayRef =
+            Arc::new(FixedSizeBinaryArray::try_new(int96::WIDTH, vec![0_u8; 12].into(), None).unwrap());
         let fields = Fields::from(vec![Field::new("t", zeros.data_type().clone(), false)]);
         let stored: ArrayRef = Arc::new(StructArray::new(fields, vec![zeros], Some(NullBuffer::new_null(1))));
         let row = conform(&stored, &parse_type("ROW<t TIMESTAMP(9) NOT NULL>").unwrap()).unwrap();

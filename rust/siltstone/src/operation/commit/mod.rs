@@ -45,7 +45,7 @@ use std::{
 
 pub(in crate::operation) use idle::newest_write;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
-pub use place::{check_place, explain_by_place};
+pub use place::{check_place, explain_by_place, replaced};
 pub use undisturbed::ReadVersion;
 
 use self::{

@@ -50,6 +50,21 @@ pub fn check_place(ctx: &TableContext) -> Result<()> {
     check_place_of(ctx, Fixed::Unknown)
 }
 
+/// Why what is read under the name of `ctx` is another table's or branch's, or none's; `None`: it is the one that was opened.
+pub fn replaced(ctx: &TableContext) -> Result<Option<Error>> {
+    let (found, what) = (look(ctx)?, what(ctx));
+    let text = match found {
+        Found::Ours => return Ok(None),
+        Found::Nothing => format!("the {what} was dropped or renamed while it was read"),
+        Found::Others => format!(
+            "the {what} was dropped and made again while it was read, or a fast-forward has replaced the schema that it was \
+             opened with"
+        ),
+    };
+    let error = Error::new(lost_kind(ctx), text).with("table", &ctx.name);
+    Ok(Some(error.hint(format!("open the {what} again, and begin anew"))))
+}
+
 /// Whether options that are fixed in a table with snapshots are those of a writer's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fixed {
