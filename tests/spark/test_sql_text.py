@@ -41,7 +41,7 @@ def lake(spark, tmp_path_factory):
     a.append([{"id": 1, "k": "x", "v": 10}, {"id": 2, "k": "y", "v": 20}, {"id": 3, "k": "x", "v": None}])
     cat.create_table("shop.b", {"w": "INT", "id": "INT"}).append([{"w": 7, "id": 1}, {"w": 8, "id": 3}])
     cat.create_table("shop.e", {"id": "INT", "arr": "ARRAY<INT>"}).append([{"id": 1, "arr": [1, 2]}])
-    cat.create_table("default.orders", {"id": "INT"}).append([{"id": 99}])
+    cat.create_table("default.invoices", {"id": "INT"}).append([{"id": 99}])
     return warehouse
 
 
@@ -80,8 +80,8 @@ def test_a_column_may_be_named_with_its_tables_full_name(spark, shop):
 
 
 def test_common_table_expressions_are_found_whatever_their_case(spark, shop):
-    assert answer(ss.sql(spark, "SELECT * FROM orders")) == (["id"], ["Row(id=99)"])
-    assert answer(ss.sql(spark, "WITH Orders AS (SELECT 1 AS id) SELECT * FROM orders")) == (["id"], ["Row(id=1)"])
+    assert answer(ss.sql(spark, "SELECT * FROM invoices")) == (["id"], ["Row(id=99)"])
+    assert answer(ss.sql(spark, "WITH Invoices AS (SELECT 1 AS id) SELECT * FROM invoices")) == (["id"], ["Row(id=1)"])
 
 
 def test_what_sqlglot_cannot_read_is_not_told_as_a_missing_table(spark, shop):
