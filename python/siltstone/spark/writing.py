@@ -124,7 +124,7 @@ def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from siltstone.spark.types import from_spark
+    from siltstone.spark.values import from_spark
 
     batch = from_spark(pa.record_batch(list(columns), names=keys), t.schema)
     routes = pc.cast(t.routes(batch), pa.int64())
