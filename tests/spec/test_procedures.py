@@ -153,6 +153,33 @@ def test_tables_are_named_as_in_a_query(cat, name):
     assert cat.table("db.t$branch_b" if "$" in name else "db.t").tags.exists("x")
 
 
+@pytest.mark.parametrize("name", ["a.b", "my-t", "c`d"])
+def test_a_table_without_database_is_one_of_the_current_database_whatever_its_name(cat, name):
+    """`` `a.b` `` was taken for the table `b` of the database `a`."""
+    cat.create_table(f"db.{name}", {"id": "INT"})
+    quoted = f"`{name.replace('`', '``')}`"
+    for given in (quoted, f"db.{quoted}"):
+        call = Call("create_tag", named={"table": given, "tag": "x"})
+        with pytest.raises(e.SnapshotNotFound):
+            run_call(call, cat.table, database=lambda: "db")
+    call = Call("create_tag", named={"table": "t", "tag": "y"})
+    assert run_call(call, cat.table, database=lambda: "db").rows == [(True,)]
+    with pytest.raises(e.InvalidArgument):
+        run_call(call, cat.table)
+
+
+def test_a_database_has_no_dot_in_its_name(cat):
+    """`` `db.a`.b `` was taken for the table `a.b` of the database `db`."""
+    cat.create_table("db.a.b", {"id": "INT"})
+    with pytest.raises(e.InvalidArgument, match="no database has a dot"):
+        called(cat, "CALL sys.create_tag(table => '`db.a`.b', tag => 'x')")
+
+
+def test_a_catalog_of_any_name_stands_before_sys():
+    assert is_call("CALL `my-lake`.sys.x()") and is_call("call `a``b` . `sys`.x()")
+    assert not is_call("CALL my-lake.sys.x()") and not is_call("CALL `sys.x()")
+
+
 def test_names_with_another_catalog_are_not_found(cat):
     with pytest.raises(e.DatabaseNotFound, match="'other'"):
         called(cat, "CALL sys.create_tag(table => 'other.db.t', tag => 'x')")

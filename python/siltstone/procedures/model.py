@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown, written
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import option_map, plain_name, with_options
+from siltstone.procedures.naming import has_database, option_map, plain_name, with_options
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -97,6 +97,7 @@ def run_call(
     find: Callable[[str], Table],
     compact: Callable[..., Any] | None = None,
     tables: Callable[[str], Iterable[str]] | None = None,
+    database: Callable[[], str] | None = None,
 ) -> CallResult:
     """Run a parsed call.
 
@@ -105,6 +106,7 @@ def run_call(
         find: Opens a table by the name in the call, without catalog and quotes.
         compact: How ``sys.compact`` compacts; None for this process.
         tables: Names of the tables of a database, for ``db.*``.
+        database: The database of names that say none; None where they must say it.
 
     Raises:
         InvalidArgument: Unknown procedure, or arguments that it does not take.
@@ -115,16 +117,19 @@ def run_call(
         hint = f"did you mean sys.{close[0]}?" if close else "known: " + ", ".join(sorted(PROCEDURES))
         raise InvalidArgument(f"there is no procedure sys.{call.name}", hint=hint)
     given = _bind(known, call)
-    name = plain_name(given.pop("table"), call.catalog)
+    as_given = given.pop("table")
+    name = plain_name(as_given, call.catalog)
     options = option_map(given.pop(OPTIONS.name, ""))
     if known.name == "compact" and compact is not None:
         given["runner"] = compact
     if not name.endswith(".*"):
+        if database is not None and not has_database(as_given):
+            name = f"{database()}.{name}"
         return CallResult(known.schema, known.run(with_options(find(name), options), **given))
     if not known.databases or tables is None:
         raise InvalidArgument(f"sys.{known.name} takes one table, not all of '{name}'")
-    database = name.removesuffix(".*")
-    found = [find(f"{database}.{one}") for one in tables(database)]
+    whole = name.removesuffix(".*")
+    found = [find(f"{whole}.{one}") for one in tables(whole)]
     rows = [known.run(with_options(table, options), **given)[0] for table in found]
     sums = tuple(sum(column) for column in zip(*rows, strict=True)) or (0,) * len(known.schema.split(","))
     return CallResult(known.schema, [sums])
