@@ -230,7 +230,8 @@ def test_dynamic_options_of_a_call_hold_for_it_alone(cat):
     options = "table => 'db.t', options => 'target-file-size=1 kb, compression = none', order_strategy => 'none'"
     seen = []
     text = f"CALL sys.compact({options})"
-    run_call(parse_call(text), cat.table, compact=lambda t, **how: seen.append((t.dynamic_options, how)))
+    nothing = st.report.CompactionReport()
+    run_call(parse_call(text), cat.table, compact=lambda t, **how: seen.append((t.dynamic_options, how)) or nothing)
     assert seen == [({"target-file-size": "1 kb", "compression": "none"}, {"full": True, "where": None})]
     assert "target-file-size" not in cat.table("db.t").options
 
@@ -241,6 +242,16 @@ def test_compaction_of_some_buckets(make, cat):
         t.upsert([{"id": i} for i in range(40)])
     called(cat, "CALL sys.compact(table => 'db.many', buckets => '1, 3')")
     assert {f["bucket"]: f["level"] for f in t.files()} == {0: 0, 1: 5, 2: 0, 3: 5}
+
+
+def test_what_an_operation_has_to_say_is_said_by_its_procedure(cat, caplog):
+    """Java's columns have no place for it, so it was dropped."""
+    cat.table("db.t").branches.create("b", version="latest")
+    said = cat.table("db.t").branches.delete("b", dry_run=True).notes
+    result = called(cat, "CALL sys.delete_branch(table => 'db.t', branch => 'b')")
+    assert result.rows == [(True,)] and result.notes == said and said
+    assert [record.getMessage() for record in caplog.records] == [f"sys.delete_branch: {note}" for note in said]
+    assert called(cat, "CALL sys.create_tag(table => 'db.t', tag => 'x')").notes == []
 
 
 def test_a_tag_from_a_time_is_told_as_java_tells_it(cat):
