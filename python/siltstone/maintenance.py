@@ -24,12 +24,10 @@ from siltstone._args import (
 from siltstone._handle import Handle
 from siltstone.errors import CommitConflict
 from siltstone.predicate import Expression, split_filter
-from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
+from siltstone.report import GIVEN_UP, CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
 
 Token = bytes
-GIVEN_UP = "the compaction was given up"
-"""How the note of a commit begins whose compaction another commit got in the way of."""
 TRIES = 3
 """How often buckets are planned and compacted when other commits get in the way."""
 
@@ -148,7 +146,7 @@ class Maintenance(Handle):
         Returns:
             What was done. When another commit changed the same files meanwhile the work is dropped, and these buckets
             are planned and compacted again, three times at most and not when ``plan`` was given; the rows are safe in
-            any case, and ``notes`` says what happened.
+            any case, ``notes`` says what happened, and ``given_up`` what was not compacted.
 
         Raises:
             InvalidArgument: A plan of another table or branch.

@@ -8,6 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 _NO_WATERMARK = -(2**63)
+GIVEN_UP = "the compaction was given up"
+"""How the note of a commit begins whose compaction another commit got in the way of."""
+FAILED = "the compaction failed"
+"""How the note of a commit begins whose compaction could not be committed."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,11 @@ class CompactionReport:
     def snapshot(self) -> Snapshot | None:
         """The last snapshot made."""
         return self.snapshots[-1] if self.snapshots else None
+
+    @property
+    def given_up(self) -> list[str]:
+        """Those of the notes that say why buckets were not compacted; empty when all is done."""
+        return [note for note in self.notes if note.startswith((GIVEN_UP, FAILED))]
 
 
 @dataclass(frozen=True)

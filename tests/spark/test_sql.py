@@ -287,3 +287,22 @@ def test_a_table_keeps_its_own_options_in_spark(spark, shop):
     shop.tags.create("v1", version=1)
     assert ss.read(spark, st.open_table(shop.location, options={"scan.tag-name": "v1"})).count() == 2
     assert ss.read(spark, "shop.orders", options={"scan.tag-name": "v1"}).count() == 2
+
+
+def test_tables_and_columns_may_have_any_name(spark, shop):
+    """Names that Spark takes only in backquotes: a bare error of Spark's, or another table's rows."""
+    cat = st.connect(pathlib.Path(shop.location).parents[1])
+    cat.create_database("default")
+    columns = {"a.b": "INT NOT NULL", "c`d": "INT", "a": "ROW<b INT>"}
+    options = {"bucket": "2"}
+    t = cat.create_table("default.my-t.x", columns, primary_key=["a.b", "c`d"], partition_by=["c`d"], options=options)
+    frame = spark.range(9).selectExpr("int(id) AS `a.b`", "int(id % 2) AS `C``D`", "struct(int(7) AS b) AS a")
+    assert ss.write(frame, t).rows == 9
+    assert sorted(t.scan().to_arrow().column("a.b").to_pylist()) == list(range(9))
+    assert rows(spark, "SELECT sum(`a.b`), sum(x.a.b) FROM `my-t.x` x WHERE `c``d` = 1") == [(16, 28)]
+    assert rows(spark, "SELECT max(snapshot_id) FROM default.`my-t.x$snapshots`") == [(1,)]
+    cat.create_table("default.plain", {"id": "INT"})
+    assert rows(spark, "SELECT count(*) FROM plain$snapshots") == [(0,)]
+    assert rows(spark, "CALL sys.create_tag(table => '`my-t.x`', tag => 'q')") == [(True,)]
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        ss.sql(spark, "SELECT * FROM `default.my-t`.x")

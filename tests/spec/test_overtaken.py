@@ -6,6 +6,8 @@ import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone import maintenance
+from siltstone.cli.__main__ import main
+from siltstone.procedures import Call, run_call
 
 
 @pytest.fixture
@@ -90,6 +92,34 @@ def test_a_given_plan_is_not_made_again_and_its_report_says_what_was_given_up(t)
     assert (report.snapshots, report.tasks) == ([], 0)
     assert [note.startswith(maintenance.GIVEN_UP) for note in report.notes] == [True]
     assert whole(t) == ROWS
+
+
+@pytest.mark.parametrize("more", [{}, {"buckets": "0"}, {"compact_strategy": "minor"}])
+def test_a_call_whose_compaction_was_given_up_fails_as_javas_does(t, others_come_first, more):
+    """The result was `true`, and nobody was told that nothing had been compacted."""
+    others_come_first(t, 99)
+    with pytest.raises(e.CommitConflict, match=r"given up.*nothing was compacted"):
+        run_call(Call("compact", named={"table": "db.t", **more}), lambda _: t)
+    assert whole(t) == ROWS
+
+
+def test_a_call_whose_compaction_was_done_again_says_so(t, others_come_first, caplog):
+    others_come_first(t, 1)
+    result = run_call(Call("compact", named={"table": "db.t"}), lambda _: t)
+    assert result.rows == [(True,)]
+    assert len(result.notes) == 1 and "which was done again" in result.notes[0]
+    assert f"sys.compact: {result.notes[0]}" in caplog.text
+
+
+@pytest.mark.parametrize("command", [["compact", "--full"], ["call", "compact"]])
+def test_the_command_line_has_an_exit_code_for_compactions_that_were_given_up(t, others_come_first, command, capsys):
+    others_come_first(t, 99)
+    table = t.location if command[0] == "compact" else f"table={t.location}"
+    with pytest.raises(SystemExit) as caught:
+        main([*command, table])
+    assert caught.value.code == 4
+    said = capsys.readouterr()
+    assert maintenance.GIVEN_UP in " ".join((said.out + said.err).split())
 
 
 def test_what_is_left_to_compact_may_be_nothing(t, monkeypatch):

@@ -153,6 +153,33 @@ def test_tables_are_named_as_in_a_query(cat, name):
     assert cat.table("db.t$branch_b" if "$" in name else "db.t").tags.exists("x")
 
 
+@pytest.mark.parametrize("name", ["a.b", "my-t", "c`d"])
+def test_a_table_without_database_is_one_of_the_current_database_whatever_its_name(cat, name):
+    """`` `a.b` `` was taken for the table `b` of the database `a`."""
+    cat.create_table(f"db.{name}", {"id": "INT"})
+    quoted = f"`{name.replace('`', '``')}`"
+    for given in (quoted, f"db.{quoted}"):
+        call = Call("create_tag", named={"table": given, "tag": "x"})
+        with pytest.raises(e.SnapshotNotFound):
+            run_call(call, cat.table, database=lambda: "db")
+    call = Call("create_tag", named={"table": "t", "tag": "y"})
+    assert run_call(call, cat.table, database=lambda: "db").rows == [(True,)]
+    with pytest.raises(e.InvalidArgument):
+        run_call(call, cat.table)
+
+
+def test_a_database_has_no_dot_in_its_name(cat):
+    """`` `db.a`.b `` was taken for the table `a.b` of the database `db`."""
+    cat.create_table("db.a.b", {"id": "INT"})
+    with pytest.raises(e.InvalidArgument, match="no database has a dot"):
+        called(cat, "CALL sys.create_tag(table => '`db.a`.b', tag => 'x')")
+
+
+def test_a_catalog_of_any_name_stands_before_sys():
+    assert is_call("CALL `my-lake`.sys.x()") and is_call("call `a``b` . `sys`.x()")
+    assert not is_call("CALL my-lake.sys.x()") and not is_call("CALL `sys.x()")
+
+
 def test_names_with_another_catalog_are_not_found(cat):
     with pytest.raises(e.DatabaseNotFound, match="'other'"):
         called(cat, "CALL sys.create_tag(table => 'other.db.t', tag => 'x')")
@@ -203,7 +230,8 @@ def test_dynamic_options_of_a_call_hold_for_it_alone(cat):
     options = "table => 'db.t', options => 'target-file-size=1 kb, compression = none', order_strategy => 'none'"
     seen = []
     text = f"CALL sys.compact({options})"
-    run_call(parse_call(text), cat.table, compact=lambda t, **how: seen.append((t.dynamic_options, how)))
+    nothing = st.report.CompactionReport()
+    run_call(parse_call(text), cat.table, compact=lambda t, **how: seen.append((t.dynamic_options, how)) or nothing)
     assert seen == [({"target-file-size": "1 kb", "compression": "none"}, {"full": True, "where": None})]
     assert "target-file-size" not in cat.table("db.t").options
 
@@ -214,6 +242,16 @@ def test_compaction_of_some_buckets(make, cat):
         t.upsert([{"id": i} for i in range(40)])
     called(cat, "CALL sys.compact(table => 'db.many', buckets => '1, 3')")
     assert {f["bucket"]: f["level"] for f in t.files()} == {0: 0, 1: 5, 2: 0, 3: 5}
+
+
+def test_what_an_operation_has_to_say_is_said_by_its_procedure(cat, caplog):
+    """Java's columns have no place for it, so it was dropped."""
+    cat.table("db.t").branches.create("b", version="latest")
+    said = cat.table("db.t").branches.delete("b", dry_run=True).notes
+    result = called(cat, "CALL sys.delete_branch(table => 'db.t', branch => 'b')")
+    assert result.rows == [(True,)] and result.notes == said and said
+    assert [record.getMessage() for record in caplog.records] == [f"sys.delete_branch: {note}" for note in said]
+    assert called(cat, "CALL sys.create_tag(table => 'db.t', tag => 'x')").notes == []
 
 
 def test_a_tag_from_a_time_is_told_as_java_tells_it(cat):

@@ -9,7 +9,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql import datasource as spark_filters  # noqa: E402
 from pyspark.sql import types as spark_types  # noqa: E402
 from siltstone.spark.datasource import PushdownReader, SiltstoneSource  # noqa: E402
-from siltstone.spark.types import arrow_for_spark, changed_to_instants, to_spark  # noqa: E402
+from siltstone.spark.types import arrow_for_spark, changed_to_instants  # noqa: E402
+from siltstone.spark.values import from_spark, to_spark  # noqa: E402
 
 NANOS = [-1, 0, None, -1000, -1001, 999, 1700000000123456789, -(2**63), 2**63 - 1]
 NTZ = spark_types.TimestampNTZType()
@@ -36,6 +37,60 @@ def test_nanoseconds_come_in_the_microsecond_that_they_lie_in(zone):
         batch = to_spark(part, arrow_for_spark(given.schema))
         batch.validate(full=True)
         assert batch.equals(wanted)
+
+
+MOST = 2**63 - 1
+
+
+def around(values, kind):
+    """A column, and the same values in a row, a list and a map."""
+    column = pa.array(values, kind)
+    offsets = pa.array(range(len(values) + 1), pa.int32())
+    rows = pa.StructArray.from_arrays([column], ["x"])
+    lists = pa.ListArray.from_arrays(offsets, rows)
+    return [column, rows, lists, pa.MapArray.from_arrays(offsets, pa.array(range(len(values))), column)]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1_000_000), ("ms", 1000)])
+def test_times_that_microseconds_do_not_reach_are_an_error(unit, factor, zone):
+    """They wrapped around: the year 296676 came as one before the year 0, as Java never gives it."""
+    most = MOST // factor
+    kind = pa.timestamp(unit, zone)
+    for given in around([most, -most, None, 0], kind):
+        batch = pa.record_batch([given], names=["c"])
+        read = to_spark(batch, arrow_for_spark(batch.schema))
+        read.validate(full=True)
+        if given.type == kind:
+            assert read.column(0).cast(pa.int64()).to_pylist() == [most * factor, -most * factor, None, 0]
+    for far in (most + 1, -most - 1, MOST):
+        for given in around([0, far], kind):
+            batch = pa.record_batch([given], names=["c"])
+            with pytest.raises(e.UnsupportedType, match=f"column 'c' has a time {far} {unit} from 1970"):
+                to_spark(batch, arrow_for_spark(batch.schema))
+
+
+def test_what_lies_below_a_null_row_is_no_time():
+    far = pa.array([MOST, 1], pa.timestamp("ms"))
+    rows = pa.StructArray.from_arrays([far], ["x"], mask=pa.array([True, False]))
+    batch = pa.record_batch([rows], names=["r"])
+    read = to_spark(batch, arrow_for_spark(batch.schema))
+    assert read.column(0).is_null().to_pylist() == [True, False]
+    assert read.column(0).flatten()[0].cast(pa.int64()).to_pylist() == [None, 1000]
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.int64()])
+def test_milliseconds_of_a_day_are_times_at_any_depth(kind):
+    """Times in rows, lists and maps were read as numbers, and refused when they were written back."""
+    times = around([0, None, 86_399_999], pa.time32("ms"))
+    table = pa.record_batch(times, names=["t", "r", "l", "m"])
+    spark = pa.record_batch(around([0, None, 86_399_999], kind), names=["T", "r", "L", "m"])
+    if kind == pa.int32():
+        assert to_spark(table, arrow_for_spark(table.schema)).equals(spark.rename_columns(table.schema.names))
+    assert from_spark(spark, table.schema).equals(table)
+    for column, wanted in zip(around([1, 2**31], pa.int64()), table.schema.types, strict=True):
+        with pytest.raises(e.SchemaMismatch, match="the value 2147483648 does not fit column 't'"):
+            from_spark(pa.record_batch([column], names=["t"]), pa.schema([("t", wanted)]))
 
 
 def test_filters_over_values_that_spark_has_not_stay_with_spark(make):

@@ -5,7 +5,7 @@ Source: semantics i.1; one entry of ``PROCEDURES`` each, with Java's argument an
 
 from __future__ import annotations
 
-from siltstone.procedures.model import PROCEDURES, Argument, CallResult, Procedure, run_call
+from siltstone.procedures.model import PROCEDURES, Answer, Argument, CallResult, Procedure, run_call
 from siltstone.procedures.parse import Call, is_call, parse_call
 
 # the modules enter their procedures into PROCEDURES
@@ -13,6 +13,7 @@ from siltstone.procedures import branches, care, tags, versions  # isort: skip
 
 __all__ = [
     "PROCEDURES",
+    "Answer",
     "Argument",
     "Call",
     "CallResult",

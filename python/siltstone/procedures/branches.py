@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from siltstone.procedures.model import DONE, Argument, Rows, names, procedure
+from siltstone.procedures.model import DONE, Answer, Argument, done, names, procedure
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -13,7 +13,7 @@ _BRANCH = Argument("branch", required=True)
 
 
 @procedure("create_branch", _BRANCH, Argument("tag"), Argument("ignoreIfExists", bool))
-def create_branch(table: Table, branch: str, tag: str | None = None, *, ignoreIfExists: bool = False) -> Rows:  # noqa: N803  # Java's name
+def create_branch(table: Table, branch: str, tag: str | None = None, *, ignoreIfExists: bool = False) -> Answer:  # noqa: N803  # Java's name
     """Make a branch, from a tag or from the latest schema without rows."""
     if ignoreIfExists and table.branches.exists(branch):
         return DONE
@@ -22,22 +22,19 @@ def create_branch(table: Table, branch: str, tag: str | None = None, *, ignoreIf
 
 
 @procedure("delete_branch", _BRANCH)
-def delete_branch(table: Table, branch: str) -> Rows:
+def delete_branch(table: Table, branch: str) -> Answer:
     """Delete branches of a comma list."""
-    for name in names(branch):
-        table.branches.delete(name)
-    return DONE
+    return done(*[table.branches.delete(name) for name in names(branch)])
 
 
 @procedure("rename_branch", Argument("from_branch", required=True), Argument("to_branch", required=True))
-def rename_branch(table: Table, from_branch: str, to_branch: str) -> Rows:
+def rename_branch(table: Table, from_branch: str, to_branch: str) -> Answer:
     """Give a branch another name."""
     table.branches.rename(from_branch, to_branch)
     return DONE
 
 
 @procedure("fast_forward", _BRANCH)
-def fast_forward(table: Table, branch: str) -> Rows:
+def fast_forward(table: Table, branch: str) -> Answer:
     """Let the main branch become what a branch is."""
-    table.branches.fast_forward(branch)
-    return DONE
+    return done(table.branches.fast_forward(branch))

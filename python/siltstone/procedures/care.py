@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, number, shown
-from siltstone.errors import InvalidArgument, UnsupportedFeature
-from siltstone.procedures.model import DONE, OPTIONS, Argument, Rows, names, procedure
+from siltstone.errors import CommitConflict, CommitError, InvalidArgument, UnsupportedFeature
+from siltstone.procedures.model import DONE, OPTIONS, Answer, Argument, done, names, procedure
 from siltstone.procedures.naming import with_options
+from siltstone.report import GIVEN_UP
 
 if TYPE_CHECKING:
     from siltstone import Table
+    from siltstone.report import CompactionReport
 
 
 @procedure(
@@ -36,8 +38,12 @@ def compact(
     partition_idle_time: str | None = None,
     buckets: str | None = None,
     runner: Callable[..., Any] | None = None,
-) -> Rows:
-    """Compact a table, fully unless ``compact_strategy`` is ``minor``."""
+) -> Answer:
+    """Compact a table, fully unless ``compact_strategy`` is ``minor``.
+
+    Raises:
+        CommitConflict: Other commits got in the way, and buckets were not compacted; Java fails then, too.
+    """
     if compact_strategy.lower() not in ("full", "minor"):
         raise InvalidArgument(f"the compact_strategy {shown(compact_strategy)} is neither 'full' nor 'minor'")
     _unordered(table, order_strategy, order_by)
@@ -46,19 +52,34 @@ def compact(
         raise InvalidArgument("sys.compact takes 'partitions' or 'where', not both")
     chosen: dict[str, Any] = {"full": compact_strategy.lower() == "full", "where": where}
     if runner is not None and partitions is None and partition_idle_time is None and buckets is None:
-        runner(table, **chosen)
-        return DONE
+        return _compacted(table, runner(table, **chosen))
     if partitions is not None:
         chosen["partitions"] = partition_specs(partitions)
     if partition_idle_time is not None:
         chosen["idle"] = partition_idle_time
     if buckets is None:
-        table.maintenance.compact(**chosen)
-        return DONE
+        return _compacted(table, table.maintenance.compact(**chosen))
     wanted = _bucket_numbers(buckets)
     plan = table.maintenance.plan_compaction(**chosen)
-    table.maintenance.compact(replace(plan, tasks=[task for task in plan.tasks if task.bucket in wanted]))
-    return DONE
+    tasks = [task for task in plan.tasks if task.bucket in wanted]
+    return _compacted(table, table.maintenance.compact(replace(plan, tasks=tasks)))
+
+
+def _compacted(table: Table, report: CompactionReport) -> Answer:
+    """``true`` only when nothing was given up."""
+    if not report.given_up:
+        return Answer(DONE.rows, report.notes)
+    kept = (
+        f"snapshot {report.snapshot.id} has what was compacted before it"
+        if report.snapshot
+        else "nothing was compacted"
+    )
+    conflict = any(note.startswith(GIVEN_UP) for note in report.given_up)
+    raise (CommitConflict if conflict else CommitError)(
+        f"{'; '.join(report.given_up)} ({kept})",
+        hint="call it again; where one job compacts, let the writers be write-only",
+        context={"table": table.name},
+    )
 
 
 def _unordered(table: Table, order_strategy: str, order_by: str | None) -> None:
@@ -105,7 +126,7 @@ def expire_snapshots(
     retain_min: int | None = None,
     older_than: str | None = None,
     max_deletes: int | None = None,
-) -> Rows:
+) -> Answer:
     """Delete old snapshots and the files that nothing else needs; the table's options say what is not given.
 
     Snapshots beyond ``retain_max`` go whatever their age, the others only when they are older than ``older_than`` or
@@ -127,7 +148,7 @@ def expire_snapshots(
         )
     age = older_than if older_than and older_than.strip() else None
     report = asked.maintenance.expire_snapshots(older_than=age, max_deletes=limit)
-    return [(len(report.details["snapshots"]),)]
+    return Answer([(len(report.details["snapshots"]),)], report.notes)
 
 
 @procedure(
@@ -146,7 +167,7 @@ def remove_orphan_files(
     dry_run: bool = False,
     parallelism: int | None = None,
     mode: str = "distributed",
-) -> Rows:
+) -> Answer:
     """Delete files that nothing refers to, of a table or with ``db.*`` of all tables of a database.
 
     ``mode`` (``local``, ``distributed``) and ``parallelism`` say in Java where the work is done; here it is always done
@@ -156,14 +177,13 @@ def remove_orphan_files(
     if mode.lower() not in ("local", "distributed"):
         raise InvalidArgument(f"the mode {shown(mode)} is neither 'local' nor 'distributed'")
     report = table.maintenance.remove_orphan_files(older_than=older_than or "1d", dry_run=dry_run)
-    return [(report.deleted_files, report.freed_bytes)]
+    return Answer([(report.deleted_files, report.freed_bytes)], report.notes)
 
 
 @procedure("compact_manifest", OPTIONS)
-def compact_manifest(table: Table) -> Rows:
+def compact_manifest(table: Table) -> Answer:
     """Rewrite small manifests into few large ones."""
-    table.maintenance.compact_manifests()
-    return DONE
+    return done(table.maintenance.compact_manifests())
 
 
 def partition_specs(text: str) -> list[dict[str, str]]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown, written
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import option_map, plain_name, with_options
+from siltstone.procedures.naming import has_database, option_map, plain_name, with_options
 
 if TYPE_CHECKING:
     from siltstone import Table
     from siltstone.procedures.parse import Call
+    from siltstone.report import CommitReport, UpkeepReport
 
 Rows = list[tuple[Any, ...]]
+_LOG = logging.getLogger("siltstone.procedures")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,19 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a procedure did.
+
+    Attributes:
+        rows: One tuple a row.
+        notes: What the caller should know; Java's columns have no place for it.
+    """
+
+    rows: Rows
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Procedure:
     """A procedure.
 
@@ -41,15 +57,15 @@ class Procedure:
         name: Name without ``sys.``.
         arguments: In Java's order; the first is the table.
         schema: Columns of the result as a SQL schema text.
-        run: Gets the table and the other arguments by name; returns the rows. An argument ``options`` does not reach
-            it: the table has these dynamic options.
+        run: Gets the table and the other arguments by name; returns the rows, and what else there is to say. An
+            argument ``options`` does not reach it: the table has these dynamic options.
         databases: Whether ``db.*`` means all tables of a database; numbers of their results are added up.
     """
 
     name: str
     arguments: tuple[Argument, ...]
     schema: str
-    run: Callable[..., Rows]
+    run: Callable[..., Answer]
     databases: bool = False
 
 
@@ -60,10 +76,12 @@ class CallResult:
     Attributes:
         schema: Columns as ``name TYPE, ...``.
         rows: One tuple a row.
+        notes: What the caller should know; also logged as warnings.
     """
 
     schema: str
     rows: Rows
+    notes: list[str] = field(default_factory=list)
 
     @property
     def columns(self) -> list[str]:
@@ -73,7 +91,7 @@ class CallResult:
 
 PROCEDURES: dict[str, Procedure] = {}
 
-DONE: Rows = [(True,)]
+DONE = Answer([(True,)])
 RESULT = "result BOOLEAN"
 OPTIONS = Argument("options")
 """Dynamic options of the table, ``k=v,k2=v2``."""
@@ -81,10 +99,10 @@ OPTIONS = Argument("options")
 
 def procedure(
     name: str, *arguments: Argument, schema: str = RESULT, databases: bool = False
-) -> Callable[[Callable[..., Rows]], Any]:
+) -> Callable[[Callable[..., Answer]], Any]:
     """Enter a function as a procedure; ``table`` is always its first argument."""
 
-    def enter(run: Callable[..., Rows]) -> Callable[..., Rows]:
+    def enter(run: Callable[..., Answer]) -> Callable[..., Answer]:
         table = Argument("table", required=True)
         PROCEDURES[name] = Procedure(name, (table, *arguments), schema, run, databases)
         return run
@@ -97,6 +115,7 @@ def run_call(
     find: Callable[[str], Table],
     compact: Callable[..., Any] | None = None,
     tables: Callable[[str], Iterable[str]] | None = None,
+    database: Callable[[], str] | None = None,
 ) -> CallResult:
     """Run a parsed call.
 
@@ -105,9 +124,11 @@ def run_call(
         find: Opens a table by the name in the call, without catalog and quotes.
         compact: How ``sys.compact`` compacts; None for this process.
         tables: Names of the tables of a database, for ``db.*``.
+        database: The database of names that say none; None where they must say it.
 
     Raises:
         InvalidArgument: Unknown procedure, or arguments that it does not take.
+        CommitConflict: Other commits got in the way, also of a compaction; what it did before is kept.
     """
     known = PROCEDURES.get(call.name)
     if known is None:
@@ -115,19 +136,30 @@ def run_call(
         hint = f"did you mean sys.{close[0]}?" if close else "known: " + ", ".join(sorted(PROCEDURES))
         raise InvalidArgument(f"there is no procedure sys.{call.name}", hint=hint)
     given = _bind(known, call)
-    name = plain_name(given.pop("table"), call.catalog)
+    as_given = given.pop("table")
+    name = plain_name(as_given, call.catalog)
     options = option_map(given.pop(OPTIONS.name, ""))
     if known.name == "compact" and compact is not None:
         given["runner"] = compact
     if not name.endswith(".*"):
-        return CallResult(known.schema, known.run(with_options(find(name), options), **given))
+        if database is not None and not has_database(as_given):
+            name = f"{database()}.{name}"
+        return _result(known, known.run(with_options(find(name), options), **given))
     if not known.databases or tables is None:
         raise InvalidArgument(f"sys.{known.name} takes one table, not all of '{name}'")
-    database = name.removesuffix(".*")
-    found = [find(f"{database}.{one}") for one in tables(database)]
-    rows = [known.run(with_options(table, options), **given)[0] for table in found]
+    whole = name.removesuffix(".*")
+    found = [find(f"{whole}.{one}") for one in tables(whole)]
+    answers = [known.run(with_options(table, options), **given) for table in found]
+    rows = [answer.rows[0] for answer in answers]
     sums = tuple(sum(column) for column in zip(*rows, strict=True)) or (0,) * len(known.schema.split(","))
-    return CallResult(known.schema, [sums])
+    return _result(known, Answer([sums], [note for answer in answers for note in answer.notes]))
+
+
+def _result(known: Procedure, answer: Answer) -> CallResult:
+    """The rows; notes are logged, because a result of SQL has no place for them."""
+    for note in answer.notes:
+        _LOG.warning("sys.%s: %s", known.name, note)
+    return CallResult(known.schema, answer.rows, list(answer.notes))
 
 
 def _bind(known: Procedure, call: Call) -> dict[str, Any]:
@@ -176,6 +208,11 @@ def _typed(known: Procedure, argument: Argument, value: Any) -> Any:
 
 
 _KINDS: dict[type, str] = {str: "text", int: "whole number", bool: "boolean"}
+
+
+def done(*reports: CommitReport | UpkeepReport) -> Answer:
+    """``true``, with what the reports say."""
+    return Answer(DONE.rows, [note for report in reports for note in report.notes])
 
 
 def names(text: str) -> Sequence[str]:

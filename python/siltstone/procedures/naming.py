@@ -26,14 +26,39 @@ def plain_name(name: str, catalog: str | None = None) -> str:
     Args:
         name: The name as it was given.
         catalog: The catalog in use, whose name may stand before the database, too.
+
+    Raises:
+        InvalidArgument: The database's name has a dot: ``db.t`` would be another table.
     """
-    if "/" in name or name.lower().startswith("file:") or not _NAME.fullmatch(name):
+    if not _has_parts(name):
         return name
-    parts = [p[1:-1].replace("``", "`") if p.startswith("`") else p for p in re.findall(_PART, name)]
+    parts = [unquoted(part) for part in re.findall(_PART, name)]
     known = {*CATALOGS, (catalog or "").lower()}
     if len(parts) == _CATALOG_AND_TABLE and parts[0].lower() in known:
         parts = parts[1:]
+    if len(parts) > 1 and "." in parts[0]:
+        raise InvalidArgument(f"{shown(name)} is not a table: no database has a dot in its name")
     return ".".join(parts)
+
+
+def has_database(name: str) -> bool:
+    """Whether a name, as it was given, is more than that of a table, which may have dots when it is in backquotes."""
+    return not _has_parts(name) or len(re.findall(_PART, name)) > 1
+
+
+def _has_parts(name: str) -> bool:
+    """Whether a name consists of parts between dots; directories do not."""
+    return "/" not in name and not name.lower().startswith("file:") and _NAME.fullmatch(name) is not None
+
+
+def unquoted(part: str) -> str:
+    """A part of a name without its backquotes."""
+    return part[1:-1].replace("``", "`") if part.startswith("`") else part
+
+
+def quoted(part: str) -> str:
+    """A part of a name as SQL takes it, whatever is in it."""
+    return f"`{part.replace('`', '``')}`"
 
 
 def option_map(text: str) -> dict[str, str]:

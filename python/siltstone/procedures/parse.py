@@ -48,7 +48,7 @@ class Call:
 
 def is_call(sql: str) -> bool:
     """Whether a statement is a ``CALL`` of our ``sys`` procedures."""
-    return re.match(r"\s*CALL\s+(?:[\w`]+\s*\.\s*)?`?sys`?\s*\.", sql, re.IGNORECASE) is not None
+    return re.match(r"\s*CALL\s+(?:(?:\w+|`(?:[^`]|``)+`)\s*\.\s*)?(?:sys|`sys`)\s*\.", sql, re.IGNORECASE) is not None
 
 
 def parse_call(sql: str) -> Call:

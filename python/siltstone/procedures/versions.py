@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import number
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.model import Argument, Rows, procedure
+from siltstone.procedures.model import Answer, Argument, procedure
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -15,7 +15,7 @@ _BACK = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
 
 
 @procedure("rollback", Argument("version"), Argument("snapshot", int), Argument("tag"), schema=_BACK)
-def rollback(table: Table, version: str | None = None, snapshot: int | None = None, tag: str | None = None) -> Rows:
+def rollback(table: Table, version: str | None = None, snapshot: int | None = None, tag: str | None = None) -> Answer:
     """Go back to a snapshot or tag; ``version`` is the id of a snapshot or the name of a tag."""
     given: list[dict[str, Any]] = [{"version": snapshot}] if snapshot is not None else []
     given += [{"tag": tag}] if tag is not None else []
@@ -27,11 +27,11 @@ def rollback(table: Table, version: str | None = None, snapshot: int | None = No
 
 
 @procedure("rollback_to_timestamp", Argument("timestamp", int, required=True), schema=_BACK)
-def rollback_to_timestamp(table: Table, timestamp: int) -> Rows:
+def rollback_to_timestamp(table: Table, timestamp: int) -> Answer:
     """Go back to the latest snapshot at or before a time, in epoch milliseconds."""
     return _rolled_back(table, as_of=timestamp)
 
 
-def _rolled_back(table: Table, **target: Any) -> Rows:
-    done = table.rollback(**target).details
-    return [(done["previous_snapshot"], done["current_snapshot"])]
+def _rolled_back(table: Table, **target: Any) -> Answer:
+    report = table.rollback(**target)
+    return Answer([(report.details["previous_snapshot"], report.details["current_snapshot"])], report.notes)

@@ -42,8 +42,8 @@ def compact(
 
     Returns:
         What was done. When another commit changed the same files meanwhile, the work is dropped and the buckets are
-        planned and compacted again, three times at most; the rows are safe in any case, and ``notes`` says what
-        happened.
+        planned and compacted again, three times at most; the rows are safe in any case, ``notes`` says what
+        happened, and ``given_up`` what was not compacted.
     """
     tasks_at_once, every = count("parallelism", parallelism, 1), count("commit_every", commit_every, 1)
     t = table_of(spark, table)

@@ -25,7 +25,8 @@ from siltstone.errors import InvalidArgument, SchemaMismatch
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
-from siltstone.spark.types import arrow_for_spark, changed_to_instants, from_spark, spark_schema, to_spark
+from siltstone.spark.types import arrow_for_spark, changed_to_instants, spark_schema
+from siltstone.spark.values import from_spark, to_spark
 from siltstone.system import SystemScan, writable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from siltstone.errors import InvalidArgument, UnsupportedFeature
-from siltstone.procedures.naming import CATALOGS
+from siltstone.procedures.naming import CATALOGS, quoted
 
 #: What stands from ``start`` to ``end`` (exclusive), in the place of which a text comes.
 Edit = tuple[int, int, str]
@@ -46,7 +46,7 @@ class Places:
         if not node.alias:
             at = self._behind_sample(at)
             behind = self._tokens[at - 1].end + 1
-            edits.append((behind, behind, f" AS `{node.name.replace('`', '``')}`"))
+            edits.append((behind, behind, f" AS {quoted(node.name)}"))
         return edits
 
     def edited(self, edits: Sequence[Edit]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import option_texts
 from siltstone.catalog.filesystem import warehouse_root
 from siltstone.errors import InvalidArgument
+from siltstone.procedures.naming import unquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +73,11 @@ def connected(spark: SparkSession) -> Catalog:
     if warehouse is None:
         raise InvalidArgument("no warehouse is known", hint="call siltstone.spark.enable(spark, warehouse=...)")
     return st.connect(warehouse)
+
+
+def current_database(spark: SparkSession) -> str:
+    """The session's database; Spark may say it in backquotes."""
+    return unquoted(spark.catalog.currentDatabase())
 
 
 def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> Table:

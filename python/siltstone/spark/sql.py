@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import text
 from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
 from siltstone.procedures import is_call, parse_call, run_call
-from siltstone.procedures.naming import CATALOGS
+from siltstone.procedures.naming import CATALOGS, quoted
 from siltstone.spark.columns import needed
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.reading import read
-from siltstone.spark.session import connected, table_of, warehouse_of
+from siltstone.spark.session import connected, current_database, table_of, warehouse_of
 from siltstone.spark.statements import check
 from siltstone.spark.travel import version_arguments
 
@@ -131,7 +131,7 @@ def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> tuple[str, dic
     ]
     given.refuse_other_hints(found[0][1])
     frames: dict[str, tuple[str, DataFrame]] = {}
-    edits: list[Edit] = qualifiers(tree, [node for node, _ in found], spark.catalog.currentDatabase())
+    edits: list[Edit] = qualifiers(tree, [node for node, _ in found], current_database(spark))
     for node, name, query in references:
         columns = needed(spark, given.text, node, _columns(spark, name, query))
         key = repr((name, query, columns))
@@ -186,9 +186,11 @@ def _paimon_name(spark: SparkSession, node: Any, local: set[str]) -> str | None:
     if not node.db:
         if node.name.lower() in local or not node.name:
             return None
-        parts[1] = spark.catalog.currentDatabase()
-        if spark.catalog.tableExists(node.name):
+        parts[1] = current_database(spark)
+        if spark.catalog.tableExists(quoted(node.name)):
             return None
+    if "." in parts[1]:  # no database of the warehouse
+        return None
     name = f"{parts[1]}.{parts[2]}"
     try:
         table_of(spark, name.partition("$")[0])
@@ -202,8 +204,7 @@ def _call(spark: SparkSession, query: str) -> DataFrame:
     from siltstone.spark.compaction import compact
 
     def find(name: str) -> Table:
-        unqualified = "." not in name and "/" not in name
-        return table_of(spark, f"{spark.catalog.currentDatabase()}.{name}" if unqualified else name)
+        return table_of(spark, name)
 
     def tables(database: str) -> Iterable[str]:
         return connected(spark).tables(database)
@@ -211,5 +212,8 @@ def _call(spark: SparkSession, query: str) -> DataFrame:
     def on_executors(table: Table, **arguments: Any) -> Any:
         return compact(spark, table, **arguments)
 
-    result = run_call(parse_call(query), find, compact=on_executors, tables=tables)
+    def database() -> str:
+        return current_database(spark)
+
+    result = run_call(parse_call(query), find, compact=on_executors, tables=tables, database=database)
     return spark.createDataFrame(result.rows, result.schema)

@@ -1,6 +1,7 @@
-"""Arrow schema to Spark schema and back, and batches cast between the two.
+"""Arrow schema to Spark schema and back.
 
 Spark has microseconds and no time of day: TIMESTAMP(9) loses its last three digits, TIME comes as INT milliseconds.
+Times that 64 bits of microseconds do not hold are errors. The values themselves are changed in ``values``.
 Wall-clock timestamps are ``timestamp_ntz``, instants ``timestamp`` (the mapping of Spark's own helpers differs
 between versions and would shift wall clocks).
 """
@@ -8,7 +9,7 @@ between versions and would shift wall clocks).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from siltstone.errors import UnsupportedType
 
@@ -114,87 +115,3 @@ def _arrow_type(t: pa.DataType) -> pa.DataType:
     if pa.types.is_time(t):
         return pa.int32()
     return t
-
-
-def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of a table with the types that Spark expects."""
-    return _cast(batch, schema)
-
-
-def from_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of Spark with the table's types where Spark has none (TIME); columns are matched without case.
-
-    Raises:
-        SchemaMismatch: Two columns differ only in case.
-    """
-    import pyarrow as pa
-
-    from siltstone.errors import SchemaMismatch
-
-    wanted = {f.name.lower(): f for f in schema}
-    names, columns = [], []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        field = wanted.get(name.lower())
-        known = name if field is None else field.name
-        if known in names:
-            raise SchemaMismatch(f"two columns are called '{known}' when case is ignored")
-        if field is not None and pa.types.is_time(field.type) and pa.types.is_integer(column.type):
-            column = column.cast(pa.int32()).cast(field.type)  # noqa: PLW2901  # the column in the table's type
-        names.append(known)
-        columns.append(column)
-    return pa.record_batch(columns, names=names)
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    if batch.schema.equals(schema):
-        return batch
-    columns = [_cast_column(c, f.type) for c, f in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _cast_column(column: Any, t: pa.DataType) -> Any:
-    """A cast that may drop digits below microseconds, and nothing else."""
-    column = _in_microseconds(column)
-    return column if column.type.equals(t) else column.cast(t, safe=False)
-
-
-def _in_microseconds(column: Any) -> Any:
-    """An array with the microsecond in which each nanosecond lies, at any depth; casts go towards 1970 instead."""
-    import pyarrow as pa
-
-    t = column.type
-    if pa.types.is_timestamp(t) and t.unit == "ns":
-        return _microseconds(column)
-    if "[ns" not in str(t):
-        return column
-    if pa.types.is_struct(t):
-        parts = [_in_microseconds(column.field(at)) for at in range(t.num_fields)]
-        fields = [f.with_type(part.type) for f, part in zip(t, parts, strict=True)]
-        return pa.StructArray.from_arrays(parts, fields=fields, mask=column.is_null())
-    if pa.types.is_map(t):
-        keys, items = _in_microseconds(column.keys), _in_microseconds(column.items)
-        key, item = t.key_field.with_type(keys.type), t.item_field.with_type(items.type)
-        entries = pa.StructArray.from_arrays([keys, items], fields=[key, item])
-        return _with_values(column, pa.map_(key, item), entries)
-    values = _in_microseconds(column.values)
-    return _with_values(column, pa.list_(t.value_field.with_type(values.type)), values)
-
-
-def _with_values(column: Any, t: pa.DataType, values: Any) -> Any:
-    """A list or map with the same offsets over other values."""
-    import pyarrow as pa
-
-    buffers = column.buffers()[:2]
-    return pa.Array.from_buffers(t, len(column), buffers, column.null_count, column.offset, [values])
-
-
-def _microseconds(column: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    nanos = column.cast(pa.int64())
-    towards_zero = pc.divide(nanos, 1000)
-    below = pc.less(nanos, pc.multiply(towards_zero, 1000)).cast(pa.int64())
-    return pc.subtract(towards_zero, below).cast(pa.timestamp("us", column.type.tz))

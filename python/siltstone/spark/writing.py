@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, optional_text, shown
 from siltstone.errors import InvalidArgument
+from siltstone.procedures.naming import quoted
 from siltstone.spark.datasource import overwrite_target, write_batches
 from siltstone.spark.session import table_of
 from siltstone.spark.types import changed_to_instants
@@ -67,16 +68,14 @@ def write(
         raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
     overwrite = _replaced(spark, mode, partition_overwrite)
     for name, kind in changed_to_instants(df.schema, t.schema).items():
-        df = df.withColumn(name, df[_quoted(name)].cast(kind))  # in the session's zone
-    clustered = _cluster(df, t, tasks)
-    task = functools.partial(_write_task, t, row_kind, overwrite is not None)
+        df = df.withColumn(name, df[quoted(name)].cast(kind))  # in the session's zone
+    names = df.columns
+    # pyspark finds columns by their bare names, and `a.b` would be a field of a struct
+    clustered = _cluster(df.toDF(*_numbered(names)), names, t, tasks)
+    task = functools.partial(_write_task, t, names, row_kind, overwrite is not None)
     collected = clustered.mapInArrow(task, "message binary").collect()
     messages = [bytes(row.message) for row in collected]
     return t.commit(messages, overwrite=overwrite_target(overwrite))
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
@@ -94,22 +93,27 @@ def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
     return "dynamic" if mode == "overwrite-partitions" else None
 
 
-def _cluster(df: DataFrame, t: Table, parallelism: int | None) -> DataFrame:
-    """The frame with each (partition, bucket) in exactly one task."""
+def _numbered(names: list[str]) -> list[str]:
+    """Names that mean the same everywhere, in the place of these."""
+    return [f"c{at}" for at in range(len(names))]
+
+
+def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None) -> DataFrame:
+    """The frame, whose columns are numbered, with each (partition, bucket) in exactly one task."""
     keys = t.routing_columns
     if not keys:
         return df
     from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
 
-    names = {c.lower(): c for c in df.columns}
-    missing = [k for k in keys if k.lower() not in names]
+    numbered = {name.lower(): number for name, number in zip(names, _numbered(names), strict=True)}
+    missing = [k for k in keys if k.lower() not in numbered]
     if missing:
         raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
     n = parallelism or _default_parallelism(df, t)
     # a lambda, because Spark looks at annotations and takes no partial
     to_task = lambda *columns: _route(t, keys, n, *columns)  # noqa: E731
     route = F.arrow_udf(to_task, "int")  # type: ignore[attr-defined,unused-ignore]  # Spark lists it in no stub
-    routed = df.withColumn(_ROUTE, route(*[df[names[k.lower()]] for k in keys]))
+    routed = df.withColumn(_ROUTE, route(*[df[numbered[k.lower()]] for k in keys]))
     return routed.repartitionById(n, _ROUTE).drop(_ROUTE)
 
 
@@ -124,7 +128,7 @@ def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from siltstone.spark.types import from_spark
+    from siltstone.spark.values import from_spark
 
     batch = from_spark(pa.record_batch(list(columns), names=keys), t.schema)
     routes = pc.cast(t.routes(batch), pa.int64())
@@ -133,11 +137,13 @@ def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:
 
 def _write_task(
     t: Table,
+    names: list[str],
     row_kind: str | None,
     overwrite: bool,  # noqa: FBT001  # bound by partial
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    messages: list[Any] = write_batches(t, t.dynamic_options, batches, row_kind, overwrite=overwrite)
+    named = (batch.rename_columns(names) for batch in batches)
+    messages: list[Any] = write_batches(t, t.dynamic_options, named, row_kind, overwrite=overwrite)
     yield pa.record_batch([pa.array(messages, pa.binary())], names=["message"])

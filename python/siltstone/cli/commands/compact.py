@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from siltstone.cli import output
+from siltstone.cli import exits, output
 from siltstone.cli.context import App, pass_app, table_argument
 
 
@@ -26,7 +26,7 @@ def compact(
     idle: str | None,
     dry_run: bool,
     commit_every: int | None,
-) -> None:
+) -> int:
     """Compact a table, also one that is write-only."""
     from siltstone.report import as_dict
 
@@ -36,7 +36,7 @@ def compact(
         plan = t.maintenance.plan_compaction(full=full, where=where, idle=idle)
         fields = ("partition", "bucket", "files", "rows", "bytes")
         output.rows(app, [{f: getattr(task, f) for f in fields} for task in plan.tasks], list(fields))
-        return
+        return exits.OK
     report = t.maintenance.compact(
         full=full, where=where, idle=idle, progress=sys.stderr.isatty(), commit_every=commit_every
     )
@@ -44,6 +44,7 @@ def compact(
     summary = as_dict(report)
     summary["snapshots"] = [s.id for s in report.snapshots]
     output.record(app, {"snapshot_before": before and before.id, "snapshot_after": after and after.id, **summary})
+    return exits.CONFLICT if report.given_up else exits.OK
 
 
 COMMANDS = [compact]
