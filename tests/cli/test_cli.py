@@ -233,6 +233,42 @@ def test_json_has_a_text_for_every_value(run, lake):
     assert {row["d"] for row in rows} == {days.cast(pa.string())[0].as_py()}
 
 
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_days_and_times_of_any_year_are_printed_at_any_depth(run, lake, form):
+    """Within lists, maps and rows they ended in Python's own OverflowError."""
+    row = "ROW<d DATE, t TIMESTAMP(6), i TIMESTAMP_LTZ(3)>"
+    columns = {"id": "INT", "r": row, "l": f"ARRAY<{row}>", "m": "MAP<DATE, ARRAY<DATE>>"}
+    t = st.connect(lake).create_table("shop.far", columns, options={"bucket": "-1"})
+    days = pa.array([5_000_000, -1_000_000, 0, None], pa.int32()).cast(pa.date32())
+    micros = pa.array([300_000_000_000_000_001, -100_000_000_000_000_000, 0, None], pa.timestamp("us"))
+    instants = pa.array([9_000_000_000_000_001, -1, 1000, None], pa.timestamp("ms", "UTC"))
+    rows = pa.StructArray.from_arrays(
+        [days, micros, instants], ["d", "t", "i"], mask=pa.array([False, False, False, True])
+    )
+    offsets = pa.array([0, 2, None, 3, 4], pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, rows)
+    maps = pa.MapArray.from_arrays(
+        pa.array([0, 1, 2, 3, 3], pa.int32()), days[:3], pa.ListArray.from_arrays([0, 1, 2, 3], days[:3])
+    )
+    t.append(pa.table({"id": pa.array(range(4), pa.int32()), "r": rows, "l": lists, "m": maps}))
+    expected = [
+        {"d": "15659-07-15", "t": "11476-08-15T05:20:00.000001", "i": "287168-08-24T16:00:00.001000+00:00"},
+        {"d": "-0768-02-04", "t": "-1199-02-15T14:13:20", "i": "1969-12-31T23:59:59.999000+00:00"},
+        {"d": "1970-01-01", "t": "1970-01-01T00:00:00", "i": "1970-01-01T00:00:01+00:00"},
+        None,
+    ]
+    code, printed, _ = run("cat", "shop.far", output=form)
+    assert code == 0
+    if form == "table":
+        assert "15659" in printed
+        return
+    printed.sort(key=lambda row: row["id"])
+    assert [row["r"] for row in printed] == expected
+    assert [row["l"] for row in printed] == [expected[:2], expected[2:3], None, [None]]
+    day = [row and row["d"] for row in expected]
+    assert [row["m"] for row in printed] == [[[day[0], [day[0]]]], [[day[1], [day[1]]]], [[day[2], [day[2]]]], []]
+
+
 def test_the_snapshot_of_a_change_hides_no_column(run, lake):
     st.connect(lake).create_table("shop.s", {"id": "INT", "snapshot": "INT"}).append([{"id": 1, "snapshot": 777}])
     assert run("changes", "shop.s")[1] == [{"_snapshot": 1, "rowkind": "+I", "id": 1, "snapshot": 777}]

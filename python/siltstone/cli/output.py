@@ -121,21 +121,6 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def values(batch: Any) -> list[dict[str, Any]]:
-    """The rows of a batch; days and times that Python has no value for, after the year 9999, as texts."""
-    try:
-        rows: list[dict[str, Any]] = batch.to_pylist()
-    except (OverflowError, ValueError):
-        import pyarrow as pa
-
-        table = pa.Table.from_batches([pa.record_batch(batch)])
-        for at, field in enumerate(table.schema):
-            if pa.types.is_date(field.type) or pa.types.is_timestamp(field.type):
-                table = table.set_column(at, field.name, table.column(at).cast(pa.string()))
-        rows = table.to_pylist()
-    return rows
-
-
 def plain(value: Any) -> Any:
     """A value that JSON has no word for, as one it has: ISO times, decimal text, base64 bytes."""
     if isinstance(value, (dt.datetime, dt.date, dt.time)):

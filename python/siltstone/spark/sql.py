@@ -38,7 +38,8 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
 
     ``SELECT`` takes ``db.t``, ``db.t$snapshots`` and the other system tables, ``db.t$branch_b``, ``VERSION AS OF`` (a
     number is a snapshot, a text a tag), ``TIMESTAMP AS OF`` with any constant, and behind the table's name
-    ``/*+ OPTIONS('scan.tag-name' = 'v1') */`` with options of reading. ``CALL sys.<procedure>(...)`` has Java's names.
+    ``/*+ OPTIONS('scan.tag-name' = 'v1') */`` with options of reading. ``CALL sys.<procedure>(...)`` has Java's names;
+    what it has to say beside its result is logged.
     Queries without a Paimon table, and what stays in the session (``SET``, ``SHOW``, ``CREATE TEMPORARY VIEW`` ...), go
     to Spark untouched. Every other statement is refused: Spark would do it to a table of its own. Nothing stays behind
     in the session.
@@ -49,6 +50,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
 
     Raises:
         InvalidArgument: A procedure, version or hint that cannot be read.
+        CommitConflict: Other commits got in the way of a procedure, also of a compaction that was given up.
         UnsupportedFeature: A statement that makes, changes or drops something, with the Python call to use in the hint;
             a hint that nobody would honour.
     """

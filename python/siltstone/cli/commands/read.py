@@ -10,6 +10,7 @@ import click
 from siltstone._args import number
 from siltstone.cli import output
 from siltstone.cli.context import App, pass_app, table_argument
+from siltstone.cli.values import rows_of
 
 if TYPE_CHECKING:
     from siltstone import Scan
@@ -66,7 +67,7 @@ def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -
     """Print rows."""
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = _scan(app, table, columns, limit or None, query)
-    items = (row for batch in scan.to_batches() for row in output.values(batch))
+    items = (row for batch in scan.to_batches() for row in rows_of(batch))
     output.rows(app, items, columns)
 
 
@@ -108,7 +109,7 @@ def changes(  # one argument an option
     place = _free("snapshot", t.schema.names)
     stream = t.changes(_place(start), _place(end), consumer=consumer, follow=follow, filter=where)
     for batch in stream:
-        output.rows(app, ({place: batch.snapshot_id, **row} for row in output.values(batch)))
+        output.rows(app, ({place: batch.snapshot_id, **row} for row in rows_of(batch)))
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -91,6 +91,11 @@ impl OpenDataFile {
         decode_with(ctx, &self.file, &self.path, spec, || Ok(self.parquet.clone())).map(finished)
     }
 
+    /// Whether values of the wanted fields are cast: their columns had other types when the file was written.
+    pub fn casts(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<bool> {
+        Ok(Mapping::new(&file_fields(ctx, &self.file, spec.system)?, &spec.fields).casts())
+    }
+
     /// Consecutive rows that are worth reading together, with bounds of these table fields in them.
     pub fn blocks(&self, ctx: &TableContext, fields: &[DataField]) -> Result<Vec<Block>> {
         let stored = file_fields(ctx, &self.file, false)?;

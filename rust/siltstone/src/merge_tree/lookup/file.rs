@@ -177,10 +177,12 @@ impl KeyFile {
     ) -> Result<Vec<RecordBatch>> {
         /// Rows that are rather read and dropped than skipped.
         const GAP: i64 = 32;
+        // a value that cannot be cast fails the read of its row, and of no other row
+        let gap = if self.open.casts(ctx, spec)? { 1 } else { GAP };
         let mut ranges: Vec<Range<i64>> = Vec::new();
         for &position in positions {
             match ranges.last_mut() {
-                Some(last) if position - last.end < GAP => last.end = position + 1,
+                Some(last) if position - last.end < gap => last.end = position + 1,
                 _ => ranges.push(position..position + 1),
             }
         }

@@ -200,3 +200,22 @@ fn files_outside_the_keys_are_not_opened() {
     let opened: Vec<usize> = (0..10).filter(|&i| trace.contains(&name(&runs[0].run.files[i]))).collect();
     assert_eq!(opened, [3], "{trace}");
 }
+
+#[test]
+fn values_between_the_rows_that_are_asked_for_are_not_cast() {
+    let fs = FaultFileIo::new();
+    let mut ctx = context(&fs, &["a"], &[]);
+    let rows = [(4, "40"), (5, "no number"), (6, "60")].map(|(a, b)| ((a, b.to_owned()), i64::from(a)));
+    let runs = [run(&ctx, 5, &rows)];
+    let mut schema = crate::schema::TableSchema::clone(&ctx.schema);
+    schema.id += 1;
+    schema.fields[1].data_type = DataType::new(TypeKind::Int);
+    ctx.schema = Arc::new(schema);
+    let layout = table_layout(&ctx);
+    let mut probe = probe(&ctx, &runs, &LookupCache::new(1 << 20));
+    let hits = probe.probe(&keys(&ctx, &layout, &[key(4, 0), key(6, 0)])).unwrap();
+    let numbers: Vec<Datum> = records(&layout, &hits.rows).into_iter().map(|row| row.fields[1].clone()).collect();
+    assert_eq!(numbers, [Datum::Int(40), Datum::Int(60)]);
+    let error = probe.probe(&keys(&ctx, &layout, &[key(5, 0)])).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::SchemaMismatch);
+}
