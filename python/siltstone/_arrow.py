@@ -116,8 +116,8 @@ def _batch(batch: Any) -> Any:
 def _column(name: str, values: Any) -> Any:
     """An array with buffers as long as they must be, at addresses that its offsets can be read from.
 
-    Slices of structs in structs, or in lists of one length, are copied: arrow-rs applies the offset of the outer one
-    twice when it imports them.
+    Slices of structs in structs, or in lists of one length, are copied: arrow-rs applies an offset twice when it
+    imports them. So are texts of no rows, whose offset may lie behind the bytes that it imports.
     """
     import pyarrow as pa
 
@@ -130,25 +130,48 @@ def _column(name: str, values: Any) -> Any:
     wide = any(word in str(values.type) for word in ("large_", "view"))
     width = 8 if wide else 4  # of offsets; the core aligns what is wider
     misaligned = any(b is not None and b.size and b.address % width for b in values.buffers())
-    return _copied(values) if misaligned or _is_sliced_within(values) else values
+    return _copied(values) if misaligned or _imported_wrongly(values) else values
 
 
-def _is_sliced_within(values: Any) -> bool:
-    """Whether a struct or list of one length that has structs in it, at any depth, is a slice."""
+def _imported_wrongly(values: Any, *, sliced: bool = False) -> bool:
+    """Whether arrow-rs would import a slice of the array, or of what is in it, wrongly.
+
+    Args:
+        values: The array.
+        sliced: Whether the array's owner may slice it: a struct's field is as long as the struct, or longer.
+    """
     import pyarrow as pa
 
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
-        return _is_sliced_within(values.storage)
-    if values.offset and _has_fixed_structs(kind):
+        return _imported_wrongly(values.storage, sliced=sliced)
+    twice = values.offset > 0 and ((sliced and _shares_offset(kind)) or _has_fixed_structs(kind))
+    behind = not len(values) and kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
+    if twice or behind:
         return True
+    return any(_imported_wrongly(part, sliced=within) for part, within in _parts(values))
+
+
+def _parts(values: Any) -> Iterator[tuple[Any, bool]]:
+    """The arrays in an array, and whether they may be sliced where they are."""
+    import pyarrow as pa
+
+    kind = values.type
     if pa.types.is_struct(kind):
-        return any(_is_sliced_within(values.field(at)) for at in range(kind.num_fields))
-    if pa.types.is_map(kind):
-        return _is_sliced_within(values.keys) or _is_sliced_within(values.items)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _is_sliced_within(values.values)
-    return False
+        yield from ((values.field(at), True) for at in range(kind.num_fields))
+    elif pa.types.is_map(kind):
+        yield from ((values.keys, True), (values.items, True))
+    elif pa.types.is_dictionary(kind):
+        yield values.dictionary, False
+    elif pa.types.is_nested(kind) and hasattr(values, "values"):  # lists, views of them, runs
+        yield values.values, pa.types.is_fixed_size_list(kind)
+
+
+def _shares_offset(kind: Any) -> bool:
+    """Whether an array of the type is sliced by slicing its parts."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _has_fixed_structs(kind: Any) -> bool:
@@ -157,7 +180,7 @@ def _has_fixed_structs(kind: Any) -> bool:
 
     if isinstance(kind, pa.BaseExtensionType):
         return _has_fixed_structs(kind.storage_type)
-    if not (pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind)):
+    if not _shares_offset(kind):
         return False
     parts = [kind.field(at).type for at in range(kind.num_fields)]
     return any(pa.types.is_struct(part) or _has_fixed_structs(part) for part in parts)

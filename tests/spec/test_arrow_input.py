@@ -167,6 +167,32 @@ def test_slices_of_rows_in_rows_are_their_own_rows(make, around):
     assert sorted(map(repr, t.scan().to_arrow().to_pylist())) == sorted(map(repr, expected))
 
 
+def test_fields_that_are_longer_than_their_struct_are_sliced_once(make):
+    """A slice in a struct of fewer rows, also in list views and dictionaries: told as broken data, or other rows."""
+    inner = pa.StructArray.from_arrays([pa.array(range(10), pa.int32())], ["a"]).slice(3)
+    fields = pa.struct([("r", inner.type)])
+    rows = pa.Array.from_buffers(fields, 4, [None], children=[inner])
+    views = pa.ListViewArray.from_arrays(pa.array([2, 0], pa.int32()), pa.array([2, 1], pa.int32()), rows)
+    fixed = pa.Array.from_buffers(pa.list_(inner.type, 2), 2, [None], children=[inner])
+    row = "ROW<r ROW<a INT>>"
+    t = make({"r": row, "l": f"ARRAY<{row}>", "f": "ARRAY<ROW<a INT>>"}, bucket=-1)
+    t.append(pa.table({"r": rows.slice(1, 2), "l": views, "f": fixed}))
+    read = t.scan().to_arrow().to_pylist()
+    assert [line["r"] for line in read] == [{"r": {"a": 4}}, {"r": {"a": 5}}]
+    assert [line["l"] for line in read] == [[{"r": {"a": 5}}, {"r": {"a": 6}}], [{"r": {"a": 3}}]]
+    assert [line["f"] for line in read] == [[{"a": 3}, {"a": 4}], [{"a": 5}, {"a": 6}]]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
+def test_lists_without_elements_may_have_a_slice_of_texts(make, kind):
+    """Of no rows at an offset: "its offsets go back or lead out of the values"."""
+    texts = pa.array(["aaaa", "b", "c"]).cast(kind).slice(2, 0)
+    lists = pa.ListArray.from_arrays(pa.array([0, 0, 0], pa.int32()), texts)
+    t = make({"l": "ARRAY<BYTES>" if "binary" in str(kind) else "ARRAY<STRING>"}, bucket=-1)
+    t.append(pa.table({"l": lists}))
+    assert t.scan().to_arrow().to_pylist() == [{"l": []}, {"l": []}]
+
+
 @pytest.mark.parametrize("depth", ["row", "list"])
 def test_a_field_that_a_struct_has_twice_is_refused(make, depth):
     """As a column is that occurs twice: the values of the second one were dropped."""

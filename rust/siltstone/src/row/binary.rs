@@ -82,8 +82,7 @@ impl BinaryRow {
             let expected = format!("a row of {} columns", types.len());
             return Err(Error::corrupt("binary row", 0, expected, format!("{} columns", self.arity)));
         }
-        let row = View::row(self.arity, &self.bytes)?;
-        types.iter().enumerate().map(|(i, t)| row.get(i, t)).collect()
+        View::row(self.arity, &self.bytes)?.values(types.iter()).collect()
     }
 
     /// The hash that buckets and hash indexes use.

@@ -144,8 +144,8 @@ fn nulls(values: &[Datum]) -> NullBuffer {
 }
 
 fn elements(view: &View<'_>, t: &DataType, into: &mut Vec<Datum>) -> Result<()> {
-    for i in 0..view.size() {
-        into.push(view.get(i, t)?);
+    for value in view.values(std::iter::repeat(t)) {
+        into.push(value?);
     }
     Ok(())
 }
@@ -193,8 +193,9 @@ fn rows(values: &[Datum], data_type: &DataType, types: &[&DataType]) -> Result<A
     let mut columns: Vec<Vec<Datum>> = types.iter().map(|_| Vec::with_capacity(values.len())).collect();
     for bytes in nested(values, &data_type.kind) {
         let row = bytes?.map(|bytes| View::row(types.len(), bytes)).transpose()?;
-        for (i, (column, t)) in columns.iter_mut().zip(types).enumerate() {
-            column.push(row.map_or(Ok(Datum::Null), |row| row.get(i, t))?);
+        let mut values = row.iter().flat_map(|row| row.values(types.iter().copied()));
+        for column in &mut columns {
+            column.push(values.next().unwrap_or(Ok(Datum::Null))?);
         }
     }
     let columns = columns.iter().zip(types).map(|(c, t)| array_from_datums(c, t)).collect::<Result<Vec<_>>>()?;

@@ -41,6 +41,15 @@ pub enum Datum {
 }
 
 impl Datum {
+    /// Bytes that the value keeps in memory of its own.
+    pub(crate) fn owned_bytes(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Bytes(bytes) | Self::Nested(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)

@@ -58,11 +58,6 @@ impl<'a> View<'a> {
         Ok((keys, values))
     }
 
-    /// Number of fields or elements.
-    pub(super) fn size(&self) -> usize {
-        self.size
-    }
-
     /// Whether field or element `i` is null.
     pub(super) fn is_null(&self, i: usize) -> bool {
         let bit = self.null_bit + i;
@@ -101,6 +96,12 @@ impl<'a> View<'a> {
                 Datum::Timestamp { millis: i64::from_le_bytes(array_at(self.bytes, offset)?), nanos_of_milli }
             }
         })
+    }
+
+    /// All fields or elements, given the type of each.
+    pub(super) fn values<'t>(&self, types: impl Iterator<Item = &'t DataType>) -> impl Iterator<Item = Result<Datum>> {
+        let mut room = Room::of(self.bytes.len());
+        (0..self.size).zip(types).map(move |(i, t)| room.hold(self.get(i, t)?))
     }
 
     fn fixed(&self, at: usize, data_type: &DataType) -> Result<Datum> {
@@ -150,6 +151,31 @@ impl<'a> View<'a> {
     fn offset(&self, at: usize) -> Result<usize> {
         let offset = i32_at(self.bytes, at + 4)?;
         usize::try_from(offset).map_err(|_| Error::corrupt(WHAT, at as u64, "an offset", offset))
+    }
+}
+
+/// What the values of one row or array may hold together: no more than its bytes, or many of them name the same ones
+/// and become far larger in memory than the file is.
+#[derive(Debug)]
+pub(crate) struct Room {
+    bytes: usize,
+    left: usize,
+}
+
+impl Room {
+    /// For a row or array of so many bytes.
+    pub(crate) fn of(bytes: usize) -> Self {
+        Self { bytes, left: bytes }
+    }
+
+    /// The value, when there is room for it.
+    pub(crate) fn hold(&mut self, value: Datum) -> Result<Datum> {
+        let left = self.left.checked_sub(value.owned_bytes());
+        self.left = left.ok_or_else(|| {
+            let expected = format!("values that are {} bytes together", self.bytes);
+            Error::corrupt(WHAT, 0, expected, "more: some name the same bytes")
+        })?;
+        Ok(value)
     }
 }
 

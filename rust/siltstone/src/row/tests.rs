@@ -137,6 +137,10 @@ fn the_empty_row_is_twelve_zero_bytes() {
     assert_eq!(BinaryRow::empty().hash(), -1_670_924_195);
 }
 
+/// Two texts of 32 bytes in a row of 56.
+const SAME_BYTES: &str = "00000002 0000000000000000 20000000 18000000 20000000 18000000 \
+    6161616161616161 6161616161616161 6161616161616161 6161616161616161";
+
 #[test]
 fn broken_rows_say_what_is_wrong() {
     let text = &[string()][..];
@@ -150,6 +154,8 @@ fn broken_rows_say_what_is_wrong() {
         ("00000001 0000000000000000 08000000 ffffff7f 6161616161616161", text, "a value inside the 24 bytes"),
         ("00000001 0000000000000000 0000000000000088", text, "a length of at most 7"),
         ("00000001 0000000000000000 ff00000000000081", text, "UTF-8 text"),
+        // both name all of the variable part: 900 such columns became 900 times as large in memory as the file
+        (SAME_BYTES, &[string(), string()], "some name the same bytes"),
     ] {
         let error = BinaryRow::from_serialized(&hex(bytes)).and_then(|row| row.datums(types)).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::CorruptFile);
@@ -158,6 +164,11 @@ fn broken_rows_say_what_is_wrong() {
     let array = Datum::Nested(hex("ffffff7f 00000000"));
     let error = array_from_datums(&[array], &array_of(t(TypeKind::Boolean))).unwrap_err();
     assert!(error.to_string().contains("the size of an array"), "{error}");
+    let array = Datum::Nested(hex("02000000 00000000 20000000 18000000 20000000 18000000 \
+        6161616161616161 6161616161616161 6161616161616161 6161616161616161"));
+    assert!(datum_to_text(&array, &array_of(string())).starts_with("<unreadable value"));
+    let error = array_from_datums(&[array], &array_of(string())).unwrap_err();
+    assert!(error.to_string().contains("some name the same bytes"), "{error}");
 }
 
 #[test]

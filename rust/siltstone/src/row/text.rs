@@ -1,6 +1,6 @@
 //! Values as text: as SQL's CAST gives it, and as Java's `toString()` does (partition directories).
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, iter::repeat};
 
 use super::{
     Datum,
@@ -152,24 +152,23 @@ fn nested_text(bytes: &[u8], data_type: &DataType) -> Result<String> {
     let (key, value) = match &data_type.kind {
         TypeKind::Array(element) => {
             let array = View::array(bytes, Slot::of(element))?;
-            return Ok(format!("[{}]", texts(&array, |_| element)?.join(", ")));
+            return Ok(format!("[{}]", texts(&array, repeat(element.as_ref()))?.join(", ")));
         }
         TypeKind::Row(fields) => {
             let row = View::row(fields.len(), bytes)?;
-            let types: Vec<&DataType> = fields.iter().map(|f| &f.data_type).collect();
-            let field_type = |i: usize| types.get(i).copied().unwrap_or(&int);
-            return Ok(format!("{{{}}}", texts(&row, field_type)?.join(", ")));
+            let types = fields.iter().map(|f| &f.data_type);
+            return Ok(format!("{{{}}}", texts(&row, types)?.join(", ")));
         }
         TypeKind::Map(key, value) => (key.as_ref(), value.as_ref()),
         TypeKind::Multiset(element) => (element.as_ref(), &int),
         _ => return Ok(format!("<{} bytes>", bytes.len())),
     };
     let (keys, values) = View::map(bytes, Slot::of(key), Slot::of(value))?;
-    let (keys, values) = (texts(&keys, |_| key)?, texts(&values, |_| value)?);
+    let (keys, values) = (texts(&keys, repeat(key))?, texts(&values, repeat(value))?);
     let entries: Vec<String> = keys.iter().zip(&values).map(|(k, v)| format!("{k} -> {v}")).collect();
     Ok(format!("{{{}}}", entries.join(", ")))
 }
 
-fn texts<'t>(view: &View<'_>, type_of: impl Fn(usize) -> &'t DataType) -> Result<Vec<String>> {
-    (0..view.size()).map(|i| view.get(i, type_of(i)).map(|v| datum_to_text(&v, type_of(i)))).collect()
+fn texts<'t>(view: &View<'_>, types: impl Iterator<Item = &'t DataType> + Clone) -> Result<Vec<String>> {
+    view.values(types.clone()).zip(types).map(|(value, t)| Ok(datum_to_text(&value?, t))).collect()
 }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use super::{ColumnStats, SimpleStats};
 use crate::{
     error::{Error, ErrorKind, Result},
-    row::{BinaryRow, Datum},
+    row::{BinaryRow, Datum, Room},
     types::DataType,
 };
 
@@ -39,6 +39,7 @@ pub fn decode_stats(stats: &SimpleStats, types: &[DataType]) -> Result<Vec<Colum
     if reader.columns() != types.len() && reader.columns() != 0 {
         return Err(wrong_count(types.len(), reader.columns()));
     }
+    let mut reader = reader.once();
     types.iter().enumerate().map(|(i, t)| reader.column(i, t)).collect()
 }
 
@@ -58,6 +59,7 @@ pub fn decode_stats_for(
         return Err(wrong_count(stored.len(), reader.columns()));
     }
     let places: HashMap<&str, usize> = stored.iter().map(String::as_str).zip(0..).collect();
+    let mut reader = reader.once();
     let column = |(name, t): (&&str, &DataType)| match places.get(name) {
         Some(i) => reader.column(*i, t),
         None => Ok(ColumnStats::unknown()),
@@ -99,6 +101,12 @@ impl<'a> StatsReader<'a> {
         Ok(Self { min, max, null_counts: &stats.null_counts })
     }
 
+    /// To read many columns, each of them once.
+    pub fn once(self) -> ColumnsOnce<'a> {
+        let (min, max) = (Room::of(self.min.as_bytes().len()), Room::of(self.max.as_bytes().len()));
+        ColumnsOnce { reader: self, min, max }
+    }
+
     /// Number of columns with statistics.
     pub fn columns(&self) -> usize {
         self.min.arity()
@@ -114,6 +122,27 @@ impl<'a> StatsReader<'a> {
             max: self.max.get(i, data_type)?,
             null_count: self.null_counts.get(i).copied().flatten(),
         })
+    }
+}
+
+/// Statistics of many columns, which are no larger together than the rows that they are in.
+#[derive(Debug)]
+pub struct ColumnsOnce<'a> {
+    reader: StatsReader<'a>,
+    min: Room,
+    max: Room,
+}
+
+impl ColumnsOnce<'_> {
+    /// Number of columns with statistics.
+    pub fn columns(&self) -> usize {
+        self.reader.columns()
+    }
+
+    /// As [`StatsReader::column`], of a column that was not asked for before.
+    pub fn column(&mut self, i: usize, data_type: &DataType) -> Result<ColumnStats> {
+        let stats = self.reader.column(i, data_type)?;
+        Ok(ColumnStats { min: self.min.hold(stats.min)?, max: self.max.hold(stats.max)?, ..stats })
     }
 }
 

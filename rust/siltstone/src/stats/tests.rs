@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::row::Datum;
+use crate::row::{BinaryRow, Datum};
 
 fn text(text: &str) -> Datum {
     Datum::String(text.into())
@@ -94,4 +94,19 @@ fn empty_statistics_decode_as_unknown() {
     assert_eq!(encode_stats(&[], &[]).unwrap(), SimpleStats::empty());
     let two = encode_stats(&[types[0].clone(), types[0].clone()], &[ColumnStats::unknown(), ColumnStats::unknown()]);
     assert!(decode_stats(&two.unwrap(), &types).is_err());
+}
+
+#[test]
+fn columns_that_name_the_same_bytes_are_damage() {
+    let types = [1, 2].map(|_| crate::types::DataType::new(crate::types::TypeKind::VarChar(99)));
+    let texts = ["x".repeat(32), String::new()].map(Datum::String);
+    let mut row = BinaryRow::from_datums(&types, &texts).unwrap().to_serialized();
+    let first: [u8; 8] = row[12..20].try_into().unwrap();
+    row[20..28].copy_from_slice(&first);
+    let stats = SimpleStats { min_values: row.clone(), max_values: row, null_counts: vec![None, None] };
+    let names = ["a".to_owned(), "b".to_owned()];
+    assert!(decode_stats(&stats, &types).unwrap_err().to_string().contains("the same bytes"));
+    assert!(decode_stats_for(&stats, Some(&names), &["a", "b"], &types).is_err());
+    // a single column is what pruning asks for
+    assert!(decode_stats_for(&stats, Some(&names), &["b"], &types).is_ok());
 }

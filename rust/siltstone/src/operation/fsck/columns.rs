@@ -84,7 +84,7 @@ impl Columns {
             None => fields.iter().collect(),
             Some(names) => names.iter().filter_map(|name| fields.iter().find(|f| f.name == *name)).collect(),
         };
-        let reader = StatsReader::new(&file.value_stats)?;
+        let mut reader = StatsReader::new(&file.value_stats)?.once();
         let fits = reader.columns() == stored.len();
         let mut columns = Vec::new();
         for (at, (field, claims)) in fields.iter().zip(claims).enumerate() {

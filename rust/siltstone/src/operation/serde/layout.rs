@@ -228,13 +228,21 @@ impl<'a> View<'a> {
         Self::row(self.what, self.nested(i)?, arity)
     }
 
-    pub(super) fn list<T>(&self, i: usize, get: impl Fn(&Self, usize) -> Result<T>) -> Result<Vec<T>> {
+    pub(super) fn list<T>(&self, i: usize, mut get: impl FnMut(&Self, usize) -> Result<T>) -> Result<Vec<T>> {
         let array = Self::array(self.what, self.nested(i)?)?;
         (0..array.len).map(|at| get(&array, at)).collect()
     }
 
     pub(super) fn strings(&self, i: usize) -> Result<Vec<String>> {
-        self.list(i, Self::string)
+        let mut left = self.nested(i)?.len();
+        self.list(i, |array, at| {
+            let bytes = array.binary(at)?.len();
+            // elements that name the same bytes would be far more than what travelled
+            left = left
+                .checked_sub(bytes)
+                .ok_or_else(|| array.corrupt(at, "texts beside each other", "the same bytes"))?;
+            array.string(at)
+        })
     }
 
     /// `None` when null.

@@ -293,3 +293,17 @@ fn names_that_lead_out_of_the_table_do_not_travel() {
         assert_eq!(read.unwrap_err().kind(), ErrorKind::CorruptFile);
     }
 }
+
+#[test]
+fn names_that_are_the_same_bytes_are_damage() {
+    let mut row = layout::Builder::row(1);
+    row.strings(&["0123456789".to_owned(), "other text".to_owned()]);
+    let mut bytes = row.finish();
+    let read = |bytes: &[u8]| layout::View::row("names", bytes, 1).unwrap().strings(0);
+    assert_eq!(read(&bytes).unwrap(), ["0123456789", "other text"]);
+    // row: 8 bytes of bits, a slot; array: size and bits in 8 bytes, then the slots
+    let longer: Vec<u8> = [32_u32, 24].iter().flat_map(|n| n.to_le_bytes()).collect();
+    bytes[24..32].copy_from_slice(&longer);
+    bytes[32..40].copy_from_slice(&longer);
+    assert!(read(&bytes).unwrap_err().to_string().contains("the same bytes"));
+}

@@ -167,7 +167,7 @@ impl Files {
     fn stats(&self, entry: &ManifestEntry) -> Result<HashMap<i32, (ColumnStats, DataType)>> {
         let file = &entry.file;
         let Some(schema) = self.schemas.get(&file.schema_id) else { return Ok(HashMap::new()) };
-        let reader = StatsReader::new(&file.value_stats)?;
+        let mut reader = StatsReader::new(&file.value_stats)?.once();
         let names: Vec<&str> = match &file.value_stats_cols {
             Some(columns) => columns.iter().map(String::as_str).collect(),
             None => schema.fields.iter().map(|f| f.name.as_str()).collect(),
