@@ -99,3 +99,27 @@ def test_a_time_as_of_is_of_any_zone_of_the_session(spark, shop):
             assert answer(ss.sql(spark, query)) == (["n"], ["Row(n=3)"])
         finally:
             spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/* a /* b */ SELECT */ INSERT INTO plain VALUES (1)",
+        "/* a /* b */ SELECT */ CREATE TABLE d2 (a INT) USING parquet",
+        "-- a \\\n SELECT\nDROP DATABASE d CASCADE",
+        "-- a\rINSERT INTO plain SELECT 1",
+        "WITH a AS (SELECT r'\\' AS y) INSERT INTO plain SELECT length(y) + length('x') FROM a",
+        "WITH a AS (SELECT 1 /* ' */ AS y) INSERT INTO plain SELECT y, 'x' FROM a",
+    ],
+)
+def test_comments_and_raw_texts_hide_no_statement(spark, shop, query):
+    """Comments within comments ended too early, raw texts too late: Spark wrote to tables of its own."""
+    with pytest.raises(e.UnsupportedFeature, match="is not supported in siltstone.spark.sql"):
+        ss.sql(spark, query)
+
+
+def test_comments_within_comments_stay_comments(spark, shop):
+    frame = ss.sql(
+        spark, "/* a /* b */ INSERT */ SELECT /* /* */ DROP TABLE x */ count(*) n FROM shop.a -- INSERT INTO y"
+    )
+    assert [row.n for row in frame.collect()] == [3]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 from siltstone.errors import UnsupportedFeature
+from siltstone.spark.blanks import bare, without_comments
 
-_BLANK = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|\()+")
+_BLANK = re.compile(r"[\s(]+")
 _WORDS = re.compile(r"[A-Za-z_]+|\S")
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 #: How many words say what a statement is.
 _FIRST = 6
 
@@ -90,7 +90,7 @@ def check(query: str) -> None:
     if not words or words[0] in _QUERIES:
         return
     if words[0] in _BEFORE_QUERIES:
-        change = _CHANGES.search(_QUOTED.sub(" ", query))
+        change = _CHANGES.search(bare(query))
         if change is not None:
             raise refusal(first_words(change[0]))
         return
@@ -101,7 +101,7 @@ def check(query: str) -> None:
 
 def first_words(query: str) -> list[str]:
     """The words that a statement begins with, in capitals, without comments and brackets before them."""
-    plain = re.sub(r"/\*.*?\*/", " ", query, flags=re.DOTALL)
+    plain = without_comments(query)
     start = _BLANK.match(plain)
     words = [
         m[0].upper() for _, m in zip(range(_FIRST), _WORDS.finditer(plain, start.end() if start else 0), strict=False)

@@ -228,6 +228,15 @@ impl SnapshotManager {
     }
 
     fn all_gone(&self) -> Error {
+        let root = self.directory.trim_end_matches("/snapshot");
+        let (kind, what) = match root.rsplit_once("/branch/branch-") {
+            Some(_) => (ErrorKind::BranchNotFound, "branch"),
+            None => (ErrorKind::TableNotFound, "table"),
+        };
+        // a directory that cannot be looked at says nothing
+        if self.fs.exists(&format!("{root}/schema")).is_ok_and(|exists| !exists) {
+            return Error::new(kind, format!("the {what} was dropped or renamed while it was open")).with("file", root);
+        }
         Error::new(ErrorKind::CorruptFile, "the table has no snapshots any more, but it had some")
             .with("file", &self.directory)
             .hint("roll back to a tag, or restore the snapshot directory: a new commit would begin the table anew")

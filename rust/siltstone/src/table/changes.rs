@@ -112,7 +112,11 @@ impl Table {
                 .hint(format!("the nearest is {}", next.clamp(earliest, latest + 1))));
         }
         let consumers = self.consumers();
-        let before = consumers.next_snapshot(id).ok().flatten();
+        let before = match consumers.next_snapshot(id) {
+            // setting it is how a damaged one is mended
+            Err(e) if e.kind() == ErrorKind::CorruptFile => None,
+            found => found?,
+        };
         self.record(id, next)?;
         // an expiry that had chosen before the consumer was there
         if first_readable(self.context())?.is_some_and(|earliest| next < earliest) {

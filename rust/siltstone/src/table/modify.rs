@@ -8,7 +8,7 @@ use super::{CommitReport, Table, TableWriter, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
     operation::{
-        commit::Committable,
+        commit::{Committable, check_place},
         modify::{
             Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
             write_matching,
@@ -113,6 +113,7 @@ impl Table {
         loop {
             tries += 1;
             let modified = again_when_overtaken(ctx, || modify_files(ctx, change))?;
+            self.check_still_there(modified.rows)?;
             let committable = Committable { messages: modified.messages.clone(), ..Committable::default() };
             let outcome = super::write::give_up_on_conflict(&commit, &modified.messages, commit.commit(committable));
             match outcome {
@@ -159,7 +160,7 @@ impl Table {
             let found = find()?;
             // it begins with a version that has all rows that were found: what it writes is newer
             let mut writer = self.writer(None, WriteOptions { stored: true, ..WriteOptions::default() })?;
-            match write(&found, &mut writer) {
+            match write(&found, &mut writer).and_then(|rows| self.check_still_there(rows).map(|()| rows)) {
                 Ok(rows) => Ok((found, writer, rows)),
                 Err(error) => {
                     writer.close();
@@ -171,6 +172,12 @@ impl Table {
         let committed = writer.commit(Committable { read: Some(read), ..Committable::default() });
         writer.close();
         Ok(CommitReport { affected_rows: rows, ..committed? })
+    }
+
+    /// Where no rows are found, no commit asks whether the table is the one that was opened: one that was made in its place
+    /// meanwhile has not been asked about.
+    fn check_still_there(&self, rows: u64) -> Result<()> {
+        if rows == 0 { check_place(self.context()) } else { Ok(()) }
     }
 
     /// A condition on partition columns alone.
@@ -206,6 +213,7 @@ impl Table {
         // the rows themselves: texts of partitions, as directories have them, do not tell all values apart
         let partitions: HashSet<Vec<u8>> = plan.splits.iter().map(|split| split.bucket.partition.clone()).collect();
         if partitions.is_empty() {
+            check_place(ctx)?;
             return Ok(CommitReport::default());
         }
         let snapshots = self.committer(None).drop_partitions(partitions)?.snapshots;

@@ -36,7 +36,7 @@ use siltstone::{
     path::branch_root,
     schema::{NewTable, SchemaChange, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, UpkeepLock},
-    table::{CommitReport, ExpireArgs, FilesystemCatalog, Table},
+    table::{CommitReport, ExpireArgs, FilesystemCatalog, ModifyArgs, Table},
     types::{DataField, DataType, TypeKind},
 };
 
