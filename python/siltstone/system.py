@@ -77,7 +77,7 @@ def scan_of(
 #: The table's rows in another form; they are scanned like the table itself.
 VIEWS = ("audit_log", "binlog", "ro")
 #: Those that look at one snapshot; the others are about the table.
-_OF_ONE_SNAPSHOT = frozenset(
+OF_ONE_SNAPSHOT = frozenset(
     {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes"}
 )
 
@@ -95,7 +95,7 @@ def inspect(
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = given.pop("limit", None)
     asked = next((key for key in ("version", "tag", "as_of") if key in given), None)
-    if asked and system.lower() not in _OF_ONE_SNAPSHOT:
+    if asked and system.lower() not in OF_ONE_SNAPSHOT:
         raise UnsupportedFeature(
             f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
         )

@@ -123,3 +123,20 @@ def test_comments_within_comments_stay_comments(spark, shop):
         spark, "/* a /* b */ INSERT */ SELECT /* /* */ DROP TABLE x */ count(*) n FROM shop.a -- INSERT INTO y"
     )
     assert [row.n for row in frame.collect()] == [3]
+
+
+def test_a_version_in_a_hint_is_refused_by_a_table_about_all_versions(spark, shop):
+    with pytest.raises(e.UnsupportedFeature, match="looks at no single version"):
+        ss.sql(spark, "SELECT snapshot_id FROM shop.a$snapshots /*+ OPTIONS('scan.snapshot-id' = '1') */")
+    frame = ss.sql(spark, "SELECT record_count FROM shop.a$files /*+ OPTIONS('scan.snapshot-id' = '1') */")
+    assert [row[0] for row in frame.collect()] == [3]
+
+
+def test_a_time_between_two_milliseconds_is_in_the_earlier_one(spark):
+    """It was rounded up: a version that came after the time was read."""
+    from siltstone.spark.travel import version_arguments
+    from sqlglot import exp, parse_one
+
+    query = "SELECT * FROM t TIMESTAMP AS OF '2026-11-20 08:00:00.9999+00:00'"
+    version = parse_one(query, read="spark").find(exp.Version)
+    assert version_arguments(spark, version, "")["as_of"] % 1000 == 999

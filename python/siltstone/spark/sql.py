@@ -22,6 +22,7 @@ from siltstone.spark.reading import read
 from siltstone.spark.session import connected, current_database, table_of, warehouse_of
 from siltstone.spark.statements import check
 from siltstone.spark.travel import version_arguments
+from siltstone.system import OF_ONE_SNAPSHOT, VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,6 +161,12 @@ def _query(spark: SparkSession, node: Any, name: str, at: str | None, hint: str 
     if hint is None:
         return query
     options = hint_options(name, hint)
+    system = name.partition(".")[2].rpartition("$")[2] if "$" in name else ""
+    about_table = system and not system.startswith("branch_") and system not in (*VIEWS, *OF_ONE_SNAPSHOT)
+    if about_table and names_version(options):
+        raise UnsupportedFeature(
+            f"{name} looks at no single version: it is read without the hint /*+{hint}*/", context={"table": name}
+        )
     if version is not None and names_version(options):
         raise InvalidArgument(f"{name} is read at two versions: '{version.sql('spark')}' and the hint /*+{hint}*/")
     return query | {"options": options}

@@ -13,6 +13,8 @@ from siltstone.errors import InvalidArgument
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
 
 def version_arguments(spark: SparkSession, node: Any, written: str) -> dict[str, Any]:
     """The version that a table's clause names; nothing without a clause.
@@ -71,7 +73,7 @@ def _time(spark: SparkSession, node: Any, written: str) -> int:
             time = time.replace(tzinfo=zoneinfo.ZoneInfo(spark.conf.get("spark.sql.session.timeZone") or "UTC"))
         except (zoneinfo.ZoneInfoNotFoundError, ValueError):  # an offset such as +08:00 is a zone for Spark
             return _computed(spark, value, written)
-    return round(time.timestamp() * 1000)
+    return (time - _EPOCH) // dt.timedelta(milliseconds=1)
 
 
 def _computed(spark: SparkSession, value: Any, text: str) -> int:

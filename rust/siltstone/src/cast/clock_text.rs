@@ -22,7 +22,8 @@ pub(super) fn date(text: &str) -> Option<Datum> {
     datum_from_text(&format!("{year:04}-{month:02}-{day:02}"), &DataType::new(TypeKind::Date)).ok()
 }
 
-/// Milliseconds of a day, or `H[:m[:s[.fraction]]]`, cut to milliseconds; minutes and seconds may be more than 59.
+/// Milliseconds of a day, or `H[:m[:s[.fraction]]]`; the fourth digit of the fraction rounds it (not beyond the day's last
+/// millisecond, where Java has a time that it cannot show), and those behind it do not count; minutes and seconds may be more than 59.
 pub(super) fn time(text: &str) -> Option<Datum> {
     let millis = if is_whole(text) { text.parse::<i64>().ok()? } else { clock_millis(text)? };
     (0..DAY).contains(&millis).then(|| i32::try_from(millis).ok().map(Datum::Time)).flatten()
@@ -36,7 +37,9 @@ fn clock_millis(text: &str) -> Option<i64> {
     let (hours, minutes, seconds) = (number(hours, 9)?, number(minutes, 9)?, number(seconds, 9)?);
     only_digits(fraction).then_some(())?;
     let millis: i64 = format!("{:0<3}", fraction.get(..fraction.len().min(3))?).parse().ok()?;
-    Some(((hours * 60 + minutes) * 60 + seconds) * 1000 + millis)
+    let millis = ((hours * 60 + minutes) * 60 + seconds) * 1000 + millis;
+    let up = fraction.as_bytes().get(3).is_some_and(|digit| *digit >= b'5') && millis != DAY - 1;
+    Some(millis + i64::from(up))
 }
 
 /// A number in the unit of the precision (Java knows four units), or a date and time.

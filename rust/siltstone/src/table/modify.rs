@@ -8,7 +8,7 @@ use super::{CommitReport, Table, TableWriter, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
     operation::{
-        commit::{Committable, check_place},
+        commit::{Committable, check_place, explain_by_place},
         modify::{
             Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
             write_matching,
@@ -48,6 +48,18 @@ impl Table {
     /// Deletes or updates the rows that satisfy a condition, as one commit. `DeleteNotAllowed` where the merge engine
     /// deletes no rows; `CommitConflict` when others change the same files again and again.
     pub fn modify(&self, args: &ModifyArgs) -> Result<CommitReport> {
+        self.modify_rows(args).map_err(|error| self.of_table(error))
+    }
+
+    /// Files of a table that was dropped are missed first.
+    fn of_table(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::FileNotFound | ErrorKind::CorruptFile => explain_by_place(self.context(), error),
+            _ => error,
+        }
+    }
+
+    fn modify_rows(&self, args: &ModifyArgs) -> Result<CommitReport> {
         self.check_writable()?;
         self.check_latest()?;
         let ctx = self.context();
@@ -99,9 +111,10 @@ impl Table {
             KeysToDelete::Keys(keys) => self.write_new(|writer| write_keys(ctx, keys, &mut counted(writer))),
             KeysToDelete::Rows(wanted) => {
                 let condition = wanted.condition()?;
-                self.write_found(&|| newest_rows(ctx, &condition), &|found, writer| {
+                let deleted = self.write_found(&|| newest_rows(ctx, &condition), &|found, writer| {
                     wanted.write(found, threads(None), &mut counted(writer))
-                })
+                });
+                deleted.map_err(|error| self.of_table(error))
             }
         }
     }

@@ -11,6 +11,7 @@
 mod abort;
 mod buckets;
 mod changes;
+mod columns;
 mod conflict;
 mod descent;
 mod dropped;

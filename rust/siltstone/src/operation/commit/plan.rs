@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::HashSet};
 use super::{
     buckets::{self, BaseManifests},
     changes::{Changes, DELETION_VECTORS},
+    columns::check_columns_kept,
     conflict::ConflictCheck,
     dropped::check_dropped_deletes,
     index_files::combine,
@@ -120,6 +121,7 @@ impl<'a> Planner<'a> {
             self.rules(latest).check_new_bucket_counts(stay, &changes.files)?;
         }
         self.check(latest, &base, &changes)?;
+        check_columns_kept(self.ctx, &base, &changes)?;
         if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
             check_unseen(self.ctx, self.store, latest, &base, &changes)?;
             check_dropped_deletes(self.ctx, &base, &changes)?;

@@ -10,7 +10,7 @@ use crate::{
     append::AppendVectors,
     deletion_vectors::{BitmapKind, DeletedRows, DeletionVector},
     error::{Error, ErrorKind, Result},
-    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, read_data_file},
+    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, read_data_file},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource, IndexManifestEntry},
     operation::{
         CommitMessage, Split, TableWrite, WriteOptions,
@@ -29,6 +29,7 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
     let Some(snapshot) = plan.snapshot.clone() else {
         return Ok(Modified::default());
     };
+    check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
     // new versions of rows are written beside; compaction has its own time
     let quiet = CoreOptions { write_only: true, ..(*ctx.options).clone() };
     let write_ctx = TableContext { options: quiet.into(), ..ctx.clone() };

@@ -9,7 +9,7 @@ use arrow_select::filter::filter_record_batch;
 use super::{Modification, Replacement, removal::Removal};
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, check_rewritable},
     operation::{
         RowKinds,
         read::read_splits,
@@ -38,6 +38,9 @@ pub fn newest_rows(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan
 /// # Errors
 /// Also those of [`Replacement`]; `DeleteNotAllowed` for a row that a -D would not remove.
 pub fn write_matching(ctx: &TableContext, change: &Modification, found: &ScanPlan, sink: Sink<'_>) -> Result<u64> {
+    if !change.set.is_empty() {
+        check_rewritable(ctx, found.splits.iter().flat_map(|split| &split.files))?;
+    }
     let replacement = if change.set.is_empty() { None } else { Some(Replacement::new(ctx, &change.set)?) };
     let removal = Removal::of(ctx);
     let kind = if change.set.is_empty() { RowKind::Delete } else { RowKind::UpdateAfter };

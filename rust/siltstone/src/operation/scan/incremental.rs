@@ -10,14 +10,14 @@ use super::{
     deletions::DeletionFiles,
     entries::{listed_entries, live_entries},
     prune::buckets_of_interest,
-    request::{Prepared, mergeable, skips_level_0},
+    request::{Prepared, mergeable},
     split::Splitter,
     supported::{check_files, drop_postponed},
     version::Versions,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, check_readable},
     manifest::{BucketId, DataFileMeta, DeletionVectorRange, EntryId, EntryKind, ManifestEntry},
     operation::Split,
     options::{ChangelogProducer, IncrementalMode},
@@ -55,7 +55,7 @@ pub(super) fn partitions(
     changes: &Changes,
 ) -> Result<HashSet<Vec<u8>>> {
     if let Changes::Diff { after, .. } = changes {
-        let live = live_entries(ctx, after, &prepared.entry_filter(ctx))?;
+        let live = live_entries(ctx, after, &prepared.changes_filter(ctx))?;
         return Ok(live.into_iter().map(|entry| entry.partition).collect());
     }
     let plan = plan(ctx, prepared, mode, changes)?;
@@ -74,8 +74,7 @@ fn files(
     let mut entries = Vec::new();
     let mut last = None;
     let mut has_changelog = false;
-    let mut filter = prepared.entry_filter(ctx);
-    filter.min_level = skips_level_0(ctx).then_some(1);
+    let filter = prepared.changes_filter(ctx);
     for id in after.saturating_add(1)..=until {
         let snapshot = versions.with_changelog(id)?;
         has_changelog |= snapshot.changelog_manifest_list.is_some();
@@ -106,6 +105,7 @@ pub(super) fn of_snapshot(
     list: NamedList<'_>,
 ) -> Result<Vec<Split>> {
     let mut entries = added(ctx, snapshot, list, &prepared.entry_filter(ctx))?;
+    check_readable(ctx, &prepared.columns(ctx), entries.iter().map(|entry| &entry.file))?;
     if ctx.options.changelog_producer != ChangelogProducer::None {
         drop_postponed(ctx, &mut entries);
     }
@@ -115,6 +115,7 @@ pub(super) fn of_snapshot(
 /// The rows that an OVERWRITE snapshot took away, and those that it brought (`streaming-read-overwrite`).
 pub(super) fn of_overwrite(ctx: &TableContext, prepared: &Prepared, snapshot: &Snapshot) -> Result<Vec<Split>> {
     let entries = listed_entries(ctx, snapshot.delta_list(), &prepared.entry_filter(ctx))?;
+    check_readable(ctx, &prepared.columns(ctx), entries.iter().map(|entry| &entry.file))?;
     let (before, after): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| e.kind == EntryKind::Delete);
     if ctx.schema.primary_keys.is_empty() {
         return change_splits(ctx, after, &prepared.residual, snapshot);
@@ -178,8 +179,7 @@ fn diff(ctx: &TableContext, prepared: Prepared, before: Option<&Snapshot>, after
             .hint("read with mode 'delta'"));
     }
     mergeable(ctx)?;
-    let mut filter = prepared.entry_filter(ctx);
-    filter.min_level = skips_level_0(ctx).then_some(1);
+    let filter = prepared.changes_filter(ctx);
     let state = |snapshot: &Snapshot| -> Result<State> {
         let mut entries = live_entries(ctx, snapshot, &filter)?;
         drop_postponed(ctx, &mut entries);

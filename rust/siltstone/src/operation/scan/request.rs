@@ -225,6 +225,7 @@ pub(super) struct Prepared {
     /// No row can satisfy the request.
     pub(super) nothing: bool,
     not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
+    min_level: Option<i32>,
 }
 
 impl Prepared {
@@ -248,7 +249,27 @@ impl Prepared {
             whole: false,
         };
         let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
-        Ok(Self { filter, residual, read, nothing, not_partitions: request.not_partitions.clone() })
+        Ok(Self {
+            filter,
+            residual,
+            read,
+            nothing,
+            not_partitions: request.not_partitions.clone(),
+            min_level: request.min_level,
+        })
+    }
+
+    /// The columns that are read: those of the result and of the condition.
+    pub(super) fn columns(&self, ctx: &TableContext) -> Vec<DataField> {
+        let asked = self.residual.columns();
+        let asked = ctx.schema.fields.iter().filter(|field| asked.iter().any(|name| *name == field.name));
+        self.read.fields.iter().chain(asked).cloned().collect()
+    }
+
+    /// As [`Self::entry_filter`], of changes: from the request's lowest level on, without what batch reads leave out.
+    pub(super) fn changes_filter(&self, ctx: &TableContext) -> EntryFilter {
+        let min_level = self.min_level.max(skips_level_0(ctx).then_some(1));
+        EntryFilter { min_level, ..self.entry_filter(ctx) }
     }
 
     /// The entries that may hold rows of the result, of all levels.

@@ -146,8 +146,19 @@ impl Table {
         })
     }
 
+    /// What lies between two versions is no version.
+    fn check_one_version(&self) -> Result<()> {
+        if self.context().options.named_changes()?.is_none() {
+            return Ok(());
+        }
+        let text = "this system table looks at one version, not at what lies between two";
+        Err(Error::unsupported(text)
+            .hint("open the table without 'incremental-between' and the like, and without 'latest-delta'"))
+    }
+
     /// The version that the table's options name, and the table under its schema.
     fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
+        self.check_one_version()?;
         travel(self.context(), &VersionSelector::Latest)
     }
 }

@@ -42,6 +42,7 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
 
 /// Sums by partition, with those partitions that reads take from another branch.
 fn of_both_branches(table: &Table) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
+    table.check_one_version()?;
     let Some(other) = table.other_branch()? else { return sums(table, false) };
     let Some([first, second]) = other.sides(table, &VersionSelector::Latest, Resolved::state)? else {
         return sums(table, false);
@@ -113,6 +114,7 @@ pub(super) fn total(table: &Table) -> Result<Sum> {
 
 /// Sums by partition, and by bucket when `by_bucket` says so (else the bucket is 0).
 pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
+    table.check_one_version()?;
     let ctx = table.context();
     again_when_overtaken(ctx, || sums_at(&Resolved::state(ctx, &VersionSelector::Latest)?, by_bucket))
 }

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     env::ClockRef,
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, check_readable},
     operation::overtaken::expired_meanwhile,
     options::ChangelogProducer,
     snapshot::{CommitKind, RemovedSnapshot, Rollback, Snapshot},
@@ -210,6 +210,8 @@ impl Follow {
             ..self.request.clone()
         };
         let mut planned = plan(&self.ctx, &request)?;
+        let files = planned.splits.iter().flat_map(|split| &split.files);
+        check_readable(&self.ctx, &self.prepared.columns(&self.ctx), files)?;
         planned.snapshot = Some(snapshot.clone());
         if self.is_beyond_watermark(&snapshot) {
             self.end = Some(id);

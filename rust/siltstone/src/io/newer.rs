@@ -1,0 +1,81 @@
+//! Columns that rows of a newer schema have and an older one has not: they go when the rows are written again under it.
+//!
+//! ```text
+//! writer, schema 0   v INT
+//! others, schema 1   v BIGINT, n STRING       rows with v = 2^31, n = 'keep'
+//! its compaction     v INT                    v would be cut, n be null: given up
+//! ```
+
+use super::TableContext;
+use crate::{
+    cast::same_values,
+    error::{Error, ErrorKind, Result},
+    manifest::DataFileMeta,
+    types::DataField,
+};
+
+/// The name of a column that is lost, or whose values may change, when rows of schema `from` become rows of schema `to`. Towards
+/// a newer schema it is what an alter asked for.
+///
+/// # Errors
+/// Those of reading the schemas.
+pub fn lost_column(ctx: &TableContext, from: i64, to: i64) -> Result<Option<String>> {
+    first(ctx, from, to, |field, kept| !kept.is_some_and(|kept| same_values(&field.data_type, &kept.data_type)))
+}
+
+/// An error when rows of one of these files cannot be written again by a handle that was opened before an alter.
+///
+/// # Errors
+/// `CommitConflict`; those of reading the schemas.
+pub fn check_rewritable<'a>(ctx: &TableContext, files: impl Iterator<Item = &'a DataFileMeta>) -> Result<()> {
+    for file in files {
+        if let Some(column) = lost_column(ctx, file.schema_id, ctx.schema.id)? {
+            return Err(altered(ctx, &column, ErrorKind::CommitConflict).with("file", &file.file_name));
+        }
+    }
+    Ok(())
+}
+
+/// An error when a column that is read has another type in one of these files, which a reader that was opened before an alter
+/// would cast back.
+///
+/// # Errors
+/// `SchemaMismatch`; those of reading the schemas.
+pub fn check_readable<'a>(
+    ctx: &TableContext,
+    wanted: &[DataField],
+    files: impl Iterator<Item = &'a DataFileMeta>,
+) -> Result<()> {
+    for file in files {
+        let changed = first(ctx, file.schema_id, ctx.schema.id, |field, known| {
+            wanted.iter().any(|wanted| wanted.id == field.id)
+                && known.is_some_and(|known| !same_values(&field.data_type, &known.data_type))
+        })?;
+        if let Some(column) = changed {
+            return Err(altered(ctx, &column, ErrorKind::SchemaMismatch).with("file", &file.file_name));
+        }
+    }
+    Ok(())
+}
+
+/// The conflict of rows that were written again under an older schema.
+pub fn altered(ctx: &TableContext, column: &str, kind: ErrorKind) -> Error {
+    let text =
+        format!("the table was altered since it was opened: values of column '{column}' would be lost or changed");
+    Error::new(kind, text).with("table", &ctx.name).with("column", column).hint("open the table again")
+}
+
+/// The first column of the newer schema `from` that is `lost`, given what `to` has of it.
+fn first(
+    ctx: &TableContext,
+    from: i64,
+    to: i64,
+    lost: impl Fn(&DataField, Option<&DataField>) -> bool,
+) -> Result<Option<String>> {
+    if from <= to {
+        return Ok(None);
+    }
+    let (from, to) = (ctx.schemas.get(from)?, ctx.schemas.get(to)?);
+    let of = |field: &DataField| to.fields.iter().find(|kept| kept.id == field.id);
+    Ok(from.fields.iter().find(|field| lost(field, of(field))).map(|field| field.name.clone()))
+}
