@@ -234,7 +234,7 @@ impl SnapshotManager {
             None => (ErrorKind::TableNotFound, "table"),
         };
         // a directory that cannot be looked at says nothing
-        if self.fs.exists(&format!("{root}/schema")).is_ok_and(|exists| !exists) {
+        if self.fs.list(&format!("{root}/schema")).is_ok_and(|files| files.is_empty()) {
             return Error::new(kind, format!("the {what} was dropped or renamed while it was open")).with("file", root);
         }
         Error::new(ErrorKind::CorruptFile, "the table has no snapshots any more, but it had some")

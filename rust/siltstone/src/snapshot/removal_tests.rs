@@ -254,6 +254,8 @@ fn a_table_that_had_snapshots_does_not_begin_anew() {
     let tagged = Bed::new();
     tagged.io.put("/t/tag/tag-v", Bed::snapshot(3, "s3", None).to_json().unwrap().as_bytes());
     for bed in [hinted, tagged] {
+        assert_eq!(bed.manager.latest().unwrap_err().kind(), ErrorKind::TableNotFound, "it was dropped");
+        bed.io.put("/t/schema/schema-0", b"{}");
         let error = bed.manager.latest().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptFile);
         assert!(error.hint_text().unwrap().contains("roll back to a tag"), "{error}");
