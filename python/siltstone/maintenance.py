@@ -146,7 +146,8 @@ class Maintenance(Handle):
         Returns:
             What was done. When another commit changed the same files meanwhile the work is dropped, and these buckets
             are planned and compacted again, three times at most and not when ``plan`` was given; the rows are safe in
-            any case, ``notes`` says what happened, and ``given_up`` what was not compacted.
+            any case, ``notes`` says what happened, and ``given_up`` what was not compacted: also buckets with rows that
+            were written after somebody else altered the table, when they would lose columns or have values cut.
 
         Raises:
             InvalidArgument: A plan of another table or branch.

@@ -174,6 +174,7 @@ class Reads:
         Raises:
             SnapshotExpired: The start has expired; the hint names the nearest that is left.
             TagNotFound: No such tag.
+            SchemaMismatch: A column that is read got another type since the table was opened; raised by the iterator.
 
         Example:
             >>> for batch in example_table().changes():

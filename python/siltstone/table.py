@@ -40,6 +40,10 @@ _ALL = 2**63 - 1
 class Table(Reads):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
+    When somebody else alters the table, this object keeps the columns that it was opened with: rows are written with
+    them, and what would write newer rows again without their new columns, or cut wider values, is refused or given up
+    (:meth:`update`, :meth:`delete`, :meth:`compact`, :meth:`changes`). Open the table again to see the new columns.
+
     Example:
         >>> t = example_table()
         >>> t.primary_key
@@ -181,7 +185,8 @@ class Table(Reads):
 
         Raises:
             DeleteNotAllowed: The merge engine cannot take a delete; the hint names the option that allows it.
-            CommitConflict: Others changed the same files again and again.
+            CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
+                was opened, and columns of these rows would be lost or values changed.
 
         Example:
             >>> t = example_table()
@@ -213,7 +218,8 @@ class Table(Reads):
             InvalidArgument: A column of the primary key, an expression that cannot be computed, or a merge engine that
                 merges new values instead of replacing the old ones.
             SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
-            CommitConflict: Others changed the same files again and again.
+            CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
+                was opened, and columns of these rows would be lost or values changed.
 
         Example:
             >>> t = example_table()

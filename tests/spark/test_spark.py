@@ -64,6 +64,19 @@ def test_a_frame_used_twice_never_keeps_the_filter_of_its_first_query(spark, ord
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 
 
+def test_the_option_of_filter_pushdown_is_true_or_false_in_any_case(spark, orders):
+    """TRUE meant false."""
+    from siltstone.spark.datasource import PushdownReader, SiltstoneSource
+
+    def pushes(asked):
+        source = SiltstoneSource({"path": orders.path, "pushdown": asked})
+        return isinstance(source.reader(spark.createDataFrame([], "id int").schema), PushdownReader)
+
+    assert [pushes(asked) for asked in ("TRUE", "true", "False")] == [True, True, False]
+    with pytest.raises(e.InvalidArgument, match="option 'pushdown' is true or false, not 'yes'"):
+        pushes("yes")
+
+
 def test_an_empty_table_reads_as_no_rows(spark, lake):
     lake.create_table("db.empty", {"id": "INT"}, primary_key=["id"], options={"bucket": "1"})
     assert ss.read(spark, "db.empty").collect() == []

@@ -161,3 +161,28 @@ def test_compactions_of_one_writer_that_deletes_are_never_given_up(make, options
             assert not report.notes
     left = dict.fromkeys(range(10_012, 12_000), 1) | {k: 12 for k in range(900) if k not in range(11, 900, 7)}
     assert compacted(t) == left
+
+
+@pytest.mark.parametrize(
+    "options",
+    [SUM, FIRST, {"changelog_producer": "lookup"}, {"deletion_vectors__enabled": "true"}],
+    ids=["sum", "first-row", "lookup", "vectors"],
+)
+def test_a_full_compaction_of_a_message_that_waited_counts_although_older_versions_expired(make, options):
+    """What its writer made before had come and gone: it was said not to be in the table, and the compaction given up."""
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    t.upsert(rows(50, 0))
+    messages = []
+    with t.writer() as w:
+        for i in range(3):
+            w.write([{"k": k, "v": i + 1} for k in range(i * 3, 40)])
+            if i == 2:
+                w.compact(full=True)
+            messages.append(w.prepare_commit())
+    reports = []
+    for message in messages:
+        reports.append(t.commit(message))
+        t.expire_snapshots(retain_max=1, retain_min=1)
+    assert [s.kind for s in reports[-1].snapshots] == ["APPEND", "COMPACT"], reports[-1]
+    values = found(t)
+    assert compacted(t) == values and len(values) == 50

@@ -145,11 +145,10 @@ class SiltstoneSource(DataSource):
         """A reader of the columns of ``schema``, by their names."""
         self._refuse(_OF_WRITES, "a read")
         columns = schema.fieldNames()
-        asked = self._options().get("pushdown", "false")
-        if asked.lower() not in ("true", "false"):
+        asked = self._options().get("pushdown", "false").lower()
+        if asked not in ("true", "false"):
             raise InvalidArgument(f"option 'pushdown' is true or false, not {shown(asked)}")
-        pushdown = asked.lower() == "true"
-        kind = PushdownReader if pushdown else Reader
+        kind = PushdownReader if asked == "true" else Reader
         return kind(self._table(), columns, self._query())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: FBT001  # Spark's signature

@@ -79,8 +79,8 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
         .hint("please report this with what stderr says")
 }
 
-/// The state of an object, for one call at a time: another thread's call is waited for. A signal handler that runs in the middle of a call on it gets an error:
-/// waiting would be for ever.
+/// The state of an object, for one call at a time: another thread's call is waited for. A signal handler that runs in the
+/// middle of a call on it gets an error: waiting would be for ever.
 pub(crate) fn locked<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     if CALLS.get() <= 1 {
         return cancel::lock(state)?.ok_or_else(|| poisoned().into());

@@ -40,18 +40,20 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     plan.notes.push("data files that only the branch needs stay until orphan files are removed".to_owned());
     let fork = fork_tag(name);
     let planned = planned_fork(&main, name, &mut plan)?;
-    let deleted = || Ok((!dry_run && !branches.exists(name)?).then(|| format!("branch '{name}' was deleted")));
-    let mut report = with_effect(Report::of(&ctx.fs, plan, dry_run), deleted)?.with("branches", json!([name]));
+    let has_tag = planned.is_some();
+    let tag_is_left = || {
+        let deleted = !dry_run && !branches.exists(name)?;
+        let and_tag = if has_tag { format!("; look whether tag '{fork}' is left of it") } else { String::new() };
+        Ok(deleted.then(|| format!("branch '{name}' was deleted{and_tag}")))
+    };
+    let mut report = with_effect(Report::of(&ctx.fs, plan, dry_run), tag_is_left)?.with("branches", json!([name]));
     match (planned, &lock) {
         (Some(planned), None) => report.extend(planned),
         (Some(_), Some(lock)) => match delete_tag_locked(&main, Some(lock), &fork) {
             Ok(of_tag) => report.extend(of_tag),
             // another program made a branch of it meanwhile
             Err(e) if e.kind() == ErrorKind::VersionInUse => report.plan.notes.push(stays(&e)),
-            Err(e) => {
-                let and_tag = || Ok(deleted()?.map(|done| format!("{done}; look whether tag '{fork}' is left of it")));
-                return with_effect(Err(e), and_tag);
-            }
+            Err(e) => return with_effect(Err(e), tag_is_left),
         },
         (None, _) => {}
     }
