@@ -14,6 +14,7 @@ WIDENED = [
     ("VARCHAR(3)", "STRING", "abc", "abcdef"),
     ("DECIMAL(4,2)", "DECIMAL(10,2)", Decimal("1.00"), Decimal("12345.67")),
 ]
+CHANGED = [*WIDENED, ("INT", "STRING", 1, "text")]
 
 
 @pytest.fixture
@@ -38,9 +39,10 @@ def row(catalog, key):
     return next(row for row in rows(catalog) if row["id"] == key)
 
 
-@pytest.mark.parametrize(("old", "new", "small", "large"), WIDENED)
+@pytest.mark.parametrize(("old", "new", "small", "large"), CHANGED)
 def test_a_writer_that_compacts_leaves_newer_rows_alone(catalog, old, new, small, large):
-    """Its compaction took them in under its own columns: 2147483653 was -2147483643 afterwards."""
+    """Its compaction took them in under its own columns: 2147483653 was -2147483643 afterwards, and a text
+    stopped the writer."""
     columns = {"id": "BIGINT", "v": old}
     t = made(catalog, columns, bucket="1", **{"num-sorted-run.compaction-trigger": "3"})
     with t.writer() as w:

@@ -9,15 +9,18 @@ use crate::{
     cancel,
     deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
-    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, read_data_file},
+    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, read_data_file},
     manifest::{BucketId, DataFileMeta, FileSource},
 };
 
 /// Batches decoded ahead of the encoder.
 const READ_AHEAD: usize = 4;
 
-/// Writes the rows of `files`, without those that `deletions` deletes, into new ones, under the table's current schema. With `threads` of two or
-/// more the next rows are decoded while the last ones are encoded. An error leaves no new file behind.
+/// Writes the rows of `files`, without those that `deletions` deletes, into new ones, under the table's schema as it was opened.
+/// With `threads` of two or more the next rows are decoded while the last ones are encoded. An error leaves no new file behind.
+///
+/// # Errors
+/// `CommitConflict` when files know columns or values that this schema does not have. Those of reading and writing.
 pub fn rewrite(
     ctx: &TableContext,
     bucket: &BucketId,
@@ -25,6 +28,7 @@ pub fn rewrite(
     deletions: &DeletionMap,
     threads: usize,
 ) -> Result<Vec<DataFileMeta>> {
+    check_rewritable(ctx, files.iter())?;
     let mut files = files.to_vec();
     files.sort_by_key(|f| f.min_sequence_number);
     let Some(first) = files.first() else {

@@ -140,8 +140,8 @@ impl AppendWriter {
     pub fn prepare_commit(&mut self) -> Result<(DataIncrement, CompactIncrement)> {
         self.flush()?;
         let compact = match self.run_compaction() {
-            Err(error) if error.misses_file_but(self.new_files.iter().map(|file| file.file_name.as_str())) => {
-                // the restored files are not those of the table any more
+            Err(error) if self.gives_up(&error) => {
+                // the restored files are not those of the table any more, or of a newer schema than this writer's
                 (self.queue, self.vectors, self.given_up, self.stale) = (None, None, Some(error), true);
                 CompactIncrement::default()
             }
@@ -149,6 +149,12 @@ impl AppendWriter {
         };
         let new_files = std::mem::take(&mut self.new_files);
         Ok((DataIncrement { new_files, ..DataIncrement::default() }, compact))
+    }
+
+    /// Whether a file is gone that this writer did not make itself, or the table was altered.
+    fn gives_up(&self, error: &Error) -> bool {
+        let own = self.new_files.iter().map(|file| file.file_name.as_str());
+        error.kind() == ErrorKind::CommitConflict || error.misses_file_but(own)
     }
 
     /// Why compactions were given up since the last call. It is up to the caller to find out whether the file is missed.

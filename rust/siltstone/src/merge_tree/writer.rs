@@ -89,8 +89,8 @@ pub struct MergeTreeWriter {
     vectors: Option<BucketVectors>,
     /// times that level 0 could have been compacted and was not (`lookup-compact=gentle`)
     passed_over: usize,
-    /// A file was gone that a compaction wanted to read: the restored files are not those of the table any more, and
-    /// nothing is compacted on top of them. Another writer has to go on.
+    /// A file was gone that a compaction wanted to read, or the table was altered: the restored files are not those of the
+    /// table any more, or of a newer schema, and nothing is compacted on top of them. Another writer has to go on.
     stale: bool,
     given_up: Option<Error>,
 }
@@ -429,7 +429,7 @@ impl MergeTreeWriter {
         };
         self.running = None;
         let result = match result {
-            Err(error) if self.misses_restored_file(&error) => {
+            Err(error) if self.gives_up(&error) => {
                 self.give_compactions_up(error);
                 return Ok(());
             }
@@ -481,10 +481,10 @@ impl MergeTreeWriter {
         self.token.cancel();
     }
 
-    /// Whether a file is gone that this writer did not make itself.
-    fn misses_restored_file(&self, error: &Error) -> bool {
+    /// Whether a file is gone that this writer did not make itself, or the table was altered.
+    fn gives_up(&self, error: &Error) -> bool {
         let own = self.new_files.iter().chain(&self.compacted.compact_after);
-        error.misses_file_but(own.map(|file| file.file_name.as_str()))
+        error.kind() == ErrorKind::CommitConflict || error.misses_file_but(own.map(|file| file.file_name.as_str()))
     }
 
     /// Rows stay where the flushes have put them; what compactions made of them since the last commit is deleted.

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result,
     deletion_vectors::DeletionMap,
-    io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext},
+    io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_rewritable},
     manifest::{CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
         Levels, LookupCache, MergeReadOptions, SortedRun, interval_partition,
@@ -35,6 +35,10 @@ const AHEAD: usize = 4;
 const LOOKUP_ROWS: usize = 1 << 14;
 
 /// Executes a unit picked from `files` (all live files of the bucket). An error leaves no new file behind.
+///
+/// # Errors
+/// `CommitConflict` when it would write rows again whose files know columns or values that the table's schema, as it was opened,
+/// does not have. Those of reading and writing.
 pub fn run_compaction(
     ctx: &TableContext,
     partition: &[u8],
@@ -60,6 +64,7 @@ pub fn run_compaction(
         rewriter: Rewriter::of(&ctx.options),
         layout: table_layout(ctx),
         probe: None,
+        looked_up: Vec::new(),
         deletions: DeletionMap::default(),
         result: CompactIncrement::default(),
     };
@@ -97,6 +102,8 @@ struct Task<'a> {
     layout: KvLayout,
     /// looks into the levels above the output
     probe: Option<SharedProbe>,
+    /// files whose values it looks up
+    looked_up: Vec<DataFileMeta>,
     /// deletion vectors of the inputs
     deletions: DeletionMap,
     result: CompactIncrement,
@@ -207,6 +214,9 @@ impl Task<'_> {
         let inputs: Vec<DataFileMeta> = sections.iter().flatten().flat_map(|run| run.files.clone()).collect();
         let level = self.unit.output_level;
         let tells = applies && self.tells();
+        if tells || output != Output::Keep {
+            check_rewritable(self.ctx, inputs.iter().chain(&self.looked_up))?;
+        }
         let changelog = tells.then(|| ChangelogFiles::new(self.ctx, self.partition, self.bucket, level)).transpose()?;
         let merged = self.reader(applies, output, changelog.as_ref())?.read(sections);
         let dropped = self.dropped_deletes(&inputs, output)?;
@@ -339,6 +349,9 @@ impl Task<'_> {
             && o.sequence_fields.is_empty()
             && !self.tells();
         let values = o.merge_engine != MergeEngine::FirstRow && !place_is_enough;
+        if values {
+            self.looked_up = runs.iter().flat_map(|run| &run.run.files).cloned().collect();
+        }
         let fresh = || LookupCache::new(self.ctx.options.lookup_cache_max_memory_size);
         let cache = self.resources.cache.clone().unwrap_or_else(fresh);
         let probe = LevelProbe::new(self.ctx, self.partition, self.bucket, &self.layout, &runs, values, &cache)?;

@@ -89,7 +89,8 @@ pub struct TableWrite {
     writers: BTreeMap<BucketId, BucketWriter>,
     /// The snapshot that each of them began with.
     seen: BTreeMap<BucketId, Seen>,
-    /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired.
+    /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired; or others have
+    /// altered the table.
     given_up: Option<Error>,
     /// Since the last `prepare_commit` nobody has looked whether writers that were overtaken can go on.
     overtaken: bool,
@@ -185,6 +186,7 @@ impl TableWrite {
             let seen = all_seen.get(bucket).cloned();
             let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen, after: None };
             match writer.take_given_up() {
+                Some(error) if error.kind() == ErrorKind::CommitConflict => Ok((message, Some(error))),
                 Some(error) if !is_overtaken(&ctx, bucket, &error) => {
                     discard(&ctx, &message);
                     Err(error)
@@ -263,7 +265,7 @@ impl TableWrite {
     }
 
     /// Why a compaction was given up since the last call, if one was: others had compacted the same files, and these have
-    /// expired. The rows are in the messages; they wait for a compaction of the table as it is now.
+    /// expired, or had altered the table. The rows are in the messages; they wait for a compaction of the table as it is now.
     pub fn take_given_up(&mut self) -> Option<Error> {
         self.given_up.take()
     }
