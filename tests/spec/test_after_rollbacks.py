@@ -123,3 +123,35 @@ def test_a_lookup_compaction_is_given_up_when_what_it_saw_was_taken_out(make):
         t.commit(messages)
         t.compact(full=True)
         assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": 4}], options
+
+
+@pytest.mark.parametrize("to", ["rollback", "branch"])
+@pytest.mark.parametrize("kept", ["2", "10"])
+def test_a_version_that_comes_back_from_a_tag_names_no_changelog_that_has_expired(cat, make, to, kept):
+    """The tag kept the list of the changelog and not its files: they were missing, for streams and for fsck."""
+    options = {
+        "changelog-producer": "input",
+        "snapshot.num-retained.min": "1",
+        "snapshot.num-retained.max": "1",
+        "snapshot.time-retained": "1ms",
+        "changelog.num-retained.min": "1",
+        "changelog.num-retained.max": kept,
+        "changelog.time-retained": "1h",
+    }
+    t = make({"id": "INT", "v": "INT"}, ["id"], bucket=1, **options)
+    for n in range(1, 6):
+        t.append([{"id": n, "v": n}])
+        if n == 3:
+            t.tags.create("third")
+    if to == "rollback":
+        t.rollback(tag="third")
+        back = t
+    else:
+        t.branches.create("back", tag="third")
+        back = cat.table(f"{t.name}$branch_back")
+    assert [row["id"] for batch in back.changes(start=3) for row in batch.to_pylist()] == ([3] if kept == "10" else [])
+    assert t.maintenance.fsck(deep=True).ok
+    back.append([{"id": 6, "v": 6}])
+    t.maintenance.expire_snapshots()
+    assert rows(back) == [1, 2, 3, 6]
+    assert t.maintenance.fsck(deep=True).ok

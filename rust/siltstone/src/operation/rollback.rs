@@ -175,6 +175,11 @@ fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
             .hint("it has expired in part: choose a newer snapshot or a tag")
     };
     let files = files_of(ctx, target).map_err(broken)?;
+    all_there(ctx, &files).map_err(broken)
+}
+
+/// `FileNotFound` when one of the files is gone.
+fn all_there(ctx: &TableContext, files: &[String]) -> Result<()> {
     let problem: Option<Error> = in_pool(|| {
         files.par_iter().find_map_any(|path| match ctx.fs.exists(path) {
             Ok(true) => None,
@@ -182,7 +187,7 @@ fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
             Err(e) => Some(e),
         })
     });
-    problem.map_or(Ok(()), |e| Err(broken(e)))
+    problem.map_or(Ok(()), Err)
 }
 
 /// What a version consists of beside the manifests, which are read for it: data files with their extra files, index files
@@ -240,18 +245,31 @@ fn plan(
     Ok(plan)
 }
 
-/// A tagged snapshot as it becomes a snapshot again: without its changelog when that has expired, because tags do not
+/// A tagged snapshot as it becomes a snapshot again: without its changelog when a file of that has expired, because tags do not
 /// keep changelogs and a stream must not look for one that is gone; and without the branch that the tag was for.
 pub(super) fn restored(ctx: &TableContext, tagged: &Snapshot) -> Result<Snapshot> {
     let mut snapshot = tagged.clone().keeping_no_branch();
-    if let Some(list) = &tagged.changelog_manifest_list
-        && !ctx.fs.exists(&ctx.paths.manifest(list)?)?
-    {
-        snapshot.changelog_manifest_list = None;
-        snapshot.changelog_manifest_list_size = None;
-        snapshot.changelog_record_count = None;
+    match changelog_there(ctx, tagged) {
+        Err(e) if e.kind() == ErrorKind::FileNotFound => {
+            snapshot.changelog_manifest_list = None;
+            snapshot.changelog_manifest_list_size = None;
+            snapshot.changelog_record_count = None;
+        }
+        // damage is told where the changelog is read
+        Err(e) if e.kind() != ErrorKind::CorruptFile => return Err(e),
+        _ => {}
     }
     Ok(snapshot)
+}
+
+/// `FileNotFound` when something is gone of what a snapshot's changelog consists of: a tag may keep the list, and its files are
+/// gone.
+fn changelog_there(ctx: &TableContext, snapshot: &Snapshot) -> Result<()> {
+    let Some(list) = snapshot.changelog_list() else { return Ok(()) };
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let entries = store.read_all(&store.read_list(list)?, &|_| true)?;
+    let paths = entries.iter().map(|entry| ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file));
+    all_there(ctx, &paths.collect::<Result<Vec<String>>>()?)
 }
 
 /// A branch was made from a version that would go: that version keeps the branch's files.
