@@ -333,3 +333,22 @@ def test_messages_that_are_committed_twice_are_refused_also_when_their_rows_were
         st.open_table(t.location).commit(messages)
     assert sorted(row["id"] for row in t.scan().to_arrow().to_pylist()) == [0, 1, 2, 9]
     assert t.maintenance.fsck(deep=True).ok
+
+
+@pytest.mark.parametrize("overwrite", [None, {"partition": {"dt": "a"}}])
+def test_a_job_that_is_repeated_finds_its_identifier_though_its_files_have_been_replaced(make, overwrite):
+    """An overwrite looked for its files first, which a compaction had replaced, and advised to write the rows again."""
+    t = make({"id": "INT", "dt": "STRING"}, ["id", "dt"], partition_by=["dt"], bucket=1)
+    with t.writer(overwrite=overwrite is not None) as w:
+        w.write([{"id": 1, "dt": "a"}])
+        messages = w.prepare_commit()
+
+    def commit():
+        return t.commit(messages, commit_user="nightly", identifier=7, overwrite=overwrite)
+
+    assert not commit().already_committed
+    t.upsert([{"id": 2, "dt": "a"}])
+    t.compact(full=True)
+    t.expire_snapshots(retain_max=1, retain_min=1)
+    assert commit().already_committed
+    assert t.scan().count() == 2

@@ -186,3 +186,44 @@ def test_a_full_compaction_of_a_message_that_waited_counts_although_older_versio
     assert [s.kind for s in reports[-1].snapshots] == ["APPEND", "COMPACT"], reports[-1]
     values = found(t)
     assert compacted(t) == values and len(values) == 50
+
+
+def test_messages_that_move_a_file_up_and_take_it_in_expire_like_others(make):
+    """Committed by one call, they made every later expiry fail: the file was said to be named by later versions."""
+    options = {"compaction__force_up_level_0": "true", "compaction__small_file_ratio": "0"}
+    t = make(COLUMNS, ["k"], bucket=1, **options)
+    t.upsert(rows(1000, 0, start=1000))
+    t.upsert(rows(5, 1))
+    with t.writer() as w:
+        w.write(rows(1, 1, start=500))
+        w.compact(full=True)
+        messages = w.prepare_commit()
+        w.write(rows(1, 2, start=3))
+        w.compact(full=True)
+        messages += w.prepare_commit()
+    assert not t.commit(messages).notes
+    t.upsert(rows(1, 7, start=1))
+    shown = found(t)
+    for _ in range(2):
+        t.upsert(rows(1, 8, start=1))
+        t.expire_snapshots(retain_max=1, retain_min=1)
+    assert found(t) == shown | {1: 8}
+    assert t.maintenance.fsck(deep=True).ok
+
+
+def test_messages_of_one_writer_that_mark_rows_are_shown_by_one_commit(make):
+    """The vectors of the first message, which the second one replaces, were looked for in the table: both were given up."""
+    t = make(COLUMNS, ["k"], bucket=1, deletion_vectors__enabled="true")
+    t.upsert(rows(100, 0))
+    messages = []
+    with t.writer() as w:
+        for key in (3, 4, 3):
+            w.write(rows(1, key + len(messages), start=key))
+            messages += w.prepare_commit()
+    report = t.commit(messages)
+    assert (report.notes, report.invisible_rows) == ([], 0)
+    assert found(t) == dict.fromkeys(range(100), 0) | {3: 5, 4: 5}
+    t.upsert(rows(1, 9))
+    t.expire_snapshots(retain_max=1, retain_min=1)
+    assert compacted(t) == dict.fromkeys(range(100), 0) | {3: 5, 4: 5, 0: 9}
+    assert t.maintenance.fsck(deep=True).ok

@@ -188,3 +188,21 @@ def test_a_split_is_read_with_the_options_of_its_scan(make):
     assert [[row for b in s.read() for row in b["v"].to_pylist()] for s in scan.splits()] == [
         scan.to_arrow()["v"].to_pylist()
     ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"deletion_vectors__enabled": "true"}, {"merge_engine": "first-row"}, {}],
+    ids=["vectors", "first-row", "plain"],
+)
+def test_a_partition_is_dropped_with_the_rows_that_wait_for_a_compaction(cat, make, options):
+    """Partitions with nothing above level 0 were not found: nothing was dropped, and the rows came with the next compaction."""
+    columns = {"id": "INT", "dt": "STRING", "v": "INT"}
+    t = make(columns, ["id", "dt"], partition_by=["dt"], bucket=1, write_only="true", **options)
+    t.append([{"id": 1, "dt": "a", "v": 1}])
+    t.compact(full=True)
+    t.append([{"id": 2, "dt": "a", "v": 2}, {"id": 3, "dt": "b", "v": 3}, {"id": 4, "dt": "c", "v": 4}])
+    report = t.delete("dt IN ('a', 'b')")
+    assert report.affected_rows == (1 if "merge_engine" in options else 3)
+    t.compact(full=True)
+    assert t.scan().to_arrow().to_pylist() == [{"id": 4, "dt": "c", "v": 4}]

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 )
 
 from siltstone._args import number, shown
-from siltstone.errors import InvalidArgument, SchemaMismatch
+from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
@@ -330,14 +330,16 @@ class Writer(DataSourceArrowWriter):
     def __init__(self, table: Table, overwrite: dict[str, Any] | None, row_kind: str | None) -> None:
         """Keep the table and what is replaced."""
         self.table = table
+        self.schema_id = table.schema_id  # a task opens the table for itself
         self.overwrite = overwrite
         self.row_kind = row_kind
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's batches."""
         options = {**self.table.dynamic_options, "write-only": "true"}
+        replaces = self.overwrite is not None
         return Messages(
-            write_batches(self.table, options, iterator, self.row_kind, overwrite=self.overwrite is not None)
+            write_batches(self.table, options, iterator, self.row_kind, overwrite=replaces, schema_id=self.schema_id)
         )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -361,11 +363,23 @@ def write_batches(
     row_kind: str | None,
     *,
     overwrite: bool,
+    schema_id: int,
 ) -> list[bytes]:
-    """Write batches inside a task and return the commit messages."""
+    """Write batches inside a task and return the commit messages.
+
+    Raises:
+        CommitConflict: The table has another schema than the one that the job began with: columns have other names, or
+            other values, in this task than in those before it.
+    """
     import siltstone as st
 
     target = st.open_table(writable(table).location, branch=table.branch, options=options)
+    if target.schema_id != schema_id:
+        raise CommitConflict(
+            f"the table was altered while the job ran: it began with schema {schema_id}, now it is {target.schema_id}",
+            hint="write again: nothing was committed",
+            context={"table": target.name},
+        )
     schema = target.schema
     with target.writer(overwrite=overwrite) as w:
         for batch in batches:

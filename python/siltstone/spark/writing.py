@@ -72,7 +72,7 @@ def write(
     names = df.columns
     # pyspark finds columns by their bare names, and `a.b` would be a field of a struct
     clustered = _cluster(df.toDF(*_numbered(names)), names, t, tasks)
-    task = functools.partial(_write_task, t, names, row_kind, overwrite is not None)
+    task = functools.partial(_write_task, t, names, row_kind, overwrite is not None, t.schema_id)
     collected = clustered.mapInArrow(task, "message binary").collect()
     messages = [bytes(row.message) for row in collected]
     return t.commit(messages, overwrite=overwrite_target(overwrite))
@@ -140,10 +140,11 @@ def _write_task(
     names: list[str],
     row_kind: str | None,
     overwrite: bool,  # noqa: FBT001  # bound by partial
+    schema_id: int,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     named = (batch.rename_columns(names) for batch in batches)
-    messages: list[Any] = write_batches(t, t.dynamic_options, named, row_kind, overwrite=overwrite)
+    messages: list[Any] = write_batches(t, t.dynamic_options, named, row_kind, overwrite=overwrite, schema_id=schema_id)
     yield pa.record_batch([pa.array(messages, pa.binary())], names=["message"])

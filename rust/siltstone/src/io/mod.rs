@@ -15,7 +15,7 @@ mod spec;
 pub use context::TableContext;
 pub use decoded::{Decoded, DecodedStream};
 pub(crate) use late_cast::{Failures, carried_failures, failure_in, schema_with_failures, split_failures};
-pub use newer::{altered, check_readable, check_rewritable, lost_column};
+pub use newer::{altered, check_merges_alike, check_readable, check_rewritable, check_told_alike, lost_column};
 pub use read::{OpenDataFile, decode_data_file, read_data_file};
 pub use rolling::RollingWriter;
 pub(crate) use rolling::numbers_used_up;

@@ -11,6 +11,8 @@ use crate::{
     cast::same_values,
     error::{Error, ErrorKind, Result},
     manifest::DataFileMeta,
+    options::CoreOptions,
+    schema::merge_rule_changed,
     types::DataField,
 };
 
@@ -35,6 +37,48 @@ pub fn check_rewritable<'a>(ctx: &TableContext, files: impl Iterator<Item = &'a 
     }
     Ok(())
 }
+
+/// An error when records of one key may become another row by the newest schema than by one of these: what was, or would be,
+/// merged by it undoes what readers see.
+///
+/// # Errors
+/// `CommitConflict`; those of reading the schemas.
+pub fn check_merges_alike(ctx: &TableContext, merged_by: impl IntoIterator<Item = i64>) -> Result<()> {
+    if !ctx.schema.has_primary_key() {
+        return Ok(());
+    }
+    let Some(newest) = ctx.schemas.latest()? else { return Ok(()) };
+    for id in merged_by.into_iter().filter(|id| *id < newest.id) {
+        // the stored one: a handle may have other options on top
+        if let Some(changed) = merge_rule_changed(&*ctx.schemas.get(id)?, &newest) {
+            let text = format!(
+                "the table was altered since it was opened: with '{changed}', records of one key are merged otherwise"
+            );
+            let error = Error::new(ErrorKind::CommitConflict, text).with("table", &ctx.name);
+            return Err(error.with("schema", id).hint(AGAIN));
+        }
+    }
+    Ok(())
+}
+
+/// An error when what is told of merged rows has changed since a reader of it was opened, up to a snapshot of this schema.
+///
+/// # Errors
+/// `SchemaMismatch`; those of reading the schemas.
+pub fn check_told_alike(ctx: &TableContext, schema_id: i64) -> Result<()> {
+    if schema_id <= ctx.schema.id || !ctx.schema.has_primary_key() {
+        return Ok(());
+    }
+    let producer = |id: i64| Ok::<_, Error>(CoreOptions::parse(&ctx.schemas.get(id)?.options)?.changelog_producer);
+    if producer(ctx.schema.id)? == producer(schema_id)? {
+        return Ok(());
+    }
+    let text =
+        "the table was altered since it was opened: 'changelog-producer' is another one, and its changes are elsewhere";
+    Err(Error::new(ErrorKind::SchemaMismatch, text).with("table", &ctx.name).with("schema", schema_id).hint(AGAIN))
+}
+
+const AGAIN: &str = "open the table again";
 
 /// An error when a column that is read has another type in one of these files, which a reader that was opened before an alter
 /// would cast back.
@@ -62,7 +106,7 @@ pub fn check_readable<'a>(
 pub fn altered(ctx: &TableContext, column: &str, kind: ErrorKind) -> Error {
     let text =
         format!("the table was altered since it was opened: values of column '{column}' would be lost or changed");
-    Error::new(kind, text).with("table", &ctx.name).with("column", column).hint("open the table again")
+    Error::new(kind, text).with("table", &ctx.name).with("column", column).hint(AGAIN)
 }
 
 /// The first column of the newer schema `from` that is `lost`, given what `to` has of it.

@@ -59,7 +59,7 @@ pub(super) fn drop(new: &mut TableSchema, name: &str) -> Result<()> {
     Ok(())
 }
 
-const SEQUENCE_GROUP: &str = "sequence-group";
+pub(super) const SEQUENCE_GROUP: &str = "sequence-group";
 
 /// Only keys of sequence groups are lists; in others the name of a column may have commas.
 fn in_key(key: &str, columns: &str, suffix: &str, name: &str, new_name: &str) -> Result<String> {

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use super::{CommitReport, Table, TableWriter, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
+    io::check_merges_alike,
     operation::{
         commit::{Committable, check_place, explain_by_place},
         modify::{
@@ -15,7 +16,7 @@ use crate::{
         },
         overtaken::again_when_overtaken,
         read::count,
-        scan::{ScanPlan, ScanRequest, plan},
+        scan::{EntryFilter, ScanPlan, live_entries},
         write::{RowKinds, WriteOptions},
     },
     options::{ChangelogProducer, ScanMode},
@@ -108,7 +109,10 @@ impl Table {
         }
         check_deletes(ctx)?;
         match KeysToDelete::new(ctx, keys)? {
-            KeysToDelete::Keys(keys) => self.write_new(|writer| write_keys(ctx, keys, &mut counted(writer))),
+            KeysToDelete::Keys(keys) => {
+                check_merges_alike(ctx, [ctx.schema.id])?;
+                self.write_new(|writer| write_keys(ctx, keys, &mut counted(writer)))
+            }
             KeysToDelete::Rows(wanted) => {
                 let condition = wanted.condition()?;
                 let deleted = self.write_found(&|| newest_rows(ctx, &condition), &|found, writer| {
@@ -169,6 +173,7 @@ impl Table {
     }
 
     fn write_found_once(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
+        check_merges_alike(self.context(), [self.context().schema.id])?;
         let (found, mut writer, rows) = again_when_overtaken(self.context(), || {
             let found = find()?;
             // it begins with a version that has all rows that were found: what it writes is newer
@@ -217,14 +222,16 @@ impl Table {
     /// As Spark does for such a DELETE.
     fn drop_partitions(&self, condition: &Predicate) -> Result<CommitReport> {
         let ctx = self.context();
-        let request = ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() };
-        let (plan, rows) = again_when_overtaken(ctx, || {
-            let plan = plan(ctx, &request)?;
-            let rows = count(&plan, threads(None))?;
-            Ok((plan, rows))
+        let there = EntryFilter { partition_predicate: Some(condition.clone()), ..EntryFilter::default() };
+        let (rows, entries) = again_when_overtaken(ctx, || {
+            let found = newest_rows(ctx, condition)?;
+            let rows = count(&found, threads(None))?;
+            // also where all rows wait in level 0 for a compaction that shows them
+            let entries = found.snapshot.as_ref().map(|newest| live_entries(ctx, newest, &there)).transpose()?;
+            Ok((rows, entries.unwrap_or_default()))
         })?;
         // the rows themselves: texts of partitions, as directories have them, do not tell all values apart
-        let partitions: HashSet<Vec<u8>> = plan.splits.iter().map(|split| split.bucket.partition.clone()).collect();
+        let partitions: HashSet<Vec<u8>> = entries.into_iter().map(|entry| entry.partition).collect();
         if partitions.is_empty() {
             check_place(ctx)?;
             return Ok(CommitReport::default());

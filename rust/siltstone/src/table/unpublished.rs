@@ -27,10 +27,14 @@ impl Unpublished {
         self.again.is_some() && asked.identifier == self.identifier
     }
 
-    /// The same commit, and why its compaction was given up before.
-    pub(super) fn again(self, table: &str) -> Result<(Committable, Option<Error>)> {
+    /// The same commit, with the later of both watermarks, and why its compaction was given up before.
+    pub(super) fn again(self, asked: &Committable, table: &str) -> Result<(Committable, Option<Error>)> {
         match self.again {
-            Some(committable) => Ok((committable, self.given_up)),
+            Some(first) => {
+                let watermark = first.watermark.max(asked.watermark);
+                let allow_empty = first.allow_empty || asked.allow_empty;
+                Ok((Committable { watermark, allow_empty, ..first }, self.given_up))
+            }
             None => Err(self.undecided(table)),
         }
     }

@@ -187,10 +187,7 @@ impl Table {
         // messages may arrive twice, for example from a job that was started again
         let committable = Committable { check_append: true, ..committable };
         let outcome = match overwrite {
-            Some(target) => {
-                self.check_files_exist(&messages)?;
-                commit.overwrite(target, committable)
-            }
+            Some(target) => commit.overwrite(target, committable),
             None => commit.commit(committable),
         };
         Ok(CommitReport::new(self.context(), &messages, give_up_on_conflict(&commit, &messages, outcome)?))
@@ -219,27 +216,6 @@ impl Table {
     /// An error when the table was dropped and created anew since this handle was opened.
     fn check_same_table(&self) -> Result<()> {
         check_place(self.context())
-    }
-
-    /// An error when a file that messages add is not there: they belong to another table, or were aborted.
-    fn check_files_exist(&self, messages: &[CommitMessage]) -> Result<()> {
-        let ctx = self.context();
-        for message in messages {
-            let (data, compact) = (&message.data, &message.compact);
-            let changelog = data.changelog_files.iter().chain(&compact.changelog_files);
-            for file in data.new_files.iter().chain(&compact.compact_after).chain(changelog) {
-                let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file)?;
-                if !ctx.fs.exists(&path)? {
-                    return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")
-                        .with("table", &ctx.name)
-                        .with("file", path)
-                        .hint(
-                            "the messages belong to another table, or their files were deleted: write the rows again",
-                        ));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Rewrites manifests; the report has a snapshot when there was something to do.
@@ -440,7 +416,7 @@ impl TableWriter {
     /// What was written, or what a commit that failed was to publish; and why a compaction of it was given up.
     fn next_commit(&mut self, asked: Committable) -> Result<(Committable, Option<Error>)> {
         if let Some(earlier) = self.unpublished.take_if(|earlier| earlier.is_same(&asked)) {
-            return earlier.again(&self.ctx.name);
+            return earlier.again(&asked, &self.ctx.name);
         }
         self.decided()?;
         check_place(&self.ctx)?;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result,
     deletion_vectors::DeletionMap,
-    io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_rewritable},
+    io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable},
     manifest::{CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
         Levels, LookupCache, MergeReadOptions, SortedRun, interval_partition,
@@ -38,7 +38,7 @@ const LOOKUP_ROWS: usize = 1 << 14;
 ///
 /// # Errors
 /// `CommitConflict` when it would write rows again whose files know columns or values that the table's schema, as it was opened,
-/// does not have. Those of reading and writing.
+/// does not have, or merge them otherwise than the newest schema. Those of reading and writing.
 pub fn run_compaction(
     ctx: &TableContext,
     partition: &[u8],
@@ -47,6 +47,7 @@ pub fn run_compaction(
     unit: &CompactUnit,
     resources: &CompactResources,
 ) -> Result<CompactIncrement> {
+    check_merges_alike(ctx, [ctx.schema.id])?;
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
     let tree = Levels::new(files, ctx.options.num_levels, key_types.clone())?;
     let mut task = Task {

@@ -40,6 +40,14 @@ pub(super) fn check_columns_kept(ctx: &TableContext, base: &[ManifestEntry], cha
     Ok(())
 }
 
+/// The schemas by which records of a compaction were merged.
+pub(super) fn merged_by(ctx: &TableContext, changes: &Changes) -> BTreeSet<i64> {
+    let mut all = Schemas::default();
+    changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete).for_each(|entry| all.add(entry));
+    let made = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add && !all.moves(entry));
+    made.chain(&changes.changelog).map(|entry| entry.file.schema_id).chain([ctx.schema.id]).collect()
+}
+
 /// Whether compactions merge their rows with older ones that they do not take in.
 fn looks_keys_up(ctx: &TableContext) -> bool {
     let options = &ctx.options;

@@ -22,6 +22,7 @@ mod index_files;
 pub mod invariants;
 mod merge;
 mod model;
+mod new_rows;
 mod outcome;
 mod overwrite;
 mod place;
@@ -174,6 +175,9 @@ impl TableCommit {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
         };
+        if committable.check_append {
+            overwrite::check_files_exist(&self.ctx, &committable.messages)?;
+        }
         let since = Since::of(&committable);
         let Collected { append: mut new, mut compact } = self.collect(&committable.messages)?;
         // what the writer took away goes anyway

@@ -16,7 +16,7 @@ use crate::{
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     operation::{
-        partition_spec,
+        CommitMessage, partition_spec,
         scan::{EntryFilter, live_entries},
     },
     predicate::Predicate,
@@ -221,4 +221,25 @@ fn in_one_run(files: &mut [ManifestEntry], types: &[DataType]) -> Result<bool> {
         }
     }
     Ok(files.iter().all(|entry| entry.file.delete_row_count == Some(0)))
+}
+
+/// An error when a file that messages add is not there: they belong to another table, or were aborted.
+///
+/// # Errors
+/// `CommitConflict`.
+pub(super) fn check_files_exist(ctx: &TableContext, messages: &[CommitMessage]) -> Result<()> {
+    for message in messages {
+        let (data, compact) = (&message.data, &message.compact);
+        let changelog = data.changelog_files.iter().chain(&compact.changelog_files);
+        for file in data.new_files.iter().chain(&compact.compact_after).chain(changelog) {
+            let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file)?;
+            if !ctx.fs.exists(&path)? {
+                return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")
+                    .with("table", &ctx.name)
+                    .with("file", path)
+                    .hint("the messages belong to another table, or their files were deleted: write the rows again"));
+            }
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet};
 use super::{
     buckets::{self, BaseManifests},
     changes::{Changes, DELETION_VECTORS},
-    columns::check_columns_kept,
+    columns::{check_columns_kept, merged_by},
     conflict::ConflictCheck,
     dropped::check_dropped_deletes,
     index_files::combine,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    io::TableContext,
+    io::{TableContext, check_merges_alike},
     manifest::{EntryId, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     operation::scan::{EntryFilter, check_index_kinds, live_entries},
     snapshot::{CommitKind, Snapshot},
@@ -123,6 +123,7 @@ impl<'a> Planner<'a> {
         self.check(latest, &base, &changes)?;
         check_columns_kept(self.ctx, &base, &changes)?;
         if let (CommitKind::Compact, Some(latest)) = (self.kind, latest) {
+            check_merges_alike(self.ctx, merged_by(self.ctx, &changes))?;
             check_unseen(self.ctx, self.store, latest, &base, &changes)?;
             check_dropped_deletes(self.ctx, &base, &changes)?;
         }

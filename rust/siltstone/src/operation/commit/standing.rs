@@ -57,10 +57,26 @@ impl Attempt {
         };
         match base_removed {
             // that record may have come after the first look
-            Fate::Removed(_) => snapshots.removals().standing(&self.snapshot, self.known),
+            Fate::Removed(_) => match snapshots.removals().standing(&self.snapshot, self.known)? {
+                Standing::Committed if self.fills_a_hole(ctx, snapshots)? => Ok(Standing::TooLate),
+                recorded => Ok(recorded),
+            },
             Fate::Unknown => Ok(Standing::Unknown),
             Fate::NotRemoved => self.standing_without_base(ctx, snapshots),
         }
+    }
+
+    /// Whether versions lie behind it that were not built on it: another program has removed those that were in between.
+    fn fills_a_hole(&self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<bool> {
+        let removals = snapshots.removals().read()?;
+        let has_later = snapshots.placed_ids(&removals)?.into_iter().any(|id| id > self.snapshot.id);
+        let hidden = match self.follower(snapshots)? {
+            Some(next) if removals.admits(&next) => was_built_on(ctx, &next, &self.snapshot)? == Some(false),
+            Some(_) => false,
+            None => has_later,
+        };
+        // an expiry of ours says so before it removes any
+        Ok(hidden && self.fate(snapshots)? == Fate::NotRemoved)
     }
 
     /// There was no base, or no record has removed it. Where a record lists the snapshot itself, that says all.

@@ -111,7 +111,10 @@ pub(super) fn check_buckets(base: &[ManifestEntry], changes: &Changes, live: &[I
             let of_bucket = entries.iter().filter(is_vector).filter(|e| e.kind == kind && bucket(e) == *key);
             of_bucket.map(|entry| entry.file_name.clone()).collect()
         };
-        let (now, known) = (names(live, EntryKind::Add), names(&changes.index, EntryKind::Delete));
+        // messages of one writer replace what those before them have brought
+        let (own, mut known) = (names(&changes.index, EntryKind::Add), names(&changes.index, EntryKind::Delete));
+        known.retain(|name| !own.contains(name));
+        let now = names(live, EntryKind::Add);
         if now != known {
             let text = "the deletion vectors of a bucket changed while this commit was written";
             return Err(wrong(text)
@@ -120,19 +123,27 @@ pub(super) fn check_buckets(base: &[ManifestEntry], changes: &Changes, live: &[I
                 .with("found", now.into_iter().collect::<Vec<_>>().join(", ")));
         }
     }
-    let mut gone: HashSet<&str> = HashSet::new();
-    let mut alive: HashSet<&str> = base.iter().map(|entry| entry.file.file_name.as_str()).collect();
-    for entry in changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete) {
-        gone.insert(&entry.file.file_name);
+    // a file that is moved up goes and comes
+    let mut times: HashMap<&str, i64> = base.iter().map(|entry| (entry.file.file_name.as_str(), 1)).collect();
+    for entry in &changes.files {
+        *times.entry(&entry.file.file_name).or_default() += if entry.kind == EntryKind::Add { 1 } else { -1 };
     }
-    for entry in changes.files.iter().filter(|entry| entry.kind == EntryKind::Add) {
-        gone.remove(entry.file.file_name.as_str());
-        alive.insert(&entry.file.file_name);
-    }
-    let added = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
+    let is_alive = |file: &str| times.get(file).is_some_and(|times| *times > 0);
+    let deleted = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
+    let gone: HashSet<&str> = deleted.map(|e| e.file.file_name.as_str()).filter(|file| !is_alive(file)).collect();
+    let replaced: HashSet<&str> = changes
+        .index
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Delete)
+        .map(|entry| entry.file_name.as_str())
+        .collect();
+    let added = changes
+        .index
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Add && !replaced.contains(entry.file_name.as_str()));
     let kept = live.iter().filter(|entry| !touched.contains(&bucket(entry)));
-    for (file, entry) in added.clone().filter(is_vector).flat_map(ranges_of) {
-        if gone.contains(file) || !alive.contains(file) {
+    for (file, entry) in added.filter(is_vector).flat_map(ranges_of) {
+        if !is_alive(file) {
             let text = format!("a deletion vector is for the data file {file}, which is not alive");
             return Err(wrong(&text).with("file", &entry.file_name));
         }

@@ -5,11 +5,14 @@
 //! merged manifests, manifest lists, index manifest   belong to one try
 //! ```
 
+use std::sync::Arc;
+
 use super::{
     buckets::BaseManifests,
     changes::Changes,
     invariants,
     merge::{Thresholds, merge_manifests},
+    new_rows::check_new_rows,
     plan::Plan,
     publish::Request,
 };
@@ -19,6 +22,7 @@ use crate::{
     limits,
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore},
     operation::scan::{EntryFilter, live_entries},
+    schema::TableSchema,
     snapshot::{Removals, Snapshot},
 };
 
@@ -115,7 +119,9 @@ impl SnapshotWriter<'_> {
         let changelog =
             if delta.changelog.is_empty() { None } else { Some(written.list(self.store, &delta.changelog)?) };
         let (changelog_manifest_list, changelog_manifest_list_size) = changelog.unzip();
-        let schema_id = self.schema_id()?;
+        let newest = self.newest_schema()?;
+        check_new_rows(self.ctx, &newest, self.request.kind, &plan.changes)?;
+        let schema_id = newest.id;
         let delta_rows = plan.changes.delta_records();
         let properties = &self.request.properties;
         let snapshot =
@@ -221,9 +227,8 @@ impl SnapshotWriter<'_> {
     }
 
     /// The table's newest schema, which may be newer than the writer's.
-    fn schema_id(&self) -> Result<i64> {
-        let latest = self.ctx.schemas.latest()?;
-        latest.map(|schema| schema.id).ok_or_else(|| {
+    fn newest_schema(&self) -> Result<Arc<TableSchema>> {
+        self.ctx.schemas.latest()?.ok_or_else(|| {
             Error::new(ErrorKind::TableNotFound, format!("table {} is gone", self.ctx.name))
                 .with("file", self.ctx.schemas.directory())
                 .hint("It was dropped or moved while rows were written.")

@@ -8,7 +8,7 @@
 //! ```
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -44,22 +44,35 @@ fn identity(entry: &ManifestEntry) -> u64 {
 }
 
 impl Delta {
+    /// Entries take each other back by what they are, in any order: messages of one writer that are committed together move a file
+    /// up, and take it in.
     fn read(cache: &ManifestCache, list: NamedList<'_>) -> Result<Self> {
-        let mut delta = Self::default();
-        for entry in cache.entries_of_deleting_list(list)? {
-            let (name, identity) = (entry.file.file_name.clone(), identity(&entry));
+        Ok(Self::of(cache.entries_of_deleting_list(list)?))
+    }
+
+    fn of(entries: impl IntoIterator<Item = ManifestEntry>) -> Self {
+        let mut files: HashMap<String, (HashSet<u64>, HashMap<u64, ManifestEntry>)> = HashMap::new();
+        for entry in entries {
+            let (added, deleted) = files.entry(entry.file.file_name.clone()).or_default();
             match entry.kind {
-                EntryKind::Add => {
-                    delta.deleted.remove(&name);
-                    delta.added.insert(name, identity);
-                }
-                EntryKind::Delete => {
-                    delta.added.remove(&name);
-                    delta.deleted.insert(name, (entry.into(), identity));
-                }
+                EntryKind::Add => drop(added.insert(identity(&entry))),
+                EntryKind::Delete => drop(deleted.insert(identity(&entry), entry)),
             }
         }
-        Ok(delta)
+        let mut delta = Self::default();
+        for (name, (added, mut deleted)) in files {
+            if let Some(stays) = added.iter().find(|identity| !deleted.contains_key(identity)) {
+                delta.added.insert(name, *stays);
+                continue;
+            }
+            // of one that came and went in between, any
+            let first = deleted.keys().copied().find(|identity| !added.contains(identity));
+            let Some(identity) = first.or_else(|| deleted.keys().next().copied()) else { continue };
+            if let Some(entry) = deleted.remove(&identity) {
+                delta.deleted.insert(name, (entry.into(), identity));
+            }
+        }
+        delta
     }
 }
 

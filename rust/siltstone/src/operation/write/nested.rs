@@ -34,7 +34,8 @@ pub(super) fn list(array: &ArrayRef, element: &DataType, target: &DataType, plac
     Ok(Arc::new(ListArray::try_new(field, offsets, values, list.nulls().cloned())?))
 }
 
-/// MAP and MULTISET from an Arrow map, or from a list of two-column structs (as polars has it).
+/// MAP and MULTISET from an Arrow map, or from a list of two-column structs (as polars has it): key and value in this order, unless
+/// their names say otherwise.
 pub(super) fn map(
     array: &ArrayRef,
     key: &DataType,
@@ -54,9 +55,12 @@ pub(super) fn map(
     let (offsets, entries) = trimmed(&list);
     let entries = entries.as_struct_opt().filter(|e| e.num_columns() == 2);
     let entries = entries.ok_or_else(|| mismatch(place, target, array.data_type()))?;
-    let [keys, values] = entries.columns() else {
+    let [first, second] = entries.columns() else {
         return Err(mismatch(place, target, array.data_type()));
     };
+    // those of an Arrow map go by their order
+    let is_swapped = !matches!(array.data_type(), Arrow::Map(..)) && entries.column_names() == ["value", "key"];
+    let (keys, values) = if is_swapped { (second, first) } else { (first, second) };
     let (key_place, value_place) = (place.elements("key", &offsets), place.elements("value", &offsets));
     let key = key.clone().with_nullable(false);
     // an entry that is null has no key
@@ -258,6 +262,24 @@ mod tests {
         let map: ArrayRef = Arc::new(MapArray::new(field, offsets, entries, None, false));
         let map = written(&map, "MAP<INT, ROW<v CHAR(2) NOT NULL>>").unwrap();
         assert_eq!(nulls_below(map.as_map().values()), 1);
+    }
+
+    #[test]
+    fn pairs_whose_fields_are_called_key_and_value_are_taken_by_name() {
+        let (keys, values): (ArrayRef, ArrayRef) =
+            (Arc::new(Int32Array::from(vec![1])), Arc::new(Int32Array::from(vec![10])));
+        for (names, columns) in [
+            (["value", "key"], vec![Arc::clone(&values), Arc::clone(&keys)]),
+            (["key", "value"], vec![Arc::clone(&keys), Arc::clone(&values)]),
+            (["a", "b"], vec![Arc::clone(&keys), Arc::clone(&values)]),
+        ] {
+            let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, Arrow::Int32, true)).collect();
+            let pairs: ArrayRef = Arc::new(StructArray::new(fields.into(), columns, None));
+            let list: ArrayRef =
+                Arc::new(ListArray::new(item(&pairs), OffsetBuffer::new(vec![0, 1].into()), pairs, None));
+            let map = written(&list, "MAP<INT, INT>").unwrap();
+            assert_eq!((map.as_map().keys(), map.as_map().values()), (&keys, &values), "{names:?}");
+        }
     }
 
     #[test]

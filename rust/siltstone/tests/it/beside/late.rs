@@ -238,3 +238,53 @@ fn messages_that_only_a_tag_keeps_are_found_though_a_stray_lies_before_the_fence
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
     assert_eq!(keys(&fs), [1, 2, 3, 4, 7, 8, 42]);
 }
+
+/// Another program, which leaves no records, lets snapshots expire.
+fn expire_by_others(fs: &FileIoRef, ids: std::ops::RangeInclusive<i64>) {
+    let snapshots = SnapshotManager::new(Arc::clone(fs), ROOT);
+    ids.for_each(|id| fs.delete(&snapshots.path(id)).unwrap());
+}
+
+/// It was published into the hole, LATEST went back to it, and what had been committed since was not seen any more.
+#[test]
+fn a_commit_does_not_fill_a_hole_that_another_program_left_where_an_expiry_had_taken_its_base() {
+    for others_after in [0, 1] {
+        let (io, fs) = appended(1..=3);
+        let others = Arc::clone(&fs);
+        let meanwhile = Meanwhile::new().before("publish: link", "/snapshot/snapshot-4", move || {
+            put(&others, &[(4, 0)])?;
+            put(&others, &[(5, 0)])?;
+            expire_to(&others, 2);
+            put(&others, &[(6, 0)])?;
+            if others_after > 0 {
+                put(&others, &[(7, 0)])?;
+            }
+            expire_by_others(&others, 4..=5);
+            Ok(())
+        });
+        let (held_up, meanwhile) = beside(&io, meanwhile);
+        let report = put(&held_up, &[(8, 0)]).unwrap();
+        assert_eq!((meanwhile.left(), report.snapshots[0].id), (0, 7 + others_after));
+        let wanted: Vec<i32> = (1..=8).filter(|key| *key != 7 || others_after > 0).collect();
+        assert_eq!(keys(&fs), wanted);
+        assert_eq!(SnapshotManager::new(fs, ROOT).hint("LATEST").unwrap(), Some(7 + others_after));
+    }
+}
+
+/// It adds no file by which to tell whether the next snapshot was built on it.
+#[test]
+fn manifests_are_not_packed_into_a_hole_that_another_program_left() {
+    let (io, fs) = appended(1..=3);
+    let others = Arc::clone(&fs);
+    let meanwhile = Meanwhile::new().before("publish: link", "/snapshot/snapshot-4", move || {
+        put(&others, &[(4, 0)])?;
+        put(&others, &[(5, 0)])?;
+        expire_by_others(&others, 1..=4);
+        Ok(())
+    });
+    let (held_up, meanwhile) = beside(&io, meanwhile);
+    let report = table(&held_up).compact_manifests().unwrap();
+    assert_eq!((meanwhile.left(), report.snapshots[0].id), (0, 6));
+    assert_eq!(keys(&fs), [1, 2, 3, 4, 5]);
+    assert_eq!(SnapshotManager::new(fs, ROOT).listed_ids().unwrap(), [5, 6]);
+}

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     env::ClockRef,
     error::{Error, ErrorKind, Result},
-    io::{TableContext, check_readable},
+    io::{TableContext, check_readable, check_told_alike},
     operation::overtaken::expired_meanwhile,
     options::ChangelogProducer,
     snapshot::{CommitKind, RemovedSnapshot, Rollback, Snapshot},
@@ -258,6 +258,7 @@ impl Follow {
 
     /// `None`: the snapshot brings nothing.
     fn changes(&self, snapshot: &Snapshot) -> Result<Option<ScanPlan>> {
+        check_told_alike(&self.ctx, snapshot.schema_id)?;
         let options = &self.ctx.options;
         let has_key = self.ctx.schema.has_primary_key();
         let overwrites =

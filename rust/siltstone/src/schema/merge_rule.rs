@@ -1,0 +1,190 @@
+//! What decides which row, and which values, win when records of one key are merged, and what is told of them, as far as an alter
+//! can change it.
+//!
+//! ```text
+//! writer, schema 0    no sequence field            rows (g 9), (g 5): the later one wins
+//! others, schema 1    sequence.field = g           readers see (g 9)
+//! its compaction      keeps (g 5): (g 9) is gone                                                   (wrong: given up)
+//! ```
+
+use std::collections::BTreeMap;
+
+use super::{
+    TableSchema,
+    column_options::{SEQUENCE_GROUP, named_columns},
+};
+use crate::{
+    cast::same_values,
+    options::{
+        catalogue::{field_option, spellings},
+        parse_list,
+    },
+};
+
+/// Rows of these kinds are left out.
+const IGNORED_KINDS: [&str; 2] = ["ignore-delete", "ignore-update-before"];
+
+/// What is told of rows that are merged.
+const CHANGELOG: &str = "changelog-producer";
+
+/// The option, or the column, for which records of one key that one schema merges may become another row under a later one, or
+/// come into a changelog.
+pub fn merge_rule_changed(written: &TableSchema, now: &TableSchema) -> Option<String> {
+    if !now.has_primary_key() {
+        return None;
+    }
+    let (before, after) = (rule(written, now), rule(now, written));
+    let differs =
+        |key: &&Vec<String>| before.get(*key).map(|(_, value)| value) != after.get(*key).map(|(_, value)| value);
+    if let Some(key) = before.keys().chain(after.keys()).find(differs) {
+        return before.get(key).or_else(|| after.get(key)).map(|(option, _)| option.clone());
+    }
+    // values are compared and computed as what they are
+    let by_values = after.keys().any(|key| !key.iter().any(|part| part == CHANGELOG))
+        || now.options.get("merge-engine").is_some_and(|engine| engine == "aggregation");
+    let became = |id: i32| now.fields.iter().find(|field| field.id == id);
+    let changed = |id: i32, old| became(id).is_some_and(|new| !same_values(old, &new.data_type));
+    let column = written.fields.iter().find(|field| by_values && changed(field.id, &field.data_type));
+    column.map(|column| column.name.clone())
+}
+
+/// Options by what they are about, with their names and values. Columns are meant by their ids; those that the other schema does
+/// not have are left out, and so is what goes without saying.
+fn rule(schema: &TableSchema, other: &TableSchema) -> BTreeMap<Vec<String>, (String, Vec<String>)> {
+    let decisive = schema.options.iter().filter(|(key, value)| decides(key) && !is_default(key, value));
+    let said = decisive.filter_map(|(key, value)| {
+        let (about, value) = said(schema, other, key, value)?;
+        Some((about, (key.clone(), value)))
+    });
+    said.collect()
+}
+
+fn said(schema: &TableSchema, other: &TableSchema, key: &str, value: &str) -> Option<(Vec<String>, Vec<String>)> {
+    let about = |columns: &[String], suffix: &str| [ids(schema, columns), vec![suffix.to_owned()]].concat();
+    let name = name_of(key);
+    Some(match field_option(key) {
+        Some((columns, SEQUENCE_GROUP)) => {
+            let group = kept(schema, other, &parse_list(value));
+            (about(&parse_list(columns), SEQUENCE_GROUP), ids(schema, &group))
+        }
+        Some((column, suffix)) => {
+            let column = kept(schema, other, &[column.to_owned()]);
+            column.first()?;
+            (about(&column, suffix), vec![value.trim().to_owned()])
+        }
+        None => {
+            let columns = named_columns(name, value).map(|columns| ids(schema, &columns));
+            (vec![name.to_owned()], columns.unwrap_or_else(|| vec![value.trim().to_lowercase()]))
+        }
+    })
+}
+
+fn name_of(key: &str) -> &str {
+    spellings(key).next().unwrap_or(key)
+}
+
+fn decides(key: &str) -> bool {
+    let name = name_of(key);
+    name.starts_with("fields.") || name.starts_with("sequence.") || name == CHANGELOG || IGNORED_KINDS.contains(&name)
+}
+
+fn is_default(key: &str, value: &str) -> bool {
+    let default = match name_of(key) {
+        "sequence.field.sort-order" => "ascending",
+        CHANGELOG => "none",
+        name if IGNORED_KINDS.contains(&name) => "false",
+        _ => return false,
+    };
+    value.trim().eq_ignore_ascii_case(default)
+}
+
+fn ids(schema: &TableSchema, columns: &[String]) -> Vec<String> {
+    let id = |column: &String| schema.field(column).map_or_else(|| column.clone(), |field| format!("#{}", field.id));
+    columns.iter().map(id).collect()
+}
+
+/// The columns that the other schema has, too, or that neither has.
+fn kept(schema: &TableSchema, other: &TableSchema, columns: &[String]) -> Vec<String> {
+    let has = |id: i32| other.fields.iter().any(|field| field.id == id);
+    columns.iter().filter(|column| schema.field(column).is_none_or(|field| has(field.id))).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SchemaChange;
+    use super::super::change::apply;
+    use super::super::new_table::tests::table;
+    use super::*;
+
+    fn schema(options: &[(&str, &str)]) -> TableSchema {
+        let columns = &[("k", "INT"), ("a", "INT"), ("b", "INT"), ("g", "INT"), ("h", "INT")];
+        let mut all = vec![("bucket", "1")];
+        all.extend(options);
+        table(columns, &["k"], &[], &all).into_schema().unwrap()
+    }
+
+    fn after(old: &TableSchema, change: SchemaChange) -> Option<String> {
+        merge_rule_changed(old, &apply(old, &[change], true).unwrap())
+    }
+
+    fn set(key: &str, value: &str) -> SchemaChange {
+        SchemaChange::SetOption { key: key.to_owned(), value: value.to_owned() }
+    }
+
+    fn rename(from: &str, to: &str) -> SchemaChange {
+        SchemaChange::RenameColumn { path: vec![from.to_owned()], new_name: to.to_owned() }
+    }
+
+    fn retype(column: &str, to: &str) -> SchemaChange {
+        let new_type = crate::types::parse_type(to).unwrap();
+        SchemaChange::SetType { path: vec![column.to_owned()], data_type: new_type }
+    }
+
+    const GROUPED: [(&str, &str); 3] =
+        [("merge-engine", "partial-update"), ("fields.g.sequence-group", "a"), ("fields.a.aggregate-function", "max")];
+
+    #[test]
+    fn options_that_choose_rows_or_values_are_named() {
+        let plain = schema(&[]);
+        assert_eq!(after(&plain, set("sequence.field", "g")).unwrap(), "sequence.field");
+        assert_eq!(after(&plain, set("changelog-producer", "lookup")).unwrap(), "changelog-producer");
+        assert_eq!(after(&plain, set("deduplicate.ignore-delete", "true")).unwrap(), "deduplicate.ignore-delete");
+        let ordered = schema(&[("sequence.field", "g")]);
+        assert_eq!(after(&ordered, set("sequence.field", "g,h")).unwrap(), "sequence.field");
+        assert_eq!(
+            after(&ordered, set("sequence.field.sort-order", "descending")).unwrap(),
+            "sequence.field.sort-order"
+        );
+        let sums = schema(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")]);
+        assert!(after(&sums, set("fields.a.aggregate-function", "max")).is_some());
+        assert!(after(&sums, set("fields.default-aggregate-function", "max")).is_some());
+        let grouped = schema(&GROUPED);
+        assert!(after(&grouped, set("fields.h.sequence-group", "b")).is_some());
+        assert!(after(&grouped, set("fields.g.sequence-group", "a,b")).is_some());
+    }
+
+    #[test]
+    fn types_count_where_merging_looks_at_values() {
+        for options in [&[][..], &[("changelog-producer", "lookup")]] {
+            assert_eq!(after(&schema(options), retype("g", "BIGINT")), None);
+        }
+        for options in [&[("sequence.field", "g")][..], &[("merge-engine", "aggregation")], &GROUPED] {
+            assert_eq!(after(&schema(options), retype("g", "STRING")).unwrap(), "g");
+        }
+    }
+
+    #[test]
+    fn what_changes_no_merge_is_not_named() {
+        let grouped = schema(&GROUPED);
+        assert_eq!(after(&grouped, rename("g", "first")), None);
+        assert_eq!(after(&grouped, rename("a", "amount")), None);
+        assert_eq!(after(&grouped, set("snapshot.num-retained.max", "99")), None);
+        assert_eq!(after(&grouped, set("ignore-delete", "false")), None);
+        assert_eq!(after(&grouped, SchemaChange::DropColumn { path: vec!["b".to_owned()] }), None);
+        let sums = schema(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")]);
+        assert_eq!(after(&sums, SchemaChange::DropColumn { path: vec!["a".to_owned()] }), None);
+        let ordered = schema(&[("sequence.field", "g")]);
+        assert_eq!(after(&ordered, rename("g", "at")), None);
+        assert_eq!(after(&ordered, set("sequence.field.sort-order", "ascending")), None);
+    }
+}
