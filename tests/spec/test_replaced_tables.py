@@ -142,3 +142,60 @@ def test_names_of_partitions_stay_once_there_are_some(cat, key, value):
     t.append([{"p": None, "k": 2}])
     assert cat.table("db.p").scan().count() == 2
     assert is_whole(t)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda t: t.truncate(),
+        lambda t: t.compact(full=True),
+        lambda t: t.maintenance.analyze(),
+        lambda t: t.history(),
+        lambda t: t.snapshot(),
+        lambda t: t.tags.list(),
+        lambda t: t.branches.list(),
+        lambda t: t.scan().count(),
+        lambda t: t.scan().to_arrow(),
+        lambda t: t.scan().splits(),
+        lambda t: t.delete("id = 1"),
+        lambda t: list(t.changes()),
+    ],
+    ids="truncate compact analyze history snapshot tags branches count scan splits delete changes".split(),
+)
+@pytest.mark.parametrize("gone", ["renamed", "dropped"])
+def test_a_table_that_is_not_there_any_more_is_no_empty_one(cat, t, ask, gone):
+    """TRUNCATE reported a success, reads no rows."""
+    if gone == "renamed":
+        cat.rename_table("db.t", "db.u")
+    else:
+        cat.drop_table("db.t")
+    with pytest.raises(e.TableNotFound):
+        ask(t)
+    if gone == "renamed":
+        assert ids(cat.table("db.u")) == [1]
+
+
+def test_automatic_tags_have_a_period_of_one_millisecond_or_more(cat):
+    """It was taken, and every commit was published and then failed in the middle."""
+    options = {"tag.automatic-creation": "process-time", "tag.creation-period-duration": "999 us"}
+    with pytest.raises(e.InvalidOption, match="one millisecond"):
+        create(cat, **options)
+
+
+@pytest.mark.parametrize("uri", ["file:lake", "file:./lake", "file:"])
+def test_a_file_uri_has_an_absolute_path(tmp_path, monkeypatch, uri):
+    """It named a directory in the root."""
+    import siltstone as st
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(e.InvalidArgument, match="absolute path"):
+        st.connect(uri).create_database("d")
+
+
+def test_a_file_uri_is_of_this_machine(tmp_path):
+    import siltstone as st
+
+    st.connect(f"file://localhost{tmp_path}/lake").create_database("d")
+    assert (tmp_path / "lake" / "d.db").is_dir()
+    with pytest.raises(e.UnsupportedFeature, match="host 'data'"):
+        st.connect("file://data/lake").create_database("d")

@@ -175,5 +175,5 @@ impl Iterator for Input {
 /// A lock that a panicking thread held.
 pub(crate) fn poisoned() -> Error {
     Error::new(ErrorKind::Internal, "an earlier call on this object failed in the middle")
-        .hint("make a new one; nothing was committed by the failed call")
+        .hint("look whether the failed call has taken effect, then make a new one")
 }

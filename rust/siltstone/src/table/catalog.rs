@@ -7,7 +7,7 @@
 //! A database is a directory that ends in `.db`, a table a directory in it with at least one schema. There is nothing
 //! else: no registry, no properties, no locks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::name::{TableName, check_database};
@@ -153,15 +153,21 @@ impl FilesystemCatalog {
     }
 
     fn drop_with_tables(&self, name: &str) -> Result<()> {
-        // each with its lock, those that are made meanwhile, too
+        // each with its lock, those that come meanwhile, too: the directory goes when nothing is in it
+        let path = self.database_path(name);
         loop {
             cancel::check()?;
-            let tables = self.table_names(name)?;
-            if tables.is_empty() {
-                return self.fs.delete_dir(&self.database_path(name));
-            }
-            for table in tables {
+            for table in self.table_names(name)? {
                 self.drop_table(&format!("{name}.{table}"), true)?;
+            }
+            let tables: BTreeSet<String> = self.table_names(name)?.into_iter().collect();
+            for child in self.fs.list(&path)?.iter().filter(|child| !tables.contains(last_name(&child.path))) {
+                let is_directory = child.is_plain && child.is_dir;
+                let deleted = if is_directory { self.fs.delete_dir(&child.path) } else { self.fs.delete(&child.path) };
+                deleted?;
+            }
+            if self.fs.delete_empty_dir(&path)? {
+                return Ok(());
             }
         }
     }

@@ -49,6 +49,29 @@ fn a_database_with_tables_is_dropped_only_with_cascade() {
     assert!(catalog.databases().unwrap().is_empty());
 }
 
+/// It was deleted where it lay, file by file, without its lock.
+#[test]
+fn a_table_that_comes_into_a_database_that_is_dropped_is_dropped_like_others() {
+    for call in ["list", "delete_empty_dir"] {
+        let (fs, others) = catalog_with(&[]);
+        others.create_database("shop", false).unwrap();
+        others.create_database("other", false).unwrap();
+        others.create_table("other.orders", orders(), false).unwrap();
+        let moves = others.clone();
+        let meanwhile =
+            Meanwhile::new().before(call, "/shop.db", move || moves.rename_table("other.orders", "shop.orders"));
+        let from = fs.calls();
+        catalog_behind(&fs, meanwhile).drop_database("shop", true, false).unwrap();
+        assert_eq!(others.databases().unwrap(), ["other"]);
+        let trace = fs.trace();
+        let whole = trace
+            .iter()
+            .skip(usize::try_from(from).unwrap())
+            .any(|call| call.contains("rename") && call.contains("/shop.db/orders"));
+        assert!(whole, "{call}: out of the way as a whole first: {trace:?}");
+    }
+}
+
 /// A database of the catalog behind a gate.
 fn catalog_behind(fs: &FaultFileIo, meanwhile: Meanwhile) -> FilesystemCatalog {
     let behind: FileIoRef = Arc::new(fs.behind(Arc::new(meanwhile)));

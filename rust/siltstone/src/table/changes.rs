@@ -82,7 +82,8 @@ impl Table {
         Ok(())
     }
 
-    fn check_not_replaced(&self) -> Result<()> {
+    /// To be asked where nothing was found: a table or branch that is not there any more looks like an empty one.
+    pub(super) fn check_not_replaced(&self) -> Result<()> {
         replaced(self.context())?.map_or(Ok(()), Err)
     }
 

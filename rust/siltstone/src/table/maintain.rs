@@ -55,6 +55,9 @@ impl Table {
             ..CompactRequest::default()
         };
         let plan = plan_compaction(self.context(), &request)?;
+        if plan.tasks.is_empty() {
+            self.check_not_replaced()?;
+        }
         plan.tasks.iter().map(|t| Ok((self.describe_task(t)?, t.to_bytes()?))).collect()
     }
 

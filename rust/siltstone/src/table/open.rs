@@ -146,11 +146,27 @@ fn context(
 }
 
 /// A plain absolute path from a path or a `file:` URI.
+///
+/// # Errors
+/// `InvalidArgument` for a URI without an absolute path; `UnsupportedFeature` for other storages and hosts.
 pub fn local_path(location: &str) -> Result<String> {
     let plain = match location.split_once(':') {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("file") => {
-            let trimmed = rest.trim_start_matches('/');
-            format!("/{trimmed}")
+            let (host, path) = match rest.strip_prefix("//") {
+                Some(after) => after.split_at(after.find('/').unwrap_or(after.len())),
+                None => ("", rest),
+            };
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return Err(Error::unsupported(format!("files of the host '{host}'"))
+                    .with("path", location)
+                    .hint("a file: URI has three slashes before a path of this machine: file:///data/lake"));
+            }
+            if !path.starts_with('/') {
+                return Err(Error::new(ErrorKind::InvalidArgument, "a file: URI needs an absolute path")
+                    .with("path", location)
+                    .hint("leave 'file:' out for a path from the working directory"));
+            }
+            format!("/{}", path.trim_start_matches('/'))
         }
         Some((scheme, rest)) if rest.starts_with("//") => {
             return Err(Error::unsupported(format!("the storage '{scheme}'"))

@@ -187,9 +187,13 @@ impl Table {
         let (version, changes) = (args.version_selector()?, args.incremental()?);
         let other = self.other_branch()?;
         // again with other versions, when the ones that were looked up expire meanwhile
-        again_when_overtaken(self.context(), || {
+        let planned = again_when_overtaken(self.context(), || {
             self.plan_once(Asked { args, not_partitions: None }, &version, changes.as_ref(), other.as_ref())
-        })
+        })?;
+        if planned.parts.iter().all(|part| part.scan.snapshot.is_none()) {
+            self.check_not_replaced()?;
+        }
+        Ok(planned)
     }
 
     fn plan_once(

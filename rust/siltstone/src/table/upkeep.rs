@@ -164,7 +164,11 @@ impl Table {
 
     /// All tags as JSON, by snapshot id.
     pub fn tags_json(&self) -> Result<Vec<Value>> {
-        self.named(self.tag_manager().tags())?.iter().map(|(name, tag)| tag_json(name, tag)).collect()
+        let tags = self.named(self.tag_manager().tags())?;
+        if tags.is_empty() {
+            self.check_not_replaced()?;
+        }
+        tags.iter().map(|(name, tag)| tag_json(name, tag)).collect()
     }
 
     /// Whether there is a tag of this name.
@@ -197,7 +201,11 @@ impl Table {
 
     /// Names of all branches beside main, with the time their directory was changed.
     pub fn branches(&self) -> Result<Vec<(String, i64)>> {
-        BranchManager::new(self.context().fs.clone(), &self.context().location).list()
+        let branches = BranchManager::new(self.context().fs.clone(), &self.context().location).list()?;
+        if branches.is_empty() {
+            self.check_not_replaced()?;
+        }
+        Ok(branches)
     }
 
     /// Makes a branch from a tag, from a snapshot (`latest` for the latest), or empty.
@@ -302,6 +310,9 @@ impl Table {
         self.check_writable()?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let snapshot = self.named(analyze(self.context(), threads))?;
+        if snapshot.is_none() {
+            self.check_not_replaced()?;
+        }
         Ok(CommitReport { snapshots: snapshot.into_iter().collect(), ..CommitReport::default() })
     }
 

@@ -26,16 +26,23 @@ impl Table {
 
     /// The latest snapshot, or the one with this id.
     pub fn snapshot(&self, id: Option<i64>) -> Result<Option<Snapshot>> {
-        match id {
-            Some(id) => self.snapshots().version(id).map(Some).map_err(|e| e.with("table", &self.context().name)),
-            None => self.snapshots().latest(),
+        if let Some(id) = id {
+            return self.snapshots().version(id).map(Some).map_err(|e| e.with("table", &self.context().name));
         }
+        let latest = self.snapshots().latest()?;
+        if latest.is_none() {
+            self.check_not_replaced()?;
+        }
+        Ok(latest)
     }
 
     /// The newest snapshots, newest first.
     pub fn history(&self, limit: usize) -> Result<Vec<Snapshot>> {
         let snapshots = self.snapshots();
         let mut ids = snapshots.ids()?;
+        if ids.is_empty() {
+            self.check_not_replaced()?;
+        }
         ids.sort_unstable();
         ids.into_iter().rev().take(limit).map(|id| snapshots.get(id)).collect()
     }
@@ -58,6 +65,9 @@ impl Table {
             let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
             live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
         })?;
+        if entries.is_empty() {
+            self.check_not_replaced()?;
+        }
         entries.iter().map(|e| self.file_json(e)).collect()
     }
 

@@ -252,6 +252,9 @@ impl Table {
         for entry in commit.plan_truncate(partitions)? {
             report.add(&entry.file);
         }
+        if report.files == 0 {
+            self.check_not_replaced()?;
+        }
         if dry_run {
             report.notes.push(format!("{} files would be removed", report.files));
         } else {

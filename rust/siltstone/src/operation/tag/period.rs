@@ -36,7 +36,11 @@ impl Period {
             None => named(options.tag_creation_period, options.tag_period_formatter),
         };
         let period = Self { length, format, daily, delay };
-        if period.length <= TimeDelta::zero() || delay >= period.length {
+        if period.length.num_milliseconds() < 1 {
+            let text = "the period of automatic tags must be one millisecond or longer";
+            return Err(Error::new(ErrorKind::InvalidOption, text).with("option", "tag.creation-period-duration"));
+        }
+        if delay >= period.length {
             return Err(Error::new(
                 ErrorKind::InvalidOption,
                 "the delay of automatic tags must be shorter than their period",
