@@ -159,8 +159,16 @@ def test_names_of_partitions_stay_once_there_are_some(cat, key, value):
         lambda t: t.scan().splits(),
         lambda t: t.delete("id = 1"),
         lambda t: list(t.changes()),
+        lambda t: t.maintenance.fsck(),
+        lambda t: t.maintenance.remove_orphan_files(),
+        lambda t: t.consumers.list(),
+        lambda t: t.inspect("schemas"),
+        lambda t: t.snapshot(1),
     ],
-    ids="truncate compact analyze history snapshot tags branches count scan splits delete changes".split(),
+    ids=(
+        "truncate compact analyze history snapshot tags branches count scan splits delete changes "
+        "fsck orphans consumers schemas version"
+    ).split(),
 )
 @pytest.mark.parametrize("gone", ["renamed", "dropped"])
 def test_a_table_that_is_not_there_any_more_is_no_empty_one(cat, t, ask, gone):

@@ -259,6 +259,8 @@ impl FileIo for LocalFileIo {
         self.ensure_parent(Path::new(to))?;
         fs::rename(from, to).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => not_found(from),
+            // it came since
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => exists_already(to),
             _ => storage("rename the directory", Path::new(from), e).with("to", to),
         })
     }

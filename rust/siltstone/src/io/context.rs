@@ -28,4 +28,15 @@ pub struct TableContext {
     pub paths: Arc<PathFactory>,
     /// Older schemas, cached.
     pub schemas: Arc<SchemaManager>,
+    /// When the file of the schema was written; `None`: of main, whose schemas tell by themselves whose they are.
+    pub written: Option<SchemaWritten>,
+}
+
+/// The schema file that a branch was opened with. A branch that is made again has copies of the same schemas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaWritten {
+    /// The file.
+    pub path: String,
+    /// Epoch milliseconds, as the storage says.
+    pub millis: i64,
 }

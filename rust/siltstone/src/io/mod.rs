@@ -12,7 +12,7 @@ mod read;
 mod rolling;
 mod spec;
 
-pub use context::TableContext;
+pub use context::{SchemaWritten, TableContext};
 pub use decoded::{Decoded, DecodedStream};
 pub(crate) use late_cast::{Failures, carried_failures, failure_in, schema_with_failures, split_failures};
 pub use newer::{altered, check_merges_alike, check_readable, check_rewritable, check_told_alike, lost_column};

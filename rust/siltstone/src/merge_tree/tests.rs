@@ -80,6 +80,7 @@ fn context(fs: &FaultFileIo, options: &[(&str, String)]) -> TableContext {
         options: Arc::new(options),
         schema,
         schemas: Arc::new(schemas),
+        written: None,
     }
 }
 

@@ -226,6 +226,10 @@ fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
         Zone::parse("sink.process-time-zone", options.sink_process_time_zone.as_deref())?;
         Zone::parse("sink.watermark-time-zone", Some(&options.sink_watermark_time_zone))?;
     }
+    if options.tag_period().as_millis() < 1 {
+        let message = "the period of automatic tags must be one millisecond or longer";
+        return Err(forbidden("tag.creation-period-duration", message));
+    }
     let (key, delay) = match options.tag_create_time {
         Some(time) => ("tag.create-time", time),
         None => ("tag.creation-delay", options.tag_creation_delay),

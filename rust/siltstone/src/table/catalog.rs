@@ -260,7 +260,16 @@ impl FilesystemCatalog {
             // another writer was faster
             Err(e) if e.kind() == ErrorKind::TableExists && if_not_exists => self.load(name),
             Err(e) if e.kind() == ErrorKind::TableExists => Err(table_exists(&name)),
-            Err(e) => Err(e.with("table", &name)),
+            Err(e) => Err(self.gone(&name, e)),
+        }
+    }
+
+    /// Why the making of a table failed: when its database, or the table, was dropped meanwhile, that is it.
+    fn gone(&self, name: &TableName, error: Error) -> Error {
+        match (self.has_database(&name.database), self.has_table(name)) {
+            (Ok(false), _) => self.no_database(&name.database).caused_by(error),
+            (Ok(true), Ok(false)) if error.kind() == ErrorKind::FileNotFound => self.no_table(name).caused_by(error),
+            _ => error.with("table", name),
         }
     }
 
@@ -314,7 +323,14 @@ impl FilesystemCatalog {
         if self.fs.exists(&target)? {
             return Err(table_exists(&to).with("file", target));
         }
-        self.fs.rename_dir(&self.table_path(&from), &target)?;
+        self.fs.rename_dir(&self.table_path(&from), &target).map_err(|e| match e.kind() {
+            ErrorKind::FileExists => table_exists(&to).with("file", &target).caused_by(e),
+            // a database may have been dropped since
+            _ => match self.need_database(&to.database) {
+                Err(gone) => gone.caused_by(e),
+                Ok(()) => e,
+            },
+        })?;
         // the new name first: a table has one name or both, never none
         let durable = self.fs.sync_dir(&self.database_path(&to.database));
         let durable = durable.and_then(|()| self.fs.sync_dir(&self.database_path(&from.database)));

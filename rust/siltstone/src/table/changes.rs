@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::{Planned, ScanArgs, Table};
+use super::{Planned, ScanArgs, Table, replaced::explained};
 use crate::{
     Error, ErrorKind, Result,
     env::system_clock,
@@ -82,11 +82,6 @@ impl Table {
         Ok(())
     }
 
-    /// To be asked where nothing was found: a table or branch that is not there any more looks like an empty one.
-    pub(super) fn check_not_replaced(&self) -> Result<()> {
-        replaced(self.context())?.map_or(Ok(()), Err)
-    }
-
     fn record_here(&self, consumer: &str, next: i64) -> Result<()> {
         let ctx = self.context();
         let recorded = self.consumers().record(&ctx.location, consumer, next, ctx.options.upkeep_lock_timeout);
@@ -95,7 +90,7 @@ impl Table {
 
     /// All consumers.
     pub fn consumer_list(&self) -> Result<Vec<Consumer>> {
-        self.consumers().list()
+        self.found(self.consumers().list(), Vec::is_empty)
     }
 
     /// Sets a consumer to a snapshot whose changes can be read, long-lived changelogs included; `None` = the one after the
@@ -152,6 +147,11 @@ impl Table {
 impl Changes {
     /// Begins, and registers the consumer so that what it has not read is kept.
     pub fn new(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
+        let begun = Self::begin(Arc::clone(&table), args);
+        explained(table.context(), begun)
+    }
+
+    fn begin(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
         let ctx = table.context();
         let consumer = args.consumer.clone().or_else(|| ctx.options.consumer_id.clone());
         let end = match (&args.end, args.follow) {

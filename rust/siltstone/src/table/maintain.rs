@@ -54,10 +54,7 @@ impl Table {
             dynamic_options: self.dynamic_options().clone(),
             ..CompactRequest::default()
         };
-        let plan = plan_compaction(self.context(), &request)?;
-        if plan.tasks.is_empty() {
-            self.check_not_replaced()?;
-        }
+        let plan = self.found(plan_compaction(self.context(), &request), |plan| plan.tasks.is_empty())?;
         plan.tasks.iter().map(|t| Ok((self.describe_task(t)?, t.to_bytes()?))).collect()
     }
 

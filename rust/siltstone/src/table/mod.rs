@@ -10,6 +10,7 @@ mod maintain;
 mod modify;
 mod name;
 mod open;
+mod replaced;
 mod route;
 mod scan;
 mod split;

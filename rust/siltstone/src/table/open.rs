@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     Error, ErrorKind, Result,
     fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_can_exist, strip_scheme},
-    io::TableContext,
+    io::{SchemaWritten, TableContext},
     options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema, check_dynamic_options, check_field_options, check_writable},
@@ -62,8 +62,9 @@ impl Table {
             return Err(no_table(location, branch));
         };
         let name = name_of(location, branch);
+        let written = written(&fs, branch, &schemas.path(schema.id)).map_err(|e| e.with("path", location))?;
         let ctx = context(own, name, location, branch, schema, schemas, &dynamic_options)?;
-        Ok(Self { ctx, dynamic_options })
+        Ok(Self { ctx: TableContext { written, ..ctx }, dynamic_options })
     }
 
     /// What operations work with.
@@ -118,6 +119,17 @@ fn branch_of<'a>(branch: &'a str, dynamic: &'a BTreeMap<String, String>) -> Resu
     }
 }
 
+/// When the schema file of a branch was written.
+fn written(fs: &FileIoRef, branch: &str, path: &str) -> Result<Option<SchemaWritten>> {
+    if branch == MAIN_BRANCH {
+        return Ok(None);
+    }
+    match fs.status(path)? {
+        Some(file) => Ok(Some(SchemaWritten { path: path.to_owned(), millis: file.modified_millis })),
+        None => Err(Error::new(ErrorKind::BranchNotFound, format!("branch '{branch}' does not exist any more"))),
+    }
+}
+
 fn context(
     own: ConfinedFileIo,
     name: String,
@@ -142,6 +154,7 @@ fn context(
         options,
         paths,
         schemas,
+        written: None,
     })
 }
 

@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 use super::{
     Table,
     fallback::{OtherBranch, Side, relabelled, with_nullable},
+    replaced::{explained, explained_rows},
     split::SplitHeader,
 };
 use crate::{
@@ -158,7 +159,8 @@ impl Part {
     fn read(&self, threads: usize, whole: bool) -> Result<BatchStream> {
         let scan = &self.scan;
         let request = ReadRequest { whole, ..scan.read.clone() };
-        Ok(self.finish.apply(read_splits(&scan.ctx, &scan.splits, &request, threads)?))
+        let rows = explained(&scan.ctx, read_splits(&scan.ctx, &scan.splits, &request, threads))?;
+        Ok(self.finish.apply(explained_rows(&scan.ctx, rows)))
     }
 }
 
@@ -189,11 +191,9 @@ impl Table {
         // again with other versions, when the ones that were looked up expire meanwhile
         let planned = again_when_overtaken(self.context(), || {
             self.plan_once(Asked { args, not_partitions: None }, &version, changes.as_ref(), other.as_ref())
-        })?;
-        if planned.parts.iter().all(|part| part.scan.snapshot.is_none()) {
-            self.check_not_replaced()?;
-        }
-        Ok(planned)
+        });
+        // always: the version of another table would be read by the rules of this one
+        self.found(planned, |_| true)
     }
 
     fn plan_once(
@@ -232,7 +232,7 @@ impl Table {
         let mut rows: u64 = 0;
         for part in &planned.parts {
             rows = rows.saturating_add(if part.finish.keeps_count() {
-                count(&part.scan, args.thread_count())?
+                explained(&part.scan.ctx, count(&part.scan, args.thread_count()))?
             } else {
                 part.read(args.thread_count(), false)?
                     .try_fold(0, |sum, batch| Ok::<_, Error>(sum + length(batch?.num_rows())))?

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Table,
     fallback::{relabelled, with_nullable},
+    replaced::{explained, explained_rows},
     scan::{ScanArgs, filter, view},
 };
 use crate::{
@@ -175,12 +176,14 @@ impl ReadableSplit {
         let (header, split) = (&self.header, &self.split);
         let Some(name) = &header.view else {
             let request = header.request(ctx)?;
-            return Ok((request.arrow_schema()?, read_split(ctx, split, &request)?));
+            let rows = explained(ctx, read_split(ctx, split, &request))?;
+            return Ok((request.arrow_schema()?, explained_rows(ctx, rows)));
         };
         let view = view(name)?;
         let (request, finish) = view.prepare(ctx, header.args().view_request(view, ctx)?)?;
         let request = read_request(ctx, &request)?;
         let schema = finish.schema().map_or_else(|| request.arrow_schema(), |s| Ok(SchemaRef::clone(s)))?;
-        Ok((schema, finish.apply(read_split(ctx, split, &request)?)))
+        let rows = explained(ctx, read_split(ctx, split, &request))?;
+        Ok((schema, finish.apply(explained_rows(ctx, rows))))
     }
 }

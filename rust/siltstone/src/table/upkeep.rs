@@ -164,10 +164,7 @@ impl Table {
 
     /// All tags as JSON, by snapshot id.
     pub fn tags_json(&self) -> Result<Vec<Value>> {
-        let tags = self.named(self.tag_manager().tags())?;
-        if tags.is_empty() {
-            self.check_not_replaced()?;
-        }
+        let tags = self.found(self.named(self.tag_manager().tags()), Vec::is_empty)?;
         tags.iter().map(|(name, tag)| tag_json(name, tag)).collect()
     }
 
@@ -201,11 +198,8 @@ impl Table {
 
     /// Names of all branches beside main, with the time their directory was changed.
     pub fn branches(&self) -> Result<Vec<(String, i64)>> {
-        let branches = BranchManager::new(self.context().fs.clone(), &self.context().location).list()?;
-        if branches.is_empty() {
-            self.check_not_replaced()?;
-        }
-        Ok(branches)
+        let branches = BranchManager::new(self.context().fs.clone(), &self.context().location);
+        self.found(branches.list(), Vec::is_empty)
     }
 
     /// Makes a branch from a tag, from a snapshot (`latest` for the latest), or empty.
@@ -297,22 +291,21 @@ impl Table {
 
     /// Deletes files older than this time (epoch milliseconds) that nothing refers to.
     pub fn remove_orphan_files(&self, older_than: i64, dry_run: bool) -> Result<Report> {
-        self.cleaned(|| remove_orphan_files(self.context(), older_than, now_millis(), dry_run))
+        let cleaned = self.cleaned(|| remove_orphan_files(self.context(), older_than, now_millis(), dry_run));
+        self.found(cleaned, |_| false)
     }
 
     /// Checks the table; with `deep` every row of every live file is read, too.
     pub fn fsck(&self, deep: bool) -> Result<Verdict> {
-        self.named(fsck(self.context(), deep, now_millis()))
+        let verdict = self.named(fsck(self.context(), deep, now_millis()));
+        self.found(verdict, |verdict| !verdict.findings.is_empty())
     }
 
     /// Writes statistics of all columns.
     pub fn analyze(&self) -> Result<CommitReport> {
         self.check_writable()?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let snapshot = self.named(analyze(self.context(), threads))?;
-        if snapshot.is_none() {
-            self.check_not_replaced()?;
-        }
+        let snapshot = self.found(self.named(analyze(self.context(), threads)), Option::is_none)?;
         Ok(CommitReport { snapshots: snapshot.into_iter().collect(), ..CommitReport::default() })
     }
 

@@ -27,34 +27,31 @@ impl Table {
     /// The latest snapshot, or the one with this id.
     pub fn snapshot(&self, id: Option<i64>) -> Result<Option<Snapshot>> {
         if let Some(id) = id {
-            return self.snapshots().version(id).map(Some).map_err(|e| e.with("table", &self.context().name));
+            let version = self.snapshots().version(id).map(Some).map_err(|e| e.with("table", &self.context().name));
+            return self.found(version, |_| false);
         }
-        let latest = self.snapshots().latest()?;
-        if latest.is_none() {
-            self.check_not_replaced()?;
-        }
-        Ok(latest)
+        self.found(self.snapshots().latest(), Option::is_none)
     }
 
     /// The newest snapshots, newest first.
     pub fn history(&self, limit: usize) -> Result<Vec<Snapshot>> {
         let snapshots = self.snapshots();
-        let mut ids = snapshots.ids()?;
-        if ids.is_empty() {
-            self.check_not_replaced()?;
-        }
-        ids.sort_unstable();
-        ids.into_iter().rev().take(limit).map(|id| snapshots.get(id)).collect()
+        let newest = snapshots.ids().and_then(|mut ids| {
+            ids.sort_unstable();
+            ids.into_iter().rev().take(limit).map(|id| snapshots.get(id)).collect()
+        });
+        self.found(newest, Vec::is_empty)
     }
 
     /// Names of all tags, in order.
     pub fn tag_names(&self) -> Result<Vec<String>> {
-        self.tags().names()
+        self.found(self.tags().names(), Vec::is_empty)
     }
 
     /// The snapshot that a tag keeps.
     pub fn tag(&self, name: &str) -> Result<Snapshot> {
-        self.tags().get(name).map_err(|e| e.with("table", &self.context().name))
+        let tag = self.tags().get(name).map_err(|e| e.with("table", &self.context().name));
+        self.found(tag, |_| false)
     }
 
     /// The live data files of a snapshot as JSON objects.
@@ -64,10 +61,8 @@ impl Table {
             let (ctx, snapshot) = travel(self.context(), &version)?;
             let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
             live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
-        })?;
-        if entries.is_empty() {
-            self.check_not_replaced()?;
-        }
+        });
+        let entries = self.found(entries, Vec::is_empty)?;
         entries.iter().map(|e| self.file_json(e)).collect()
     }
 

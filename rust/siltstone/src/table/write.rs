@@ -249,16 +249,16 @@ impl Table {
         self.check_writable()?;
         let commit = self.committer(None);
         let mut report = CommitReport::default();
-        for entry in commit.plan_truncate(partitions)? {
+        for entry in self.found(commit.plan_truncate(partitions), Vec::is_empty)? {
             report.add(&entry.file);
-        }
-        if report.files == 0 {
-            self.check_not_replaced()?;
         }
         if dry_run {
             report.notes.push(format!("{} files would be removed", report.files));
         } else {
             report.snapshots = commit.truncate(partitions)?.snapshots;
+            if report.snapshots.is_empty() {
+                self.check_not_replaced()?;
+            }
         }
         Ok(report)
     }

@@ -36,7 +36,7 @@ use siltstone::{
     path::branch_root,
     schema::{NewTable, SchemaChange, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, UpkeepLock},
-    table::{CommitReport, ExpireArgs, FilesystemCatalog, ModifyArgs, Table},
+    table::{CommitReport, ExpireArgs, FilesystemCatalog, InspectArgs, ModifyArgs, Table},
     types::{DataField, DataType, TypeKind},
 };
 
@@ -44,6 +44,7 @@ use crate::crash::batch;
 
 mod branches;
 mod handles;
+mod reads;
 mod redefined;
 mod rescaled;
 mod switched_off;

@@ -46,7 +46,7 @@ impl<'a> Unused<'a> {
         strays: Strays,
     ) -> Result<Self> {
         at_newest(ctx, |newest| {
-            let mut search = Search::new(ctx, messages, strays)?;
+            let mut search = Search::of_messages(ctx, messages, strays)?;
             if search.names.is_empty() {
                 return Ok(Self { ctx, used: search.used });
             }
@@ -110,6 +110,14 @@ impl<'a> Unused<'a> {
     }
 }
 
+/// All branches but that of the context, main among them.
+pub(super) fn other_branches(ctx: &TableContext) -> Result<Vec<String>> {
+    let mut names = BranchManager::new(ctx.fs.clone(), &ctx.location).names()?;
+    names.push("main".to_owned());
+    names.retain(|name| *name != ctx.branch);
+    Ok(names)
+}
+
 /// Names of all files that the messages' writers made.
 fn names(messages: &[CommitMessage]) -> impl Iterator<Item = &String> {
     messages.iter().flat_map(|message| {
@@ -121,7 +129,8 @@ fn names(messages: &[CommitMessage]) -> impl Iterator<Item = &String> {
     })
 }
 
-struct Search<'a> {
+/// A search for files in the versions that can know them.
+pub(super) struct Search<'a> {
     ctx: &'a TableContext,
     store: ManifestStore,
     names: HashSet<&'a str>,
@@ -133,20 +142,31 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(ctx: &'a TableContext, messages: &'a [CommitMessage], strays: Strays) -> Result<Self> {
+    fn of_messages(ctx: &'a TableContext, messages: &'a [CommitMessage], strays: Strays) -> Result<Self> {
         let files = messages.iter().flat_map(|m| {
             let compact = m.compact.compact_after.iter().chain(&m.compact.changelog_files);
             m.data.new_files.iter().chain(&m.data.changelog_files).chain(compact)
         });
+        let search = Self::of_files(ctx, names(messages).map(String::as_str).collect(), files)?;
+        let partitions = messages.iter().map(|message| message.bucket.partition.clone()).collect();
+        Ok(Self { partitions, strays, ..search })
+    }
+
+    /// A search in other branches, for names among which are those of `files`.
+    pub(super) fn of_files<'f>(
+        ctx: &'a TableContext,
+        names: HashSet<&'a str>,
+        files: impl Iterator<Item = &'f DataFileMeta>,
+    ) -> Result<Self> {
         let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
         let oldest = created.and_then(|times| times.into_iter().min());
         Ok(Self {
             ctx,
             store: ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?,
-            names: names(messages).map(String::as_str).collect(),
-            partitions: messages.iter().map(|message| message.bucket.partition.clone()).collect(),
+            names,
+            partitions: HashSet::new(),
             since: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)),
-            strays,
+            strays: Strays::Count,
             used: HashSet::new(),
         })
     }
@@ -193,11 +213,16 @@ impl<'a> Search<'a> {
     }
 
     fn elsewhere(&mut self) -> Result<()> {
-        let branches = BranchManager::new(self.ctx.fs.clone(), &self.ctx.location).names()?;
-        for branch in branches.iter().map(String::as_str).chain(["main"]).filter(|name| *name != self.ctx.branch) {
-            self.referred(branch, Roots::of(self.ctx, branch)?)?;
+        for branch in other_branches(self.ctx)? {
+            self.referred(&branch, Roots::of(self.ctx, &branch)?)?;
         }
         Ok(())
+    }
+
+    /// A file that a version of this other branch knows.
+    pub(super) fn found_in(mut self, branch: &str) -> Result<Option<String>> {
+        self.referred(branch, Roots::of(self.ctx, branch)?)?;
+        Ok(self.used.into_iter().min())
     }
 
     /// What these versions of a branch refer to.

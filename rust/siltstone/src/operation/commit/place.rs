@@ -5,7 +5,8 @@
 //! others                             rename t, drop it, make another one of that name, go forward to a branch
 //! ```
 //!
-//! The schema file of the writer says whose place it is: it has the time of its making in it. It is looked at
+//! The schema file of the writer says whose place it is: it has the time of its making in it. A branch that is made again has
+//! copies of the same schemas: there the time when the file was written tells. It is looked at
 //!
 //! 1. when the snapshot's file is finished and only its name is missing. The name comes about only in the directory in which the
 //!    file was finished ([`crate::fs::FileIo::publish_if`]), so a table or branch that was replaced gets nothing;
@@ -210,12 +211,21 @@ fn look(ctx: &TableContext) -> Result<Found> {
     let path = schemas.path(ctx.schema.id);
     match ctx.fs.read(&path) {
         Ok(bytes) => {
-            Ok(if is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) { Found::Ours } else { Found::Others })
+            let ours = is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) && was_written_then(ctx, &path)?;
+            Ok(if ours { Found::Ours } else { Found::Others })
         }
         Err(e) if e.kind() == ErrorKind::FileNotFound => {
             Ok(if schemas.ids()?.is_empty() { Found::Nothing } else { Found::Others })
         }
         Err(e) => Err(e),
+    }
+}
+
+/// Whether the schema file is the very one that the branch was opened with.
+fn was_written_then(ctx: &TableContext, path: &str) -> Result<bool> {
+    match ctx.written.as_ref().filter(|written| written.path == path) {
+        None => Ok(true),
+        Some(written) => Ok(ctx.fs.status(path)?.is_some_and(|file| file.modified_millis == written.millis)),
     }
 }
 

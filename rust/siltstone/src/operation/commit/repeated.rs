@@ -9,7 +9,8 @@
 //! Whoever commits them second must not name them again. Each try looks, after it has read the table, for a snapshot that has
 //! added one of its files; whoever is first after that look takes the id that this try wants. A snapshot that an expiry deletes
 //! goes after the data files that go with it: so the search takes what is there of expired ones, too, and only then looks
-//! whether the files exist. What is no version and was none, as it came too late or was rolled back, has committed nothing; nor
+//! whether the files exist. Other branches are asked in the same way where they may have the files: a fast-forward gives main what a
+//! branch committed, and a branch that is renamed takes it along. What is no version and was none, as it came too late or was rolled back, has committed nothing; nor
 //! has what this very call has made, once it is known not to be in the line.
 
 use std::collections::HashSet;
@@ -18,7 +19,8 @@ use rayon::prelude::*;
 
 use super::{
     TableCommit,
-    abort::{Strays, Unused},
+    abort::{Search, Strays, Unused, other_branches},
+    changes::Changes,
     model::Committable,
     plan::Source,
     publish::{Request, Tries},
@@ -30,6 +32,7 @@ use crate::{
     io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestStore},
     operation::CommitMessage,
+    path::branch_root,
     snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
     threads::in_pool,
 };
@@ -69,6 +72,15 @@ impl Since {
     /// it may be others'.
     fn id(&self, snapshots: &SnapshotManager) -> Result<i64> {
         self.after.as_ref().map_or(Ok(0), |after| still_there(snapshots, after))
+    }
+
+    /// Whether a line may have the files: one that has, or had, the snapshot after which they were made, and went on from it.
+    fn may_know(&self, line: &SnapshotManager) -> Result<bool> {
+        let Some(after) = &self.after else { return Ok(true) };
+        match line.existing([after.id])?.pop() {
+            Some(found) => Ok(after.is(&found)),
+            None => Ok(line.listed_ids()?.last().is_some_and(|last| *last > after.id)),
+        }
     }
 }
 
@@ -129,6 +141,36 @@ fn still_there(snapshots: &SnapshotManager, snapshot: &RemovedSnapshot) -> Resul
     })
 }
 
+/// An error when another branch has a file that a commit adds: it goes with that branch's versions, whether they are being removed
+/// or not, and nobody who removes them looks at this branch again.
+///
+/// # Errors
+/// `CommitConflict`.
+fn check_not_elsewhere(ctx: &TableContext, since: &Since, changes: &Changes) -> Result<()> {
+    // what only changes its level is in all branches that share it
+    let taken = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
+    let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();
+    let adds = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && !taken.contains(entry.file.file_name.as_str());
+    let made = || changes.files.iter().filter(adds).chain(&changes.changelog).map(|entry| &entry.file);
+    let index = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
+    for branch in other_branches(ctx)? {
+        if !since.may_know(&SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &branch)))? {
+            continue;
+        }
+        let names = made().map(|file| &file.file_name).chain(index.clone().map(|entry| &entry.file_name));
+        let search = Search::of_files(ctx, names.map(String::as_str).collect(), made())?;
+        if let Some(name) = search.found_in(&branch)? {
+            return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds was committed to another branch")
+                .with("table", &ctx.name)
+                .with("file", name)
+                .with("branch", branch)
+                .hint("the same messages were committed before the branches parted or changed names: to have the rows here, too, write them again")
+                .files_stay());
+        }
+    }
+    Ok(())
+}
+
 impl TableCommit {
     /// An error when one of the files that a request adds has been committed before, or is gone.
     ///
@@ -147,6 +189,7 @@ impl TableCommit {
             return Ok(());
         };
         let id = since.id(&self.snapshots)?;
+        check_not_elsewhere(&self.ctx, since, changes)?;
         self.check_not_kept_since(request, id, tries)?;
         let added: Vec<&ManifestEntry> = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add).collect();
         let from = match &tries.searched {

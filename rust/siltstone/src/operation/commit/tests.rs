@@ -68,6 +68,7 @@ fn table(keys: &[&str], partitions: &[&str], options: &[(&str, &str)]) -> Table 
         schema,
         options,
         schemas,
+        written: None,
     };
     Table { io, ctx }
 }

@@ -85,12 +85,12 @@ fn periodic(ctx: &TableContext, time_of: &dyn Fn(&Snapshot) -> Option<NaiveDateT
     Ok(report.with("created", json!(made)))
 }
 
-/// Deletes the oldest automatic tags above `tag.num-retained-max`.
+/// Deletes the oldest automatic tags above `tag.num-retained-max`. Those that keep the files of a branch are none.
 fn keep_newest(ctx: &TableContext, tags: &TagManager, is_auto: &dyn Fn(&str) -> bool) -> Result<Report> {
     let Some(max) = ctx.options.tag_num_retained_max else { return Ok(Report::default()) };
     delete_chosen(ctx, false, &|| {
         let mut auto: Vec<(String, Snapshot)> = tags.list()?;
-        auto.retain(|(name, _)| is_auto(name));
+        auto.retain(|(name, tagged)| is_auto(name) && tagged.kept_branch().is_none());
         let surplus = auto.len().saturating_sub(max);
         Ok(auto.into_iter().take(surplus).map(|(name, _)| name).collect())
     })

@@ -20,7 +20,7 @@ use crate::{
         settled_lock, with_effect,
     },
     path::branch_root,
-    snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock},
+    snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
 };
 
 /// Deletes a tag and the files that nothing else keeps.
@@ -77,14 +77,23 @@ fn own_file(tags: &TagManager, name: &str) -> PlannedFile {
     PlannedFile { path: tags.path(name), kind: FileKind::Tag, bytes: 0, reason: Arc::from("the tag is deleted") }
 }
 
-/// A branch made from a tag shares its files; other programs know only the tag. The branch `gone` counts as deleted.
+/// A branch made from a tag shares its files; other programs know only the tag. Its own copy of that tag says later that it was
+/// made from it, so this one stays, too. The branch `gone` counts as deleted.
 pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Option<&str>) -> Result<()> {
+    if !is_main(&ctx.branch) && tagged.kept_branch() == Some(ctx.branch.as_str()) {
+        let text = format!("tag '{name}' says which files of the main branch the branch needs");
+        return Err(Error::new(ErrorKind::VersionInUse, text)
+            .with("table", &ctx.name)
+            .with("tag", name)
+            .hint("it goes with the branch"));
+    }
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     let counts = |branch: &String| *branch != ctx.branch && Some(branch.as_str()) != gone;
     for branch in branches.names()?.into_iter().filter(counts) {
         let root = branches.root(&branch);
         let copies = TagManager::new(ctx.fs.clone(), &root);
-        let same_tag = copies.exists(name)? && copies.get(name)?.is_same_version(tagged);
+        // under any name: either may have another one by now
+        let same_tag = copies.list()?.iter().any(|(_, copy)| copy.is_same_version(tagged));
         let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
         let same_snapshot = snapshots.exists(tagged.id)? && snapshots.get(tagged.id)?.is_same_version(tagged);
         if same_tag || same_snapshot {

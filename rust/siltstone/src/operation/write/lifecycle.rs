@@ -65,6 +65,7 @@ impl Bed {
             options: Arc::new(options),
             schema,
             schemas: Arc::new(schemas),
+            written: None,
         };
         Self { fs, ctx }
     }

@@ -129,7 +129,8 @@ impl Table {
     pub fn inspect(&self, name: &str, args: &InspectArgs) -> Result<RecordBatch> {
         let table = self.system_table(name)?;
         let rows = again_when_overtaken(self.context(), || (table.rows)(self))
-            .map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)))?;
+            .map_err(|e| e.with("table", format!("{}${}", self.context().name, table.name)));
+        let rows = self.found(rows, Vec::is_empty)?;
         finish(&(table.columns)(), &rows, args)
     }
 

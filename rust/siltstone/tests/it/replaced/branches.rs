@@ -60,6 +60,45 @@ fn a_commit_is_in_its_branch_or_nowhere_though_the_branch_is_replaced_at_any_cal
     }
 }
 
+/// A branch has copies of the schemas of main: the one that is made in its place has the same ones.
+const ALIKE: [Deed; 2] = [
+    Deed {
+        name: "drop the branch, make one like it and commit",
+        run: |io, _| {
+            delete_branch(main_of(io).context(), "b", false).unwrap();
+            make_like_main(io, "b");
+            put(&opened(io, HOME, "b"), THEIRS).unwrap();
+        },
+        may_end: true,
+    },
+    Deed {
+        name: "rename the branch, make one like it and commit",
+        run: |io, _| {
+            rename_branch(main_of(io).context(), "b", "c").unwrap();
+            make_like_main(io, "b");
+            put(&opened(io, HOME, "b"), THEIRS).unwrap();
+        },
+        may_end: false,
+    },
+];
+
+fn make_like_main(io: &FaultFileIo, name: &str) {
+    create_branch(main_of(io).context(), name, &BranchSource::Snapshot(None)).unwrap();
+}
+
+#[test]
+fn a_commit_does_not_get_into_a_branch_like_its_own_that_was_made_in_its_place() {
+    for kind in [APPEND, KEYED] {
+        let base = made(kind, 2);
+        make_like_main(&base, "b");
+        put(&opened(&base, HOME, "b"), (10, 0)).unwrap();
+        for deed in ALIKE {
+            let ends = at_each_call(&base, kind, "b", deed);
+            assert!(ends.acknowledged > 0 && ends.given_up > 15, "{}, {kind:?}: {ends:?}", deed.name);
+        }
+    }
+}
+
 const FORWARD: Deed = Deed {
     name: "fast-forward",
     run: |io, _| drop(fast_forward(main_of(io).context(), "b", false).unwrap()),
