@@ -119,7 +119,13 @@ class Alter(Unpicklable):
         return self._add("set_comment", column=name, comment=comment)
 
     def set_default(self, name: Column, value: str | None) -> Self:
-        """Set or (None) remove the value that is written for null."""
+        """Set or (None) remove the value that is written for null.
+
+        Args:
+            name: A column of an atomic type.
+            value: A text, read as Java Paimon reads it: single quotes around it are taken off (``"'x'"`` is the text
+                x), the rest is cast to the column's type. CHAR and VARCHAR cut what is too long, CHAR fills up.
+        """
         return self._add("set_default", column=name, default=value)
 
     def move_column(self, name: str, *, after: str | None = None, first: bool = False) -> Self:

@@ -208,7 +208,8 @@ class Table(Reads):
 
         Args:
             set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``.
-                Literals, columns, ``+ - * / % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``.
+                Literals, columns, ``+ - * / % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``. Beside ``||`` and in
+                ``UPPER`` a value has the text that it has when its column becomes STRING; a nested one has none.
             where: Condition that the rows satisfy, as for :meth:`scan`.
 
         Returns:

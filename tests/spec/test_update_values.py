@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 TS = dt.datetime(2024, 1, 1)
@@ -106,3 +107,15 @@ def test_bytes_that_are_no_text_do_not_become_null(make):
     with pytest.raises(e.SchemaMismatch, match="column: s"):
         t.update({"s": "s || b"}, "k = 1")
     assert t.scan(["s"]).to_arrow().to_pylist() == [{"s": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("DOUBLE", 1e20), ("TIMESTAMP(3)", TS), ("DECIMAL(5,2)", Decimal("1.50")), ("BOOLEAN", True)]
+)
+def test_a_value_has_one_text_in_expressions_and_after_a_change_of_type(make, kind, value):
+    t = make({"k": "INT", "v": kind, "s": "STRING"}, ["k"], bucket=1)
+    t.append([{"k": 1, "v": value}])
+    t.update({"s": "v || ''"}, "k = 1")
+    t.alter().set_type("v", "STRING").commit()
+    row = st.open_table(t.location).scan().to_arrow().to_pylist()[0]
+    assert row["s"] == row["v"]

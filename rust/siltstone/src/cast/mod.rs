@@ -4,6 +4,7 @@
 //! carry out on values, or that we do not carry out exactly, are `UnsupportedFeature`: never a guessed value.
 
 mod clock_text;
+mod default_value;
 mod evolve;
 mod hide;
 mod nested_text;
@@ -13,6 +14,7 @@ mod text;
 mod time;
 mod value;
 
+pub use default_value::default_value;
 pub use evolve::{check_not_null, evolve, evolved_source, same_values};
 pub use hide::hide;
 pub use rule::{CastRule, cast_rule};
@@ -42,7 +44,7 @@ pub fn cast_array(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<Ar
 }
 
 /// Bytes that the values of an array are filled up to at most; an array of text holds no more than twice this.
-const MAX_FILLED: usize = 1 << 30;
+pub(crate) const MAX_FILLED: usize = 1 << 30;
 
 /// CHAR and BINARY values are filled up to the length of their type, which a schema file says.
 fn check_filling(values: usize, to: &DataType) -> Result<()> {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::validate::{illegal, no_such_column};
 use super::{EngineSpec, TableSchema, features::check_data_directory, validate_java};
-use crate::error::{Error, ErrorKind, Result};
+use crate::cast::default_value;
+use crate::error::{Error, ErrorKind, Result, shorten};
 use crate::format::parquet::ParquetWriteOptions;
 use crate::fs::name_fault;
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{
     ChangelogProducer, CoreOptions, MergeEngine, TagCreation, Zone, check_list, check_value, parse_bool, parse_list,
 };
-use crate::row::datum_from_text;
 use crate::stats::StatsMode;
 use crate::types::TypeKind;
 
@@ -357,7 +357,8 @@ fn not_one_of(key: &str, name: &str, allowed: &[&str]) -> Error {
     forbidden(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", ")))
 }
 
-/// A default value is a text of the column's type.
+/// A default stands for a value of its column, by the rule of the writer. Java also takes a DECIMAL that is too narrow
+/// for its default, and writes null then.
 fn check_default_values(schema: &TableSchema) -> Result<()> {
     for field in &schema.fields {
         let Some(text) = &field.default_value else { continue };
@@ -365,11 +366,14 @@ fn check_default_values(schema: &TableSchema) -> Result<()> {
             let message = format!("a column of type {} cannot have a default value", field.data_type);
             return Err(illegal(message).with("column", &field.name));
         }
-        let bare = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap_or(text);
-        datum_from_text(bare, &field.data_type).map_err(|e| {
-            let message = format!("the default value '{text}' is not a {}", field.data_type.kind);
-            illegal(message).with("column", &field.name).caused_by(e)
-        })?;
+        let named = |e: Error| e.with("column", &field.name);
+        let value = default_value(text, &field.data_type)
+            .map_err(|e| named(illegal(e.message()).hint(e.hint_text().unwrap_or_default())))?;
+        if value.is_null() {
+            let kind = &field.data_type.kind;
+            let message = format!("the default value '{}' has too many digits for {kind}", shorten(text));
+            return Err(named(illegal(message)));
+        }
     }
     Ok(())
 }
@@ -514,7 +518,19 @@ mod tests {
         let mut new = table(COLUMNS, &[], &[], &[]);
         new.fields[0].default_value = Some("'7'".into());
         new.clone().into_schema().unwrap();
-        new.fields[0].default_value = Some("seven".into());
-        assert_eq!(new.into_schema().unwrap_err().context_value("column"), Some("k"));
+        for bad in ["seven", " 7 ", "'"] {
+            new.fields[0].default_value = Some(bad.into());
+            let error = new.clone().into_schema().unwrap_err();
+            assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::IllegalSchema, Some("k")), "{bad}");
+        }
+    }
+
+    /// Java takes it, and writes null.
+    #[test]
+    fn a_default_that_means_null_is_refused() {
+        let mut new = table(&[("k", "INT"), ("d", "DECIMAL(5, 2)")], &[], &[], &[]);
+        new.fields[1].default_value = Some("1234.5".into());
+        let error = new.into_schema().unwrap_err();
+        assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::IllegalSchema, Some("d")));
     }
 }

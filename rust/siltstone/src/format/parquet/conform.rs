@@ -56,13 +56,25 @@ fn plain(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
             Arrow::Int8 | Arrow::Int16 | Arrow::Int32 | Arrow::Int64,
         )
         | (Arrow::Int32, Arrow::Date32 | Arrow::Time32(_))
-        | (Arrow::Time64(_), Arrow::Time32(_))
         | (Arrow::Utf8 | Arrow::FixedSizeBinary(_), Arrow::Binary)
         | (Arrow::Float32, Arrow::Float64) => {
             checked_cast(array, &wanted).map_err(|e| does_not_fit(array, t).caused_by(e))
         }
+        (Arrow::Time64(_), Arrow::Time32(_)) => exact_cast(array, &wanted, t),
         _ => Err(does_not_fit(array, t)),
     }
+}
+
+/// What the file has must be there again on the way back.
+fn exact_cast(array: &ArrayRef, to: &Arrow, t: &DataType) -> Result<ArrayRef> {
+    let cast = checked_cast(array, to).map_err(|e| loses_digits(array, t).caused_by(e))?;
+    let back = checked_cast(&cast, array.data_type()).map_err(|e| loses_digits(array, t).caused_by(e))?;
+    if back.as_ref() == array.as_ref() { Ok(cast) } else { Err(loses_digits(array, t)) }
+}
+
+fn loses_digits(array: &ArrayRef, t: &DataType) -> Error {
+    let stored = array.data_type();
+    Error::new(ErrorKind::CorruptFile, format!("the file stores {stored} with digits that {} does not hold", t.kind))
 }
 
 fn checked_cast(array: &ArrayRef, to: &Arrow) -> Result<ArrayRef> {
@@ -75,24 +87,31 @@ fn decimal(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
     let Arrow::Decimal128(precision, scale) = wanted else {
         return Err(does_not_fit(array, t));
     };
-    match array.data_type() {
-        a if *a == wanted => Ok(Arc::clone(array)),
-        Arrow::Decimal128(_, stored) if *stored == scale => {
-            let values = array.as_primitive::<Decimal128Type>().clone().with_precision_and_scale(precision, scale)?;
-            Ok(Arc::new(values))
-        }
-        Arrow::Decimal128(..) | Arrow::Decimal256(..) => checked_cast(array, &wanted),
+    let values = match array.data_type() {
+        Arrow::Decimal128(_, stored) if *stored == scale => array.as_primitive::<Decimal128Type>().clone(),
+        Arrow::Decimal128(..) | Arrow::Decimal256(..) => return exact_cast(array, &wanted, t),
         // an unscaled number without annotation
         Arrow::Int32 | Arrow::Int64 => {
             let numbers = checked_cast(array, &Arrow::Int64)?;
-            let values: PrimitiveArray<Decimal128Type> =
-                numbers.as_primitive::<Int64Type>().unary::<_, Decimal128Type>(i128::from);
-            Ok(Arc::new(values.with_precision_and_scale(precision, scale)?))
+            numbers.as_primitive::<Int64Type>().unary::<_, Decimal128Type>(i128::from)
         }
-        _ => Err(does_not_fit(array, t)),
+        _ => return Err(does_not_fit(array, t)),
+    };
+    if !have_digits(&values, precision) {
+        return Err(loses_digits(array, t));
     }
+    Ok(Arc::new(values.with_precision_and_scale(precision, scale)?))
 }
 
+/// Whether no value has more digits; what lies below nulls is no value.
+fn have_digits(values: &PrimitiveArray<Decimal128Type>, precision: u8) -> bool {
+    let limit = 10_u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
+    let fits = |v: i128| v.unsigned_abs() < limit;
+    values.values().iter().all(|v| fits(*v)) || values.iter().flatten().all(fits)
+}
+
+/// Digits that the type does not hold are an error, but for two kinds of files that Java reads: a TIMESTAMP(0) is stored
+/// in milliseconds, and INT96 always in nanoseconds, whatever the precision (as in tables that were migrated from Hive).
 fn timestamp(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
     let wanted = arrow_type(t)?;
     let Arrow::Timestamp(unit, zone) = &wanted else {
@@ -119,10 +138,14 @@ fn timestamp(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         TimeUnit::Nanosecond => 1_000_000_000,
     };
     let (from, to) = (scale(from), scale(unit));
+    let is_int96 = matches!(array.data_type(), Arrow::FixedSizeBinary(_));
+    let cut = if is_int96 { 1 } else { (from / to.max(scale(&TimeUnit::Millisecond))).max(1) };
     let numbers = arrow_cast::cast(&stored, &Arrow::Int64)?;
     let numbers = numbers.as_primitive::<Int64Type>();
     let numbers: PrimitiveArray<Int64Type> = if from >= to {
-        numbers.unary(|v| v.div_euclid(from / to))
+        let rounded_down =
+            |v: i64| if v % cut == 0 { Ok(v.div_euclid(from / to)) } else { Err(loses_digits(array, t)) };
+        numbers.try_unary(rounded_down)?
     } else {
         numbers.try_unary(|v| v.checked_mul(to / from).ok_or_else(|| out_of_range(t)))?
     };
@@ -197,7 +220,10 @@ fn row(array: &ArrayRef, t: &DataType, fields: &[DataField]) -> Result<ArrayRef>
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{BinaryArray, FixedSizeBinaryArray, Int32Array, Int64Array, TimestampMillisecondArray};
+    use arrow_array::{
+        BinaryArray, FixedSizeBinaryArray, Int32Array, Int64Array, Time64MicrosecondArray, TimestampMicrosecondArray,
+        TimestampMillisecondArray, TimestampNanosecondArray, types::Time32MillisecondType,
+    };
 
     use super::*;
     use crate::types::parse_type;
@@ -243,5 +269,70 @@ mod tests {
     fn a_value_that_the_type_cannot_hold_is_refused() {
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![300]));
         assert!(conform(&numbers, &DataType::new(TypeKind::TinyInt)).is_err());
+    }
+
+    fn decimals(values: Vec<Option<i128>>, precision: u8, scale: i8) -> ArrayRef {
+        Arc::new(PrimitiveArray::<Decimal128Type>::from(values).with_precision_and_scale(precision, scale).unwrap())
+    }
+
+    /// As for integers: digits are neither cut nor handed out beyond the precision.
+    #[test]
+    fn a_decimal_keeps_its_digits_or_is_refused() {
+        let t = parse_type("DECIMAL(7, 2)").unwrap();
+        for (stored, read) in [
+            (decimals(vec![Some(12_300), None], 12, 4), Some(123)),
+            (decimals(vec![Some(-15)], 3, 1), Some(-150)),
+            (decimals(vec![Some(9_999_999)], 12, 2), Some(9_999_999)),
+            (decimals(vec![Some(12_345)], 12, 4), None),
+            (decimals(vec![Some(12_345_678_912)], 12, 2), None),
+            (decimals(vec![Some(10_000_000)], 7, 2), None),
+            (decimals(vec![Some(100_000)], 7, 0), None),
+            (Arc::new(Int32Array::from(vec![-10_000_000])), None),
+        ] {
+            let found = conform(&stored, &t).map(|array| array.as_primitive::<Decimal128Type>().value(0));
+            assert_eq!(found.map_err(|e| e.kind()), read.ok_or(ErrorKind::CorruptFile), "{stored:?}");
+        }
+        let values = vec![1, 10_000_000].into();
+        let below = PrimitiveArray::<Decimal128Type>::new(values, Some(NullBuffer::from(vec![true, false])));
+        let below: ArrayRef = Arc::new(below.with_precision_and_scale(7, 2).unwrap());
+        assert!(conform(&below, &t).unwrap().is_null(1), "no value lies below a null");
+    }
+
+    #[test]
+    fn a_time_of_a_finer_unit_keeps_its_digits_or_is_refused() {
+        let time = |micros| -> ArrayRef { Arc::new(Time64MicrosecondArray::from(vec![Some(micros), None])) };
+        let t = parse_type("TIME(3)").unwrap();
+        assert_eq!(conform(&time(3_000), &t).unwrap().as_primitive::<Time32MillisecondType>().value(0), 3);
+        assert_eq!(conform(&time(3_001), &t).unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+
+    #[test]
+    fn a_timestamp_of_a_finer_unit_keeps_its_digits_or_is_refused() {
+        let nanos = |v| -> ArrayRef { Arc::new(TimestampNanosecondArray::from(vec![Some(v), None])) };
+        let micros = |v| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(vec![Some(v), None])) };
+        for (stored, precision, read) in [
+            (nanos(-1_000_000), 3, Some(-1)),
+            (nanos(1_000), 6, Some(1)),
+            (nanos(1_001), 6, None),
+            (nanos(-1_000), 3, None),
+            (micros(1_001), 3, None),
+            (micros(-523_456), 0, None),
+            (micros(-523_000), 0, Some(-1)),
+        ] {
+            let read_as_number =
+                |array: ArrayRef| arrow_cast::cast(&array, &Arrow::Int64).unwrap().as_primitive::<Int64Type>().value(0);
+            let found = conform(&stored, &DataType::new(TypeKind::Timestamp(precision))).map(read_as_number);
+            assert_eq!(found.map_err(|e| e.kind()), read.ok_or(ErrorKind::CorruptFile), "{stored:?} {precision}");
+        }
+    }
+
+    /// Hive has no other form, and a table migrated from it has TIMESTAMP(3).
+    #[test]
+    fn int96_is_cut_to_the_precision_of_the_column() {
+        let mut bytes = 1_999_999_i64.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&2_440_588_i32.to_le_bytes());
+        let stored: ArrayRef = Arc::new(FixedSizeBinaryArray::try_new(int96::WIDTH, bytes.into(), None).unwrap());
+        let millis = conform(&stored, &DataType::new(TypeKind::Timestamp(3))).unwrap();
+        assert_eq!(millis.as_primitive::<TimestampMillisecondType>().value(0), 1);
     }
 }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use arrow_arith::boolean::is_not_null;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray, new_null_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
 use arrow_schema::DataType as Arrow;
 use arrow_select::{nullif::nullif, zip::zip};
 use sqlparser::ast::{
@@ -20,6 +20,7 @@ use sqlparser::ast::{
 use super::{
     arithmetic::{Operator, arithmetic, check_whole, computed, converted, negated},
     literal::Literal,
+    text::{concatenate, map_text, string, texts},
 };
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
@@ -49,7 +50,7 @@ pub struct Assignment {
 }
 
 #[derive(Clone, Debug)]
-enum Node {
+pub(super) enum Node {
     /// A constant of the column it is assigned to or combined with; a number or text as it was written.
     Literal(Literal),
     Column(DataField),
@@ -190,9 +191,14 @@ fn evaluate(node: &Node, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayR
         Node::Negated(inner) => negated(&evaluate(inner, rows, wanted)?),
         Node::Chain(first, rest) => evaluate_chain(first, rest, rows, wanted),
         Node::Coalesce(parts) => coalesce(parts, rows, wanted),
-        Node::Upper(inner) => map_text(&evaluate(inner, rows, wanted)?, str::to_uppercase),
-        Node::Lower(inner) => map_text(&evaluate(inner, rows, wanted)?, str::to_lowercase),
+        Node::Upper(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_uppercase)),
+        Node::Lower(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_lowercase)),
     }
+}
+
+/// Literals are texts here.
+fn node_texts(node: &Node, rows: &RecordBatch) -> Result<StringArray> {
+    texts(&evaluate(node, rows, &string())?, Some(node))
 }
 
 /// The values have the type of the first part.
@@ -208,7 +214,12 @@ fn coalesce(parts: &[Node], rows: &RecordBatch, wanted: &DataType) -> Result<Arr
         if is_computed(part) {
             check_whole(&next, value.data_type())?;
         }
-        computed(zip(&known, &value, &converted(&next, value.data_type())?))
+        let next: ArrayRef = if *value.data_type() == Arrow::Utf8 {
+            Arc::new(texts(&next, Some(part))?)
+        } else {
+            converted(&next, value.data_type())?
+        };
+        computed(zip(&known, &value, &next))
     })
 }
 
@@ -238,7 +249,7 @@ fn column_type(node: &Node) -> Option<&DataType> {
 /// From left to right. The types that literals take are those of recursion from the right: text beside `||`, else that
 /// of the first column so far, else what the operator after it wants.
 fn evaluate_chain(first: &Node, rest: &[(Operator, Node)], rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
-    let text = DataType::new(TypeKind::VarChar(crate::types::MAX_LENGTH));
+    let text = string();
     let mut column = column_type(first);
     let columns: Vec<Option<&DataType>> = rest
         .iter()
@@ -255,13 +266,16 @@ fn evaluate_chain(first: &Node, rest: &[(Operator, Node)], rows: &RecordBatch, w
     }
     let first_operator = rest.first().map_or(Operator::Concatenate, |(operator, _)| *operator);
     let mut value = operand(first, first_operator, rows, next)?;
+    // what operators made is of no column
+    let mut left = Some(first);
     for ((operator, node), wanted) in rest.iter().zip(types.into_iter().rev()) {
         crate::cancel::check()?;
         let right = operand(node, *operator, rows, wanted)?;
         value = match operator {
-            Operator::Concatenate => concatenate(&value, &right)?,
+            Operator::Concatenate => concatenate(&texts(&value, left)?, &texts(&right, Some(node))?),
             operator => arithmetic(*operator, value, right)?,
         };
+        left = None;
     }
     Ok(value)
 }
@@ -293,19 +307,4 @@ fn is_constant(node: &Node) -> bool {
         Node::Coalesce(parts) => parts.iter().all(|part| matches!(part, Node::Literal(_))),
         _ => false,
     }
-}
-
-fn texts(array: &ArrayRef) -> Result<StringArray> {
-    Ok(converted(array, &Arrow::Utf8)?.as_string::<i32>().clone())
-}
-
-fn concatenate(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
-    let (left, right) = (texts(left)?, texts(right)?);
-    let joined = left.iter().zip(right.iter()).map(|(a, b)| Some(format!("{}{}", a?, b?)));
-    Ok(Arc::new(joined.collect::<StringArray>()))
-}
-
-fn map_text(array: &ArrayRef, f: impl Fn(&str) -> String) -> Result<ArrayRef> {
-    let mapped: StringArray = texts(array)?.iter().map(|text| text.map(&f)).collect();
-    Ok(Arc::new(mapped))
 }

@@ -20,6 +20,7 @@ mod keyed;
 mod literal;
 mod removal;
 mod replace;
+mod text;
 
 pub use append::modify_files;
 pub use expression::Assignment;

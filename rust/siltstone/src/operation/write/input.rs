@@ -9,9 +9,10 @@ use arrow_schema::SchemaRef;
 
 use super::{convert::convert, key_names::KeyNames, nested, place::Place};
 use crate::{
+    cast::{MAX_FILLED, default_value},
     error::{Error, ErrorKind, Result},
     options::{CoreOptions, MergeEngine, sequence_groups},
-    row::{Datum, constant_array, datum_from_text},
+    row::{Datum, constant_array},
     schema::TableSchema,
     types::{DataField, arrow_schema, arrow_type},
 };
@@ -25,7 +26,8 @@ pub(super) struct Input {
 
 struct Column {
     field: DataField,
-    default: Option<Datum>,
+    /// whether the default takes the place of nulls
+    defaults: bool,
     /// the option that orders rows by this column
     option: Option<String>,
 }
@@ -47,9 +49,9 @@ pub(in crate::operation) fn convert_column(column: &ArrayRef, field: &DataField,
 impl Input {
     /// With `defaults` they take the place of nulls.
     pub(super) fn new(schema: &TableSchema, options: &CoreOptions, defaults: bool) -> Result<Self> {
-        let column = |field| Column::new(field, ordering_option(options, &field.name), defaults);
+        let column = |field: &DataField| Column::new(field, ordering_option(options, &field.name), defaults);
         Ok(Self {
-            columns: schema.fields.iter().map(column).collect::<Result<_>>()?,
+            columns: schema.fields.iter().map(column).collect(),
             schema: arrow_schema(&schema.fields)?,
             names: KeyNames::of(schema),
         })
@@ -103,13 +105,23 @@ impl Input {
 }
 
 impl Column {
-    fn new(field: &DataField, option: Option<String>, defaults: bool) -> Result<Self> {
-        let parse = |text: &String| datum_from_text(text, &field.data_type);
-        let default = field.default_value.as_ref().filter(|_| defaults).map(parse).transpose();
-        let default = default.map_err(|e| {
-            e.with("column", &field.name).with("default", field.default_value.as_deref().unwrap_or_default())
-        })?;
-        Ok(Self { field: field.clone(), default: default.filter(|d| !d.is_null()), option })
+    fn new(field: &DataField, option: Option<String>, defaults: bool) -> Self {
+        Self { field: field.clone(), defaults: defaults && field.default_value.is_some(), option }
+    }
+
+    /// The value for `rows` rows without one. A default that is none fails here: rows that bring their values need it not.
+    fn default(&self, rows: usize) -> Result<Option<Datum>> {
+        let Some(text) = self.field.default_value.as_ref().filter(|_| self.defaults) else {
+            return Ok(None);
+        };
+        let named = |e: Error| e.with("column", &self.field.name).with("default", text);
+        let value = default_value(text, &self.field.data_type).map_err(named)?;
+        if rows.saturating_mul(value_size(&value)) > MAX_FILLED {
+            let message = format!("{rows} rows with the default value of the column need too much memory");
+            let error = Error::new(ErrorKind::MemoryLimitExceeded, message);
+            return Err(named(error).hint("write fewer rows at once, or give the column a value"));
+        }
+        Ok(Some(value).filter(|value| !value.is_null()))
     }
 
     fn take_from(
@@ -127,17 +139,20 @@ impl Column {
             let error = nested::null_error(place, &self.field.data_type, row);
             return Err(names.named_in_input(self.with_option(error), batch, row));
         }
-        match &self.default {
-            Some(default) if column.null_count() > 0 => self.fill(&column, default),
-            _ => Ok(column),
+        if column.null_count() == 0 {
+            return Ok(column);
+        }
+        match self.default(column.null_count())? {
+            Some(default) => self.fill(&column, &default),
+            None => Ok(column),
         }
     }
 
     /// A column that the input does not have.
     fn absent(&self, rows: usize) -> Result<ArrayRef> {
         let t = &self.field.data_type;
-        match &self.default {
-            Some(default) => constant_array(default, t, rows),
+        match self.default(rows)? {
+            Some(default) => constant_array(&default, t, rows),
             None if t.nullable => Ok(new_null_array(&arrow_type(t)?, rows)),
             None => Err(self.with_option(
                 Error::new(
@@ -163,6 +178,15 @@ impl Column {
         let missing: BooleanArray = arrow_arith::boolean::is_null(column)?;
         let value = Scalar::new(constant_array(default, &self.field.data_type, 1)?);
         Ok(arrow_select::zip::zip(&missing, &value, column)?)
+    }
+}
+
+/// Bytes of a value of no fixed length.
+fn value_size(value: &Datum) -> usize {
+    match value {
+        Datum::String(text) => text.len(),
+        Datum::Bytes(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 

@@ -262,6 +262,42 @@ fn nulls_take_the_default() {
     assert_eq!(rows.column(1).null_count(), 2);
 }
 
+/// Text defaults lie in their quotes, as SQL engines store them.
+#[test]
+fn a_default_in_quotes_is_the_value_between_them() {
+    let mut schema = schema();
+    schema.fields[1].default_value = Some("'x'".to_owned());
+    schema.fields[2].default_value = Some("'7'".to_owned());
+    let rows = batch(vec![("id", ints(vec![Some(1)])), ("name", Arc::new(StringArray::from(vec![None::<&str>])))]);
+    let rows = Input::new(&schema, &options(&[]), true).unwrap().normalize(&rows, 0).unwrap();
+    assert_eq!(rows.column(1).as_string::<i32>().value(0), "x");
+    assert_eq!(rows.column(2).as_primitive::<Int32Type>().value(0), 7);
+}
+
+#[test]
+fn a_default_that_is_no_value_fails_only_rows_that_need_it() {
+    let mut schema = schema();
+    schema.fields[2].default_value = Some(" 7 ".to_owned());
+    let table = Input::new(&schema, &options(&[]), true).unwrap();
+    let rows = |d| batch(vec![("id", ints(vec![Some(1)])), ("d", ints(vec![d]))]);
+    table.normalize(&rows(Some(3)), 0).unwrap();
+    let error = table.normalize(&rows(None), 0).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::InvalidArgument, Some("d")));
+    let error = table.normalize(&batch(vec![("id", ints(vec![Some(1)]))]), 0).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("default")), (ErrorKind::InvalidArgument, Some(" 7 ")));
+}
+
+/// The length of a CHAR is a number from a file.
+#[test]
+fn a_default_does_not_fill_up_the_memory() {
+    let mut schema = schema();
+    schema.fields[2] = DataField::new(2, "d", DataType::new(TypeKind::Char(1 << 20)));
+    schema.fields[2].default_value = Some("x".to_owned());
+    let rows = batch(vec![("id", ints((0..1025).map(Some).collect()))]);
+    let error = Input::new(&schema, &options(&[]), true).unwrap().normalize(&rows, 0).unwrap_err();
+    assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::MemoryLimitExceeded, Some("d")));
+}
+
 #[test]
 fn a_wrong_column_is_named_with_advice() {
     let error =
