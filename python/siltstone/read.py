@@ -27,6 +27,19 @@ def _batches(source: _core.Batches) -> Iterator[pa.RecordBatch]:
         source.close()
 
 
+def pandas_frame(table: pa.Table) -> pd.DataFrame:
+    """A frame that holds every whole number: a float would not hold each BIGINT."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count and pa.types.is_integer(column.type):
+            wide = {pa.int64(): pd.Int64Dtype()}
+            frame[name] = column.to_pandas(types_mapper=wide.get)
+    return frame
+
+
 def scan_request(  # noqa: PLR0913  # one argument for each part of a query
     columns: Sequence[str] | None = None,
     filter: str | Expression | None = None,  # noqa: A002  # the API's name
@@ -165,9 +178,12 @@ class Scan:
         return pa.Table.from_batches(_batches(batches), pa.schema(batches))
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows as a pandas frame (extra ``pandas``)."""
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        """All rows as a pandas frame (extra ``pandas``).
+
+        BIGINT columns with nulls are pandas' ``Int64``, and whole numbers within arrays with nulls are objects: a float would
+        not hold each of them. Smaller whole numbers with nulls are floats, as pandas has them.
+        """
+        return pandas_frame(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a polars frame (extra ``polars``)."""

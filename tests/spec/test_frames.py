@@ -90,3 +90,20 @@ def test_objects_of_polars_are_refused_by_name(make):
     assert t.scan().count() == 0
     with pytest.raises(e.InvalidArgument, match=r"collect\(\)"):
         t.append(pl.LazyFrame({"k": [1]}))
+
+
+def test_a_pandas_frame_has_each_bigint_also_beside_nulls(cat):
+    """A float took its place: 9007199254740993 became 9007199254740992.0, and was stored so when the frame came back."""
+    t = cat.create_table("db.wide", {"k": "INT", "l": "BIGINT", "a": "ARRAY<BIGINT>", "i": "INT"})
+    rows = [
+        {"k": 1, "l": 2**53 + 1, "a": [2**53 + 1, None], "i": 5},
+        {"k": 2, "l": None, "a": None, "i": None},
+    ]
+    t.append(rows)
+    frame = t.scan().to_pandas().sort_values("k", ignore_index=True)
+    assert int(frame["l"][0]) == 2**53 + 1
+    assert int(frame["a"][0][0]) == 2**53 + 1
+    assert frame["i"][0] == 5
+    t.truncate()
+    t.append(frame)
+    assert sorted(t.scan().to_arrow().to_pylist(), key=lambda row: row["k"]) == rows

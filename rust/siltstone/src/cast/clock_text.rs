@@ -16,7 +16,7 @@ pub(super) fn date(text: &str) -> Option<Datum> {
         Some(at) if at > 0 => text.get(..at)?,
         _ => text,
     };
-    let mut parts = date.trim().splitn(3, '-').map(|part| number(part.trim(), 9));
+    let mut parts = trim(date).splitn(3, '-').map(|part| number(trim(part), 9));
     let (year, month, day) = (parts.next()??, parts.next().unwrap_or(Some(1))?, parts.next().unwrap_or(Some(1))?);
     (year < 10_000).then_some(())?;
     datum_from_text(&format!("{year:04}-{month:02}-{day:02}"), &DataType::new(TypeKind::Date)).ok()
@@ -31,7 +31,7 @@ pub(super) fn time(text: &str) -> Option<Datum> {
 
 fn clock_millis(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, ':');
-    let mut part = |absent| parts.next().or(absent).map(str::trim);
+    let mut part = |absent| parts.next().or(absent).map(trim);
     let (hours, minutes, seconds) = (part(None)?, part(Some("0"))?, part(Some("0"))?);
     let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
     let (hours, minutes, seconds) = (number(hours, 9)?, number(minutes, 9)?, number(seconds, 9)?);
@@ -71,6 +71,11 @@ pub(super) fn local_timestamp(text: &str, precision: u8) -> Option<Datum> {
         }
         found => Some(found),
     }
+}
+
+/// Without the blanks that Java takes off: control characters, too, and none beyond ASCII.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c <= ' ')
 }
 
 /// Exactly three parts.

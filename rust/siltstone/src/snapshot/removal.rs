@@ -49,7 +49,7 @@ const KEPT_MILLIS: i64 = 10 * 60 * 1000;
 
 /// Whether a record is so old that no writer asks for it any more; `newest` is the number of the newest one.
 pub(super) fn is_old(record: u64, time_millis: i64, newest: u64, now: i64) -> bool {
-    record + KEPT <= newest && time_millis < now.saturating_sub(KEPT_MILLIS)
+    record.saturating_add(KEPT) <= newest && time_millis < now.saturating_sub(KEPT_MILLIS)
 }
 
 /// A rollback that snapshots of writers who did not know it have to answer to.
@@ -368,7 +368,7 @@ impl Removals {
     }
 
     /// Whether nothing was ever removed, as far as records tell: at most a first version was about to come.
-    pub(super) fn say_nothing(&self) -> bool {
+    pub fn say_nothing(&self) -> bool {
         self.count == 0 || (self.placing.is_some() && self.fence == 0 && self.rollbacks.is_empty())
     }
 

@@ -120,6 +120,10 @@ impl SnapshotManager {
                 None => {}
             }
         }
+        if newest.is_none() {
+            // the only snapshots that are left are not deleted, whatever the records say
+            return Ok(());
+        }
         // Java believes the hint when the snapshot after it does not exist
         if let (false, Some(newest)) = (dead.is_empty(), newest)
             && self.hint("LATEST")?.is_some_and(|hint| hint > newest)

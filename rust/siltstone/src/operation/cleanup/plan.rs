@@ -296,7 +296,7 @@ pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
     let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !name.starts_with('.')) else {
         return fs.delete_dir(path);
     };
-    let hidden = format!("{parent}/.{name}.{}", new_uuid());
+    let hidden = format!("{parent}/.{}.{}", shortened(name), new_uuid());
     match fs.rename_dir(path, &hidden) {
         Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),
         other => other?,
@@ -307,6 +307,13 @@ pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
             .hint("delete this directory when the storage works")
             .caused_by(e)
     })
+}
+
+/// As much of a name as leaves place for two dots and an id in a name of 255 bytes.
+fn shortened(name: &str) -> &str {
+    const LONGEST: usize = 255 - 2 - 36;
+    let end = (0..=name.len().min(LONGEST)).rev().find(|at| name.is_char_boundary(*at));
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 /// Whether a name is one that [`delete_tree`] gives to what it deletes.

@@ -34,13 +34,18 @@ impl Roots {
     /// Reads all versions of a branch; snapshots that expire meanwhile are left out.
     ///
     /// # Errors
-    /// A file that is not a snapshot's or tag's JSON: what it needs is not known, so nothing may be deleted.
+    /// A file that is not a snapshot's or tag's JSON, or a branch that has no version any more and had some: what it needs is not
+    /// known, so nothing may be deleted.
     pub fn of(ctx: &TableContext, branch: &str) -> Result<Self> {
         let root = branch_root(&ctx.location, branch);
         let manager = SnapshotManager::new(ctx.fs.clone(), &root);
         let line = manager.ids().map_err(unreadable)?;
         let listed = manager.existing(manager.listed_ids()?).map_err(unreadable)?;
-        let (snapshots, aside) = listed.into_iter().partition(|snapshot| line.contains(&snapshot.id));
+        let (snapshots, aside): (Vec<Snapshot>, _) =
+            listed.into_iter().partition(|snapshot| line.contains(&snapshot.id));
+        if snapshots.is_empty() {
+            manager.latest().map_err(unreadable)?;
+        }
         let tags = living_tags(ctx, &TagManager::new(ctx.fs.clone(), &root), &manager).map_err(unreadable)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
         Ok(Self { snapshots, aside, tags, changelogs })

@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     io::TableContext,
     path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, ConsumerManager, Removals, SnapshotManager, TagManager},
 };
 
 const OF_TABLE: [&str; 4] = ["branch", "manifest", "index", "statistics"];
@@ -68,7 +68,12 @@ impl Check<'_> {
     }
 
     /// A branch without any snapshot that something says had one.
-    pub(super) fn lost_snapshots(&mut self, ctx: &TableContext, snapshots: &SnapshotManager) -> Result<()> {
+    pub(super) fn lost_snapshots(
+        &mut self,
+        ctx: &TableContext,
+        snapshots: &SnapshotManager,
+        removals: &Removals,
+    ) -> Result<()> {
         let root = branch_root(&ctx.location, &ctx.branch);
         let tags = TagManager::new(ctx.fs.clone(), &root).names()?;
         let (sign, repair) = if let Some(tag) = tags.first() {
@@ -78,6 +83,8 @@ impl Check<'_> {
             (format!("the hint {LATEST} says {id}"), RESTORE.to_owned())
         } else if let Some(id) = ChangelogManager::new(ctx.fs.clone(), &root).latest_id()? {
             (format!("changelog {id} is of an older one"), RESTORE.to_owned())
+        } else if !removals.say_nothing() {
+            ("removal records are of some".to_owned(), RESTORE.to_owned())
         } else {
             return Ok(());
         };

@@ -34,7 +34,7 @@ impl Check<'_> {
         self.hints(ctx, &snapshots, &ids)?;
         self.left_over(&snapshots, &ids)?;
         if ids.is_empty() {
-            self.lost_snapshots(ctx, &snapshots)?;
+            self.lost_snapshots(ctx, &snapshots, &removals)?;
         }
         let mut versions: Vec<Snapshot> = Vec::new();
         let mut previous: Option<Snapshot> = None;

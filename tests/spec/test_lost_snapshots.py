@@ -1,0 +1,95 @@
+"""Tables whose snapshots were lost, or are hidden by a damaged record: nothing of them is deleted, and ``fsck`` says so."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from siltstone import errors as e
+
+SCHEMA = {"id": "BIGINT", "v": "STRING"}
+
+
+@pytest.fixture
+def t(cat):
+    t = cat.create_table("db.t", SCHEMA, primary_key=["id"], options={"bucket": "1"})
+    for key in range(4):
+        t.upsert([{"id": key, "v": "a"}])
+    return t
+
+
+def files(t):
+    return sorted(str(path) for path in Path(t.location).rglob("*") if path.is_file() and "siltstone" not in path.parts)
+
+
+def lose_files(t):
+    for path in Path(t.location, "snapshot").glob("snapshot-*"):
+        path.unlink()
+
+
+def lose_directory(t):
+    shutil.rmtree(Path(t.location, "snapshot"))
+
+
+def damage_the_record(t):
+    """As if all versions had been taken back."""
+    newest = sorted(Path(t.location, "siltstone").glob("removal-*"))[-1]
+    record = json.loads(newest.read_text())
+    record["rollbacks"][-1]["target"] = 0
+    record["rollbacks"][-1]["record"] += 8
+    newest.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("lose", [lose_files, lose_directory, damage_the_record], ids=lambda f: f.__name__)
+def test_nothing_of_a_table_that_lost_its_snapshots_is_deleted(cat, t, lose):
+    """Orphan cleaning took all its data for unused, and expiry deleted the snapshots that were left."""
+    t.rollback(version=3)
+    t.upsert([{"id": 9, "v": "b"}])
+    lose(t)
+    left = files(t)
+    t = cat.table("db.t")
+    now = datetime.now(UTC)
+    for upkeep in (
+        lambda: t.maintenance.remove_orphan_files(older_than=now, dry_run=False),
+        lambda: t.maintenance.remove_orphan_files(older_than=now),
+        lambda: t.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=now),
+    ):
+        with pytest.raises(e.CorruptFile, match="no snapshots any more"):
+            upkeep()
+        assert files(t) == left
+    assert "missing-snapshot" in [problem.code for problem in t.maintenance.fsck().problems]
+
+
+@pytest.mark.parametrize("upkeep", ["orphans", "expire"])
+def test_files_of_a_branch_that_lost_its_snapshots_stay(cat, t, upkeep):
+    t.branches.create("b", version=2)
+    branch = cat.table("db.t$branch_b")
+    branch.upsert([{"id": 7, "v": "of the branch"}])
+    shutil.move(f"{t.location}/branch/branch-b/snapshot", f"{t.location}/../kept")
+    now = datetime.now(UTC)
+    with pytest.raises(e.CorruptFile, match="no snapshots any more"):
+        if upkeep == "orphans":
+            t.maintenance.remove_orphan_files(older_than=now, dry_run=False)
+        else:
+            t.maintenance.expire_snapshots(retain_max=1, retain_min=1, older_than=now)
+    shutil.move(f"{t.location}/../kept", f"{t.location}/branch/branch-b/snapshot")
+    assert sorted(row["id"] for row in branch.scan().to_arrow().to_pylist()) == [0, 1, 7]
+    assert t.maintenance.fsck(deep=True).ok
+
+
+def test_a_branch_that_lost_its_snapshots_can_be_deleted(cat, t):
+    t.branches.create("b", version=2)
+    cat.table("db.t$branch_b").upsert([{"id": 7, "v": "of the branch"}])
+    shutil.rmtree(f"{t.location}/branch/branch-b/snapshot")
+    t.branches.delete("b")
+    t.maintenance.remove_orphan_files(older_than=datetime.now(UTC), dry_run=False)
+    assert t.scan().count() == 4
+
+
+@pytest.mark.parametrize("name", ["t" * 250, "\u3042" * 83])
+def test_a_table_of_any_name_that_can_be_made_can_be_dropped(cat, name):
+    """What is dropped gets a longer name first."""
+    cat.create_table(f"db.{name}", SCHEMA).append([{"id": 1, "v": "x"}])
+    cat.drop_table(f"db.{name}")
+    assert cat.tables("db") == []
