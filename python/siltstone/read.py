@@ -180,8 +180,8 @@ class Scan:
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas frame (extra ``pandas``).
 
-        BIGINT columns with nulls are pandas' ``Int64``, and whole numbers within arrays with nulls are objects: a float would
-        not hold each of them. Smaller whole numbers with nulls are floats, as pandas has them.
+        BIGINT columns with nulls are pandas' ``Int64``, and whole numbers in arrays with nulls are objects: a float
+        would not hold each of them. Smaller whole numbers with nulls are floats, as pandas has them.
         """
         return pandas_frame(self.to_arrow())
 
