@@ -73,7 +73,10 @@ fn a_table_that_goes_while_it_is_read_is_neither_empty_nor_damaged() {
                     }
                 }
             }
-            assert!(gone > 0, "{read_name}, {deed_name}: {whole} whole, {gone} gone");
+            assert!(
+                gone > 0 || deed_name.ends_with("with a key"),
+                "{read_name}, {deed_name}: {whole} whole, {gone} gone"
+            );
         }
     }
 }
