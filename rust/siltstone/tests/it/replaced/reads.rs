@@ -28,7 +28,9 @@ const READS: [(&str, Read); 6] = [
     }),
 ];
 
-const DEEDS: [(&str, fn(&FaultFileIo)); 3] = [
+type Replace = fn(&FaultFileIo);
+
+const DEEDS: [(&str, Replace); 3] = [
     ("rename", |io| catalog(io).rename_table("db.t", "db.u").unwrap()),
     ("drop", |io| catalog(io).drop_table("db.t", false).unwrap()),
     ("drop, and make another one with a key", |io| {
