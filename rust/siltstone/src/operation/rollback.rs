@@ -15,7 +15,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::{
@@ -24,13 +23,12 @@ use crate::{
     manifest::ManifestStore,
     operation::{
         cleanup::{
-            Change, FileKind, MetaParts, Plan, PlannedFile, Report, Step, after_record, metadata_files, upkeep_lock,
+            Change, FileKind, Plan, PlannedFile, Report, Step, after_record, all_there, check_all_there, upkeep_lock,
         },
-        scan::{EntryFilter, VersionSelector, live_entries, travel},
+        scan::{VersionSelector, travel},
     },
     path::branch_root,
     snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
-    threads::in_pool,
 };
 
 /// Makes a snapshot or tag the latest version.
@@ -174,34 +172,7 @@ fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
             .caused_by(e)
             .hint("it has expired in part: choose a newer snapshot or a tag")
     };
-    let files = files_of(ctx, target).map_err(broken)?;
-    all_there(ctx, &files).map_err(broken)
-}
-
-/// `FileNotFound` when one of the files is gone.
-fn all_there(ctx: &TableContext, files: &[String]) -> Result<()> {
-    let problem: Option<Error> = in_pool(|| {
-        files.par_iter().find_map_any(|path| match ctx.fs.exists(path) {
-            Ok(true) => None,
-            Ok(false) => Some(Error::new(ErrorKind::FileNotFound, format!("{path} is missing"))),
-            Err(e) => Some(e),
-        })
-    });
-    problem.map_or(Ok(()), Err)
-}
-
-/// What a version consists of beside the manifests, which are read for it: data files with their extra files, index files
-/// (deletion vectors), statistics.
-fn files_of(ctx: &TableContext, target: &Snapshot) -> Result<Vec<String>> {
-    let mut files = Vec::new();
-    for entry in live_entries(ctx, target, &EntryFilter::default())? {
-        files.push(ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?);
-        files.extend(ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file)?);
-    }
-    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
-    let parts = MetaParts { data: false, changelog: false, ..MetaParts::ALL };
-    files.extend(metadata_files(ctx, &store, target, parts)?.into_iter().map(|file| file.path));
-    Ok(files)
+    check_all_there(ctx, target).map_err(broken)
 }
 
 fn plan(

@@ -298,7 +298,12 @@ impl Table {
     /// Checks the table; with `deep` every row of every live file is read, too.
     pub fn fsck(&self, deep: bool) -> Result<Verdict> {
         let verdict = self.named(fsck(self.context(), deep, now_millis()));
-        self.found(verdict, |verdict| !verdict.findings.is_empty())
+        // a table without schemas is damaged, as long as it has a directory
+        let is_whole = verdict.as_ref().is_ok_and(|verdict| verdict.findings.is_empty());
+        if is_whole || self.context().fs.exists(&self.branch_root())? {
+            return verdict;
+        }
+        self.found(verdict, |_| true)
     }
 
     /// Writes statistics of all columns.

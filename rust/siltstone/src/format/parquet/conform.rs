@@ -82,12 +82,14 @@ fn checked_cast(array: &ArrayRef, to: &Arrow) -> Result<ArrayRef> {
     Ok(arrow_cast::cast_with_options(array, to, &options)?)
 }
 
+/// A file that says what the column says may hold a digit more: sums of up to 18 digits keep it, as Java's do.
 fn decimal(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
     let wanted = arrow_type(t)?;
     let Arrow::Decimal128(precision, scale) = wanted else {
         return Err(does_not_fit(array, t));
     };
     let values = match array.data_type() {
+        Arrow::Decimal128(stored, of) if (*stored, *of) == (precision, scale) => return Ok(Arc::clone(array)),
         Arrow::Decimal128(_, stored) if *stored == scale => array.as_primitive::<Decimal128Type>().clone(),
         Arrow::Decimal128(..) | Arrow::Decimal256(..) => return exact_cast(array, &wanted, t),
         // an unscaled number without annotation
@@ -285,7 +287,8 @@ mod tests {
             (decimals(vec![Some(9_999_999)], 12, 2), Some(9_999_999)),
             (decimals(vec![Some(12_345)], 12, 4), None),
             (decimals(vec![Some(12_345_678_912)], 12, 2), None),
-            (decimals(vec![Some(10_000_000)], 7, 2), None),
+            (decimals(vec![Some(10_000_000)], 7, 2), Some(10_000_000)),
+            (decimals(vec![Some(10_000_000)], 8, 2), None),
             (decimals(vec![Some(100_000)], 7, 0), None),
             (Arc::new(Int32Array::from(vec![-10_000_000])), None),
         ] {
@@ -294,7 +297,7 @@ mod tests {
         }
         let values = vec![1, 10_000_000].into();
         let below = PrimitiveArray::<Decimal128Type>::new(values, Some(NullBuffer::from(vec![true, false])));
-        let below: ArrayRef = Arc::new(below.with_precision_and_scale(7, 2).unwrap());
+        let below: ArrayRef = Arc::new(below.with_precision_and_scale(8, 2).unwrap());
         assert!(conform(&below, &t).unwrap().is_null(1), "no value lies below a null");
     }
 

@@ -9,7 +9,7 @@ use crate::{
         cleanup::{delete_tree, settled_lock, with_effect},
         rollback::restored,
         scan::VersionSelector,
-        tag::create_fork_tag,
+        tag::{check_kept, create_fork_tag},
     },
     schema::SchemaManager,
     snapshot::{BranchManager, SnapshotManager, Tag, TagManager, UpkeepLock},
@@ -45,11 +45,15 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
     let hidden = format!("{}/.{name}.{}", branches.directory(), new_uuid());
     match source {
         BranchSource::Empty => copy_schemas(&main, &hidden, None)?,
-        BranchSource::Tag(tag) => from_tag(&main, &hidden, tag)?,
+        BranchSource::Tag(tag) => {
+            check_kept(&main, &lock, tag)?;
+            from_tag(&main, &hidden, tag)?;
+        }
         BranchSource::Snapshot(id) => {
             let fork = fork_tag(name);
             keep_fork_point(&main, &lock, name, *id)?;
-            with_effect(from_tag(&main, &hidden, &fork), || made(ctx, &branches, name))?;
+            let copied = check_kept(&main, &lock, &fork).and_then(|()| from_tag(&main, &hidden, &fork));
+            with_effect(copied, || made(ctx, &branches, name))?;
         }
     }
     match ctx.fs.rename_dir(&hidden, &branches.root(name)) {

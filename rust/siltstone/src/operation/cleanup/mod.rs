@@ -14,6 +14,7 @@ mod plan;
 mod references;
 mod tagged;
 mod unneeded;
+mod whole;
 
 pub use after_record::after_record;
 pub use cache::ManifestCache;
@@ -23,6 +24,7 @@ pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, i
 pub use references::{References, Roots, elsewhere, elsewhere_but, long_lived};
 pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
+pub use whole::{all_there, check_all_there};
 
 use crate::{
     error::{ErrorKind, Result},

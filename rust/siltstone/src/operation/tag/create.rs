@@ -9,11 +9,11 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{settled_lock, with_effect},
+        cleanup::{check_all_there, settled_lock, upkeep_lock, with_effect},
         scan::{VersionSelector, travel},
     },
     path::branch_root,
-    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, exists_already},
+    snapshot::{Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, exists_already},
 };
 
 /// What to tag.
@@ -43,7 +43,11 @@ pub fn create_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Result
     let (_, tags) = managers(ctx);
     check_new_name(name, request.allow_numeric)?;
     if tags.exists(name)? {
-        return if request.if_not_exists { tags.tag(name) } else { Err(exists_already(name).with("table", &ctx.name)) };
+        return if request.if_not_exists {
+            found(ctx, &tags, name, None)
+        } else {
+            Err(exists_already(name).with("table", &ctx.name))
+        };
     }
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
     let tag = Tag::new(source(ctx, &request.version)?, retain, Local::now().naive_local());
@@ -72,9 +76,10 @@ pub(crate) fn create_fork_tag(
 
 /// Publishes a tag, and takes it back when its source was removed meanwhile.
 ///
-/// While no expiry is at work, none begins before the tag is there. Beside one the tag is made all the same, and its maker
-/// looks at the removal records afterwards: a record that was written before the tag is found here, one that is written
-/// after it belongs to an expiry that sees the tag. `held`: the lock, when the caller has it.
+/// While no expiry is at work, none begins before the tag is there. Beside one the tag of a version is made all the same, and its
+/// maker looks at the removal records afterwards: a record that is written after the tag belongs to an expiry that sees it; where
+/// one was written before, and of what is no version any more, the files tell, with the lock ([`is_kept`]). `held`: the lock,
+/// when the caller has it.
 pub(super) fn publish(
     ctx: &TableContext,
     held: Option<&UpkeepLock>,
@@ -84,20 +89,47 @@ pub(super) fn publish(
 ) -> Result<Tag> {
     let (snapshots, tags) = managers(ctx);
     let own = if held.is_none() { UpkeepLock::try_take(&ctx.fs, &ctx.location)? } else { None };
-    if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
+    let waits = held.is_none() && own.is_none() && !snapshots.has_version(&tag.snapshot)?;
+    let waited = if waits { Some(upkeep_lock(ctx)?) } else { None };
+    let lock = held.or(own.as_ref()).or(waited.as_ref());
+    if lock.is_some() && !is_kept(ctx, &snapshots, &tag.snapshot, lock)? {
         return Err(expired(ctx, name, &tag.snapshot, "created"));
     }
     let made = || Ok(is_there(&tags, name, &tag)?.then(|| format!("tag '{name}' was created")));
     match tags.create(name, &tag, ctx.options.sync) {
-        Err(e) if e.kind() == ErrorKind::TagExists && if_not_exists => return tags.tag(name),
+        Err(e) if e.kind() == ErrorKind::TagExists && if_not_exists => return found(ctx, &tags, name, lock),
         Err(e) if e.kind() == ErrorKind::TagExists => return Err(e.with("table", &ctx.name)),
         created => with_effect(created, made)?,
     }
-    if with_effect(is_kept(&snapshots, &tags, &tag.snapshot, name), made)? {
+    if lock.is_some() || with_effect(snapshots.has_version(&tag.snapshot), made)? {
         return Ok(tag);
     }
-    take_back(ctx, held.or(own.as_ref()), &tags, name, &tag)?;
-    Err(expired(ctx, name, &tag.snapshot, "created"))
+    kept_or_taken_back(ctx, &tags, name, tag)
+}
+
+/// A tag that is there already, whose maker may not have looked yet, or have died before.
+fn found(ctx: &TableContext, tags: &TagManager, name: &str, lock: Option<&UpkeepLock>) -> Result<Tag> {
+    let tag = tags.tag(name)?;
+    let (snapshots, _) = managers(ctx);
+    if snapshots.has_version(&tag.snapshot)? {
+        return Ok(tag);
+    }
+    let waited = if lock.is_none() { Some(upkeep_lock(ctx)?) } else { None };
+    let there = tags.tag(name)?;
+    if there == tag && is_kept(ctx, &snapshots, &tag.snapshot, lock.or(waited.as_ref()))? {
+        return Ok(tag);
+    }
+    Err(expired(ctx, name, &tag.snapshot, "created").hint("delete the tag, and tag a newer snapshot"))
+}
+
+/// An error when a tag that something is made of keeps nothing: its maker died before it looked, or is about to take it back.
+///
+/// # Errors
+/// `SnapshotExpired`.
+pub(crate) fn check_kept(ctx: &TableContext, lock: &UpkeepLock, name: &str) -> Result<()> {
+    let (snapshots, tags) = managers(ctx);
+    let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
+    if is_kept(ctx, &snapshots, &tagged, Some(lock))? { Ok(()) } else { Err(expired(ctx, name, &tagged, "created")) }
 }
 
 /// Whether a tag is there, with this content.
@@ -105,36 +137,48 @@ fn is_there(tags: &TagManager, name: &str, tag: &Tag) -> Result<bool> {
     Ok(tags.exists(name)? && tags.tag(name)? == *tag)
 }
 
-/// Whether somebody else than the tag `name` keeps the files of a snapshot.
-fn is_kept(snapshots: &SnapshotManager, tags: &TagManager, snapshot: &Snapshot, name: &str) -> Result<bool> {
+/// Whether the files of a snapshot stay when there is a tag of it: it is a version, or nobody deletes now and they are all there.
+/// Another tag of it does not tell: its maker may not have looked yet, or somebody may be deleting it.
+fn is_kept(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    snapshot: &Snapshot,
+    lock: Option<&UpkeepLock>,
+) -> Result<bool> {
     if snapshots.has_version(snapshot)? {
         return Ok(true);
     }
-    let same = |tagged: &Snapshot| RemovedSnapshot::from(snapshot).is(tagged);
-    if !tags.list()?.iter().any(|(other, tagged)| other != name && same(tagged)) {
+    // a tag that a rollback cut off goes
+    if lock.is_none() || snapshots.removals().read()?.is_rolled_back(snapshot) {
         return Ok(false);
     }
-    // a tag that a rollback cut off goes
-    Ok(!snapshots.removals().read()?.is_rolled_back(snapshot))
+    match check_all_there(ctx, snapshot) {
+        Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(false),
+        there => there.map(|()| true).map_err(|e| e.in_table(&ctx.name)),
+    }
 }
 
 /// A tag of a snapshot that has gone is worth waiting for whoever holds the lock, also after a commit, which waits for nobody
 /// else.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Deletes a tag that was made just now, unless somebody has replaced it: with the lock nobody can.
-fn take_back(ctx: &TableContext, held: Option<&UpkeepLock>, tags: &TagManager, name: &str, tag: &Tag) -> Result<()> {
+/// A tag that was made just now, of what is no version any more: when the removal has ended, its files tell. Where it is taken
+/// back, somebody may have replaced it: with the lock nobody can.
+fn kept_or_taken_back(ctx: &TableContext, tags: &TagManager, name: &str, tag: Tag) -> Result<Tag> {
     let patience = ctx.options.upkeep_lock_timeout.max(PATIENCE);
-    let taken = || UpkeepLock::take(&ctx.fs, &ctx.location, patience).map(Some);
-    let _lock = held.map_or_else(taken, |_| Ok(None)).map_err(|e| {
+    let lock = UpkeepLock::take(&ctx.fs, &ctx.location, patience).map_err(|e| {
         let left =
             format!("tag '{name}' is left and names a snapshot that is gone: delete it when the other job has ended");
         expired(ctx, name, &tag.snapshot, "created").caused_by(e).hint(left)
     })?;
-    if is_there(tags, name, tag)? {
-        tags.delete_file(name)?;
+    if !is_there(tags, name, &tag)? {
+        return Err(expired(ctx, name, &tag.snapshot, "created"));
     }
-    Ok(())
+    if is_kept(ctx, &managers(ctx).0, &tag.snapshot, Some(&lock))? {
+        return Ok(tag);
+    }
+    tags.delete_file(name)?;
+    Err(expired(ctx, name, &tag.snapshot, "created"))
 }
 
 fn expired(ctx: &TableContext, name: &str, snapshot: &Snapshot, done: &str) -> Error {
@@ -185,7 +229,7 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
 /// [`replace_tag`] of whoever holds the lock: there is a tag of that name at every moment.
 pub(super) fn replace_locked(
     ctx: &TableContext,
-    _lock: &UpkeepLock,
+    lock: &UpkeepLock,
     name: &str,
     old: &Snapshot,
     tag: Tag,
@@ -193,7 +237,7 @@ pub(super) fn replace_locked(
     let (snapshots, tags) = managers(ctx);
     if tag.snapshot.id != old.id {
         check_no_branch(ctx, name, old, None)?;
-        if !is_kept(&snapshots, &tags, &tag.snapshot, name)? {
+        if !is_kept(ctx, &snapshots, &tag.snapshot, Some(lock))? {
             return Err(expired(ctx, name, &tag.snapshot, "replaced"));
         }
     }
@@ -207,12 +251,15 @@ pub(super) fn replace_locked(
 /// may both be wanted.
 ///
 /// # Errors
-/// `TagNotFound`, `TagExists`, `InvalidArgument` for a name that cannot be one.
+/// `TagNotFound`, `TagExists`, `InvalidArgument` for a name that cannot be one; `SnapshotExpired`: files of the tag are gone.
 pub fn rename_tag(ctx: &TableContext, from: &str, to: &str, allow_numeric: bool) -> Result<()> {
     check_new_name(to, allow_numeric)?;
-    let (_, tags) = managers(ctx);
-    let _lock = settled_lock(ctx)?;
+    let (snapshots, tags) = managers(ctx);
+    let lock = settled_lock(ctx)?;
     let tag = tags.tag(from).map_err(|e| e.with("table", &ctx.name))?;
+    if !is_kept(ctx, &snapshots, &tag.snapshot, Some(&lock))? {
+        return Err(expired(ctx, from, &tag.snapshot, "renamed"));
+    }
     if tags.exists(to)? {
         // a rename that was cut short: both names, one content
         let interrupted = from != to && tags.tag(to)? == tag && tag.create_time.is_some();
