@@ -145,7 +145,7 @@ impl Assembler {
     pub(crate) fn is_full(&self) -> bool {
         let done = self.computed_ends.last().copied().unwrap_or(0);
         self.pending_rows >= self.batch_rows
-            || done >= 8 * self.batch_rows
+            || done >= self.batch_rows.saturating_mul(8)
             // a wrapper looks at whole groups
             || (self.open.is_long(self.computed_rows.len() - done) && self.wrapper.is_none())
     }
