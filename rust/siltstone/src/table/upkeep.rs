@@ -12,6 +12,7 @@ use crate::{
         analyze::analyze,
         branch::{self, BranchSource},
         cleanup::Report,
+        commit::is_of_another,
         expire::{self, PartitionExpiry, Retention},
         fsck::{Verdict, fsck},
         orphan::remove_orphan_files,
@@ -298,9 +299,11 @@ impl Table {
     /// Checks the table; with `deep` every row of every live file is read, too.
     pub fn fsck(&self, deep: bool) -> Result<Verdict> {
         let verdict = self.named(fsck(self.context(), deep, now_millis()));
+        if verdict.as_ref().is_ok_and(|verdict| verdict.findings.is_empty()) {
+            return verdict;
+        }
         // a table without schemas is damaged, as long as it has a directory
-        let is_whole = verdict.as_ref().is_ok_and(|verdict| verdict.findings.is_empty());
-        if is_whole || self.context().fs.exists(&self.branch_root())? {
+        if self.context().fs.exists(&self.branch_root())? && !is_of_another(self.context())? {
             return verdict;
         }
         self.found(verdict, |_| true)

@@ -465,18 +465,19 @@ fn two_jobs_that_expire_a_job_that_tags_and_a_writer_do_each_other_no_harm() {
     }
 }
 
-/// Another program, which takes no lock and leaves no record, removes a snapshot just before the tag of it is looked at again.
+/// Another program, which takes no lock and leaves no record, removes a snapshot with what only that one needs just before the tag
+/// of it is looked at again.
 #[derive(Debug)]
 struct OtherExpires {
     io: FaultFileIo,
-    snapshot: String,
+    files: Vec<String>,
     tagged: AtomicBool,
 }
 
 impl BeforeCall for OtherExpires {
     fn before(&self, what: &str, path: &str) -> siltstone::Result<()> {
         if self.tagged.load(Ordering::Relaxed) {
-            self.io.delete(&self.snapshot)?;
+            self.files.iter().try_for_each(|path| self.io.delete(path))?;
         }
         if what == "publish: remove temporary file" && path.ends_with("/tag/tag-fork-fix") {
             self.tagged.store(true, Ordering::Relaxed);
@@ -489,8 +490,10 @@ impl BeforeCall for OtherExpires {
 fn making_a_branch_never_waits_for_the_lock_that_it_holds_itself() {
     let (io, fs) = table(&["k"], &[("bucket", "1"), ("write-only", "true")]);
     (1..=3).for_each(|k| append(&fs, "main", (k, 0)));
-    let snapshot = format!("{ROOT}/snapshot/snapshot-2");
-    let gate = Arc::new(OtherExpires { io: io.clone(), snapshot, tagged: AtomicBool::new(false) });
+    let snapshots = SnapshotManager::new(Arc::clone(&fs), ROOT);
+    let manifests = snapshots.get(2).unwrap().delta_manifest_list;
+    let expired = vec![format!("{ROOT}/manifest/{manifests}"), snapshots.path(2)];
+    let gate = Arc::new(OtherExpires { io: io.clone(), files: expired, tagged: AtomicBool::new(false) });
     let ctx = TableContext { fs: Arc::new(io.behind(gate)), ..open(&fs, "main") };
     let before = usize::try_from(io.calls()).unwrap();
     let error = create_branch(&ctx, "fix", &BranchSource::Snapshot(Some(2))).unwrap_err();

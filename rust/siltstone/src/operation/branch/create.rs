@@ -52,7 +52,7 @@ pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> R
         BranchSource::Snapshot(id) => {
             let fork = fork_tag(name);
             keep_fork_point(&main, &lock, name, *id)?;
-            let copied = check_kept(&main, &lock, &fork).and_then(|()| from_tag(&main, &hidden, &fork));
+            let copied = fork_point_kept(&main, &lock, &fork).and_then(|()| from_tag(&main, &hidden, &fork));
             with_effect(copied, || made(ctx, &branches, name))?;
         }
     }
@@ -127,6 +127,15 @@ fn keep_fork_point(main: &TableContext, lock: &UpkeepLock, name: &str, id: Optio
         }
         other => other.map(drop),
     }
+}
+
+/// A tag for the branch that keeps nothing goes: other programs remove snapshots without the lock.
+fn fork_point_kept(main: &TableContext, lock: &UpkeepLock, fork: &str) -> Result<()> {
+    let kept = check_kept(main, lock, fork);
+    if kept.as_ref().is_err_and(|e| e.kind() == ErrorKind::SnapshotExpired) {
+        TagManager::new(main.fs.clone(), &main.location).delete_file(fork)?;
+    }
+    kept
 }
 
 fn fork_exists(main: &TableContext, name: &str, fork: &str) -> Error {

@@ -47,7 +47,7 @@ use std::{
 
 pub(in crate::operation) use idle::newest_write;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
-pub use place::{check_place, explain_by_place, replaced};
+pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub use undisturbed::ReadVersion;
 
 use self::{

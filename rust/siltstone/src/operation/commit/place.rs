@@ -66,6 +66,11 @@ pub fn replaced(ctx: &TableContext) -> Result<Option<Error>> {
     Ok(Some(error.hint(format!("open the {what} again, and begin anew"))))
 }
 
+/// Whether another table or branch lies under the name of `ctx` by now.
+pub fn is_of_another(ctx: &TableContext) -> Result<bool> {
+    Ok(look(ctx)? == Found::Others)
+}
+
 /// Whether options that are fixed in a table with snapshots are those of a writer's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fixed {
