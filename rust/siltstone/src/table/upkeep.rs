@@ -302,8 +302,9 @@ impl Table {
         if verdict.as_ref().is_ok_and(|verdict| verdict.findings.is_empty()) {
             return verdict;
         }
-        // a table without schemas is damaged, as long as it has a directory
-        if self.context().fs.exists(&self.branch_root())? && !is_of_another(self.context())? {
+        // a table without schemas is damaged, as long as it has a directory, and one whose schemas cannot be read
+        let is_there = self.context().fs.exists(&self.branch_root())?;
+        if is_there && !is_of_another(self.context()).unwrap_or(false) {
             return verdict;
         }
         self.found(verdict, |_| true)
