@@ -352,9 +352,13 @@ class Table(Reads):
 
         Files that a snapshot refers to stay, whoever committed them. Call it only when no other process can commit the
         messages any more: a commit that begins before the files are deleted may be reported although they are gone.
+        While versions, tags or branches are removed nobody can tell which files stay: it waits as long as the option
+        ``siltstone.upkeep-lock-timeout`` says.
 
         Raises:
             InvalidArgument: A message of another table or branch.
+            UpkeepRunning: An expiry, a rollback or another operation that removes versions did not end in that time;
+                nothing was deleted.
             CorruptFile: A message was damaged on its way.
         """
         self._core.abort(message_list(messages))

@@ -168,7 +168,7 @@ class Tags(Handle):
     ) -> Tag:
         """Let an existing tag name another snapshot.
 
-        Files that only its old snapshot kept stay until orphan files are removed.
+        Files that only its old snapshot kept are deleted.
 
         Args:
             name: The tag.

@@ -151,6 +151,16 @@ fn is_invisible(c: char) -> bool {
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// How often tags are listed while one of them goes before it is read: it may have another name by then.
+const LISTINGS: usize = 5;
+
+/// Tags that were listed, and then read.
+#[derive(Default)]
+struct Listing {
+    tags: Vec<(String, Tag)>,
+    vanished: usize,
+}
+
 /// Tags of a table, or of a branch.
 #[derive(Clone, Debug)]
 pub struct TagManager {
@@ -214,17 +224,28 @@ impl TagManager {
 
     /// All tags with their retention, by snapshot id and then name.
     pub fn tags(&self) -> Result<Vec<(String, Tag)>> {
-        let mut tags = Vec::new();
+        let mut read = self.read_all()?;
+        for _ in 1..LISTINGS {
+            if read.vanished == 0 {
+                break;
+            }
+            read = self.read_all()?;
+        }
+        let mut tags = read.tags;
+        tags.sort_by(|(a_name, a), (b_name, b)| (a.snapshot.id, a_name).cmp(&(b.snapshot.id, b_name)));
+        Ok(tags)
+    }
+
+    fn read_all(&self) -> Result<Listing> {
+        let mut read = Listing::default();
         for name in self.names()? {
             match self.tag(&name) {
-                Ok(tag) => tags.push((name, tag)),
-                // deleted meanwhile
-                Err(e) if e.kind() == ErrorKind::TagNotFound => {}
+                Ok(tag) => read.tags.push((name, tag)),
+                Err(e) if e.kind() == ErrorKind::TagNotFound => read.vanished += 1,
                 Err(e) => return Err(e),
             }
         }
-        tags.sort_by(|(a_name, a), (b_name, b)| (a.snapshot.id, a_name).cmp(&(b.snapshot.id, b_name)));
-        Ok(tags)
+        Ok(read)
     }
 
     /// When the tag's file was last changed, epoch milliseconds.

@@ -530,9 +530,8 @@ pub(super) fn give_up_on_conflict(
     if let Err(e) = &outcome
         && e.kind() == ErrorKind::CommitConflict
         && !e.lets_files_stay()
-        && let Err(error) = commit.abort(messages)
     {
-        tracing::warn!(%error, "the files of a commit that was given up were not deleted");
+        commit.give_up(messages);
     }
     outcome
 }

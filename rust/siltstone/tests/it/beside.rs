@@ -3,6 +3,7 @@
 //! After each run the table is as if one had come after the other, and `fsck` finds nothing.
 
 mod late;
+mod released;
 
 use std::{
     collections::BTreeMap,
@@ -18,6 +19,7 @@ use siltstone::{
         fsck::{Severity, fsck},
         scan::VersionSelector,
     },
+    snapshot::SnapshotManager,
     table::{CommitReport, ExpireArgs, ModifyArgs, Table, VersionArgs},
 };
 
@@ -49,6 +51,10 @@ fn prepared(fs: &FileIoRef, rows: &[(i32, i64)]) -> Vec<CommitMessage> {
 fn back_to(fs: &FileIoRef, id: i64) {
     let version = VersionArgs { version: Some(VersionSelector::Snapshot(id)), ..VersionArgs::default() };
     table(fs).rollback(&version, false).unwrap();
+}
+
+fn newest(fs: &FileIoRef) -> i64 {
+    SnapshotManager::new(Arc::clone(fs), ROOT).latest_id().unwrap().unwrap()
 }
 
 fn new_table(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
@@ -121,7 +127,7 @@ fn a_statement_does_not_write_over_what_others_commit_meanwhile() {
 /// The search for a commit ended at the first snapshot that the rollback had deleted, and an abort deleted live files.
 #[test]
 fn an_abort_beside_a_rollback_leaves_the_files_of_the_version_that_is_gone_back_to() {
-    let (io, fs) = new_table(&[], &[("bucket", "-1")]);
+    let (io, fs) = new_table(&[], &[("bucket", "-1"), ("siltstone.upkeep-lock-timeout", "0 s")]);
     put(&fs, &[(1, 1)]).unwrap();
     let messages = prepared(&fs, &[(2, 2)]);
     table(&fs)
@@ -134,9 +140,18 @@ fn an_abort_beside_a_rollback_leaves_the_files_of_the_version_that_is_gone_back_
     let calls = before_each_call(
         &io,
         abort,
-        |fs| back_to(fs, 3),
+        |fs| {
+            let version = VersionArgs { version: Some(VersionSelector::Snapshot(3)), ..VersionArgs::default() };
+            // while the abort looks and deletes, no version goes
+            if let Err(error) = table(fs).rollback(&version, false) {
+                assert_eq!(error.kind(), ErrorKind::UpkeepRunning, "{error}");
+            }
+        },
         |call, fs, end| {
             end.unwrap_or_else(|error| panic!("call {call}: {error}"));
+            if newest(fs) > 3 {
+                back_to(fs, 3);
+            }
             assert_eq!(rows(fs), [(1, 1), (2, 2), (3, 3)], "call {call}");
         },
     );

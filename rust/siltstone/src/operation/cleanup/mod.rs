@@ -12,6 +12,7 @@ mod effect;
 mod needs;
 mod plan;
 mod references;
+mod release;
 mod tagged;
 mod unneeded;
 mod whole;
@@ -22,6 +23,7 @@ pub use effect::with_effect;
 pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, is_dropped_tree, plan_beside_others};
 pub use references::{References, Roots, elsewhere, elsewhere_but, long_lived};
+pub use release::{Gone, clean_released, finish_released, plan_cleaning, release};
 pub use tagged::Tagged;
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
 pub use whole::{all_there, check_all_there};
@@ -42,7 +44,7 @@ pub fn upkeep_lock(ctx: &TableContext) -> Result<UpkeepLock> {
 }
 
 /// The lock of whoever changes tags or branches: what a rollback that died has cut off goes first, so that nothing is made of a
-/// tag that the next upkeep deletes.
+/// tag that the next upkeep deletes, and what only a tag kept whose deletion died.
 ///
 /// # Errors
 /// As [`upkeep_lock`].
@@ -52,16 +54,17 @@ pub fn settled_lock(ctx: &TableContext) -> Result<UpkeepLock> {
     Ok(lock)
 }
 
-/// Brings the files of a branch and its removal records together ([`SnapshotManager::settle`]).
+/// Brings the files of a branch and its removal records together ([`SnapshotManager::settle`]), and completes deletions of tags.
 ///
 /// # Errors
 /// Storage errors.
 pub fn settle(ctx: &TableContext, branch: &str, lock: &UpkeepLock) -> Result<()> {
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, branch));
     match snapshots.latest_id() {
-        Ok(Some(_)) => snapshots.settle(lock).map_err(|e| e.in_table(&ctx.name)),
+        Ok(Some(_)) => snapshots.settle(lock).map_err(|e| e.in_table(&ctx.name))?,
+        Err(e) if e.kind() != ErrorKind::CorruptFile => return Err(e.in_table(&ctx.name)),
         // where all snapshots are lost, tags are what is left
-        Err(e) if e.kind() != ErrorKind::CorruptFile => Err(e.in_table(&ctx.name)),
-        _ => Ok(()),
+        _ => return Ok(()),
     }
+    finish_released(&TableContext { branch: branch.to_owned(), ..ctx.clone() }, lock)
 }

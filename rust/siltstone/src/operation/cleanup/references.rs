@@ -14,7 +14,7 @@ use crate::{
     io::TableContext,
     manifest::{EntryKind, ManifestEntry},
     path::branch_root,
-    snapshot::{BranchManager, ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{BranchManager, ChangelogManager, ReleasedVersions, Snapshot, SnapshotManager, TagManager},
 };
 
 /// The versions of one branch.
@@ -26,6 +26,8 @@ pub struct Roots {
     pub aside: Vec<Snapshot>,
     /// By id, then name.
     pub tags: Vec<(String, Snapshot)>,
+    /// What tags kept whose deletion is at work, or died.
+    pub released: Vec<Snapshot>,
     /// Long-lived changelogs, ascending.
     pub changelogs: Vec<Snapshot>,
 }
@@ -48,7 +50,10 @@ impl Roots {
         }
         let tags = living_tags(ctx, &TagManager::new(ctx.fs.clone(), &root), &manager).map_err(unreadable)?;
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
-        Ok(Self { snapshots, aside, tags, changelogs })
+        // after the tags: a tag that was not there any more was recorded before it went
+        let released = ReleasedVersions::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
+        let released = released.into_iter().map(|released| released.snapshot).collect();
+        Ok(Self { snapshots, aside, tags, released, changelogs })
     }
 }
 
@@ -89,10 +94,10 @@ impl References {
         if let Some(latest) = roots.snapshots.last().filter(|_| previous.is_some()) {
             self.add_live(cache, latest)?;
         }
-        for snapshot in &roots.aside {
+        for snapshot in roots.aside.iter().chain(&roots.released) {
             let added = self.add_live(cache, snapshot).and_then(|()| self.add_changelog(cache, snapshot));
             match added.and_then(|()| self.add_meta(ctx, cache, snapshot, MetaParts::ALL)) {
-                // an expiry that died has taken part of it
+                // an expiry, or the deletion of a tag, has taken part of it
                 Err(e) if e.kind() == ErrorKind::FileNotFound => {}
                 other => other?,
             }

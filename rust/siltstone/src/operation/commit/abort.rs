@@ -30,6 +30,15 @@ pub(super) enum Strays {
     Ignored,
 }
 
+/// Which files of messages that came to nothing are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    /// Whatever the writers made.
+    All,
+    /// What their compactions made: the rows are committed.
+    ByCompactions,
+}
+
 /// The storage, and the files that must stay.
 #[derive(Debug)]
 pub(super) struct Unused<'a> {
@@ -70,8 +79,15 @@ impl<'a> Unused<'a> {
         self.used.contains(name)
     }
 
-    /// All files that the messages' writers made.
-    pub(super) fn delete_all(&self, messages: &[CommitMessage]) -> Result<()> {
+    /// Files that the messages' writers made.
+    pub(super) fn delete(&self, made: Made, messages: &[CommitMessage]) -> Result<()> {
+        match made {
+            Made::All => self.delete_all(messages),
+            Made::ByCompactions => self.delete_compactions(messages),
+        }
+    }
+
+    fn delete_all(&self, messages: &[CommitMessage]) -> Result<()> {
         for message in messages {
             let data = &message.data;
             self.delete_files(&message.bucket, data.new_files.iter().chain(&data.changelog_files))?;
@@ -81,7 +97,7 @@ impl<'a> Unused<'a> {
     }
 
     /// Files that the messages' compactions made. A file that only changed its level is not theirs.
-    pub(super) fn delete_compactions(&self, messages: &[CommitMessage]) -> Result<()> {
+    fn delete_compactions(&self, messages: &[CommitMessage]) -> Result<()> {
         for message in messages {
             let (data, compact) = (&message.data, &message.compact);
             let older = compact.compact_before.iter().chain(&data.new_files);
@@ -110,12 +126,21 @@ impl<'a> Unused<'a> {
     }
 }
 
-/// All branches but that of the context, main among them.
-pub(super) fn other_branches(ctx: &TableContext) -> Result<Vec<String>> {
-    let mut names = BranchManager::new(ctx.fs.clone(), &ctx.location).names()?;
-    names.push("main".to_owned());
-    names.retain(|name| *name != ctx.branch);
-    Ok(names)
+/// Looks at all branches but that of the context, main among them; again when there are others by then: a branch that got another
+/// name may have been seen under neither.
+pub(super) fn for_other_branches(ctx: &TableContext, mut look: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let mut seen = HashSet::from([ctx.branch.clone()]);
+    loop {
+        let mut names = branches.names()?;
+        names.push("main".to_owned());
+        names.retain(|name| !seen.contains(name));
+        if names.is_empty() {
+            return Ok(());
+        }
+        names.iter().try_for_each(|name| look(name))?;
+        seen.extend(names);
+    }
 }
 
 /// Names of all files that the messages' writers made.
@@ -213,10 +238,8 @@ impl<'a> Search<'a> {
     }
 
     fn elsewhere(&mut self) -> Result<()> {
-        for branch in other_branches(self.ctx)? {
-            self.referred(&branch, Roots::of(self.ctx, &branch)?)?;
-        }
-        Ok(())
+        let ctx = self.ctx;
+        for_other_branches(ctx, |branch| self.referred(branch, Roots::of(ctx, branch)?))
     }
 
     /// A file that a version of this other branch knows.
@@ -230,6 +253,7 @@ impl<'a> Search<'a> {
         let since = self.since.unwrap_or(i64::MIN);
         roots.snapshots.retain(|snapshot| snapshot.time_millis >= since);
         roots.aside.retain(|snapshot| snapshot.time_millis >= since);
+        roots.released.retain(|snapshot| snapshot.time_millis >= since);
         roots.tags.retain(|(_, tagged)| tagged.time_millis >= since);
         roots.changelogs.retain(|changelog| changelog.time_millis >= since);
         let of = TableContext { branch: branch.to_owned(), ..self.ctx.clone() };

@@ -51,7 +51,7 @@ pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub use undisturbed::ReadVersion;
 
 use self::{
-    abort::Strays,
+    abort::{Made, Strays, Unused},
     changes::{Changes, Collected},
     overwrite::Partitions,
     plan::Source,
@@ -61,16 +61,17 @@ use self::{
 };
 use crate::{
     env::{ClockRef, new_uuid, system_clock},
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry},
     operation::{
         CommitMessage,
+        cleanup::upkeep_lock,
         expire::{Committed, after_commit},
         overtaken::at_newest,
     },
     path::branch_root,
-    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Commits to one table on behalf of one user.
@@ -261,10 +262,37 @@ impl TableCommit {
         Ok(self.publish(&request)?.snapshot)
     }
 
-    /// Deletes the files of messages that were not committed. Files that a snapshot refers to stay, whoever
+    /// Deletes the files of messages that were not committed. Files that a version refers to stay, whoever
     /// committed them.
+    ///
+    /// # Errors
+    /// `UpkeepRunning`: versions, tags or branches of the table are being removed, so that nobody can tell which files stay;
+    /// nothing was deleted.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
-        abort::Unused::find(&self.ctx, &self.snapshots, messages, Strays::Count)?.delete_all(messages)
+        self.delete_unused(&upkeep_lock(&self.ctx)?, messages, Made::All)
+    }
+
+    /// [`TableCommit::abort`] after a conflict, which waits for nobody. Files that cannot be deleted now stay until orphan files
+    /// are removed.
+    pub(crate) fn give_up(&self, messages: &[CommitMessage]) {
+        self.delete_when_free(messages, Made::All);
+    }
+
+    fn delete_when_free(&self, messages: &[CommitMessage], made: Made) {
+        let deleted = match UpkeepLock::try_take(&self.ctx.fs, &self.ctx.location) {
+            Ok(Some(lock)) => self.delete_unused(&lock, messages, made),
+            Ok(None) => Err(Error::new(ErrorKind::UpkeepRunning, "another operation removes versions of the table")),
+            Err(e) => Err(e),
+        };
+        if let Err(error) = deleted {
+            tracing::warn!(%error, table = self.ctx.name, "files of a commit that was given up stay until orphan files are removed");
+        }
+    }
+
+    /// With the lock: a version, tag or branch that goes between two looks may have handed its files to one that was looked at
+    /// before.
+    fn delete_unused(&self, _lock: &UpkeepLock, messages: &[CommitMessage], made: Made) -> Result<()> {
+        Unused::find(&self.ctx, &self.snapshots, messages, Strays::Count)?.delete(made, messages)
     }
 
     /// The COMPACT snapshot after the rows are safe.
@@ -292,19 +320,12 @@ impl TableCommit {
                 CompactionOutcome::Committed
             }
             Err(error) if error.kind() == ErrorKind::CommitConflict && !error.lets_files_stay() => {
-                self.drop_compactions(&committable.messages);
+                self.delete_when_free(&committable.messages, Made::ByCompactions);
                 CompactionOutcome::Dropped(error)
             }
             Err(error) => CompactionOutcome::Failed(error),
         };
         outcome
-    }
-
-    fn drop_compactions(&self, messages: &[CommitMessage]) {
-        let unused = abort::Unused::find(&self.ctx, &self.snapshots, messages, Strays::Count);
-        if let Err(error) = unused.and_then(|unused| unused.delete_compactions(messages)) {
-            tracing::warn!(%error, table = self.ctx.name, "the files of a dropped compaction were not deleted");
-        }
     }
 
     /// An overwrite has no changelog (semantics c.5).

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::{
     TableCommit,
-    abort::{Search, Strays, Unused, other_branches},
+    abort::{Search, Strays, Unused, for_other_branches},
     changes::Changes,
     model::Committable,
     plan::Source,
@@ -153,13 +153,13 @@ fn check_not_elsewhere(ctx: &TableContext, since: &Since, changes: &Changes) -> 
     let adds = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && !taken.contains(entry.file.file_name.as_str());
     let made = || changes.files.iter().filter(adds).chain(&changes.changelog).map(|entry| &entry.file);
     let index = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
-    for branch in other_branches(ctx)? {
-        if !since.may_know(&SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &branch)))? {
-            continue;
+    for_other_branches(ctx, |branch| {
+        if !since.may_know(&SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, branch)))? {
+            return Ok(());
         }
         let names = made().map(|file| &file.file_name).chain(index.clone().map(|entry| &entry.file_name));
         let search = Search::of_files(ctx, names.map(String::as_str).collect(), made())?;
-        if let Some(name) = search.found_in(&branch)? {
+        if let Some(name) = search.found_in(branch)? {
             return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds was committed to another branch")
                 .with("table", &ctx.name)
                 .with("file", name)
@@ -167,8 +167,8 @@ fn check_not_elsewhere(ctx: &TableContext, since: &Since, changes: &Changes) -> 
                 .hint("the same messages were committed before the branches parted or changed names: to have the rows here, too, write them again")
                 .files_stay());
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 impl TableCommit {

@@ -27,7 +27,7 @@ use crate::{
     io::TableContext,
     operation::cleanup::{
         Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs, elsewhere,
-        long_lived, plan_beside_others, upkeep_lock,
+        finish_released, long_lived, plan_beside_others, upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
@@ -56,6 +56,7 @@ pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> 
 fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Report> {
     let snapshots = snapshots_of(ctx);
     snapshots.settle(lock)?;
+    finish_released(ctx, lock)?;
     let Some(going) = choose(ctx, &snapshots, keep)? else {
         if snapshots.earliest_hint()?.is_none()
             && let Some(earliest) = snapshots.earliest_id()?

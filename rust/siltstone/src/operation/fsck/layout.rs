@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     io::TableContext,
     path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, Removals, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, ConsumerManager, ReleasedVersions, Removals, SnapshotManager, TagManager},
 };
 
 const OF_TABLE: [&str; 4] = ["branch", "manifest", "index", "statistics"];
@@ -46,11 +46,27 @@ impl Check<'_> {
                 }
             }
         }
+        self.released_versions(&root)?;
         let consumers = ConsumerManager::new(self.ctx.fs.clone(), &root);
         for id in consumers.ids()? {
             let read = consumers.next_snapshot(&id);
             let repair = "delete the consumer if nobody reads with it any more: until then no snapshot expires";
             self.told("bad-consumer", &consumers.path(&id), read, repair)?;
+        }
+        Ok(())
+    }
+
+    /// What deletions of tags have left.
+    fn released_versions(&mut self, root: &str) -> Result<()> {
+        let records = ReleasedVersions::new(self.ctx.fs.clone(), root);
+        for path in records.paths()? {
+            let repair = "restore it, or delete it if no deletion of a tag is at work: then `remove_orphan_files` finds the rest";
+            let read = records.read(path.clone());
+            if let Some(Some(released)) = self.told("bad-released-record", &path, read, repair)? {
+                let message =
+                    format!("tag '{}' is deleted or replaced, and files that only it kept may be left", released.tag);
+                self.verdict.warning("released", &path, message, "the next expiry or change of a tag completes it");
+            }
         }
         Ok(())
     }

@@ -19,7 +19,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
-        FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step, plan_beside_others, upkeep_lock,
+        FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step, finish_released,
+        plan_beside_others, upkeep_lock,
     },
     path::branch_root,
     schema::SchemaManager,
@@ -37,7 +38,12 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
             .with("table", &ctx.name)
             .hint("files of running writers look like orphans: give a time before the longest job began"));
     }
-    let _lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    if let Some(lock) = &lock {
+        for branch in branches(ctx)? {
+            finish_released(&TableContext { branch, ..ctx.clone() }, lock)?;
+        }
+    }
     let (plan, examined) = plan_beside_others(|| plan(ctx, older_than))?;
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("examined_files", examined))
 }

@@ -5,13 +5,13 @@ use serde_json::json;
 
 use super::{
     create::{publish, replace_locked},
-    delete::{clean_replaced, delete_chosen},
+    delete::delete_chosen,
     period::Period,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    operation::cleanup::{Report, settled_lock, with_effect},
+    operation::cleanup::{Report, settled_lock},
     options::{TagCreation, Zone},
     path::branch_root,
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager},
@@ -125,9 +125,7 @@ fn batch(ctx: &TableContext) -> Result<Report> {
     };
     let tag = Tag::new(latest, ctx.options.tag_default_time_retained, Local::now().naive_local());
     if let (Some(lock), Some(old)) = (&lock, &old) {
-        replace_locked(ctx, lock, &name, old, tag)?;
-        let replaced = || Ok(Some(format!("tag '{name}' was replaced")));
-        report.extend(with_effect(clean_replaced(ctx, lock, &name, old), replaced)?);
+        report.extend(replace_locked(ctx, lock, &name, old, &tag)?);
     } else {
         publish(ctx, lock.as_ref(), &name, tag, true)?;
     }

@@ -9,7 +9,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::{
-        cleanup::{check_all_there, settled_lock, upkeep_lock, with_effect},
+        cleanup::{Report, check_all_there, clean_released, release, settled_lock, upkeep_lock, with_effect},
         scan::{VersionSelector, travel},
     },
     path::branch_root,
@@ -213,7 +213,7 @@ fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
     Ok(())
 }
 
-/// Lets an existing tag name another snapshot. Files that only the old one kept stay until orphan files are removed.
+/// Lets an existing tag name another snapshot, and deletes the files that only the old one kept.
 ///
 /// # Errors
 /// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag, whose files nobody else keeps;
@@ -223,7 +223,9 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
     let old = managers(ctx).1.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
     let retain = request.retain.or(ctx.options.tag_default_time_retained);
-    replace_locked(ctx, &lock, name, &old.snapshot, Tag::new(snapshot, retain, Local::now().naive_local()))
+    let tag = Tag::new(snapshot, retain, Local::now().naive_local());
+    replace_locked(ctx, &lock, name, &old.snapshot, &tag)?;
+    Ok(tag)
 }
 
 /// [`replace_tag`] of whoever holds the lock: there is a tag of that name at every moment.
@@ -232,18 +234,24 @@ pub(super) fn replace_locked(
     lock: &UpkeepLock,
     name: &str,
     old: &Snapshot,
-    tag: Tag,
-) -> Result<Tag> {
+    tag: &Tag,
+) -> Result<Report> {
     let (snapshots, tags) = managers(ctx);
-    if tag.snapshot.id != old.id {
+    let is_another = !tag.snapshot.is_same_version(old);
+    if is_another {
         check_no_branch(ctx, name, old, None)?;
         if !is_kept(ctx, &snapshots, &tag.snapshot, Some(lock))? {
             return Err(expired(ctx, name, &tag.snapshot, "replaced"));
         }
     }
-    let replaced = || Ok(is_there(&tags, name, &tag)?.then(|| format!("tag '{name}' was replaced")));
-    with_effect(tags.replace(name, &tag), replaced)?;
-    Ok(tag)
+    let released = if is_another { release(ctx, lock, name, old)? } else { None };
+    let replaced = || Ok(is_there(&tags, name, tag)?.then(|| format!("tag '{name}' was replaced")));
+    with_effect(tags.replace(name, tag), replaced)?;
+    if is_another {
+        with_effect(clean_released(ctx, name, old, released.as_ref()), replaced)
+    } else {
+        Ok(Report::default())
+    }
 }
 
 /// Gives a tag another name. The new name is there before the old one goes, so its files are kept all the time. Where that

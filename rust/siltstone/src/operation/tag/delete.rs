@@ -1,12 +1,6 @@
-//! Deleting tags, with the files that only they kept (semantics g.4, rules A, B and C of the tags document).
-//!
-//! ```text
-//! A  the tagged snapshot is there      only the tag's file goes: the snapshot's expiry does the rest
-//! B  it has expired                    files of the earliest snapshot stay
-//! C                                    and files of the previous and the next tag
-//! ```
+//! Deleting tags, with the files that only they kept (semantics g.4).
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -15,9 +9,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
-        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, Unneeded,
-        bucket_dirs, data_files, elsewhere_but, long_lived, metadata_files, metadata_names, plan_beside_others,
-        settled_lock, with_effect,
+        Change, FileKind, Gone, Plan, PlannedFile, Report, Step, clean_released, plan_beside_others, plan_cleaning,
+        release, settled_lock, with_effect,
     },
     path::branch_root,
     snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
@@ -37,23 +30,21 @@ pub fn delete_tag(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Repor
 pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, name: &str) -> Result<Report> {
     // whatever cannot be read is found before anything is deleted
     let planned = planned_deletion(ctx, name, None)?;
-    if lock.is_none() {
-        return Ok(planned);
-    }
+    let Some(lock) = lock else { return Ok(planned) };
     let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
+    let released = release(ctx, lock, name, &tagged)?;
     let mut first = Plan::default();
     first.delete_in_order(vec![own_file(&tags, name)]);
     // the tag must not come back after a power loss, when its files are gone
     first.steps.push(Step::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
     let deleted = || {
-        let left = "files that only it kept stay until orphan files are removed";
+        let left = "the next upkeep removes the files that only it kept";
         Ok((!tags.exists(name)?).then(|| format!("tag '{name}' was deleted, {left}")))
     };
     let mut report = with_effect(Report::of(&ctx.fs, first, false), deleted)?.with("tags", json!([name]));
     // once more: a tag of the same snapshot may have been made before this one went
-    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged, Gone { tag: Some(name), branch: None }));
-    report.extend(with_effect(cleaning.and_then(|cleaning| Report::of(&ctx.fs, cleaning, false)), deleted)?);
+    report.extend(with_effect(clean_released(ctx, name, &tagged, released.as_ref()), deleted)?);
     Ok(report)
 }
 
@@ -108,79 +99,6 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot,
         }
     }
     Ok(())
-}
-
-/// Deletes the files that only the tag `name` kept, which names another snapshot by now.
-pub(super) fn clean_replaced(ctx: &TableContext, _lock: &UpkeepLock, name: &str, old: &Snapshot) -> Result<Report> {
-    let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, old, Gone::default()))?;
-    Report::of(&ctx.fs, cleaning, false)
-}
-
-/// What counts as deleted already: it keeps nothing.
-#[derive(Clone, Copy, Debug, Default)]
-struct Gone<'a> {
-    tag: Option<&'a str>,
-    branch: Option<&'a str>,
-}
-
-/// Files of a snapshot that the tag `name` kept, beside the tag's own one; none while something keeps the snapshot.
-fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Gone<'_>) -> Result<Plan> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-    let others = Tagged::without(ctx, &snapshots, gone.tag)?;
-    let mut plan = Plan::default();
-    if snapshots.exists(tagged.id)? || others.names(tagged.id) {
-        return Ok(plan);
-    }
-    let mut kept: Vec<Snapshot> = others.around(tagged.id).cloned().collect();
-    // the oldest that is there, whatever the hint says: an expiry may have been cut short
-    if let Some(earliest) = snapshots.ids()?.into_iter().find(|id| *id > tagged.id) {
-        kept.push(snapshots.get(earliest)?);
-    }
-    if let Some(below) = snapshots.ids()?.into_iter().rev().find(|id| *id < tagged.id) {
-        kept.push(snapshots.get(below)?);
-    }
-    // where ids have a gap, the neighbours may be of another line
-    kept.extend(snapshots.latest()?);
-    let cache = ManifestCache::new(ctx)?;
-    let elsewhere = elsewhere_but(ctx, &cache, gone.branch)?;
-    let mut used_data: HashSet<String> = elsewhere.as_ref().map(|e| e.data.clone()).unwrap_or_default();
-    let mut used_meta: HashSet<String> = elsewhere.map(|e| e.meta).unwrap_or_default();
-    let changelogs = long_lived(ctx, &cache)?;
-    used_data.extend(changelogs.data);
-    used_meta.extend(changelogs.meta);
-    let parts = MetaParts { changelog: false, ..MetaParts::ALL };
-    for version in &kept {
-        cache.visit_live(version, &mut |entry| used_data.extend([entry.file.file_name.clone()]))?;
-        used_meta.extend(metadata_names(ctx, cache.store(), version, parts)?);
-    }
-    let reason: Arc<str> = Arc::from(format!("only tag '{name}' (snapshot {}) kept it", tagged.id));
-    let mut unused: Vec<Unneeded> = Vec::new();
-    match cache.visit_live(tagged, &mut |entry| {
-        if !used_data.contains(&entry.file.file_name) {
-            unused.push(entry.clone().into());
-        }
-    }) {
-        Err(e) if e.kind() == ErrorKind::FileNotFound => {
-            plan.notes
-                .push(format!("a manifest of tag '{name}' is gone, its data files are left to the orphan cleaning"));
-            unused.clear();
-        }
-        other => other?,
-    }
-    plan.delete(data_files(ctx, &unused, &vec![Arc::clone(&reason); unused.len()], FileKind::Data)?);
-    if ctx.options.snapshot_clean_empty_directories && !unused.is_empty() {
-        plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &unused)?));
-    }
-    let mut files = Vec::new();
-    let parts = MetaParts { tolerant: true, ..parts };
-    for MetaFile { name, path, bytes, kind } in metadata_files(ctx, cache.store(), tagged, parts)? {
-        if used_meta.insert(name) {
-            files.push(PlannedFile { path, kind, bytes, reason: Arc::clone(&reason) });
-        }
-    }
-    plan.delete(files);
-    Ok(plan)
 }
 
 /// Deletes tags whose retention is over at `now` (epoch milliseconds), and with `older_than` also those made before that

@@ -7,7 +7,7 @@ use siltstone::{
         CompactRequest, TaskResources, plan_compaction, run_task,
         tag::{CreateTag, create_tag},
     },
-    snapshot::{SnapshotManager, UpkeepLock},
+    snapshot::UpkeepLock,
 };
 
 use super::*;
