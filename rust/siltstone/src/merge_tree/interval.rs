@@ -41,18 +41,25 @@ const ASK_BOUNDS: usize = 256;
 
 /// The bounds of a file as ranks among all bounds: equal keys have one rank, and ranks order like keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct KeyRange {
+pub(super) struct KeyRange {
     /// least key
     min: usize,
     /// greatest key
     max: usize,
 }
 
+impl KeyRange {
+    /// Whether a key may be in both.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        self.min <= other.max && other.min <= self.max
+    }
+}
+
 /// A key, and which bound of which file it is.
 type Bound = (Vec<Datum>, usize);
 
 /// The key range of each file. Keys are decoded once and then compared as numbers.
-fn key_ranges(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<KeyRange>> {
+pub(super) fn key_ranges(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<KeyRange>> {
     let decode = |key: &[u8], file: &DataFileMeta| -> Result<Vec<Datum>> {
         let datums = BinaryRow::from_serialized(key).and_then(|row| row.datums(key_types));
         datums.map_err(|e| e.with("file", &file.file_name))
@@ -108,6 +115,20 @@ fn pack(section: &[(KeyRange, &DataFileMeta)]) -> Vec<SortedRun> {
         ends.push(Reverse((range.max, run)));
     }
     runs
+}
+
+/// Files in the fewest runs: those of each section behind those of the section before.
+pub(super) fn few_runs(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<SortedRun>> {
+    let mut runs: Vec<SortedRun> = Vec::new();
+    for section in interval_partition(files, key_types)? {
+        for (at, run) in section.into_iter().enumerate() {
+            match runs.get_mut(at) {
+                Some(longer) => longer.files.extend(run.files),
+                None => runs.push(run),
+            }
+        }
+    }
+    Ok(runs)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use crate::{
     types::DataType,
 };
 
-/// Level 0 files, newest first, and one run for each level above that has files. Level numbers come from manifests and
-/// options: there is nothing here for a level without files.
+/// Level 0 files, in the order of their commits, and one run for each level above that has files. Level numbers come from
+/// manifests and options: there is nothing here for a level without files.
 #[derive(Clone, Debug)]
 pub struct Levels {
     key_types: Vec<DataType>,
@@ -22,7 +22,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The tree of some live files with at least `num_levels` levels (never fewer than 2).
+    /// The tree of some live files, those of level 0 in the order of their commits, with at least `num_levels` levels (never fewer than 2).
     pub fn new(files: &[DataFileMeta], num_levels: i32, key_types: Vec<DataType>) -> Result<Self> {
         let highest = files.iter().map(|f| f.level).max().unwrap_or(0);
         let max_level = num_levels.max(2).saturating_sub(1).max(highest);
@@ -48,12 +48,13 @@ impl Levels {
 
     /// Runs as compaction sees them: level 0 newest first, then the levels above.
     pub fn runs(&self) -> Vec<LevelSortedRun> {
-        let zero = self.level0.iter().map(|f| LevelSortedRun { level: 0, run: SortedRun::single(f.clone()) });
+        let zero = newest_first(&self.level0);
+        let zero = zero.into_iter().map(|f| LevelSortedRun { level: 0, run: SortedRun::single(f.clone()) });
         let above = self.upper.iter().map(|(level, run)| LevelSortedRun { level: *level, run: run.clone() });
         zero.chain(above).collect()
     }
 
-    /// All files.
+    /// All files, those of level 0 in the order of their commits.
     pub fn files(&self) -> Vec<DataFileMeta> {
         let above = self.upper.values().flat_map(|run| &run.files);
         self.level0.iter().chain(above).cloned().collect()
@@ -67,7 +68,6 @@ impl Levels {
     /// Adds a file that was flushed.
     pub fn add_level0(&mut self, file: DataFileMeta) {
         self.level0.push(file);
-        self.sort_level0();
     }
 
     /// Replaces the inputs of a compaction by its outputs. An upgraded file is both, at different levels.
@@ -90,20 +90,21 @@ impl Levels {
                 self.level0.push(file.clone());
             }
         }
-        self.sort_level0();
         for run in self.upper.values_mut() {
             sort_run(run, &self.key_types)?;
         }
         Ok(())
     }
+}
 
-    /// Newest first: larger largest sequence number, then smaller smallest one, then older, then by name.
-    fn sort_level0(&mut self) {
-        self.level0.sort_by(|a, b| {
-            let order = |f: &DataFileMeta| (Reverse(f.max_sequence_number), f.min_sequence_number, f.creation_time);
-            order(a).cmp(&order(b)).then_with(|| a.file_name.cmp(&b.file_name))
-        });
-    }
+/// Larger largest sequence number, then smaller smallest one, then older, then by name.
+fn newest_first(level0: &[DataFileMeta]) -> Vec<&DataFileMeta> {
+    let mut sorted: Vec<&DataFileMeta> = level0.iter().collect();
+    sorted.sort_by(|a, b| {
+        let order = |f: &DataFileMeta| (Reverse(f.max_sequence_number), f.min_sequence_number, f.creation_time);
+        order(a).cmp(&order(b)).then_with(|| a.file_name.cmp(&b.file_name))
+    });
+    sorted
 }
 
 fn sort_run(run: &mut SortedRun, types: &[DataType]) -> Result<()> {
@@ -138,6 +139,8 @@ mod tests {
         let names: Vec<Vec<String>> =
             tree.runs().into_iter().map(|r| r.run.files.into_iter().map(|f| f.file_name).collect()).collect();
         assert_eq!(names, [vec!["new"], vec!["old"], vec!["a", "b"]]);
+        let committed: Vec<String> = tree.files().into_iter().map(|f| f.file_name).collect();
+        assert_eq!(committed, ["old", "new", "a", "b"]);
         assert_eq!((tree.number_of_sorted_runs(), tree.highest_non_empty(), tree.max_level()), (3, 2, 3));
     }
 

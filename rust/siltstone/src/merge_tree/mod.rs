@@ -25,6 +25,7 @@ mod sorted_run;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod ties;
 mod vectors;
 mod writer;
 

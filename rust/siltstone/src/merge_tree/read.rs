@@ -1,6 +1,6 @@
 //! Reading the files of a bucket merged: sections one after another.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use super::{
     SortedRun, interval_partition,
@@ -9,6 +9,7 @@ use super::{
         wrapper::{Rule, Wrapper},
     },
     merge_function::{Choice, MergeFunction, for_layout},
+    ties::{CommitOrder, Stays, may_tie, runs_in_order},
 };
 use crate::{
     Result,
@@ -70,7 +71,8 @@ impl Default for MergeReadOptions {
 }
 
 /// Reads files of one bucket as merged key-value batches of the layout, in key order. Sections are opened one
-/// after another; a section with one run is read without merging.
+/// after another; a section with one run is read without merging. Files of level 0 come in the order of their commits: of
+/// equal records that of the first one stays ([`ties`](super::ties)).
 pub fn read_merged(
     ctx: &TableContext,
     partition: &[u8],
@@ -88,6 +90,8 @@ pub fn read_merged(
         layout: layout.clone(),
         function: for_layout(ctx, layout, Some(partition))?,
         rule: level_rule(ctx, layout),
+        commits: CommitOrder::of(files),
+        key_types,
         options,
     };
     Ok(reader.read(sections))
@@ -126,6 +130,8 @@ pub(super) struct SectionReader {
     pub(super) layout: KvLayout,
     pub(super) function: Arc<dyn MergeFunction>,
     pub(super) rule: LevelRule,
+    pub(super) commits: CommitOrder,
+    pub(super) key_types: Vec<DataType>,
     pub(super) options: MergeReadOptions,
 }
 
@@ -144,8 +150,12 @@ impl SectionReader {
             LevelRule::Merging(_) | LevelRule::None => {}
         }
         let late = if single { Vec::new() } else { reader.late_casts() };
+        let ties = !single && may_tie(section.iter().flat_map(|run| &run.files));
+        if ties {
+            section = reader.in_order(section)?.into_iter().map(|(_, run)| run).collect();
+        }
         let options = reader.merge_options(&section, &late);
-        if options.spill.as_ref().is_some_and(|spill| section.len() > spill.max_fan_in) {
+        if !ties && options.spill.as_ref().is_some_and(|spill| section.len() > spill.max_fan_in) {
             // the last ones are spilled: the smallest
             section.sort_by_key(|run| std::cmp::Reverse(run.total_size()));
         }
@@ -160,21 +170,24 @@ impl SectionReader {
 
     /// A section whose records' levels matter: every run has files of one level only.
     fn wrapped_section(reader: &Arc<Self>, section: Vec<SortedRun>, wrapper: Wrapper) -> Result<BatchStream> {
-        let files: Vec<DataFileMeta> = section.into_iter().flat_map(|run| run.files).collect();
-        let key_types: Vec<DataType> = reader.ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
-        let levels: BTreeSet<i32> = files.iter().map(|file| file.level).collect();
-        let mut runs: Vec<(i32, SortedRun)> = Vec::new();
-        for level in levels {
-            let of_level: Vec<DataFileMeta> = files.iter().filter(|file| file.level == level).cloned().collect();
-            runs.extend(few_runs(&of_level, &key_types)?.into_iter().map(|run| (level, run)));
+        let ties = may_tie(section.iter().flat_map(|run| &run.files));
+        let mut runs = reader.in_order(section)?;
+        if !ties {
+            // where they are too many, the smallest are spilled
+            runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.total_size()));
         }
-        runs.sort_by_key(|(_, run)| std::cmp::Reverse(run.total_size()));
         let filter = reader.options.key_filter.clone();
         let late = reader.late_casts();
         let options = reader.merge_options(runs.iter().map(|(_, run)| run), &late);
         let open = |run| Self::run(reader, run, filter.clone(), late.clone(), false);
         let inputs = runs.into_iter().map(|(level, run)| (level, open(run))).collect();
         merge_wrapped(inputs, &reader.layout, Arc::clone(&reader.function), options, wrapper)
+    }
+
+    /// Runs of one level each, in the order in which equal records are merged.
+    fn in_order(&self, section: Vec<SortedRun>) -> Result<Vec<(i32, SortedRun)>> {
+        let files: Vec<DataFileMeta> = section.into_iter().flat_map(|run| run.files).collect();
+        runs_in_order(&files, &self.commits, &self.key_types, Stays::of(self.function.choice()))
     }
 
     /// Both conditions: nothing is merged, so a row that does not satisfy them hides nothing.
@@ -260,20 +273,6 @@ impl SectionReader {
         let all = held.into_iter().fold(0, usize::saturating_add);
         (all > limit).then(|| (limit / largest.max(1)).max(LEAST_RUNS))
     }
-}
-
-/// Files in the fewest runs: those of each section behind those of the section before.
-fn few_runs(files: &[DataFileMeta], key_types: &[DataType]) -> Result<Vec<SortedRun>> {
-    let mut runs: Vec<SortedRun> = Vec::new();
-    for section in interval_partition(files, key_types)? {
-        for (at, run) in section.into_iter().enumerate() {
-            match runs.get_mut(at) {
-                Some(longer) => longer.files.extend(run.files),
-                None => runs.push(run),
-            }
-        }
-    }
-    Ok(runs)
 }
 
 /// A stream that could not be opened is one error.

@@ -28,6 +28,8 @@ use crate::{
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema},
 };
 
+mod ties;
+
 const ROOT: &str = "/lake/db.db/t";
 
 /// One row to write: key, user sequence, whether it retracts.

@@ -21,6 +21,7 @@ use crate::{
         },
         merge_function::for_table,
         read::{LevelRule, SectionReader, WrapperFactory, level_rule},
+        ties::{CommitOrder, is_late},
         writer::table_layout,
     },
     options::MergeEngine,
@@ -34,7 +35,8 @@ const AHEAD: usize = 4;
 /// Rows of a batch when keys are looked up: as many are looked up at once.
 const LOOKUP_ROWS: usize = 1 << 14;
 
-/// Executes a unit picked from `files` (all live files of the bucket). An error leaves no new file behind.
+/// Executes a unit picked from `files` (all live files of the bucket, those of level 0 in the order of their commits). An error
+/// leaves no new file behind.
 ///
 /// # Errors
 /// `CommitConflict` when it would write rows again whose files know columns or values that the table's schema, as it was opened,
@@ -64,8 +66,10 @@ pub fn run_compaction(
         key_types,
         rewriter: Rewriter::of(&ctx.options),
         layout: table_layout(ctx),
+        commits: CommitOrder::of(files),
         probe: None,
         looked_up: Vec::new(),
+        late: HashSet::new(),
         deletions: DeletionMap::default(),
         result: CompactIncrement::default(),
     };
@@ -101,10 +105,13 @@ struct Task<'a> {
     key_types: Vec<DataType>,
     rewriter: Rewriter,
     layout: KvLayout,
+    commits: CommitOrder,
     /// looks into the levels above the output
     probe: Option<SharedProbe>,
     /// files whose values it looks up
     looked_up: Vec<DataFileMeta>,
+    /// names of files of level 0 whose rows may not be newer than what is looked up
+    late: HashSet<String>,
     /// deletion vectors of the inputs
     deletions: DeletionMap,
     result: CompactIncrement,
@@ -171,7 +178,8 @@ impl Task<'_> {
             return Ok(());
         }
         let alone = vec![vec![SortedRun::single(file.clone())]];
-        match self.rewriter.upgrade(&self.ctx.options, file, self.unit.output_level, self.max_level) {
+        let late = self.late.contains(&file.file_name);
+        match self.rewriter.upgrade(&self.ctx.options, file, late, self.unit.output_level, self.max_level) {
             Upgrade::Changelog if self.tells() || self.marks() => self.produce(alone, true, Output::Keep),
             Upgrade::Rewrite => {
                 let drop_deletes = self.ctx.options.deletion_vectors_enabled;
@@ -314,6 +322,8 @@ impl Task<'_> {
             } else {
                 level_rule(self.ctx, &self.layout)
             },
+            commits: self.commits.clone(),
+            key_types: self.key_types.clone(),
             options,
         })
     }
@@ -343,15 +353,22 @@ impl Task<'_> {
             return Ok(());
         }
         let runs = runs_above(tree, self.unit.output_level);
+        let above = || runs.iter().flat_map(|run| &run.run.files);
+        for file in self.unit.files.iter().filter(|file| file.level == 0) {
+            if is_late(file, above(), &self.key_types)? {
+                self.late.insert(file.file_name.clone());
+            }
+        }
         let o = &self.ctx.options;
         // a newer record replaces the older one whatever it holds
-        let place_is_enough = o.deletion_vectors_enabled
+        let place_is_enough = self.late.is_empty()
+            && o.deletion_vectors_enabled
             && o.merge_engine == MergeEngine::Deduplicate
             && o.sequence_fields.is_empty()
             && !self.tells();
         let values = o.merge_engine != MergeEngine::FirstRow && !place_is_enough;
         if values {
-            self.looked_up = runs.iter().flat_map(|run| &run.run.files).cloned().collect();
+            self.looked_up = above().cloned().collect();
         }
         let fresh = || LookupCache::new(self.ctx.options.lookup_cache_max_memory_size);
         let cache = self.resources.cache.clone().unwrap_or_else(fresh);

@@ -61,11 +61,13 @@ impl Rewriter {
         }
     }
 
-    /// The upgrade rules: first match wins.
+    /// The upgrade rules: first match wins. `late`: there may be newer rows of the file's keys in the levels above the output,
+    /// which it would hide ([`ties`](crate::merge_tree::ties)); Java does not ask.
     pub(super) fn upgrade(
         self,
         options: &CoreOptions,
         file: &DataFileMeta,
+        late: bool,
         output_level: i32,
         max_level: i32,
     ) -> Upgrade {
@@ -74,7 +76,7 @@ impl Rewriter {
             Self::Plain | Self::FullChangelog => Upgrade::Plain,
             Self::Lookup | Self::FirstRow => {
                 let keeps_value =
-                    options.merge_engine == MergeEngine::Deduplicate && options.sequence_fields.is_empty();
+                    !late && options.merge_engine == MergeEngine::Deduplicate && options.sequence_fields.is_empty();
                 if file.level != 0 {
                     Upgrade::Plain
                 } else if options.format_of_level(0) != options.format_of_level(output_level)

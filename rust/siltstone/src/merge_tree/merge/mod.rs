@@ -102,8 +102,9 @@ impl MergeOptions {
     }
 }
 
-/// Merges streams of key-value batches, each sorted by key (and equal keys in merge order), into one. The work
-/// happens on the thread that pulls; see [`read_ahead`].
+/// Merges streams of key-value batches, each sorted by key (and equal keys in merge order), into one. Of records that are
+/// equal in everything that orders them those of earlier streams come first. The work happens on the thread that pulls; see
+/// [`read_ahead`].
 pub fn merge(
     mut inputs: Vec<BatchStream>,
     layout: &KvLayout,
@@ -168,6 +169,8 @@ fn limit_level0(
         spilled.push((0, SpilledRun::write(sorted, &schema, spill)?.read()?));
         options.unique_inputs = false;
     }
+    // the last ones were spilled first; equal records stay in the order of the inputs
+    spilled.reverse();
     inputs.append(&mut zero);
     inputs.append(&mut spilled);
     inputs.append(&mut rest);
@@ -203,6 +206,8 @@ fn limit_inputs(
     if !spilled.is_empty() {
         options.unique_inputs = options.unique_inputs && function.associative();
     }
+    // the last ones were spilled first; equal records stay in the order of the inputs
+    spilled.reverse();
     inputs.append(&mut spilled);
     Ok(())
 }

@@ -53,16 +53,6 @@ impl Slot {
     }
 }
 
-/// Whether a record read later, at the same key, belongs before another one: by user sequence fields, then by sequence
-/// number; it comes behind its equals.
-pub(crate) fn goes_before(a: &Slot, i: usize, b: &Slot, j: usize) -> bool {
-    let user = match (&a.user, &b.user) {
-        (Some(a), Some(b)) => a.row(i).cmp(&b.row(j)),
-        _ => Ordering::Equal,
-    };
-    user.then_with(|| a.sequence[i].cmp(&b.sequence[j])) == Ordering::Less
-}
-
 /// Row kinds 1 (-U) and 3 (-D).
 #[inline]
 pub(crate) fn is_retract(kind: i8) -> bool {
@@ -99,7 +89,8 @@ impl SlotFactory {
     }
 }
 
-/// The order of two records with equal keys; the input number last, so that no two records are equal.
+/// The order of two records with equal keys; the input number last, so that no two records are equal (which input comes
+/// last: [`ties`](crate::merge_tree::ties)). What was found elsewhere or computed counts as the last input.
 pub(crate) fn tie_order(a: &Slot, i: usize, b: &Slot, j: usize) -> Ordering {
     let user = match (&a.user, &b.user) {
         (Some(a), Some(b)) => a.row(i).cmp(&b.row(j)),

@@ -18,7 +18,7 @@ use arrow_select::interleave::interleave;
 
 use super::{
     key::one_nan,
-    slot::{Slot, SlotFactory, goes_before},
+    slot::{Slot, SlotFactory, tie_order},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -55,7 +55,7 @@ pub(crate) enum Rule {
     Levels,
     /// `changelog-producer=lookup` and whatever else looks keys up in older levels (c.3).
     Lookup(Option<Box<dyn Probe>>),
-    /// The end of c.3: a key that exists already gives nothing.
+    /// The end of c.3: a key that exists already gives nothing, and what is above level 0 stays.
     FirstRow(Option<Box<dyn Probe>>),
     /// `changelog-producer=full-compaction`: what changed against this level (c.4).
     Top(i32),
@@ -211,6 +211,12 @@ impl Wrapper {
         }
     }
 
+    /// The first row that readers see: it stays, whatever numbers rows have that came after it.
+    fn visible(&self, group: &[Place], slots: &[Slot]) -> Option<Place> {
+        let is_visible = |&&(slot, row): &&Place| self.level(&slots[slot]) > 0 && !slots[slot].is_retract(row);
+        group.iter().filter(is_visible).max_by_key(|(slot, _)| self.level(&slots[*slot])).copied()
+    }
+
     /// Gives the engine what it has to merge.
     fn question(
         &self,
@@ -234,7 +240,7 @@ impl Wrapper {
             None => input.group(taken),
             Some((slot, row)) => {
                 let records: Vec<Place> = taken.collect();
-                let newer = |&(s, r): &Place| goes_before(&slots[slot], row, &slots[s], r);
+                let newer = |&(s, r): &Place| tie_order(&slots[slot], row, &slots[s], r).is_lt();
                 let at = records.iter().position(newer).unwrap_or(records.len());
                 input.group(records[..at].iter().copied().chain([(slot, row)]).chain(records[at..].iter().copied()));
             }
@@ -325,8 +331,14 @@ impl Wrapper {
         let mut input = EngineInput::with_capacity(groups.rows.len(), groups.len());
         (0..groups.len()).for_each(|g| input.group(groups.group(g).iter().copied()));
         let mut rows = input.ask(engine, slots, &self.factory)?;
-        let above = |g: usize| groups.group(g).iter().any(|&(slot, _)| self.level(&slots[slot]) > 0);
-        let new: Vec<usize> = (0..groups.len()).filter(|&g| rows[g].is_some() && !above(g)).collect();
+        let mut new = Vec::new();
+        for (g, row) in rows.iter_mut().enumerate() {
+            match self.visible(groups.group(g), slots) {
+                Some(visible) => *row = Some(visible),
+                None if row.is_some() => new.push(g),
+                None => {}
+            }
+        }
         let exists = match &mut self.rule {
             Rule::FirstRow(Some(probe)) if !new.is_empty() => {
                 let keys = keys_of(&self.key, new.iter().map(|&g| groups.group(g)[0]), slots)?;

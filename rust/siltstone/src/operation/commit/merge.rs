@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! full   the manifests that are small or hold deletions reach `manifest.full-compaction-threshold-size` together:
-//!        all deletions are applied, the result holds ADD entries only; big manifests without a hit stay
+//!        all deletions are applied, the result holds ADD entries only; big manifests without a hit stay, and entries of
+//!        level 0 keep their places among them: which rows were committed first decides between equal ones
 //! minor  runs of manifests that reach `manifest.target-file-size` become one; the rest only if it has
 //!        `manifest.merge-min-count`; order and unmatched deletions are kept
 //! ```
@@ -25,15 +26,18 @@ pub(super) struct Thresholds {
     pub(super) target_size: i64,
     pub(super) min_count: usize,
     pub(super) full_size: i64,
+    /// The order of the files in level 0 tells who has committed first: on tables with a primary key.
+    pub(super) ordered: bool,
 }
 
 impl Thresholds {
-    pub(super) fn from(options: &CoreOptions) -> Self {
+    pub(super) fn from(options: &CoreOptions, has_primary_key: bool) -> Self {
         let size = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         Self {
             target_size: size(options.manifest_target_file_size),
             min_count: options.manifest_merge_min_count,
             full_size: size(options.manifest_full_compaction_threshold_size),
+            ordered: has_primary_key,
         }
     }
 
@@ -124,32 +128,41 @@ fn full(
     }
     let deleted = deleted_entries(store, input)?;
     let partitions = PartitionBounds::of(deleted.iter().map(|id| id.partition.as_slice()), partition_types)?;
-    let mut rewrite = Vec::new();
-    let mut kept = Vec::new();
+    let mut rewrites = Vec::with_capacity(input.len());
     for manifest in input {
-        if thresholds.must_change(manifest) || partitions.may_be_in(manifest)? {
-            rewrite.push(manifest);
-        } else {
-            kept.push(manifest.clone());
-        }
+        rewrites.push(thresholds.must_change(manifest) || partitions.may_be_in(manifest)?);
     }
-    if rewrite.len() <= 1 {
+    if rewrites.iter().filter(|rewrite| **rewrite).count() <= 1 {
         return Ok(false);
     }
-    merged.manifests.extend(kept);
-    let mut entries = Vec::new();
-    for manifest in rewrite {
-        let adds = store.read_where(manifest, &|head| head.kind == EntryKind::Add)?;
-        let before = adds.len();
-        let live: Vec<ManifestEntry> = adds.into_iter().filter(|entry| !deleted.contains(&entry.id())).collect();
-        if thresholds.must_change(manifest) || live.len() < before {
+    let mut entries: Vec<ManifestEntry> = Vec::new();
+    for (manifest, rewrite) in input.iter().zip(rewrites) {
+        let live = if rewrite { changed(store, manifest, thresholds, &deleted)? } else { None };
+        if let Some(live) = live {
             entries.extend(live);
-        } else {
-            merged.manifests.push(manifest.clone());
+            continue;
         }
+        let may_have_level0 = manifest.min_level.is_none_or(|level| level <= 0);
+        if thresholds.ordered && may_have_level0 && entries.iter().any(|entry| entry.file.level <= 0) {
+            merged.write(store, &std::mem::take(&mut entries))?;
+        }
+        merged.manifests.push(manifest.clone());
     }
     merged.write(store, &entries)?;
     Ok(true)
+}
+
+/// What is left of a manifest; `None` when it stays as it is.
+fn changed(
+    store: &ManifestStore,
+    manifest: &ManifestFileMeta,
+    thresholds: Thresholds,
+    deleted: &HashSet<EntryId>,
+) -> Result<Option<Vec<ManifestEntry>>> {
+    let adds = store.read_where(manifest, &|head| head.kind == EntryKind::Add)?;
+    let before = adds.len();
+    let live: Vec<ManifestEntry> = adds.into_iter().filter(|entry| !deleted.contains(&entry.id())).collect();
+    Ok((thresholds.must_change(manifest) || live.len() < before).then_some(live))
 }
 
 fn deleted_entries(store: &ManifestStore, input: &[ManifestFileMeta]) -> Result<HashSet<EntryId>> {

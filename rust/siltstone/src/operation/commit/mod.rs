@@ -1,7 +1,7 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
 //! ```text
-//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, outcome, place, standing, descent, user)
+//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, tied, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, outcome, place, standing, descent, user)
 //! ```
 //!
 //! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
@@ -31,6 +31,7 @@ mod publish;
 mod repeated;
 mod retry;
 mod standing;
+mod tied;
 mod undisturbed;
 mod unseen;
 mod user;

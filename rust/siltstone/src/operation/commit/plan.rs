@@ -10,6 +10,7 @@ use super::{
     dropped::check_dropped_deletes,
     index_files::combine,
     overwrite::{self, Partitions},
+    tied::check_ties,
     unseen::check_unseen,
 };
 use crate::{
@@ -126,6 +127,7 @@ impl<'a> Planner<'a> {
             check_merges_alike(self.ctx, merged_by(self.ctx, &changes))?;
             check_unseen(self.ctx, self.store, latest, &base, &changes)?;
             check_dropped_deletes(self.ctx, &base, &changes)?;
+            check_ties(self.ctx, &base, &changes)?;
         }
         Ok(changes)
     }

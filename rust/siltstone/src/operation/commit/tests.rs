@@ -37,6 +37,7 @@ mod held_up;
 mod outcomes;
 mod overwrites;
 mod repeated;
+mod ties;
 
 const ROOT: &str = "/t";
 

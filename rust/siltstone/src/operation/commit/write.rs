@@ -172,7 +172,7 @@ impl SnapshotWriter<'_> {
             return Ok((!self.request.packs_manifests()).then(Vec::new));
         };
         let before = self.manifests.of(self.store, latest)?;
-        let mut thresholds = Thresholds::from(&self.ctx.options);
+        let mut thresholds = Thresholds::from(&self.ctx.options, self.ctx.schema.has_primary_key());
         if self.request.packs_manifests() {
             thresholds.min_count = 1;
             thresholds.full_size = 1;

@@ -29,6 +29,7 @@ pub use between::{Between, Incremental};
 pub use deletions::{bucket_vectors, check_cardinality, check_index_kinds};
 pub use entries::{EntryFilter, live_entries};
 pub use follow::{Follow, FollowOptions, Start, Step, end_of, first_readable};
+pub(super) use request::skips_level_0;
 pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions_at, plan, plan_at, read_request};
 pub use resolved::Resolved;
 pub use version::{counterpart, travel};

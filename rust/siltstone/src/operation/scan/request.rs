@@ -290,7 +290,7 @@ pub fn read_request(ctx: &TableContext, request: &ScanRequest) -> Result<ReadReq
 }
 
 /// Whether batch reads of the table leave level 0 out: its rows count when they have been compacted.
-pub(super) fn skips_level_0(ctx: &TableContext) -> bool {
+pub(in crate::operation) fn skips_level_0(ctx: &TableContext) -> bool {
     let vectors = ctx.options.deletion_vectors_enabled && !ctx.options.deletion_vectors_merge_on_read;
     ctx.schema.has_primary_key() && (vectors || ctx.options.merge_engine == MergeEngine::FirstRow)
 }

@@ -1,5 +1,7 @@
 //! Packing the files of a bucket into splits (semantics f.3).
 
+use std::collections::HashMap;
+
 use super::{
     deletions::DeletionFiles,
     sections::{Section, sections_of},
@@ -85,13 +87,22 @@ impl<'a> Splitter<'a> {
         self.section_splits(BucketFiles { id, total_buckets, files })
     }
 
+    /// Files that are merged stay in the order of their commits, which decides between rows that nothing else orders.
     fn section_splits(&self, mut bucket: BucketFiles) -> Result<Vec<Split>> {
-        let sections = sections_of(self.ctx, &std::mem::take(&mut bucket.files))?;
+        let files = std::mem::take(&mut bucket.files);
+        let sections = sections_of(self.ctx, &files)?;
+        let merged = sections.iter().any(|section| !section.needs_no_merge());
+        let names = files.iter().filter(|_| merged).map(|file| file.file_name.as_str()).enumerate();
+        let commits: HashMap<&str, usize> = names.map(|(at, name)| (name, at)).collect();
         let bins = pack(sections, Section::size, self.target, self.open_cost);
         bins.into_iter()
             .map(|bin| {
                 let raw = bin.iter().all(Section::is_raw);
-                let files = bin.into_iter().flat_map(Section::into_files).collect();
+                let merged = bin.iter().any(|section| !section.needs_no_merge());
+                let mut files: Vec<DataFileMeta> = bin.into_iter().flat_map(Section::into_files).collect();
+                if merged {
+                    files.sort_by_key(|file| commits.get(file.file_name.as_str()).copied());
+                }
                 self.split(&bucket, files, raw)
             })
             .collect()
