@@ -23,7 +23,6 @@ use crate::{
         read::{LevelRule, SectionReader, WrapperFactory, level_rule},
         writer::table_layout,
     },
-    options::MergeEngine,
     row::compare_serialized,
     types::DataType,
 };
@@ -344,12 +343,7 @@ impl Task<'_> {
         }
         let runs = runs_above(tree, self.unit.output_level);
         let o = &self.ctx.options;
-        // a newer record replaces the older one whatever it holds
-        let place_is_enough = o.deletion_vectors_enabled
-            && o.merge_engine == MergeEngine::Deduplicate
-            && o.sequence_fields.is_empty()
-            && !self.tells();
-        let values = o.merge_engine != MergeEngine::FirstRow && !place_is_enough;
+        let values = self.rewriter.looks_values_up(o, self.tells());
         if values {
             self.looked_up = runs.iter().flat_map(|run| &run.run.files).cloned().collect();
         }

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
+    operation::write::convert_column,
     predicate::{Grammar, parse_expression, resolve_column},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
@@ -77,7 +78,7 @@ impl Assignment {
         // a literal that the column cannot hold is an error before anything is read
         if let Node::Literal(_) = &assignment.node {
             let empty = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
-            assignment.value(&empty)?;
+            assignment.value(&empty, 0)?;
         }
         Ok(assignment)
     }
@@ -87,11 +88,14 @@ impl Assignment {
         &self.field.name
     }
 
-    /// The new values for the rows of a batch, of the column's type where they are literals or columns; else as computed,
-    /// to be converted when they are written.
-    pub fn value(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+    /// The new values for the rows of a batch, in the column's type. In errors rows are counted from `before` on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where a value cannot be computed; those of a write for a value that the column does not hold.
+    pub fn value(&self, rows: &RecordBatch, before: usize) -> Result<ArrayRef> {
         let named = |e: Error| e.with("column", &self.field.name).with("value", shorten(&self.text));
-        self.computed(rows).map_err(named)
+        let value = self.computed(rows).map_err(named)?;
+        convert_column(&value, &self.field, before).map_err(|e| e.with("value", shorten(&self.text)))
     }
 
     fn computed(&self, rows: &RecordBatch) -> Result<ArrayRef> {
