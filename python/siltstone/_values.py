@@ -1,8 +1,10 @@
 """Python values as Arrow arrays of a table's types: each is stored as it was given, or refused by name.
 
-One rule for all containers: a value fits a column that can hold exactly this value. Numbers fit columns of numbers
-(1.0 is an INT, 1.5 is none; FLOAT takes the nearest number it has, unless that is zero or infinite), nothing is cut or
-parsed, and an instant is no wall clock. A datetime without zone is taken as UTC by TIMESTAMP_LTZ.
+One rule for all containers: a value fits a column that can hold exactly this value. Integers fit columns of numbers;
+floats and Decimals without a fraction fit columns of integers (1.0 is an INT, 1.5 is none). Other floats are for FLOAT
+and DOUBLE, other Decimals for DECIMAL: 0.1 is not the same number in both. FLOAT takes the nearest number it has,
+unless that is zero or infinite. Nothing is cut or parsed, and an instant is no wall clock. A datetime without zone is
+taken as UTC by TIMESTAMP_LTZ.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ Converter = Callable[[Any], Any]
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 10**9
+#: Most digits of an integer of 64 bits.
+_INTEGER_DIGITS = 19
 #: What pandas has for a missing value.
 _MISSING = ("NaTType", "NAType")
 
@@ -127,6 +131,8 @@ def _integer(bits: int) -> Converter:
     end = 1 << (bits - 1)
 
     def convert(value: Any) -> int:
+        if isinstance(value, decimal.Decimal):
+            value = _whole(value)
         if not _is_number(value):
             raise _Misfit(value, "the column holds whole numbers")
         if isinstance(value, float) and not value.is_integer():
@@ -136,6 +142,22 @@ def _integer(bits: int) -> Converter:
         return int(value)
 
     return convert
+
+
+def _whole(value: decimal.Decimal) -> int:
+    """A Decimal without a fraction as an integer."""
+    reason = "the column holds whole numbers"
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise _Misfit(value, reason)
+    whole = "".join(map(str, digits)).lstrip("0")
+    significant = whole.rstrip("0")
+    zeros = exponent + len(whole) - len(significant)
+    # more digits than 64 bits hold, which might be too many to make an integer of them
+    if significant and (zeros < 0 or len(significant) + zeros > _INTEGER_DIGITS):
+        raise _Misfit(value, reason)
+    number = int(significant + "0" * zeros) if significant else 0
+    return -number if sign else number
 
 
 def _double(value: Any) -> float:

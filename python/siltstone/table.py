@@ -208,7 +208,10 @@ class Table(Reads):
 
         Args:
             set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``.
-                Literals, columns, ``+ - * / % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``. Beside ``||`` and in
+                Literals, columns, ``+ - * / DIV % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``. Numbers are computed
+                with as in Spark SQL: 7 is an INT, 1.5 a DECIMAL, 15e-1 a DOUBLE; ``/`` keeps the fraction and is a
+                DOUBLE, or a DECIMAL where a side is one; ``DIV`` leaves the fraction out. No digit goes without an
+                error, as in a write: 7 / 2 is no INT, and a DOUBLE no DECIMAL (``v / 2.0`` is). Beside ``||`` and in
                 ``UPPER`` a value has the text that it has when its column becomes STRING; a nested one has none.
             where: Condition that the rows satisfy, as for :meth:`scan`.
 
@@ -216,8 +219,8 @@ class Table(Reads):
             The report; ``affected_rows`` is how many rows were found.
 
         Raises:
-            InvalidArgument: A column of the primary key, an expression that cannot be computed, or a merge engine that
-                merges new values instead of replacing the old ones.
+            InvalidArgument: A column of the primary key, an expression that cannot be computed (a division by zero,
+                an overflow), or a merge engine that merges new values instead of replacing the old ones.
             SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
             CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
                 was opened, and columns of these rows would be lost or values changed.

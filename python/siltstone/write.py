@@ -56,10 +56,12 @@ class TableWrite(Unpicklable):
     def write(self, data: Any, row_kind: RowKinds | None = None) -> None:
         """Add rows.
 
-        Whatever they come in, values are stored as they are or refused: nothing is cut, parsed or shifted. Numbers fit
-        columns that hold the same number; FLOAT takes the nearest one that it has. A datetime or Arrow timestamp
-        without zone is UTC for a TIMESTAMP_LTZ column, and one with a zone does not fit a TIMESTAMP column. In pandas
-        frames None, NaN, NaT and NA are null, and the index is left out.
+        Whatever they come in, and at any depth, values are stored as they are or refused: nothing is cut, parsed or
+        shifted. Columns of integers take integers, and floats and decimals without a fraction; DECIMAL takes integers
+        and decimals, no floats; FLOAT and DOUBLE take floats and integers, no decimals. The column must hold the same
+        number; only FLOAT takes the nearest to a float that it has. A datetime or Arrow timestamp without zone is UTC
+        for a TIMESTAMP_LTZ column, and one with a zone does not fit a TIMESTAMP column. In pandas frames None, NaN, NaT
+        and NA are null, and the index is left out.
 
         Args:
             data: An Arrow object, a pandas or polars frame, or a list of dicts; columns in any order.

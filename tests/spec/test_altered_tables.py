@@ -113,8 +113,10 @@ def test_an_update_of_keys_by_an_older_handle_does_not_erase_new_columns(catalog
     assert row(catalog, 2) == {"id": 2, "v": 2, "n": "keep"}
 
 
-def test_partial_updates_of_an_older_writer_keep_new_columns(catalog):
-    options = {"merge-engine": "partial-update", "changelog-producer": "lookup"}
+@pytest.mark.parametrize("lookup", [{"changelog-producer": "lookup"}, {"force-lookup": "true"}], ids=str)
+def test_partial_updates_of_an_older_writer_keep_new_columns(catalog, lookup):
+    """With `force-lookup` compactions look keys up as well: n was null in the row that they made."""
+    options = {"merge-engine": "partial-update", **lookup}
     t = made(catalog, {"id": "BIGINT", "v": "INT"}, bucket="1", **options)
     with t.writer() as w:
         w.write([{"id": 1, "v": 1}])

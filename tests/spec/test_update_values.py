@@ -1,6 +1,8 @@
 """New values of ``Table.update``: what the column does not hold exactly is refused as ``append`` refuses it."""
 
 import datetime as dt
+import re
+import struct
 from decimal import Decimal
 
 import pytest
@@ -31,10 +33,35 @@ REFUSED = [
     ("TIMESTAMP_LTZ(3)", UTC, "'2024-01-01 00:00:00.0009'", e.SchemaMismatch),
     ("TIME(3)", dt.time(1), "'12:00:00.0009'", e.SchemaMismatch),
     ("DATE", TS.date(), "'2024-01-01 23:00:00'", e.SchemaMismatch),
-    ("BIGINT", 2**53 + 1, "v * 1.0", e.SchemaMismatch),
-    ("BIGINT", 2**53 + 1, "v + 0.0", e.SchemaMismatch),
-    ("BIGINT", 2**53, "v + 1.0", e.SchemaMismatch),
+    ("BIGINT", 2**53 + 1, "v * 1e0", e.SchemaMismatch),
+    ("BIGINT", 2**53 + 1, "v + 0e0", e.SchemaMismatch),
+    ("BIGINT", 2**53 + 1, "v / 1", e.SchemaMismatch),
+    ("BIGINT", 2**53, "v + 1e0", e.SchemaMismatch),
     ("INT", 1, "1.5", e.SchemaMismatch),
+    ("INT", 7, "v / 2", e.SchemaMismatch),
+    ("INT", 7, "7 / 2", e.SchemaMismatch),
+    ("INT", 7, "v * 0.5", e.SchemaMismatch),
+    ("INT", 7, "coalesce(NULL, v / 2)", e.SchemaMismatch),
+    ("INT", 7, "v / 0", e.InvalidArgument),
+    ("INT", 7, "v % 0", e.InvalidArgument),
+    ("INT", 7, "v div 0", e.InvalidArgument),
+    ("INT", 7, "7 / 0", e.InvalidArgument),
+    ("INT", 7, "v / 0.0", e.InvalidArgument),
+    ("INT", 7, "v div 1e0", e.InvalidArgument),
+    ("INT", 7, "v + 'x'", e.InvalidArgument),
+    ("INT", 7, "v + TRUE", e.InvalidArgument),
+    ("INT", 7, "2147483647 + 1", e.InvalidArgument),
+    ("INT", 7, "3000000000 - v", e.InvalidArgument),
+    ("TINYINT", 100, "v + 100", e.InvalidArgument),
+    ("DECIMAL(10,2)", Decimal("7.00"), "7 / 2", e.SchemaMismatch),
+    ("DECIMAL(10,2)", Decimal("7.00"), "v * 2e0", e.SchemaMismatch),
+    ("DECIMAL(10,2)", Decimal("7.00"), "coalesce(NULL, 7 / 2)", e.SchemaMismatch),
+    ("DECIMAL(10,2)", Decimal("7.00"), "v / 0", e.InvalidArgument),
+    ("DECIMAL(10,2)", Decimal("7.00"), "v div 0", e.InvalidArgument),
+    ("DATE", TS.date(), "v + 1", e.InvalidArgument),
+    ("DATE", TS.date(), "v - v", e.InvalidArgument),
+    ("STRING", "7", "v + 1", e.InvalidArgument),
+    ("STRING", "7", "v || 7 / 2", e.InvalidArgument),
     ("INT", 1, "coalesce(NULL, 1.5)", e.SchemaMismatch),
     ("TINYINT", 1, "128", e.SchemaMismatch),
     ("VARCHAR(2)", "a", "'abc'", e.LengthExceeded),
@@ -48,6 +75,41 @@ TAKEN = [
     ("FLOAT", 1.0, "16777216", 16777216.0),
     ("DOUBLE", 1.0, "v / 8", 0.125),
     ("BIGINT", 3, "v * 1.5 * 2", 9),
+    ("BIGINT", 2**53 + 1, "v * 1.0", 2**53 + 1),
+    ("BIGINT", 2**53, "v + 1.0", 2**53 + 1),
+    ("INT", 8, "v / 2", 4),
+    ("INT", 8, "7 / 2 * 2", 7),
+    ("INT", 7, "v div 2", 3),
+    ("INT", -7, "v DIV 2", -3),
+    ("INT", -7, "v % 4", -3),
+    ("INT", 7, "7 div 2 div 2", 1),
+    ("INT", 7, "v div 1.5", 4),
+    ("INT", 7, "(v + 1) div (-2)", -4),
+    ("INT", 7, "coalesce(v / 2, 1) * 2", 7),
+    ("INT", 7, "coalesce(NULL, 1.5) * v * 2", 21),
+    ("INT", 7, "'2' * v", 14),
+    ("INT", 7, "v + NULL", None),
+    ("BIGINT", 2, "2147483647 + 1 * v + 3000000000", 5147483649),
+    ("TINYINT", 100, "v * 100 / 200", 50),
+    ("FLOAT", 7.0, "v / 2", 3.5),
+    ("FLOAT", 7.0, "v * 0.1", struct.unpack("<f", struct.pack("<f", 0.7))[0]),
+    ("DOUBLE", 7.0, "7 / 2", 3.5),
+    ("DOUBLE", 7.0, "1 / 3", 1 / 3),
+    ("DOUBLE", 7.0, "7 / 2.0", 3.5),
+    ("DOUBLE", 7.0, "v * 0.30000000000000004", 7.0 * 0.30000000000000004),
+    ("DOUBLE", 7.0, "2 * 1.5", 3.0),
+    ("DECIMAL(10,2)", Decimal("7.00"), "v / 2", Decimal("3.50")),
+    ("DECIMAL(10,2)", Decimal("7.00"), "7 / 2.0", Decimal("3.50")),
+    ("DECIMAL(10,6)", Decimal(7), "1 / 64.0", Decimal("0.015625")),
+    ("DECIMAL(10,2)", Decimal("7.00"), "v div 2", Decimal("3.00")),
+    ("DECIMAL(10,2)", Decimal("7.50"), "v % 2", Decimal("1.50")),
+    ("DECIMAL(10,2)", Decimal("7.50"), "v + 1", Decimal("8.50")),
+    ("STRING", "a", "'' || (7 / 2)", "3.5"),
+    ("STRING", "a", "v || (7 / 2.0)", "a3.500000"),
+    ("STRING", "a", "v || (7 div 2) || '!'", "a3!"),
+    ("STRING", "a", "7 || v", "7a"),
+    ("STRING", "a", "upper(1 + 1)", "2"),
+    ("STRING", "a", "coalesce(NULL, 1 / 4) || v", "0.25a"),
     ("TINYINT", 1, "-(-5)", 5),
     ("TIMESTAMP(3)", TS, "'2024-01-01 00:00:00.009'", TS.replace(microsecond=9000)),
     ("TIME(3)", dt.time(1), "'12:00:00.009'", dt.time(12, 0, 0, 9000)),
@@ -88,6 +150,55 @@ def test_a_new_value_that_the_column_holds_is_taken(make, kind, value, expressio
     t = one_row(make, kind, value)
     t.update({"v": expression}, "k = 1")
     assert t.scan(["v"]).to_arrow().to_pylist() == [{"v": expected}]
+
+
+#: An expression over i = 7, j = 2 and the same over literals, and their value in a STRING.
+ALIKE = [
+    ("i / j", "7 / 2", "3.5"),
+    ("i / j * j", "7 / 2 * 2", "7.0"),
+    ("i div j", "7 div 2", "3"),
+    ("i % j", "7 % 2", "1"),
+    ("-i / j", "-7 / 2", "-3.5"),
+    ("i + j", "7 + 2", "9"),
+    ("i * 1.5", "7 * 1.5", "10.5"),
+    ("i / 2.0", "7 / 2.0", "3.500000"),
+    ("i * 5e-1", "7 * 5e-1", "3.5"),
+    ("coalesce(i, j) / j", "coalesce(7, 2) / 2", "3.5"),
+]
+
+
+@pytest.mark.parametrize("key", [("k",), ()], ids=["key", "append"])
+@pytest.mark.parametrize(("columns", "literals", "expected"), ALIKE)
+def test_columns_and_literals_are_computed_with_alike(make, key, columns, literals, expected):
+    """`i / 2` of integers lost its fraction, `7 / 2` kept it where the column had one, and was no text at all."""
+    mixed = re.sub(r"\bj\b", "2", columns), re.sub(r"\bi\b", "7", columns)
+    t = make({"k": "INT", "i": "INT", "j": "INT", "s": "STRING", "d": "DOUBLE"}, key, bucket=1 if key else -1)
+    t.append([{"k": 1, "i": 7, "j": 2}])
+    for expression in (columns, literals, *mixed):
+        t.update({"s": f"'' || ({expression})", "d": expression}, "k = 1")
+        (row,) = t.scan(["s", "d"]).to_arrow().to_pylist()
+        assert row == {"s": expected, "d": float(expected)}, expression
+
+
+def test_div_is_an_operator_between_values_and_else_a_name(make):
+    t = make({"k": "INT", "div": "INT"}, ["k"], bucket=1)
+    t.append([{"k": 1, "div": 9}])
+    t.update({"div": "div div `div` + div div 2"}, "k = 1")
+    assert t.scan(["div"]).to_arrow().to_pylist() == [{"div": 5}]
+    assert t.scan(filter="div = 5").count() == 1
+    for expression in ("div // 2", "div div", "div 2"):
+        with pytest.raises(e.InvalidArgument):
+            t.update({"div": expression}, "k = 1")
+
+
+def test_a_condition_compares_columns_with_literals_and_computes_nothing(make):
+    t = make({"k": "INT", "i": "INT"}, ["k"], bucket=1)
+    t.append([{"k": 1, "i": 3}, {"k": 2, "i": 4}])
+    for condition in ("i / 2 = 1.5", "i = 7 / 2", "i div 2 = 1", "i < 7 div 2"):
+        with pytest.raises(e.InvalidArgument, match="arithmetic"):
+            t.scan(filter=condition).count()
+    assert t.scan(["k"], "i < 3.5").to_arrow().to_pylist() == [{"k": 1}]
+    assert t.scan(["k"], "i = 3.5").to_arrow().to_pylist() == []
 
 
 def test_a_choice_among_columns_loses_no_value(make):

@@ -6,12 +6,14 @@
 mod clock_text;
 mod default_value;
 mod evolve;
+mod hex_float;
 mod hide;
 mod nested_text;
 mod number;
 mod rule;
 mod text;
 mod time;
+mod timestamp_text;
 mod value;
 
 pub use default_value::default_value;

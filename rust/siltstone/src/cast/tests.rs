@@ -133,6 +133,88 @@ fn texts_become_dates_and_times_in_the_forms_that_java_reads() {
     assert!(cast(text("9"), STRING, TypeKind::LocalZonedTimestamp(3)).is_err(), "an instant is no number");
 }
 
+/// Java 1.4.2 reads each of them as the other text; they were refused.
+#[test]
+fn texts_of_unusual_forms_are_the_times_that_java_reads() {
+    let same = |kind: &TypeKind, text: &str, plain: &str| {
+        let (found, expected) =
+            (cast(self::text(text), STRING, kind.clone()), cast(self::text(plain), STRING, kind.clone()));
+        assert_eq!(found.unwrap(), expected.unwrap(), "{text}");
+    };
+    let stamp = TypeKind::Timestamp(3);
+    for (text, plain) in [
+        ("2024-0505-02", "2024-05-02"),
+        ("2024-5-", "2024-05-01"),
+        ("2024--", "2024-01-01"),
+        ("2024-05-02 ::", "2024-05-02"),
+        ("2024-05-02 1:2:", "2024-05-02 01:02:00"),
+        ("2024-05-02 :2:3.", "2024-05-02 00:02:03"),
+        ("2024-05-02 12:00:0707.5", "2024-05-02 12:00:07.5"),
+        ("2024-02-29 24::", "2024-03-01"),
+        ("2024-5- 24:0:0", "2024-05-01"),
+    ] {
+        same(&stamp, text, plain);
+    }
+    let far = |text: &str| cast(self::text(text), STRING, TypeKind::Timestamp(3)).ok();
+    assert_eq!(far("+10000-01-01"), Some(Datum::Timestamp { millis: 253_402_300_800_000, nanos_of_milli: 0 }));
+    for bad in [
+        "10000-01-01",
+        "+2024-01-01",
+        "-2024-01-01",
+        "2024-1-1-",
+        "2024-005-01",
+        "2024--5-01",
+        "2024-05--2",
+        "2024-13-",
+        "2024-05-02 24:00:01",
+        "2024-05-02 24::00",
+        "2024-05-02 1:2",
+        "2024-05-02 12:00:00.1234567890",
+        "2024-05-٠٢",
+        "2024--15",
+    ] {
+        assert_eq!(far(bad), None, "{bad}");
+    }
+    for (text, plain) in [
+        ("12:00:00+1", "13:00"),
+        ("12:00:00+01:30", "13:30"),
+        ("12:00:00.5-01:00", "11:00:00.5"),
+        ("12+1", "13:00"),
+        ("12:30-1", "11:30"),
+        ("000000000012:00", "12:00"),
+        ("12:00:00.1x3", "12:00:00.103"),
+        ("12:00:00.123x", "12:00:00.124"),
+        ("12:00:00. 5 ", "12:00:00.5"),
+    ] {
+        same(&TypeKind::Time(3), text, plain);
+    }
+    for bad in ["12+01:00", "12:00+01:00", "12:00-", "-12:00", "12:00:00:00", "12:00:00+1.5", "23:00+1", "٠:٠"] {
+        assert!(cast(self::text(bad), STRING, TypeKind::Time(3)).is_err(), "{bad}");
+    }
+    same(&TypeKind::Date, "00000000002024-5-000001", "2024-05-01");
+}
+
+/// As Java's `BigDecimal` and `parseDouble`; they were refused.
+#[test]
+fn texts_of_other_digits_are_the_numbers_that_java_reads() {
+    for (value, unscaled) in [("١٢٫٥".replace('٫', "."), 1250), ("-１２e-１".to_owned(), -120), ("߁.๕".to_owned(), 150)]
+    {
+        assert_eq!(cast(text(&value), STRING, decimal(10, 2)).unwrap(), Datum::Decimal(unscaled), "{value}");
+    }
+    for bad in ["𝟏", "½", "１２．５", "−1"] {
+        assert!(cast(text(bad), STRING, decimal(10, 2)).is_err(), "{bad}");
+    }
+    for (value, expected) in [("0x1.8p3", 12.0), (" -0X1P-1f ", -0.5), ("0x.8p0d", 0.5)] {
+        assert_eq!(cast(text(value), STRING, TypeKind::Double).unwrap(), Datum::Double(expected), "{value}");
+    }
+    assert_eq!(cast(text("0x1.000001p0"), STRING, TypeKind::Float).unwrap(), Datum::Float(1.0));
+    for bad in ["0x1", "0x1.8", "١", "0x1p1ff", "x1p1"] {
+        assert!(cast(text(bad), STRING, TypeKind::Double).is_err(), "{bad}");
+        assert!(cast(text(bad), STRING, TypeKind::Float).is_err(), "{bad}");
+    }
+    assert!(cast(text("١"), STRING, TypeKind::Int).is_err(), "whole numbers are read byte by byte");
+}
+
 #[test]
 fn nested_values_become_text_as_java_writes_them() {
     let int = || DataType::new(TypeKind::Int);

@@ -231,7 +231,7 @@ fn unsupported_form(what: impl std::fmt::Display) -> Error {
 
 fn is_arithmetic(op: &BinaryOperator) -> bool {
     use BinaryOperator as B;
-    matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat)
+    matches!(op, B::Plus | B::Minus | B::Multiply | B::Divide | B::DuckIntegerDivide | B::Modulo | B::StringConcat)
 }
 
 fn null_test(field: &DataField, is_null: bool) -> Predicate {

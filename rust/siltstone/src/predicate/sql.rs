@@ -54,6 +54,10 @@ pub(crate) fn parse_expression(text: &str, grammar: &Grammar) -> Result<Expr> {
     }
     let mut tokens = Tokenizer::new(&Sql, text).tokenize().map_err(|e| unreadable(&e))?;
     tokens.retain(|token| !matches!(token, Token::Whitespace(_)));
+    if tokens.contains(&Token::DuckIntDiv) {
+        return Err(invalid(format!("'//' {}", grammar.refusal)).hint(grammar.instead));
+    }
+    name_whole_division(&mut tokens);
     if operators(&tokens) > MAX_OPERATORS {
         return Err(invalid(format!("the {what} has more than {MAX_OPERATORS} operators")).hint(grammar.shorter));
     }
@@ -135,6 +139,34 @@ impl Dialect for Sql {
         let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
         Some(right.map(|right| make(Box::new(left.clone()), Box::new(right))))
     }
+}
+
+/// The word DIV between two values becomes the operator that the parser has for it.
+fn name_whole_division(tokens: &mut [Token]) {
+    let mut after_value = false;
+    for at in 0..tokens.len() {
+        let is_div = matches!(tokens.get(at), Some(Token::Word(word))
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("div"));
+        let operator = is_div && after_value && tokens.get(at + 1).is_some_and(begins_value);
+        if let (true, Some(token)) = (operator, tokens.get_mut(at)) {
+            *token = Token::DuckIntDiv;
+        }
+        after_value = !operator && tokens.get(at).is_some_and(ends_value);
+    }
+}
+
+fn begins_value(token: &Token) -> bool {
+    matches!(token, Token::LParen | Token::Minus | Token::Plus) || is_value(token)
+}
+
+fn ends_value(token: &Token) -> bool {
+    matches!(token, Token::RParen) || is_value(token)
+}
+
+/// A literal, a column, or a word before one.
+fn is_value(token: &Token) -> bool {
+    use Token as T;
+    matches!(token, T::Number(..) | T::SingleQuotedString(_) | T::HexStringLiteral(_) | T::Word(_))
 }
 
 /// A column or a literal, perhaps in parentheses.
@@ -241,7 +273,7 @@ fn is_comparison(token: &Token) -> bool {
 
 fn is_arithmetic(token: &Token) -> bool {
     use Token as T;
-    matches!(token, T::Plus | T::Minus | T::Mul | T::Div | T::Mod | T::StringConcat)
+    matches!(token, T::Plus | T::Minus | T::Mul | T::Div | T::DuckIntDiv | T::Mod | T::StringConcat)
 }
 
 /// The parameters of a type: `10, 2)`.

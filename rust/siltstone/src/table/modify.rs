@@ -49,7 +49,7 @@ impl Table {
     /// Deletes or updates the rows that satisfy a condition, as one commit. `DeleteNotAllowed` where the merge engine
     /// deletes no rows; `CommitConflict` when others change the same files again and again.
     pub fn modify(&self, args: &ModifyArgs) -> Result<CommitReport> {
-        self.modify_rows(args).map_err(|error| self.of_table(error))
+        self.modify_rows(args).map_err(|error| self.of_table(error).in_table(&self.context().name))
     }
 
     /// Files of a table that was dropped are missed first.

@@ -24,7 +24,6 @@ use crate::{
         ties::{CommitOrder, is_late},
         writer::table_layout,
     },
-    options::MergeEngine,
     row::compare_serialized,
     types::DataType,
 };
@@ -360,13 +359,7 @@ impl Task<'_> {
             }
         }
         let o = &self.ctx.options;
-        // a newer record replaces the older one whatever it holds
-        let place_is_enough = self.late.is_empty()
-            && o.deletion_vectors_enabled
-            && o.merge_engine == MergeEngine::Deduplicate
-            && o.sequence_fields.is_empty()
-            && !self.tells();
-        let values = o.merge_engine != MergeEngine::FirstRow && !place_is_enough;
+        let values = self.rewriter.looks_values_up(o, self.tells(), !self.late.is_empty());
         if values {
             self.looked_up = above().cloned().collect();
         }

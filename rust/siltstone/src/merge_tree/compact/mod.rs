@@ -12,6 +12,7 @@ use chrono::{DateTime, Timelike};
 pub use execute::run_compaction;
 pub use gate::CompactionGate;
 pub(super) use rewriter::ChangelogFiles;
+pub use rewriter::looks_values_up;
 pub use universal::{UniversalRules, pick_full};
 
 use super::{BucketVectors, Levels, LookupCache};

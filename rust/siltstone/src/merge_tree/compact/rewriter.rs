@@ -97,6 +97,25 @@ impl Rewriter {
         matches!(options.changelog_producer, ChangelogProducer::FullCompaction | ChangelogProducer::Lookup)
             && self != Self::Plain
     }
+
+    /// Whether the values of other records are looked up; else at most where they are. `tells`: a changelog wants them; `late`:
+    /// the others may be the newer ones.
+    pub(super) fn looks_values_up(self, options: &CoreOptions, tells: bool, late: bool) -> bool {
+        // a newer record replaces the older one whatever it holds
+        let place_is_enough = !late
+            && options.deletion_vectors_enabled
+            && options.merge_engine == MergeEngine::Deduplicate
+            && options.sequence_fields.is_empty()
+            && !tells;
+        self == Self::Lookup && !place_is_enough
+    }
+}
+
+/// Whether compactions of a primary-key table may put values of other records, which they look up, into the rows that they make:
+/// of which files come late ([`ties`](crate::merge_tree::ties)) the options say nothing.
+pub fn looks_values_up(options: &CoreOptions) -> bool {
+    let rewriter = Rewriter::of(options);
+    rewriter.looks_values_up(options, rewriter.tells(options), true)
 }
 
 /// Columns that make an update worth telling; `None` tells every update (option `changelog-producer.row-deduplicate`).
@@ -142,5 +161,34 @@ impl ChangelogFiles {
 
     fn take(&self) -> Option<RollingWriter> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(given: &[(&str, &str)]) -> CoreOptions {
+        CoreOptions::parse(&given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+            .unwrap()
+    }
+
+    /// The commit that sees to columns of newer rows overlooked `force-lookup`.
+    #[test]
+    fn one_rule_says_which_tables_look_values_up() {
+        for (given, expected) in [
+            (&[][..], false),
+            (&[("force-lookup", "true")], true),
+            (&[("changelog-producer", "lookup")], true),
+            (&[("changelog-producer", "input"), ("force-lookup", "true")], true),
+            (&[("merge-engine", "partial-update"), ("deletion-vectors.enabled", "true")], true),
+            (&[("deletion-vectors.enabled", "true"), ("sequence.field", "s")], true),
+            (&[("deletion-vectors.enabled", "true"), ("changelog-producer", "lookup")], true),
+            (&[("deletion-vectors.enabled", "true")], true),
+            (&[("merge-engine", "first-row"), ("force-lookup", "true")], false),
+            (&[("changelog-producer", "full-compaction"), ("force-lookup", "true")], false),
+        ] {
+            assert_eq!(looks_values_up(&options(given)), expected, "{given:?}");
+        }
     }
 }

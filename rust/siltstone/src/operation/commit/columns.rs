@@ -7,7 +7,7 @@ use crate::{
     error::{ErrorKind, Result},
     io::{TableContext, altered, lost_column},
     manifest::{EntryKind, ManifestEntry},
-    options::ChangelogProducer,
+    merge_tree::compact::looks_values_up,
 };
 
 /// A conflict when rows of replaced files (or of live ones in which keys were looked up) have become rows of an older schema,
@@ -23,7 +23,7 @@ pub(super) fn check_columns_kept(ctx: &TableContext, base: &[ManifestEntry], cha
             rewritten.add(entry);
         }
     }
-    if looks_keys_up(ctx) {
+    if ctx.schema.has_primary_key() && looks_values_up(&ctx.options) {
         for entry in base.iter().filter(|entry| changes.seen.keys().any(|bucket| is_of(entry, bucket))) {
             all.add(entry);
             rewritten.add(entry);
@@ -46,13 +46,6 @@ pub(super) fn merged_by(ctx: &TableContext, changes: &Changes) -> BTreeSet<i64> 
     changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete).for_each(|entry| all.add(entry));
     let made = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add && !all.moves(entry));
     made.chain(&changes.changelog).map(|entry| entry.file.schema_id).chain([ctx.schema.id]).collect()
-}
-
-/// Whether compactions merge their rows with older ones that they do not take in.
-fn looks_keys_up(ctx: &TableContext) -> bool {
-    let options = &ctx.options;
-    let lookup = options.changelog_producer == ChangelogProducer::Lookup || options.deletion_vectors_enabled;
-    ctx.schema.has_primary_key() && lookup
 }
 
 /// The schemas of files by bucket.

@@ -100,7 +100,7 @@ impl Statement<'_> {
             for (i, file) in split.files.iter().enumerate() {
                 let old = vector_of(self.ctx, split, i)?;
                 let file = Candidate { ctx: self.ctx, bucket, file, old };
-                let found = file.matches(self.filter.as_ref(), &self.change.set, &mut self.writer)?;
+                let found = file.matches(self.filter.as_ref(), &self.change.set, &mut self.writer, self.rows)?;
                 let matched = found.cardinality();
                 if matched == 0 {
                     continue;
@@ -136,12 +136,13 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Which rows satisfy the condition; their new versions are written.
+    /// Which rows satisfy the condition; their new versions are written. `before`: how many rows satisfied it in other files.
     fn matches(
         &self,
         filter: Option<&Predicate>,
         set: &[Assignment],
         writer: &mut TableWrite,
+        before: u64,
     ) -> Result<DeletionVector> {
         let fields = if set.is_empty() { Vec::new() } else { self.ctx.schema.fields.clone() };
         let spec = FileReadSpec {
@@ -154,10 +155,12 @@ impl Candidate<'_> {
         let mut found = DeletionVector::new(BitmapKind::of(&self.ctx.options));
         for batch in read_data_file(self.ctx, &self.bucket.partition, self.bucket.bucket, self.file, &spec)? {
             let batch = batch?;
-            found.delete_all(&positions(&batch)?)?;
             if !set.is_empty() {
-                writer.write(&updated(&batch, batch.num_columns().saturating_sub(1), set)?, None)?;
+                let before = usize::try_from(before.saturating_add(found.cardinality())).unwrap_or(usize::MAX);
+                let rows = updated(&batch, batch.num_columns().saturating_sub(1), set, before)?;
+                writer.write_from(&rows, None, before)?;
             }
+            found.delete_all(&positions(&batch)?)?;
         }
         Ok(found)
     }
@@ -207,13 +210,14 @@ fn positions(batch: &RecordBatch) -> Result<Vec<u64>> {
     Ok(column.values().iter().filter_map(|p| u64::try_from(*p).ok()).collect())
 }
 
-/// The first `columns` columns with new values in some of them.
-pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment]) -> Result<RecordBatch> {
+/// The first `columns` columns with new values in some of them, which are checked as a write checks them; the others stay
+/// what they are. In errors rows are counted from `before` on.
+pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment], before: usize) -> Result<RecordBatch> {
     let rows = batch.project(&(0..columns).collect::<Vec<_>>())?;
     let mut values = rows.columns().to_vec();
     let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
     for assignment in set {
-        let value = assignment.value(&rows)?;
+        let value = assignment.value(&rows, before)?;
         let at = fields.iter().position(|f| f.name() == assignment.column());
         let slots = at.and_then(|at| Some((values.get_mut(at)?, fields.get_mut(at)?)));
         let (slot, field) = slots.ok_or_else(|| Error::new(ErrorKind::Internal, "an updated column was not read"))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_arith::numeric;
 use arrow_array::{
-    Array, ArrayRef,
+    Array, ArrayRef, Int64Array,
     cast::AsArray,
     types::{Decimal128Type, Float64Type},
 };
@@ -21,39 +21,108 @@ pub(super) enum Operator {
     Subtract,
     Multiply,
     Divide,
+    /// The quotient without its fraction.
+    DivideWhole,
     Remainder,
     Concatenate,
 }
+
+/// Digits that a quotient of DECIMALs has after the point at least.
+const QUOTIENT_DIGITS: i8 = 6;
+/// Digits that Arrow gives a quotient more than its dividend.
+const MORE_DIGITS: i8 = 4;
+const MOST_DIGITS: u8 = 38;
 
 /// What Arrow refuses, such as overflow and a division by zero, is wrong with the expression and its values.
 pub(super) fn computed<T>(result: std::result::Result<T, ArrowError>) -> Result<T> {
     result.map_err(|e| invalid(format!("the new value cannot be computed: {e}")))
 }
 
+pub(super) fn is_number(t: &Arrow) -> bool {
+    t.is_floating() || t.is_signed_integer() || is_decimal(t)
+}
+
+fn is_decimal(t: &Arrow) -> bool {
+    matches!(t, Arrow::Decimal128(..))
+}
+
 pub(super) fn negated(array: &ArrayRef) -> Result<ArrayRef> {
+    if !is_number(array.data_type()) {
+        return Err(invalid(format!("{} cannot be computed with", array.data_type())));
+    }
     computed(numeric::neg(array))
 }
 
 /// The result of an operator between numbers.
-pub(super) fn arithmetic(operator: Operator, mut left: ArrayRef, mut right: ArrayRef) -> Result<ArrayRef> {
-    let decimal = |array: &ArrayRef| matches!(array.data_type(), Arrow::Decimal128(..));
-    if left.data_type() != right.data_type() && !(decimal(&left) && decimal(&right)) {
-        let common = wider(left.data_type(), right.data_type())?;
-        (left, right) = (operand(&left, &common)?, operand(&right, &common)?);
-    }
-    let result = computed(match operator {
+pub(super) fn arithmetic(operator: Operator, left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let common = match wider(left.data_type(), right.data_type())? {
+        decimal if is_decimal(&decimal) => None,
+        _ if operator == Operator::Divide => Some(Arrow::Float64),
+        floating if operator == Operator::DivideWhole && floating.is_floating() => {
+            return Err(
+                invalid("DIV divides integers and decimals").hint("x / y is the quotient of floating-point numbers")
+            );
+        }
+        _ if operator == Operator::DivideWhole => Some(Arrow::Int64),
+        number => Some(number),
+    };
+    let (left, right) = match &common {
+        Some(common) => (as_type(left, common)?, as_type(right, common)?),
+        None => (as_decimal(left)?, as_decimal(right)?),
+    };
+    let result = match operator {
         Operator::Add => numeric::add(&left, &right),
         Operator::Subtract => numeric::sub(&left, &right),
         Operator::Multiply => numeric::mul(&left, &right),
-        Operator::Divide => numeric::div(&left, &right),
+        Operator::Divide if common.is_none() => return quotients(&left, &right),
+        Operator::DivideWhole if common.is_none() => return whole_quotients(&left, &right),
+        Operator::Divide | Operator::DivideWhole => numeric::div(&left, &right),
         Operator::Remainder => numeric::rem(&left, &right),
         Operator::Concatenate => return Err(Error::new(ErrorKind::Internal, "texts are not computed with")),
-    })?;
+    };
+    let result = computed(result)?;
     check_finite(&left, &right, &result)?;
-    if operator == Operator::Divide {
-        check_quotients(&left, &right, &result)?;
-    }
     Ok(result)
+}
+
+/// An integer as the DECIMAL that holds all of its type.
+fn as_decimal(array: &ArrayRef) -> Result<ArrayRef> {
+    let digits = match array.data_type() {
+        Arrow::Int8 => 3,
+        Arrow::Int16 => 5,
+        Arrow::Int32 => 10,
+        Arrow::Int64 => 19,
+        _ => return Ok(Arc::clone(array)),
+    };
+    converted(array, &Arrow::Decimal128(digits, 0))
+}
+
+/// Quotients of DECIMALs, of which no digit is lost.
+fn quotients(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let least = QUOTIENT_DIGITS - MORE_DIGITS;
+    let dividend = match left.data_type() {
+        Arrow::Decimal128(_, scale) if *scale < least => converted(left, &Arrow::Decimal128(MOST_DIGITS, least))?,
+        _ => Arc::clone(left),
+    };
+    let result = computed(numeric::div(&dividend, right))?;
+    check_quotients(&dividend, right, &result)?;
+    Ok(result)
+}
+
+/// Quotients of DECIMALs without their fractions, as BIGINT.
+fn whole_quotients(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
+    let same = wider(left.data_type(), right.data_type())?;
+    let (left, right) = (converted(left, &same)?, converted(right, &same)?);
+    let operands = left.as_primitive::<Decimal128Type>().iter().zip(right.as_primitive::<Decimal128Type>());
+    let divide = |(left, right): (Option<i128>, Option<i128>)| {
+        let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
+        if right == 0 {
+            return computed(Err(ArrowError::DivideByZero));
+        }
+        let quotient = left.checked_div(right).and_then(|quotient| i64::try_from(quotient).ok());
+        quotient.map(Some).ok_or_else(|| invalid("the new value cannot be computed: the quotient is beyond BIGINT"))
+    };
+    Ok(Arc::new(operands.map(divide).collect::<Result<Int64Array>>()?))
 }
 
 /// A quotient of DECIMALs has four digits more than the dividend; what needs more is no DECIMAL at all, or another number.
@@ -85,40 +154,47 @@ fn check_quotients(left: &ArrayRef, right: &ArrayRef, quotients: &ArrayRef) -> R
     Ok(())
 }
 
-/// A DECIMAL beside a floating-point number becomes the nearest one.
-fn operand(array: &ArrayRef, common: &Arrow) -> Result<ArrayRef> {
-    if matches!(array.data_type(), Arrow::Decimal128(..)) && common.is_floating() {
-        return computed(cast(array, common));
+/// The values in another type of numbers: a DECIMAL as the nearest floating-point number, all others as they are.
+pub(super) fn as_type(array: &ArrayRef, wanted: &Arrow) -> Result<ArrayRef> {
+    match array.data_type() {
+        Arrow::Decimal128(_, scale) if wanted.is_floating() => {
+            let nearest = |v: i128| decimal_to_double(v, *scale);
+            let doubles: ArrayRef = Arc::new(array.as_primitive::<Decimal128Type>().unary::<_, Float64Type>(nearest));
+            converted(&doubles, wanted)
+        }
+        _ => converted(array, wanted),
     }
-    converted(array, common)
+}
+
+/// The number nearest to `unscaled / 10^scale`.
+fn decimal_to_double(unscaled: i128, scale: i8) -> f64 {
+    format!("{unscaled}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
 }
 
 /// The wider of two number types.
-fn wider(a: &Arrow, b: &Arrow) -> Result<Arrow> {
-    let rank = |t: &Arrow| match t {
-        Arrow::Int8 => Some(0),
-        Arrow::Int16 => Some(1),
-        Arrow::Int32 => Some(2),
-        Arrow::Int64 => Some(3),
-        Arrow::Float32 => Some(4),
-        Arrow::Float64 | Arrow::Decimal128(..) => Some(5),
-        _ => None,
-    };
-    match (rank(a), rank(b)) {
-        (Some(_), Some(_)) if matches!((a, b), (Arrow::Decimal128(..), _) | (_, Arrow::Decimal128(..))) => {
-            let integer = |t: &Arrow| rank(t).is_some_and(|r| r < 4);
-            match (a, b) {
-                (Arrow::Decimal128(_, scale), other) | (other, Arrow::Decimal128(_, scale)) if integer(other) => {
-                    Ok(Arrow::Decimal128(38, *scale))
-                }
-                _ => Ok(Arrow::Float64),
+pub(super) fn wider(a: &Arrow, b: &Arrow) -> Result<Arrow> {
+    if !is_number(a) || !is_number(b) {
+        return Err(invalid(format!("{a} and {b} cannot be computed with each other")));
+    }
+    let width = |t: &Arrow| t.primitive_width().unwrap_or_default();
+    Ok(match (a, b) {
+        (Arrow::Decimal128(_, a), Arrow::Decimal128(_, b)) => Arrow::Decimal128(MOST_DIGITS, (*a).max(*b)),
+        (Arrow::Decimal128(_, scale), other) | (other, Arrow::Decimal128(_, scale)) if other.is_integer() => {
+            Arrow::Decimal128(MOST_DIGITS, *scale)
+        }
+        (Arrow::Decimal128(..), _) | (_, Arrow::Decimal128(..)) => Arrow::Float64,
+        (float, integer) | (integer, float) if float.is_floating() && integer.is_integer() => {
+            // FLOAT has fewer digits than they
+            if width(integer) > 2 { Arrow::Float64 } else { float.clone() }
+        }
+        _ => {
+            if width(a) >= width(b) {
+                a.clone()
+            } else {
+                b.clone()
             }
         }
-        // FLOAT has fewer digits than they
-        (Some(2 | 3), Some(4)) | (Some(4), Some(2 | 3)) => Ok(Arrow::Float64),
-        (Some(x), Some(y)) => Ok(if x >= y { a.clone() } else { b.clone() }),
-        _ => Err(invalid(format!("{a} and {b} cannot be computed with each other"))),
-    }
+    })
 }
 
 /// Floating-point numbers overflow and divide by zero without an error of their own.
@@ -144,21 +220,57 @@ fn floats(array: &ArrayRef) -> Result<ArrayRef> {
     computed(cast(array, &Arrow::Float64))
 }
 
+/// Results as a column of a type gets them: what is beyond the integers of the column is an overflow, a DECIMAL becomes the
+/// nearest floating-point number. What else does not fit is found when the values are converted.
+pub(super) fn assigned(result: &ArrayRef, wanted: &Arrow) -> Result<ArrayRef> {
+    if wanted.is_signed_integer() {
+        check_range(result, wanted)?;
+        check_whole(result)?;
+    }
+    match result.data_type() {
+        t if is_decimal(t) && wanted.is_floating() => as_type(result, wanted),
+        t if t.is_floating() && is_decimal(wanted) => Err(no_decimal(wanted)),
+        _ => Ok(Arc::clone(result)),
+    }
+}
+
+fn no_decimal(wanted: &Arrow) -> Error {
+    Error::new(ErrorKind::SchemaMismatch, format!("a floating-point number is no {wanted}"))
+        .hint("compute with decimals: v / 2.0 and v * 1.5 are, v / 2 of integers and v * 1.5e0 are not")
+}
+
+fn check_range(result: &ArrayRef, wanted: &Arrow) -> Result<()> {
+    let bits = i32::try_from(wanted.primitive_width().unwrap_or_default() * 8).unwrap_or_default();
+    let end = 2_f64.powi(bits - 1);
+    let beyond = match result.data_type() {
+        t if t.is_floating() => {
+            let wide = floats(result)?;
+            let wide = wide.as_primitive::<Float64Type>();
+            wide.iter().position(|v| v.is_some_and(|v| v.is_finite() && !(-end..end).contains(&v)))
+        }
+        t if t.is_signed_integer() => {
+            let narrow = computed(cast(result, wanted))?;
+            (0..result.len()).find(|&row| result.is_valid(row) && narrow.is_null(row))
+        }
+        _ => None,
+    };
+    let Some(row) = beyond else { return Ok(()) };
+    let value = array_value_to_string(result, row).unwrap_or_default();
+    Err(invalid(format!("the new value cannot be computed: {value} is beyond {wanted}")))
+}
+
 /// A floating-point result becomes an integer only below the size from which on integers are rounded.
-pub(super) fn check_whole(result: &ArrayRef, wanted: &Arrow) -> Result<()> {
+fn check_whole(result: &ArrayRef) -> Result<()> {
     let limit = match result.data_type() {
         Arrow::Float32 => 16_777_216.0,
         Arrow::Float64 => 9_007_199_254_740_992.0,
         _ => return Ok(()),
     };
-    if !wanted.is_integer() {
-        return Ok(());
-    }
     let wide = floats(result)?;
     match wide.as_primitive::<Float64Type>().iter().flatten().find(|v| v.abs() >= limit) {
         None => Ok(()),
         Some(v) => Err(Error::new(ErrorKind::SchemaMismatch, format!("the result {v} may have lost digits"))
-            .hint("compute whole numbers without a decimal point: v * 2, not v * 2.0")),
+            .hint("compute with integers and decimals: v * 2 or v * 2.0, not v * 2e0; v DIV 2, not v / 2")),
     }
 }
 
@@ -166,6 +278,9 @@ pub(super) fn check_whole(result: &ArrayRef, wanted: &Arrow) -> Result<()> {
 pub(super) fn converted(array: &ArrayRef, wanted: &Arrow) -> Result<ArrayRef> {
     if array.data_type() == wanted {
         return Ok(Arc::clone(array));
+    }
+    if array.data_type().is_floating() && is_decimal(wanted) {
+        return Err(no_decimal(wanted));
     }
     let after = computed(cast(array, wanted))?;
     let Some(row) = first_lost(array, &after)? else {
@@ -208,11 +323,16 @@ mod tests {
         for least in [of(Int8Array::from(vec![i8::MIN])), of(Int64Array::from(vec![i64::MIN]))] {
             assert_eq!(negated(&least).unwrap_err().kind(), ErrorKind::InvalidArgument);
             let minus_one = cast(&of(Int8Array::from(vec![-1])), least.data_type()).unwrap();
-            for operator in [Operator::Add, Operator::Multiply, Operator::Divide] {
-                let error = arithmetic(operator, Arc::clone(&least), Arc::clone(&minus_one)).unwrap_err();
+            for operator in [Operator::Add, Operator::Multiply] {
+                let error = arithmetic(operator, &least, &minus_one).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{operator:?}");
             }
+            let quotient = arithmetic(Operator::Divide, &least, &minus_one).unwrap();
+            let error = assigned(&quotient, least.data_type()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         }
+        let (least, minus_one) = (of(Int64Array::from(vec![i64::MIN])), of(Int8Array::from(vec![-1])));
+        assert!(arithmetic(Operator::DivideWhole, &least, &minus_one).is_err());
         assert_eq!(negated(&of(StringArray::from(vec!["a"]))).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
 
@@ -220,12 +340,12 @@ mod tests {
     #[test]
     fn numbers_do_not_become_infinite() {
         let large = of(Float32Array::from(vec![1e38]));
-        let error = arithmetic(Operator::Multiply, Arc::clone(&large), large).unwrap_err();
+        let error = arithmetic(Operator::Multiply, &large, &large).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         let (one, zero) = (of(Float64Array::from(vec![1.0])), of(Float64Array::from(vec![0.0])));
-        assert!(arithmetic(Operator::Divide, Arc::clone(&one), zero).is_err());
+        assert!(arithmetic(Operator::Divide, &one, &zero).is_err());
         let endless = of(Float64Array::from(vec![f64::INFINITY]));
-        assert!(arithmetic(Operator::Add, one, endless).is_ok());
+        assert!(arithmetic(Operator::Add, &one, &endless).is_ok());
     }
 
     /// BIGINT 9007199254740993 times 1.0 was once ...992.
@@ -233,14 +353,14 @@ mod tests {
     fn integers_keep_their_digits_beside_floating_point_numbers() {
         let one = || of(Float64Array::from(vec![1.0]));
         let odd = of(Int64Array::from(vec![9_007_199_254_740_993]));
-        let error = arithmetic(Operator::Multiply, odd, one()).unwrap_err();
+        let error = arithmetic(Operator::Multiply, &odd, &one()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
         let even = of(Int64Array::from(vec![9_007_199_254_740_992]));
-        let sum = arithmetic(Operator::Add, even, one()).unwrap();
-        assert_eq!(check_whole(&sum, &Arrow::Int64).unwrap_err().kind(), ErrorKind::SchemaMismatch);
-        check_whole(&sum, &Arrow::Float64).unwrap();
+        let sum = arithmetic(Operator::Add, &even, &one()).unwrap();
+        assert_eq!(assigned(&sum, &Arrow::Int64).unwrap_err().kind(), ErrorKind::SchemaMismatch);
+        assigned(&sum, &Arrow::Float64).unwrap();
         let float = of(Float32Array::from(vec![0.5]));
-        let sum = arithmetic(Operator::Add, of(Int32Array::from(vec![16_777_217])), float).unwrap();
+        let sum = arithmetic(Operator::Add, &of(Int32Array::from(vec![16_777_217])), &float).unwrap();
         assert!(sum.as_primitive::<Float64Type>().value(0) > 16_777_217.0);
     }
 

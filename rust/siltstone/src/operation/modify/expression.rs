@@ -3,33 +3,27 @@
 //! ```text
 //! literals   'text'  12.5  TRUE  NULL  X'0a'  DATE '..'  TIME '..'  TIMESTAMP '..'
 //! columns    a, `odd name`, "odd name"
-//! operators  + - * / %  ||  unary minus  parentheses
+//! operators  + - * / DIV %  ||  unary minus  parentheses
 //! functions  COALESCE(x, ...), UPPER(x), LOWER(x); CAST(x AS T) is left out: values become the column's type anyway
 //! ```
 
 use std::sync::Arc;
 
-use arrow_arith::boolean::is_not_null;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
-use arrow_schema::DataType as Arrow;
-use arrow_select::{nullif::nullif, zip::zip};
+use arrow_array::{ArrayRef, RecordBatch};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator,
 };
 
-use super::{
-    arithmetic::{Operator, arithmetic, check_whole, computed, converted, negated},
-    literal::Literal,
-    text::{concatenate, map_text, string, texts},
-};
+use super::{arithmetic::Operator, evaluate::new_value, literal::Literal};
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
+    operation::write::convert_column,
     predicate::{Grammar, parse_expression, resolve_column},
-    types::{DataField, DataType, TypeKind, arrow_type},
+    types::DataField,
 };
 
 const INSTEAD: &str =
-    "use literals, columns, + - * / % ||, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
+    "use literals, columns, + - * / DIV % ||, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
 
 const NEW_VALUE: Grammar = Grammar {
     what: "new value",
@@ -51,7 +45,7 @@ pub struct Assignment {
 
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// A constant of the column it is assigned to or combined with; a number or text as it was written.
+    /// A constant: a value of the column that it is for, or of its own type where it is computed with.
     Literal(Literal),
     Column(DataField),
     Negated(Box<Node>),
@@ -77,7 +71,7 @@ impl Assignment {
         // a literal that the column cannot hold is an error before anything is read
         if let Node::Literal(_) = &assignment.node {
             let empty = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
-            assignment.value(&empty)?;
+            assignment.value(&empty, 0)?;
         }
         Ok(assignment)
     }
@@ -87,19 +81,14 @@ impl Assignment {
         &self.field.name
     }
 
-    /// The new values for the rows of a batch, of the column's type where they are literals or columns; else as computed,
-    /// to be converted when they are written.
-    pub fn value(&self, rows: &RecordBatch) -> Result<ArrayRef> {
+    /// The new values for the rows of a batch, in the column's type. In errors rows are counted from `before` on.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where a value cannot be computed; those of a write for a value that the column does not hold.
+    pub fn value(&self, rows: &RecordBatch, before: usize) -> Result<ArrayRef> {
         let named = |e: Error| e.with("column", &self.field.name).with("value", shorten(&self.text));
-        self.computed(rows).map_err(named)
-    }
-
-    fn computed(&self, rows: &RecordBatch) -> Result<ArrayRef> {
-        let value = evaluate(&self.node, rows, &self.field.data_type)?;
-        if is_computed(&self.node) {
-            check_whole(&value, &arrow_type(&self.field.data_type)?)?;
-        }
-        Ok(value)
+        let value = new_value(&self.node, rows, &self.field.data_type).map_err(named)?;
+        convert_column(&value, &self.field, before).map_err(|e| e.with("value", shorten(&self.text)))
     }
 }
 
@@ -174,137 +163,9 @@ fn operator(op: &BinaryOperator) -> Result<Operator> {
         BinaryOperator::Minus => Operator::Subtract,
         BinaryOperator::Multiply => Operator::Multiply,
         BinaryOperator::Divide => Operator::Divide,
+        BinaryOperator::DuckIntegerDivide => Operator::DivideWhole,
         BinaryOperator::Modulo => Operator::Remainder,
         BinaryOperator::StringConcat => Operator::Concatenate,
         other => return Err(invalid(format!("the operator {other} cannot be computed"))),
     })
-}
-
-/// `wanted`: the type that literals take.
-fn evaluate(node: &Node, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
-    match node {
-        Node::Literal(value) => value.array(wanted, rows.num_rows()),
-        Node::Column(field) => rows
-            .column_by_name(&field.name)
-            .cloned()
-            .ok_or_else(|| Error::new(ErrorKind::Internal, "a column of the new value was not read")),
-        Node::Negated(inner) => negated(&evaluate(inner, rows, wanted)?),
-        Node::Chain(first, rest) => evaluate_chain(first, rest, rows, wanted),
-        Node::Coalesce(parts) => coalesce(parts, rows, wanted),
-        Node::Upper(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_uppercase)),
-        Node::Lower(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_lowercase)),
-    }
-}
-
-/// Literals are texts here.
-fn node_texts(node: &Node, rows: &RecordBatch) -> Result<StringArray> {
-    texts(&evaluate(node, rows, &string())?, Some(node))
-}
-
-/// The values have the type of the first part.
-fn coalesce(parts: &[Node], rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
-    let wanted = parts.iter().find_map(column_type).unwrap_or(wanted);
-    let Some((first, rest)) = parts.split_first() else {
-        return Ok(new_null_array(&arrow_type(wanted)?, rows.num_rows()));
-    };
-    rest.iter().try_fold(evaluate(first, rows, wanted)?, |value, part| {
-        let known: BooleanArray = computed(is_not_null(&value))?;
-        // a value that is not needed need not fit
-        let next = computed(nullif(&evaluate(part, rows, wanted)?, &known))?;
-        if is_computed(part) {
-            check_whole(&next, value.data_type())?;
-        }
-        let next: ArrayRef = if *value.data_type() == Arrow::Utf8 {
-            Arc::new(texts(&next, Some(part))?)
-        } else {
-            converted(&next, value.data_type())?
-        };
-        computed(zip(&known, &value, &next))
-    })
-}
-
-/// Whether operators make the value.
-fn is_computed(node: &Node) -> bool {
-    match node {
-        Node::Chain(..) => true,
-        Node::Negated(inner) => is_computed(inner),
-        Node::Coalesce(parts) => parts.iter().any(is_computed),
-        Node::Literal(_) | Node::Column(_) | Node::Upper(_) | Node::Lower(_) => false,
-    }
-}
-
-/// The type of the first column in an expression: literals beside it have it too.
-fn column_type(node: &Node) -> Option<&DataType> {
-    match node {
-        Node::Column(field) => Some(&field.data_type),
-        Node::Negated(inner) => column_type(inner),
-        Node::Chain(first, rest) => {
-            column_type(first).or_else(|| rest.iter().find_map(|(_, operand)| column_type(operand)))
-        }
-        Node::Coalesce(parts) => parts.iter().find_map(column_type),
-        Node::Literal(_) | Node::Upper(_) | Node::Lower(_) => None,
-    }
-}
-
-/// From left to right. The types that literals take are those of recursion from the right: text beside `||`, else that
-/// of the first column so far, else what the operator after it wants.
-fn evaluate_chain(first: &Node, rest: &[(Operator, Node)], rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
-    let text = string();
-    let mut column = column_type(first);
-    let columns: Vec<Option<&DataType>> = rest
-        .iter()
-        .map(|(_, operand)| {
-            column = column.or_else(|| column_type(operand));
-            column
-        })
-        .collect();
-    let mut next = wanted;
-    let mut types: Vec<&DataType> = Vec::with_capacity(rest.len());
-    for ((operator, _), column) in rest.iter().zip(&columns).rev() {
-        next = if *operator == Operator::Concatenate { &text } else { column.unwrap_or(next) };
-        types.push(next);
-    }
-    let first_operator = rest.first().map_or(Operator::Concatenate, |(operator, _)| *operator);
-    let mut value = operand(first, first_operator, rows, next)?;
-    // what operators made is of no column
-    let mut left = Some(first);
-    for ((operator, node), wanted) in rest.iter().zip(types.into_iter().rev()) {
-        crate::cancel::check()?;
-        let right = operand(node, *operator, rows, wanted)?;
-        value = match operator {
-            Operator::Concatenate => concatenate(&texts(&value, left)?, &texts(&right, Some(node))?),
-            operator => arithmetic(*operator, value, right)?,
-        };
-        left = None;
-    }
-    Ok(value)
-}
-
-fn operand(node: &Node, operator: Operator, rows: &RecordBatch, wanted: &DataType) -> Result<ArrayRef> {
-    let value = evaluate(node, rows, wanted);
-    if operator == Operator::Concatenate || !is_constant(node) {
-        return value;
-    }
-    value.or_else(|_| evaluate(node, rows, &beside(node, wanted)))
-}
-
-/// The type of a constant that is no value of the type beside it: a number beside a DECIMAL keeps all of its digits,
-/// 1.5 beside an INT makes both sides DOUBLE.
-fn beside(node: &Node, wanted: &DataType) -> DataType {
-    let decimal = match (node, &wanted.kind) {
-        (Node::Literal(literal), TypeKind::Decimal { .. }) => literal.decimal_type(),
-        _ => None,
-    };
-    decimal.unwrap_or_else(|| DataType::new(TypeKind::Double))
-}
-
-/// A literal, or a choice among literals. Chains see to their own literals: tried once more at each level, they would
-/// take exponential time.
-fn is_constant(node: &Node) -> bool {
-    match node {
-        Node::Literal(_) => true,
-        Node::Negated(inner) => is_constant(inner),
-        Node::Coalesce(parts) => parts.iter().all(|part| matches!(part, Node::Literal(_))),
-        _ => false,
-    }
 }

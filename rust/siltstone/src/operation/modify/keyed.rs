@@ -47,9 +47,10 @@ pub fn write_matching(ctx: &TableContext, change: &Modification, found: &ScanPla
     let mut rows = 0_u64;
     for batch in read_splits(&found.ctx, &found.splits, &found.read, change.threads)? {
         let batch = batch?;
+        let before = usize::try_from(rows).unwrap_or(usize::MAX);
         rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
         let batch = match &replacement {
-            Some(replacement) => replacement.rows(&batch)?,
+            Some(replacement) => replacement.rows(&batch, before)?,
             None => removal.check(&batch).map(|()| batch)?,
         };
         sink(&with_kind(ctx, batch, kind)?, &RowKinds::All(kind))?;
@@ -175,9 +176,11 @@ impl<'a> Wanted<'a> {
         Ok(rows)
     }
 
+    /// The rows of a batch of the table that are meant; their keys are what they are, also where they are too long.
     fn rows_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let keys = key_columns(self.ctx, batch, 0)?;
-        let rows = self.converter.convert_columns(keys.columns())?;
+        let keys: Vec<ArrayRef> =
+            self.ctx.schema.primary_keys.iter().filter_map(|key| batch.column_by_name(key).cloned()).collect();
+        let rows = self.converter.convert_columns(&keys)?;
         let found: BooleanArray = rows.iter().map(|row| Some(self.keys.contains(&row.owned()))).collect();
         Ok(filter_record_batch(batch, &found)?)
     }
@@ -190,8 +193,8 @@ fn with_kind(ctx: &TableContext, batch: RecordBatch, kind: RowKind) -> Result<Re
     };
     let mut columns = batch.columns().to_vec();
     let kinds: ArrayRef = Arc::new(StringArray::from(vec![kind.as_str(); batch.num_rows()]));
-    if let Some(column) = columns.get_mut(at) {
-        *column = arrow_cast::cast(&kinds, column.data_type())?;
+    if let (Some(column), Some(field)) = (columns.get_mut(at), ctx.schema.fields.get(at)) {
+        *column = convert_column(&kinds, field, 0)?;
     }
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }

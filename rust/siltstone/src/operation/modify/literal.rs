@@ -86,8 +86,40 @@ impl Literal {
         constant_array(&datum, wanted, rows)
     }
 
+    /// `rows` times this number, in the type that it has by itself.
+    pub(super) fn number(&self, rows: usize) -> Result<ArrayRef> {
+        match self {
+            Self::Null => Ok(new_null_array(&arrow_type(&DataType::new(TypeKind::Int))?, rows)),
+            Self::Text(text) | Self::Number(text) => self.array(&self.number_type(text)?, rows),
+            Self::Bytes(_) | Self::Moment(_) | Self::Time(_) => {
+                Err(invalid("bytes, dates and times cannot be computed with"))
+            }
+        }
+    }
+
+    /// As Spark SQL has it: INT or BIGINT, DECIMAL for a fraction and for more digits, DOUBLE for an exponent.
+    fn number_type(&self, text: &str) -> Result<DataType> {
+        let text = text.trim();
+        let kind = if text.parse::<i32>().is_ok() {
+            TypeKind::Int
+        } else if text.parse::<i64>().is_ok() {
+            TypeKind::BigInt
+        } else if text.parse::<f64>().is_err() {
+            return Err(invalid(format!("'{}' is not a number", shorten(text))));
+        } else if text.bytes().any(|b| b.is_ascii_alphabetic()) {
+            TypeKind::Double
+        } else {
+            let too_long = || {
+                invalid(format!("the number {} has more than {MAX_DIGITS} digits", shorten(text)))
+                    .hint("write it with an exponent to compute with a DOUBLE: 1.5e0")
+            };
+            return self.decimal_type().ok_or_else(too_long);
+        };
+        Ok(DataType::new(kind))
+    }
+
     /// The DECIMAL that has just the digits of this number.
-    pub(super) fn decimal_type(&self) -> Option<DataType> {
+    fn decimal_type(&self) -> Option<DataType> {
         let (Self::Number(text) | Self::Text(text)) = self else {
             return None;
         };

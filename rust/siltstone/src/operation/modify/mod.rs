@@ -15,6 +15,7 @@
 
 mod append;
 mod arithmetic;
+mod evaluate;
 mod expression;
 mod keyed;
 mod literal;

@@ -20,7 +20,6 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     merge_tree::merge::key::RowColumns,
-    operation::write::convert_column,
     options::{MergeEngine, SequenceGroup, SortOrder, sequence_groups},
     types::DataField,
 };
@@ -83,12 +82,12 @@ impl<'a> Replacement<'a> {
         Ok(Self { set, partial, sequences })
     }
 
-    /// The rows to write in the place of some rows of the table.
+    /// The rows to write in the place of some rows of the table. In errors rows are counted from `before` on.
     ///
     /// # Errors
     /// `InvalidArgument` when one would lose to the row that is there; those of the expressions.
-    pub(super) fn rows(&self, old: &RecordBatch) -> Result<RecordBatch> {
-        let new = updated(old, old.num_columns(), self.set)?;
+    pub(super) fn rows(&self, old: &RecordBatch, before: usize) -> Result<RecordBatch> {
+        let new = updated(old, old.num_columns(), self.set, before)?;
         self.sequences.iter().try_for_each(|sequence| sequence.check(old, &new))?;
         self.partial.as_ref().map_or(Ok(new.clone()), |partial| partial.rows(old, &new, self.set))
     }
@@ -182,7 +181,7 @@ impl<'a> Sequence<'a> {
         let columns = self.fields.iter().map(|field| {
             let column = batch.column_by_name(&field.name);
             let column = column.ok_or_else(|| Error::new(ErrorKind::Internal, "a sequence field was not read"))?;
-            Ok((field.name.as_str(), convert_column(column, field, 0)?, true))
+            Ok((field.name.as_str(), ArrayRef::clone(column), true))
         });
         Ok(RecordBatch::try_from_iter_with_nullable(columns.collect::<Result<Vec<_>>>()?)?)
     }

@@ -95,7 +95,7 @@ mod tests {
         let fields = [DataField::new(0, "s", string()), DataField::new(1, "v", t)];
         let none = arrow_array::new_null_array(&Arrow::Utf8, array.len());
         let rows = RecordBatch::try_from_iter([("s", none), ("v", array)]).unwrap();
-        let value = Assignment::parse(&fields, "s", expression)?.value(&rows)?;
+        let value = Assignment::parse(&fields, "s", expression)?.value(&rows, 0)?;
         Ok(value.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect())
     }
 

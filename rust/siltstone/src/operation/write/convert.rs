@@ -11,13 +11,19 @@ use arrow_array::{
 use arrow_cast::{CastOptions, cast, cast_with_options, display::array_value_to_string};
 use arrow_schema::{DataType as Arrow, TimeUnit};
 
-use super::{decimal::convert_decimal, nested, place::Place};
+use super::{
+    decimal::{convert_decimal, whole_decimals},
+    nested,
+    place::Place,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
 };
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
+/// Hint for a value with a fraction in a column of integers.
+pub(super) const WHOLE: &str = "the column holds whole numbers";
 
 /// The values of `array` in the Arrow type of `target`; `place` is the column in errors.
 pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
@@ -115,10 +121,13 @@ fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> 
     Ok(array)
 }
 
-/// Integers that fit, and floating-point numbers that are integers (pandas has no others beside missing ones).
+/// Integers that fit, and decimals and floating-point numbers that are integers (pandas has no others beside missing ones).
 fn integer(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     if array.data_type().is_floating() {
         return lossless_cast(&whole_numbers(array, target, place)?, target, place);
+    }
+    if array.data_type().is_decimal() {
+        return lossless_cast(&whole_decimals(array, target, place)?, target, place);
     }
     if !array.data_type().is_integer() {
         return Err(mismatch(place, target, array.data_type()));
@@ -131,7 +140,7 @@ fn whole_numbers(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Resu
     let wide = wide.as_primitive::<Float64Type>();
     let strange = |v: f64| v.fract() != 0.0 || !v.is_finite();
     if let Some(row) = wide.iter().position(|v| v.is_some_and(strange)) {
-        return Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target).hint("the column holds whole numbers"));
+        return Err(misfit(ErrorKind::SchemaMismatch, array, row, place, target).hint(WHOLE));
     }
     let whole = cast_with_options(wide, &Arrow::Int64, &CastOptions::default())?;
     match first_lost(array, &whole) {

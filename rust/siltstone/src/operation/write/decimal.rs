@@ -1,14 +1,18 @@
-//! Decimals and integers as DECIMAL(p, s), when they fit exactly.
+//! Decimals and integers as DECIMAL(p, s), and decimals as integers, when they fit exactly.
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Decimal128Array, cast::AsArray, types::Decimal256Type};
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array,
+    cast::AsArray,
+    types::{Decimal256Type, Int64Type},
+};
 use arrow_buffer::i256;
 use arrow_cast::cast;
 use arrow_schema::DataType as Arrow;
 
 use super::{
-    convert::{misfit, mismatch},
+    convert::{WHOLE, misfit, mismatch},
     place::Place,
 };
 use crate::{
@@ -31,19 +35,38 @@ pub(super) fn convert_decimal(
     };
     let shift = i32::from(scale) - i32::from(from_scale);
     let limit = 10_i128.pow(u32::from(precision));
-    let values = match array.data_type() {
+    let values = rescaled(array, shift, limit)?.map_err(|row| {
+        misfit(ErrorKind::LengthExceeded, &widest(array), row, place, target)
+            .hint(format!("the column holds {precision} digits, {scale} of them after the point"))
+    })?;
+    Ok(Arc::new(values.with_precision_and_scale(precision, i8::try_from(scale).unwrap_or_default())?))
+}
+
+/// Decimals without a fraction as integers of 64 bits.
+pub(super) fn whole_decimals(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+    let scale = match array.data_type() {
+        Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) | Arrow::Decimal128(_, s) | Arrow::Decimal256(_, s) => *s,
+        other => return Err(mismatch(place, target, other)),
+    };
+    let refused = |row| misfit(ErrorKind::SchemaMismatch, &widest(array), row, place, target).hint(WHOLE);
+    let whole = rescaled(array, -i32::from(scale), i128::MAX)?.map_err(refused)?;
+    let fits = whole.try_unary::<_, Int64Type, ()>(|v| i64::try_from(v).map_err(drop));
+    fits.map(|integers| Arc::new(integers) as ArrayRef).map_err(|()| {
+        let beyond = whole.iter().position(|v| v.is_some_and(|v| i64::try_from(v).is_err()));
+        refused(beyond.unwrap_or_default())
+    })
+}
+
+/// The unscaled values with `shift` digits more, below `limit`; else the first row that has another value then.
+fn rescaled(array: &ArrayRef, shift: i32, limit: i128) -> Result<std::result::Result<Decimal128Array, usize>> {
+    Ok(match array.data_type() {
         Arrow::Decimal256(..) => rescale_wide(array, shift, limit),
         Arrow::Decimal128(..) => rescale(array, shift, limit),
         Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) => {
             rescale(&cast(array, &Arrow::Decimal128(38, *s))?, shift, limit)
         }
         _ => rescale(&cast(array, &Arrow::Decimal128(38, 0))?, shift, limit),
-    };
-    let values = values.map_err(|row| {
-        misfit(ErrorKind::LengthExceeded, &widest(array), row, place, target)
-            .hint(format!("the column holds {precision} digits, {scale} of them after the point"))
-    })?;
-    Ok(Arc::new(values.with_precision_and_scale(precision, i8::try_from(scale).unwrap_or_default())?))
+    })
 }
 
 /// With all digits that 128 bits hold: arrow cuts a value with more digits than its type when it writes it as text.

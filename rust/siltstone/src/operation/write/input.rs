@@ -26,8 +26,9 @@ pub(super) struct Input {
 
 struct Column {
     field: DataField,
-    /// whether the default takes the place of nulls
-    defaults: bool,
+    /// whether the values are the table's own, which stay what they are: a null is a null, and a text that is longer than its
+    /// column, as other programs write them, is no longer for being written again
+    stored: bool,
     /// the option that orders rows by this column
     option: Option<String>,
 }
@@ -47,9 +48,10 @@ pub(in crate::operation) fn convert_column(column: &ArrayRef, field: &DataField,
 }
 
 impl Input {
-    /// With `defaults` they take the place of nulls.
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, defaults: bool) -> Result<Self> {
-        let column = |field: &DataField| Column::new(field, ordering_option(options, &field.name), defaults);
+    /// Of rows that are `stored` in the table already only nulls are looked at.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, stored: bool) -> Result<Self> {
+        let column =
+            |field: &DataField| Column { field: field.clone(), stored, option: ordering_option(options, &field.name) };
         Ok(Self {
             columns: schema.fields.iter().map(column).collect(),
             schema: arrow_schema(&schema.fields)?,
@@ -105,13 +107,9 @@ impl Input {
 }
 
 impl Column {
-    fn new(field: &DataField, option: Option<String>, defaults: bool) -> Self {
-        Self { field: field.clone(), defaults: defaults && field.default_value.is_some(), option }
-    }
-
     /// The value for `rows` rows without one. A default that is none fails here: rows that bring their values need it not.
     fn default(&self, rows: usize) -> Result<Option<Datum>> {
-        let Some(text) = self.field.default_value.as_ref().filter(|_| self.defaults) else {
+        let Some(text) = self.field.default_value.as_ref().filter(|_| !self.stored) else {
             return Ok(None);
         };
         let named = |e: Error| e.with("column", &self.field.name).with("default", text);
@@ -134,7 +132,12 @@ impl Column {
         let Some(column) = given else {
             return self.absent(batch.num_rows());
         };
-        let column = convert(column, &self.field.data_type, place)?;
+        let t = &self.field.data_type;
+        let column = if self.stored && *column.data_type() == arrow_type(t)? {
+            ArrayRef::clone(column)
+        } else {
+            convert(column, t, place)?
+        };
         if let Some(row) = nested::forbidden_null(&column, &self.field.data_type, None) {
             let error = nested::null_error(place, &self.field.data_type, row);
             return Err(names.named_in_input(self.with_option(error), batch, row));

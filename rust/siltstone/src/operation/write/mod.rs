@@ -113,7 +113,7 @@ impl TableWrite {
         let encoded = half.map(|half| usize::try_from(half / files).unwrap_or(usize::MAX));
         Ok(Self {
             ctx: ctx.clone(),
-            input: Input::new(&ctx.schema, &ctx.options, !options.stored)?,
+            input: Input::new(&ctx.schema, &ctx.options, options.stored)?,
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: Counted::new(&spec),

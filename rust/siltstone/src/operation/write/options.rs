@@ -21,7 +21,8 @@ pub struct WriteOptions {
     pub ignore_previous_files: bool,
     /// A writer of many commits: `full-compaction.delta-commits=n` compacts at every n-th commit. Otherwise at every one.
     pub streaming: bool,
-    /// The rows are the table's own: a null is a null, and no default takes its place.
+    /// The rows are the table's own, in the types that it reads: a null is a null, and no default takes its place; lengths and
+    /// digits are not looked at again. Who gives columns new values checks these.
     pub stored: bool,
 }
 

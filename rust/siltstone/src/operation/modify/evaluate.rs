@@ -1,0 +1,153 @@
+//! The values of expressions for the rows of a batch.
+//!
+//! What is computed has a type of its own, as in Spark SQL, whether it is made of columns or of literals:
+//!
+//! ```text
+//! 7  INT    7000000000  BIGINT    1.50  DECIMAL(3, 2)    15e-1  DOUBLE
+//! + - * %   the wider type of both; a DECIMAL beside FLOAT and DOUBLE is DOUBLE
+//! /         DECIMAL where one side is a DECIMAL, and the other no floating-point number; else DOUBLE
+//! DIV       BIGINT
+//! ```
+//!
+//! A literal that is the whole value, or a part of COALESCE, is read as a value of the column that it is for.
+
+use std::sync::Arc;
+
+use arrow_arith::boolean::is_not_null;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
+use arrow_schema::DataType as Arrow;
+use arrow_select::{nullif::nullif, zip::zip};
+
+use super::{
+    arithmetic::{Operator, arithmetic, as_type, assigned, computed, is_number, negated, wider},
+    expression::Node,
+    literal::Literal,
+    text::{concatenate, map_text, string, texts},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    types::{DataType, arrow_type},
+};
+
+/// The values of an expression that a column of this type gets, as far as it says what they are: a number may have another
+/// type, to be converted as in a write.
+pub(super) fn new_value(node: &Node, rows: &RecordBatch, column: &DataType) -> Result<ArrayRef> {
+    let value = evaluate(node, rows, Some(column))?;
+    if is_computed(node) { assigned(&value, &arrow_type(column)?) } else { Ok(value) }
+}
+
+/// `wanted`: the type that literals are read as; `None` where they are computed with.
+fn evaluate(node: &Node, rows: &RecordBatch, wanted: Option<&DataType>) -> Result<ArrayRef> {
+    match node {
+        Node::Literal(value) => match wanted {
+            Some(wanted) => value.array(wanted, rows.num_rows()),
+            None => value.number(rows.num_rows()),
+        },
+        Node::Column(field) => rows
+            .column_by_name(&field.name)
+            .cloned()
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "a column of the new value was not read")),
+        Node::Negated(inner) => negated(&evaluate(inner, rows, None)?),
+        Node::Chain(first, rest) => chain(first, rest, rows),
+        Node::Coalesce(parts) => coalesce(parts, rows, wanted),
+        Node::Upper(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_uppercase)),
+        Node::Lower(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_lowercase)),
+    }
+}
+
+/// Literals are texts here.
+fn node_texts(node: &Node, rows: &RecordBatch) -> Result<StringArray> {
+    texts(&evaluate(node, rows, Some(&string()))?, Some(node))
+}
+
+/// From left to right.
+fn chain(first: &Node, rest: &[(Operator, Node)], rows: &RecordBatch) -> Result<ArrayRef> {
+    let first_operator = rest.first().map_or(Operator::Concatenate, |(operator, _)| *operator);
+    let mut value = operand(first, first_operator, rows)?;
+    // what operators made is of no column
+    let mut left = Some(first);
+    for (operator, node) in rest {
+        crate::cancel::check()?;
+        let right = operand(node, *operator, rows)?;
+        value = match operator {
+            Operator::Concatenate => concatenate(&texts(&value, left)?, &texts(&right, Some(node))?),
+            operator => arithmetic(*operator, &value, &right)?,
+        };
+        left = None;
+    }
+    Ok(value)
+}
+
+fn operand(node: &Node, operator: Operator, rows: &RecordBatch) -> Result<ArrayRef> {
+    let text = string();
+    evaluate(node, rows, (operator == Operator::Concatenate).then_some(&text))
+}
+
+/// Numbers have the type that is wanted, or the widest of them; other values that of the first part.
+fn coalesce(parts: &[Node], rows: &RecordBatch, wanted: Option<&DataType>) -> Result<ArrayRef> {
+    let wanted_number = wanted.map(arrow_type).transpose()?.filter(is_number);
+    // a literal beside a column of another kind is a value of that
+    let read_as = match wanted {
+        Some(wanted) if wanted_number.is_none() => Some(parts.iter().find_map(column_type).unwrap_or(wanted)),
+        wanted => wanted,
+    };
+    let values = parts.iter().map(|part| evaluate(part, rows, read_as)).collect::<Result<Vec<_>>>()?;
+    let Some(target) = common_type(parts, &values, wanted_number)? else {
+        return Ok(new_null_array(&Arrow::Null, rows.num_rows()));
+    };
+    let mut chosen = new_null_array(&target, rows.num_rows());
+    for (value, part) in values.iter().zip(parts) {
+        let known: BooleanArray = computed(is_not_null(&chosen))?;
+        // a value that is not needed need not fit
+        let needed = computed(nullif(value, &known))?;
+        chosen = computed(zip(&known, &chosen, &choice(&needed, part, &target)?))?;
+    }
+    Ok(chosen)
+}
+
+fn choice(value: &ArrayRef, part: &Node, target: &Arrow) -> Result<ArrayRef> {
+    if *target == Arrow::Utf8 {
+        return Ok(Arc::new(texts(value, Some(part))?));
+    }
+    let value = if is_computed(part) { assigned(value, target)? } else { ArrayRef::clone(value) };
+    as_type(&value, target)
+}
+
+/// NULL has the type of whatever is beside it.
+fn common_type(parts: &[Node], values: &[ArrayRef], wanted_number: Option<Arrow>) -> Result<Option<Arrow>> {
+    let is_null = |part: &Node| matches!(part, Node::Literal(Literal::Null));
+    let known = || parts.iter().zip(values).filter(|(part, _)| !is_null(part)).map(|(_, value)| value.data_type());
+    if !known().all(is_number) {
+        return Ok(known().next().cloned());
+    }
+    if wanted_number.is_some() {
+        return Ok(wanted_number);
+    }
+    let mut widest: Option<Arrow> = None;
+    for t in known() {
+        widest = Some(match widest {
+            Some(widest) => wider(&widest, t)?,
+            None => t.clone(),
+        });
+    }
+    Ok(widest.or_else(|| values.first().map(|value| value.data_type().clone())))
+}
+
+/// Whether operators make the value.
+fn is_computed(node: &Node) -> bool {
+    match node {
+        Node::Chain(..) => true,
+        Node::Negated(inner) => is_computed(inner),
+        Node::Coalesce(parts) => parts.iter().any(is_computed),
+        Node::Literal(_) | Node::Column(_) | Node::Upper(_) | Node::Lower(_) => false,
+    }
+}
+
+/// The type of the first column that is a part of a choice.
+fn column_type(node: &Node) -> Option<&DataType> {
+    match node {
+        Node::Column(field) => Some(&field.data_type),
+        Node::Coalesce(parts) => parts.iter().find_map(column_type),
+        Node::Literal(_) | Node::Negated(_) | Node::Chain(..) | Node::Upper(_) | Node::Lower(_) => None,
+    }
+}
