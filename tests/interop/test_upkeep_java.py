@@ -302,7 +302,8 @@ RANGES = {
     **{
         f"{kind}{p}": (
             f"{name}({p})",
-            [dt.datetime(1, 1, 1, tzinfo=zone), dt.datetime(2024, 5, 1, 1, 2, 3, tzinfo=zone)],
+            # nanoseconds in 64 bits begin with 1677
+            [dt.datetime(1 if p < 9 else 1900, 1, 1, tzinfo=zone), dt.datetime(2024, 5, 1, 1, 2, 3, tzinfo=zone)],
         )
         for kind, name, zone in (("w", "TIMESTAMP", None), ("i", "TIMESTAMP_LTZ", dt.UTC))
         for p in (0, 3, 6, 9)
