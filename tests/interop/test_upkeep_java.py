@@ -3,6 +3,8 @@
 Also tables of old releases, which must survive our upkeep and stay readable by the release that wrote them.
 """
 
+import datetime as dt
+import decimal
 import itertools
 import json
 import pathlib
@@ -282,3 +284,69 @@ def test_reads_from_a_creation_time_choose_the_same_files_as_java(oracle, cat):
             assert engines.same(expected, t.scan().to_arrow()) is None, (key, millis)
             found.add((key, len(expected)))
     assert len(found) > 5, "the times make a difference"
+
+
+#: Columns of every type that has statistics, with two values each.
+RANGES = {
+    "k": ("INT", [1, 2]),
+    "t1": ("TINYINT", [-128, 127]),
+    "t2": ("SMALLINT", [-32768, 32767]),
+    "t8": ("BIGINT", [-(2**63), 2**63 - 1]),
+    "f4": ("FLOAT", [-1.5e10, 1.25]),
+    "f8": ("DOUBLE", [-1e300, 1e-300]),
+    "yes": ("BOOLEAN", [False, True]),
+    "d9": ("DECIMAL(9, 8)", [decimal.Decimal("-1.00000001"), decimal.Decimal("0.00000001")]),
+    "d38": ("DECIMAL(38, 10)", [decimal.Decimal("-1234567890123456789.5"), decimal.Decimal("0.5")]),
+    "day": ("DATE", [dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    "clock": ("TIME(3)", [dt.time(0, 0), dt.time(23, 59, 59, 999000)]),
+    **{
+        f"{kind}{p}": (
+            f"{name}({p})",
+            # nanoseconds in 64 bits begin with 1677
+            [dt.datetime(1 if p < 9 else 1900, 1, 1, tzinfo=zone), dt.datetime(2024, 5, 1, 1, 2, 3, tzinfo=zone)],
+        )
+        for kind, name, zone in (("w", "TIMESTAMP", None), ("i", "TIMESTAMP_LTZ", dt.UTC))
+        for p in (0, 3, 6, 9)
+    },
+    "text": ("STRING", ["", 'a "b" \\ \u00e9']),
+    "short": ("VARCHAR(5)", ["a", "b"]),
+    "raw": ("BYTES", [b"", b"\xff\x00"]),
+    "fixed": ("BINARY(2)", [b"ab", b"\xff\x00"]),
+}
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_java_reads_the_statistics_of_columns_of_every_type(cat, oracle, nulls):
+    """Dates and times were written as people write them, bytes as text: Java could plan no query of the table."""
+    t = cat.create_table("db.t", {name: kind for name, (kind, _) in RANGES.items()}, options={"bucket": "-1"})
+    rows = [{name: values[n] for name, (_, values) in RANGES.items()} for n in (0, 1)]
+    t.append([dict.fromkeys(RANGES)] if nulls else rows)
+    snapshot = t.maintenance.analyze().snapshot
+    (row,) = oracle.call("read", f"{t.location}$statistics")
+    stats = json.loads(row["colstat"])
+    raw = json.loads((pathlib.Path(t.location) / "statistics" / snapshot.raw["statistics"]).read_text())
+    assert (row["snapshot_id"], row["mergedRecordCount"]) == (1, 1 if nulls else 2)
+    assert stats == raw["colStats"]
+    assert stats.keys() == RANGES.keys()
+    if not nulls:
+        ranged = {name for name, column in stats.items() if {"min", "max"} <= column.keys()}
+        assert RANGES.keys() - ranged == {"raw", "fixed"}
+        assert (stats["day"]["max"], stats["clock"]["max"]) == ("2932896", "86399999")
+        assert (stats["w0"]["max"], stats["i9"]["max"]) == ("2024-05-01 01:02:03", "2024-05-01 01:02:03.000000000")
+
+
+def test_partitions_and_buckets_were_last_written_to_when_java_says_so(cat, oracle):
+    t = cat.create_table(
+        "db.t",
+        {"p": "STRING", "k": "INT"},
+        primary_key=["p", "k"],
+        partition_by=["p"],
+        options={"bucket": "1", "deletion-vectors.enabled": "true"},
+    )
+    t.append([{"p": p, "k": k} for p in ("a", "b") for k in (1, 2)])
+    t.delete(where="p = 'a' AND k = 1")
+    for table in ("partitions", "buckets"):
+        ours = {r["partition"]: r["last_update_time"] for r in t.inspect(table).to_arrow().to_pylist()}
+        javas = {r["partition"]: r["last_update_time"] for r in oracle.call("read", f"{t.location}${table}")}
+        assert {name: at.isoformat(timespec="milliseconds") for name, at in ours.items()} == javas, table
+        assert len(set(javas.values())) == 2

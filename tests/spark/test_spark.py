@@ -64,6 +64,22 @@ def test_a_frame_used_twice_never_keeps_the_filter_of_its_first_query(spark, ord
         spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 
 
+def test_options_that_would_do_nothing_are_refused_by_reads_and_writes(spark, orders):
+    """``as_of`` and ``row_kind`` were taken for keys of other programs: the newest rows were read, deletions inserted."""
+    before = orders.snapshot().id
+    for key, meant in (("as_of", "as-of"), ("verson", "version"), ("my.key", None)):
+        with pytest.raises(Exception, match=f"'{key}' is not an option") as caught:
+            spark.read.format("siltstone").option(key, "2020-01-01").load("db.orders").count()
+        assert meant is None or f"'{meant}'" in str(caught.value)
+    frame = spark.createDataFrame([("d1", 1, "x")], "dt string, id int, v string")
+    with pytest.raises(Exception, match="'row_kind' is not an option") as caught:
+        frame.write.format("siltstone").mode("append").option("row_kind", "-D").save("db.orders")
+    assert "'row-kind'" in str(caught.value)
+    with pytest.raises(e.UnknownOption, match="scan.snapshot-id"):
+        ss.read(spark, "db.orders", options={"scan.snapshotid": "1"})
+    assert orders.snapshot().id == before
+
+
 def test_the_option_of_filter_pushdown_is_true_or_false_in_any_case(spark, orders):
     """TRUE meant false."""
     from siltstone.spark.datasource import PushdownReader, SiltstoneSource

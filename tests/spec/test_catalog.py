@@ -144,6 +144,34 @@ def test_foreign_option_keys_pass_through(make):
     assert t.options["owner.team"] == "lake"
 
 
+def test_what_is_no_option_is_refused_for_one_handle(make, cat):
+    """Such keys did nothing, and nobody was told; in a table they may say something to other programs."""
+    t = make(PK["schema"], PK["primary_key"], bucket=1, owner__team="lake")
+    for open_with in (
+        lambda **options: cat.table(t.name, options=options),
+        lambda **options: st.open_table(t.location, options=options),
+    ):
+        assert open_with(**{"owner.team": "lake", "write-only": "true"}).options["owner.team"] == "lake"
+        for key, meant in (("owner.team", None), ("my.key", None), ("write_only", "write-only"), ("tag", None)):
+            with pytest.raises(e.UnknownOption, match=f"'{key}' is not an option") as caught:
+                open_with(**{key: "other"})
+            assert meant is None or f"'{meant}'" in caught.value.hint
+    assert t.scan().count() == 0
+
+
+def test_values_that_no_table_can_have_are_refused_for_one_handle(make, cat):
+    """The first write called a file with such a prefix damaged."""
+    t = make(PK["schema"], PK["primary_key"], bucket=1)
+    for key in ("data-file.prefix", "changelog-file.prefix"):
+        for value in ("a/b", "../x", ".hidden"):
+            with pytest.raises(e.InvalidOption) as caught:
+                cat.table(t.name, options={key: value})
+            assert caught.value.context["option"] == key
+    with pytest.raises(e.InvalidOption):
+        cat.table(t.name, options={"file.compression": "nope"})
+    assert cat.table(t.name, options={"data-file.prefix": "part-"}).append([{"id": 1, "v": "a"}]).snapshots
+
+
 def test_options_change_by_alter(make):
     t = make(PK["schema"], PK["primary_key"], bucket=1)
     t.alter().set_option("num-levels", "4").set_table_comment("new").commit()

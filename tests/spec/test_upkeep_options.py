@@ -1,6 +1,10 @@
 """Options of upkeep after commits: in the background, in batches, at the end of input."""
 
+import datetime as dt
 import time
+
+import pytest
+from siltstone import errors as e
 
 COLUMNS = {"p": "STRING", "k": "INT"}
 OLD = [{"p": f"2020-01-0{day}", "k": day} for day in range(1, 6)]
@@ -51,3 +55,66 @@ def test_the_end_of_input_looks_for_old_partitions_before_the_interval_is_over(m
             t.append([row])
         # the first commit of a process looks anyway
         assert t.scan().count() == (0 if at_end == "true" else 2)
+
+
+@pytest.mark.parametrize(("formatter", "shape"), [("yyyyMM", "%Y%m"), ("yyyy-MM", "%Y-%m"), ("yyyy", "%Y")])
+def test_partitions_whose_values_say_no_day_never_expire(make, formatter, shape):
+    """The month was taken for its first day: the current one expired by the commit that wrote it."""
+    at_once = {"partition__expiration_time": "1 s", "partition__expiration_check_interval": "0 s"}
+    t = make(COLUMNS, partition_by=["p"], partition__timestamp_formatter=formatter, **at_once)
+    now = dt.datetime.now().strftime(shape)  # noqa: DTZ005  # partitions say local time
+    assert t.append([{"p": now, "k": 1}, {"p": "200001", "k": 2}]).notes == []
+    t.append([{"p": now, "k": 3}])
+    report = t.maintenance.expire_partitions()
+    assert report.details["partitions"] == []
+    assert any(f"p={now} never expires: its values say no date" in note for note in report.notes)
+    assert t.scan().count() == 3
+
+
+def test_no_time_is_made_of_values_with_a_null_among_them(make):
+    pattern = {"partition__timestamp_pattern": "$p", "partition__expiration_time": "7 d"}
+    t = make({"p": "STRING", "h": "STRING", "k": "INT"}, partition_by=["p", "h"], write_only=True, **pattern)
+    t.append([{"p": "2020-01-01", "h": "1", "k": 1}, {"p": "2020-01-01", "h": None, "k": 2}])
+    t.maintenance.expire_partitions()
+    assert [r["k"] for r in t.scan().to_arrow().to_pylist()] == [2]
+
+
+def test_a_formatter_that_is_none_is_an_error_and_drops_nothing(make):
+    t = make(COLUMNS, partition_by=["p"], partition__timestamp_formatter="yyyy-MM-ddd")
+    t.append(OLD)
+    with pytest.raises(e.InvalidOption, match="no pattern of a date"):
+        t.maintenance.expire_partitions(expiration_time="7 d")
+    with pytest.raises(e.UnsupportedFeature, match="in a formatter"):
+        t.maintenance.expire_partitions(expiration_time="7 d", timestamp_formatter="YYYY-'W'ww-e")
+    assert t.scan().count() == 5
+
+
+VECTORS = {"bucket": 1, "deletion_vectors__enabled": "true"}
+
+
+def deleted_from(make):
+    """A partition of which a row was deleted two seconds after it was written; how long ago it was written, in ms."""
+    t = make({"p": "STRING", "k": "INT"}, ["p", "k"], ["p"], **VECTORS)
+    t.append([{"p": p, "k": k} for p in ("a", "b") for k in (1, 2)])
+    written = time.monotonic()
+    time.sleep(2)
+    t.delete(where="p = 'a' AND k = 1")
+    return t, lambda: int((time.monotonic() - written) * 1000) - 100
+
+
+def last_updates(t, table):
+    rows = t.inspect(table).to_arrow().to_pylist()
+    return {row["partition"].strip("{}").replace("p=", ""): row["last_update_time"] for row in rows}
+
+
+def test_a_deletion_that_leaves_vectors_alone_is_a_write_to_its_partition(make):
+    """The compaction behind it takes its file away again: what it deleted from looked idle, and expired."""
+    t, since = deleted_from(make)
+    for table in ("partitions", "buckets"):
+        times = last_updates(t, table)
+        assert times["a"] - times["b"] >= dt.timedelta(seconds=1), table
+    assert len(t.maintenance.plan_compaction(full=True).tasks) == 1
+    assert t.maintenance.plan_compaction(full=True, idle=f"{since()} ms").tasks == []
+    report = t.maintenance.expire_partitions(expiration_time=f"{since()} ms", strategy="update-time")
+    assert report.details["partitions"] == ["p=b"]
+    assert t.scan().to_arrow().to_pylist() == [{"p": "a", "k": 2}]

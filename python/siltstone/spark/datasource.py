@@ -7,6 +7,7 @@ writers hold plain values and tokens only.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 
 from siltstone._args import number, shown
-from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch
+from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch, UnknownOption
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
@@ -70,7 +71,7 @@ class SiltstoneSource(DataSource):
     Options: ``path`` (directory or ``db.table``), ``warehouse``, ``filter``, ``version``, ``tag``, ``as-of``,
     ``between`` (``3,7``: changes after snapshot 3 up to 7, or after a tag up to another), ``mode`` (how, as in
     ``scan``), ``pushdown`` of reads, ``row-kind`` of writes; every other option is a dynamic table option such as
-    ``scan.tag-name``.
+    ``scan.tag-name``, and what is neither is refused.
 
     ``mode("overwrite")`` needs one more, because Spark does not tell a Python source what its session says:
     ``overwrite.mode`` is ``full`` (the whole table), ``dynamic`` (the partitions that occur in the rows) or ``static``
@@ -100,7 +101,10 @@ class SiltstoneSource(DataSource):
         if keys := _keys_with_columns(self.options):
             # the table as it is: options of columns that it does not have would be refused for that
             _refuse_small_letters(keys, open_named(options["path"], options.get("warehouse"), {}))
-        return open_named(options["path"], options.get("warehouse"), dynamic | self._asked().get("options", {}))
+        try:
+            return open_named(options["path"], options.get("warehouse"), dynamic | self._asked().get("options", {}))
+        except UnknownOption as error:
+            raise _of_the_format(error) from None
 
     def _asked(self) -> dict[str, Any]:
         """What :func:`siltstone.spark.read` asks for."""
@@ -172,6 +176,21 @@ def _refuse_wall_clocks(schema: StructType, table: Table) -> None:
             hint=f"cast it to timestamp, or use siltstone.spark.write(df, '{table.name}'): in the session's zone",
             context={"table": table.name, "column": name},
         )
+
+
+def _of_the_format(error: UnknownOption) -> UnknownOption:
+    """The error with an option of the format that may be meant, such as ``row-kind`` for ``row_kind``."""
+    key = error.context.get("option", "")
+    plain = {_letters(name): name for name in _OWN - {ASKED}}
+    near = difflib.get_close_matches(_letters(key.lower()), plain, n=1, cutoff=0.8)
+    if not near:
+        return error
+    hint = f"did you mean the option '{plain[near[0]]}' of the format?"
+    return UnknownOption(error.message, hint=hint, context=error.context)
+
+
+def _letters(key: str) -> str:
+    return re.sub("[^a-z]", "", key)
 
 
 def _keys_with_columns(options: Iterable[str]) -> list[str]:

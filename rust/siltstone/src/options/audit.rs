@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Below this likeness a foreign key is not taken for a misspelt option.
 const ALIKE: f64 = 0.93;
+/// From this likeness on a known option is what somebody may have meant.
+const SIMILAR: f64 = 0.6;
 
 /// Checks keys and values of options that a user sets. Foreign keys (`my.owner`) pass untouched.
 pub fn check_known(options: &BTreeMap<String, String>) -> Result<()> {
@@ -19,6 +21,21 @@ pub fn check_known(options: &BTreeMap<String, String>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Checks keys that a user gives for one handle of a table, beside [`check_known`]: what is no option would do nothing there.
+/// In the stored options of a table such keys say something to other programs; those may be given again as they are.
+pub fn check_known_here(stored: &BTreeMap<String, String>, given: &BTreeMap<String, String>) -> Result<()> {
+    check_known(given)?;
+    let unknown = given.iter().find(|(key, value)| find(key).is_none() && stored.get(*key) != Some(*value));
+    let Some((key, _)) = unknown else { return Ok(()) };
+    let message = format!("'{key}' is not an option of Paimon tables, it would do nothing");
+    let error = Error::new(ErrorKind::UnknownOption, message).with("option", key);
+    Err(match nearest(key) {
+        Some((name, likeness)) if likeness > SIMILAR => error.hint(format!("did you mean '{name}'?")),
+        _ => error
+            .hint("keys of other programs can be stored in a table (create_table, alter), not given for one handle"),
+    })
 }
 
 /// The error for an option that would do nothing here, or that is a misspelt other one.
@@ -164,6 +181,30 @@ mod tests {
         for key in ["my.owner", "owner", "team", "provider", "comment", "dlf.region", "x", "hive.serde"] {
             check(key, "anything").unwrap();
         }
+    }
+
+    #[test]
+    fn keys_that_are_no_option_are_kept_in_a_table_but_not_taken_for_a_handle() {
+        let of = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        let here = |key: &str| check_known_here(&of("my.owner", "ann"), &of(key, "ann"));
+        here("my.owner").unwrap();
+        here("commit.user-prefix").unwrap();
+        for (key, hint) in [
+            ("snapshot-id", "did you mean 'scan.snapshot-id'?"),
+            ("write-ony", "did you mean 'write-only'?"),
+            ("tag-name", "did you mean 'scan.tag-name'?"),
+            (
+                "owner",
+                "keys of other programs can be stored in a table (create_table, alter), not given for one handle",
+            ),
+        ] {
+            let error = here(key).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnknownOption, Some(key)));
+            assert_eq!(error.hint_text(), Some(hint), "{key}");
+        }
+        // another value of a stored key would do nothing, too
+        let error = check_known_here(&of("my.owner", "ann"), &of("my.owner", "bob")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnknownOption);
     }
 
     #[test]

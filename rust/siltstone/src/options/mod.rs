@@ -13,7 +13,7 @@ mod starting;
 mod values;
 mod zone;
 
-pub use self::audit::{check_known, check_value, unknown_option};
+pub use self::audit::{check_known, check_known_here, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};
 pub use self::spelling::{effective, overlay};

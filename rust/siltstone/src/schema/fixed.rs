@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::TableSchema;
 use super::change::forbidden;
 use super::column_options::named_columns;
-use super::validate_options::{check_deletion_vectors, concerns_deletion_vectors};
+use super::validate_options::{check_deletion_vectors, check_field_options, concerns_deletion_vectors, value_faults};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{find, spellings};
-use crate::options::{CoreOptions, check_known, effective, overlay, parse_bool, parse_list};
+use crate::options::{CoreOptions, check_known, check_known_here, effective, overlay, parse_bool, parse_list};
 
 /// The directory of null partitions where the option says nothing.
 const DEFAULT_PARTITION: &str = "__DEFAULT_PARTITION__";
@@ -34,6 +34,21 @@ pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, St
         check_deletion_vectors(&CoreOptions::parse(&overlay(&schema.options, dynamic))?)?;
     }
     Ok(())
+}
+
+/// Checks options that a user gives for one handle, beside [`check_dynamic_options`]: they are options, of columns that are
+/// there, and their values could be those of a table. What a stored schema has is not judged again.
+pub fn check_handle_options(schema: &TableSchema, given: &BTreeMap<String, String>) -> Result<()> {
+    check_known_here(&schema.options, given)?;
+    check_field_options(schema, given)?;
+    let faults = value_faults(&CoreOptions::parse(&overlay(&schema.options, given))?);
+    let is_new = |key: &&String| effective(&schema.options, key) != given.get(*key);
+    let mut new = given.keys().filter(is_new).filter_map(|key| spellings(key).next());
+    let of_new = |name: &str| faults.iter().position(|fault| fault.context_value("option") == Some(name));
+    match new.find_map(of_new) {
+        Some(at) => faults.into_iter().nth(at).map_or(Ok(()), Err),
+        None => Ok(()),
+    }
 }
 
 /// The option that files written under one schema were made with and that another schema of the table has otherwise,
@@ -185,6 +200,31 @@ mod tests {
         ] {
             assert_eq!(check(key, value).unwrap_err().kind(), ErrorKind::InvalidOption, "{key}");
         }
+    }
+
+    /// A prefix that is no name was given for one handle, and reported as damage of a file by the first write.
+    #[test]
+    fn values_of_one_handle_are_judged_as_those_of_a_new_table() {
+        let check = |stored: &[(&str, &str)], key: &str, value: &str| {
+            check_handle_options(&with(stored), &BTreeMap::from([(key.to_owned(), value.to_owned())]))
+        };
+        for (key, value) in [
+            ("data-file.prefix", "a/b"),
+            ("data-file.prefix", ".x"),
+            ("changelog-file.prefix", "../x"),
+            ("manifest.compression", "nope"),
+            ("file.compression", "nope"),
+            ("metadata.stats-mode", "nope"),
+        ] {
+            let error = check(&[], key, value).unwrap_err();
+            assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::InvalidOption, Some(key)));
+            // a table that has it can be opened as before, with other options, too
+            check(&[(key, value)], key, value).unwrap();
+            check(&[(key, value)], "write-only", "true").unwrap();
+        }
+        check(&[], "data-file.prefix", "part-").unwrap();
+        assert_eq!(check(&[], "my.key", "x").unwrap_err().kind(), ErrorKind::UnknownOption);
+        assert_eq!(check(&[], "fields.x.ignore-retract", "true").unwrap_err().kind(), ErrorKind::IllegalSchema);
     }
 
     /// Paths of data files come from values of partitions by these options.

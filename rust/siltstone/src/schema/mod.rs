@@ -22,11 +22,10 @@ mod validate_options;
 
 pub use change::{ColumnPosition, SchemaChange};
 pub use features::{check_data_directory, check_readable, check_writable};
-pub use fixed::{check_dynamic_options, fixed_option_changed, switches_vectors_off};
+pub use fixed::{check_dynamic_options, check_handle_options, fixed_option_changed, switches_vectors_off};
 pub use manager::{CheckChange, READ_BRANCHES, SchemaManager};
 pub use merge_rule::merge_rule_changed;
 pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_columns};
 pub use model::TableSchema;
 pub use new_table::NewTable;
 pub use validate::validate;
-pub use validate_options::check_field_options;

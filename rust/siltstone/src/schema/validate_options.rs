@@ -40,14 +40,23 @@ pub(super) fn faults(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> 
         options.named_version().map(drop),
         options.named_changes().map(drop),
     ]);
-    results.extend(check_stats_modes(options));
-    results.push(check_manifest_compression(options));
-    results.push(check_prefixes(options));
-    results.push(check_data_directory(options.data_file_path_directory.as_deref()));
-    results.push(check_default_partition(options));
+    let mut faults: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
+    faults.extend(value_faults(options));
+    let of_schema = validate_java::check(schema, options).into_iter().chain([check_default_values(schema)]);
+    faults.extend(of_schema.filter_map(Result::err));
+    faults
+}
+
+/// Values that are wrong whatever else the table says.
+pub(super) fn value_faults(options: &CoreOptions) -> Vec<Error> {
+    let mut results = check_stats_modes(options);
+    results.extend([
+        check_manifest_compression(options),
+        check_prefixes(options),
+        check_data_directory(options.data_file_path_directory.as_deref()),
+        check_default_partition(options),
+    ]);
     results.extend(check_data_files(options));
-    results.extend(validate_java::check(schema, options));
-    results.push(check_default_values(schema));
     results.into_iter().filter_map(Result::err).collect()
 }
 
@@ -56,7 +65,7 @@ pub(super) fn forbidden(option: &str, message: impl Into<String>) -> Error {
 }
 
 /// `fields.<column>.<suffix>` name columns that exist.
-pub fn check_field_options(schema: &TableSchema, options: &BTreeMap<String, String>) -> Result<()> {
+pub(super) fn check_field_options(schema: &TableSchema, options: &BTreeMap<String, String>) -> Result<()> {
     for key in options.keys().filter(|key| key.starts_with("fields.")) {
         let Some(columns) = FIELD_OPTIONS.iter().find_map(|known| column_of_field_option(key, known.key)) else {
             continue;

@@ -8,7 +8,7 @@ use crate::{
     io::{SchemaWritten, TableContext},
     options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
-    schema::{SchemaManager, TableSchema, check_dynamic_options, check_field_options, check_writable},
+    schema::{SchemaManager, TableSchema, check_dynamic_options, check_handle_options, check_writable},
     snapshot::BranchManager,
 };
 
@@ -26,12 +26,14 @@ impl Table {
     /// Opens the table whose directory is `location` on the local file system.
     ///
     /// # Errors
-    /// `IllegalSchema` for an option of a column that the table does not have: it would do nothing. Other branches and
-    /// older schemas, which options are laid over as well ([`Self::open_with`]), need not have the column.
+    /// `UnknownOption` for what is no option, `IllegalSchema` for an option of a column that the table does not have: they
+    /// would do nothing; `InvalidOption` for a value that a new table could not have. Other branches and older schemas, which
+    /// options are laid over as well ([`Self::open_with`]), need not have the column.
     pub fn open(location: &str, branch: &str, dynamic_options: BTreeMap<String, String>) -> Result<Self> {
         let fs = Arc::new(LocalFileIo::new());
         let table = Self::open_with(fs, &local_path(location)?, branch, None, dynamic_options)?;
-        check_field_options(&table.ctx.schema, &table.dynamic_options).map_err(|e| e.with("table", &table.ctx.name))?;
+        check_handle_options(&table.ctx.schema, &table.dynamic_options)
+            .map_err(|e| e.with("table", &table.ctx.name))?;
         Ok(table)
     }
 

@@ -6,7 +6,7 @@ use super::{Changes, CommitOutcome, Committable, Partitions, Source, TableCommit
 use crate::{
     error::Result,
     io::TableContext,
-    manifest::{EntryKind, ManifestEntry, ManifestStore},
+    manifest::{EntryKind, ManifestStore},
     snapshot::{CommitKind, Snapshot},
 };
 
@@ -26,11 +26,6 @@ impl TableCommit {
         let dropped = published.snapshot.as_ref().map(|snapshot| dropped(&self.ctx, snapshot));
         Ok((outcome_of(published), dropped.unwrap_or_else(|| Ok(HashSet::new()))))
     }
-}
-
-/// When the newest of these files was made (local wall clock, epoch milliseconds), as far as files say so.
-pub(in crate::operation) fn newest_write<'e>(files: impl Iterator<Item = &'e ManifestEntry>) -> Option<i64> {
-    files.filter_map(|entry| entry.file.creation_time).max()
 }
 
 /// The partitions of which a snapshot deletes files.

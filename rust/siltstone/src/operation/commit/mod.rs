@@ -46,7 +46,6 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-pub(in crate::operation) use idle::newest_write;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub use undisturbed::ReadVersion;

@@ -8,7 +8,6 @@ use std::{
 
 use super::{
     changes::{Changes, deletion_of},
-    idle::newest_write,
     model::{OverwriteTarget, PartitionSpec},
 };
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     operation::{
         CommitMessage, partition_spec,
-        scan::{EntryFilter, live_entries},
+        scan::{EntryFilter, LastWrites, live_entries_with_last_writes},
     },
     predicate::Predicate,
     row::{BinaryRow, Datum, compare_datums, compare_serialized},
@@ -34,7 +33,7 @@ pub(super) enum Partitions {
     All,
     /// Exactly these (serialized rows).
     These(HashSet<Vec<u8>>),
-    /// Those of these that have no file since a time ([`newest_write`]), as every try finds them.
+    /// Those of these that nobody has written to since a time ([`LastWrites`]), as every try finds them.
     Idle { of: HashSet<Vec<u8>>, since: i64 },
     /// Those that match one of the patterns: a value for each partition column, `None` = any.
     Matching(Vec<Vec<Option<Datum>>>),
@@ -113,30 +112,28 @@ impl Partitions {
     /// Live files that an overwrite of these partitions replaces; those without a bucket yet (postpone) stay on
     /// tables that have buckets now.
     pub(super) fn replaced(&self, ctx: &TableContext, snapshot: &Snapshot) -> Result<Vec<ManifestEntry>> {
-        let mut live = self.live(ctx, snapshot)?;
+        let (mut live, _) = self.live(ctx, snapshot)?;
         live.retain(|entry| is_replaced(ctx, entry));
         Ok(live)
     }
 
-    /// These partitions as they are now, given their live files: without those that are not idle any more.
-    fn now(&self, live: &[ManifestEntry]) -> Cow<'_, Self> {
+    /// These partitions as they are now, given when they were written to: without those that are not idle any more.
+    fn now(&self, writes: &LastWrites) -> Cow<'_, Self> {
         let Self::Idle { of, since } = self else { return Cow::Borrowed(self) };
-        let is_idle = |partition: &&Vec<u8>| {
-            let files = live.iter().filter(|entry| entry.partition == **partition);
-            newest_write(files).is_some_and(|newest| newest < *since)
-        };
+        let is_idle = |partition: &&Vec<u8>| writes.of_partition(partition).is_some_and(|newest| newest < *since);
         Cow::Owned(Self::These(of.iter().filter(is_idle).cloned().collect()))
     }
 
-    /// Live files of these partitions.
-    fn live(&self, ctx: &TableContext, snapshot: &Snapshot) -> Result<Vec<ManifestEntry>> {
+    /// Live files of these partitions, and when they were written to.
+    fn live(&self, ctx: &TableContext, snapshot: &Snapshot) -> Result<(Vec<ManifestEntry>, LastWrites)> {
         let mut wanted = Vec::new();
-        for entry in live_entries(ctx, snapshot, &self.filter(ctx))? {
+        let (live, writes) = live_entries_with_last_writes(ctx, snapshot, &self.filter(ctx))?;
+        for entry in live {
             if self.contains(ctx, &entry.partition)? {
                 wanted.push(entry);
             }
         }
-        Ok(wanted)
+        Ok((wanted, writes))
     }
 }
 
@@ -155,8 +152,8 @@ pub(super) fn changes(
     let Some(latest) = latest else {
         return Ok((new.clone(), Vec::new()));
     };
-    let mut live = partitions.live(ctx, latest)?;
-    let partitions = partitions.now(&live);
+    let (mut live, writes) = partitions.live(ctx, latest)?;
+    let partitions = partitions.now(&writes);
     if let Partitions::These(set) = &*partitions {
         live.retain(|entry| set.contains(&entry.partition));
     }

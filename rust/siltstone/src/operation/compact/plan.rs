@@ -13,7 +13,7 @@ use crate::{
     operation::{
         TableIdentity,
         overtaken::at_newest,
-        scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries},
+        scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries_with_last_writes},
     },
     predicate::Predicate,
     schema::check_writable,
@@ -69,9 +69,10 @@ fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) ->
         partition_predicate: request.filter.clone(),
         ..EntryFilter::default()
     };
-    let mut entries = live_entries(ctx, snapshot, &filter)?;
+    let (mut entries, writes) = live_entries_with_last_writes(ctx, snapshot, &filter)?;
     if let Some(idle) = request.idle_millis {
-        keep_idle(&mut entries, env::local_millis().saturating_sub(idle));
+        let newest = env::local_millis().saturating_sub(idle);
+        entries.retain(|entry| writes.of_partition(&entry.partition).is_none_or(|written| written <= newest));
     }
     let mut vectors = bucket_vectors(ctx, snapshot)?;
     let buckets = by_bucket(entries);
@@ -175,19 +176,6 @@ fn by_bucket(entries: Vec<ManifestEntry>) -> Vec<LiveBucket> {
         buckets.entry(bucket.clone()).or_insert_with(live).files.push(entry.file);
     }
     buckets.into_values().collect()
-}
-
-/// Leaves the partitions whose newest file is not newer than `newest` (local wall clock).
-fn keep_idle(entries: &mut Vec<ManifestEntry>, newest: i64) {
-    let mut newest_file: HashMap<&[u8], i64> = HashMap::new();
-    for entry in entries.iter() {
-        let created = entry.file.creation_time.unwrap_or(i64::MIN);
-        let known = newest_file.entry(&entry.partition).or_insert(created);
-        *known = created.max(*known);
-    }
-    let idle: HashSet<Vec<u8>> =
-        newest_file.into_iter().filter(|(_, created)| *created <= newest).map(|(p, _)| p.to_vec()).collect();
-    entries.retain(|e| idle.contains(&e.partition));
 }
 
 fn check_filter(ctx: &TableContext, request: &CompactRequest) -> Result<()> {

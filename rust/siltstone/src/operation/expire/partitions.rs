@@ -9,16 +9,16 @@ use std::{
     time::Duration,
 };
 
-use super::{partition_time::partition_time, range::before};
+use super::{partition_time::PartitionTimes, range::before};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::ManifestEntry,
     operation::{
         cleanup::{FileKind, Plan, Report, Unneeded, data_files, with_effect},
-        commit::{TableCommit, newest_write},
+        commit::TableCommit,
         overtaken::at_newest,
-        scan::{EntryFilter, live_entries},
+        scan::{EntryFilter, LastWrites, live_entries_with_last_writes},
     },
     options::PartitionExpireStrategy,
     row::{BinaryRow, datum_to_legacy_text},
@@ -73,8 +73,10 @@ struct Partition {
 
 /// Drops the partitions that are old at `now` (epoch milliseconds).
 pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64, dry_run: bool) -> Result<Report> {
-    let live = at_newest(ctx, |newest| {
-        newest.map_or_else(|| Ok(Vec::new()), |newest| live_entries(ctx, newest, &EntryFilter::default()))
+    let ages = Ages::of(expiry, now)?;
+    let (live, writes) = at_newest(ctx, |newest| match newest {
+        Some(newest) => live_entries_with_last_writes(ctx, newest, &EntryFilter::default()),
+        None => Ok((Vec::new(), LastWrites::default())),
     })?;
     let mut partitions: BTreeMap<Vec<u8>, Partition> = BTreeMap::new();
     for entry in live {
@@ -88,12 +90,14 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     let mut plan = Plan::default();
     let mut old = Vec::new();
     for (key, partition) in partitions {
-        match is_old(&partition, expiry, now) {
+        match ages.is_old(&partition.values, writes.of_partition(&key)) {
             Some(true) => old.push((key, partition)),
             Some(false) => {}
-            None => plan
-                .notes
-                .push(format!("partition {} never expires: its values say no time", ctx.paths.partition_path(&key)?)),
+            None => {
+                let note = format!("partition {} never expires: {}", ctx.paths.partition_path(&key)?, ages.unknown());
+                tracing::warn!(table = ctx.name, "{note}");
+                plan.notes.push(note);
+            }
         }
     }
     let joined = |p: &Partition| {
@@ -174,14 +178,41 @@ fn values(ctx: &TableContext, partition: &[u8]) -> Result<Vec<(String, Option<St
     Ok(ctx.paths.partition_names().iter().cloned().zip(texts).collect())
 }
 
-/// `None`: nobody can tell.
-fn is_old(partition: &Partition, expiry: &PartitionExpiry, now: i64) -> Option<bool> {
-    let limit = limit(expiry, now);
-    match expiry.strategy {
-        PartitionExpireStrategy::ValuesTime => {
-            let time = partition_time(&partition.values, expiry.pattern.as_deref(), expiry.formatter.as_deref())?;
-            Some(time.and_utc().timestamp_millis() < limit)
+/// How old partitions are found.
+enum Ages {
+    /// By their values: those before this time (local wall clock, epoch milliseconds) are old.
+    Values(PartitionTimes, i64),
+    /// By their last write.
+    Writes(i64),
+}
+
+impl Ages {
+    fn of(expiry: &PartitionExpiry, now: i64) -> Result<Self> {
+        let limit = limit(expiry, now);
+        Ok(match expiry.strategy {
+            PartitionExpireStrategy::ValuesTime => {
+                Self::Values(PartitionTimes::new(expiry.pattern.as_deref(), expiry.formatter.as_deref())?, limit)
+            }
+            PartitionExpireStrategy::UpdateTime => Self::Writes(limit),
+        })
+    }
+
+    /// `None`: nobody can tell.
+    fn is_old(&self, values: &[(String, Option<String>)], last_write: Option<i64>) -> Option<bool> {
+        Some(match self {
+            Self::Values(times, limit) => times.of(values)?.and_utc().timestamp_millis() < *limit,
+            Self::Writes(limit) => last_write? < *limit,
+        })
+    }
+
+    /// Why nobody can tell.
+    fn unknown(&self) -> &'static str {
+        match self {
+            Self::Values(..) => {
+                "its values say no date by partition.timestamp-pattern and partition.timestamp-formatter; \
+                 partition.expiration-strategy = update-time needs none"
+            }
+            Self::Writes(_) => "its manifests do not say when its files were made",
         }
-        PartitionExpireStrategy::UpdateTime => Some(newest_write(partition.entries.iter())? < limit),
     }
 }

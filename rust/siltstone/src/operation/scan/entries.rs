@@ -43,12 +43,22 @@ pub struct EntryFilter {
 
 /// Every ADD entry of the snapshot that no DELETE cancels and that the filter wants, in manifest order.
 pub fn live_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
+    live_among(all_entries(ctx, snapshot, filter)?, filter)
+}
+
+/// Every entry that the manifests of the snapshot hold for the partitions and buckets of a filter, also of files that are
+/// deleted since then.
+pub(super) fn all_entries(ctx: &TableContext, snapshot: &Snapshot, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let heads = HeadFilter::new(ctx, filter)?;
     let mut manifests = store.read_lists(snapshot).map_err(|e| e.in_table(&ctx.name))?;
     manifests.retain(|m| heads.wants_manifest(m));
     ask_for_memory(ctx, &manifests)?;
-    let entries = store.read_all(&manifests, &|head| heads.wants(head))?;
+    store.read_all(&manifests, &|head| heads.wants(head))
+}
+
+/// Those of all entries that no DELETE cancels and that the filter wants.
+pub(super) fn live_among(entries: Vec<ManifestEntry>, filter: &EntryFilter) -> Result<Vec<ManifestEntry>> {
     let mut live = manifest::live_entries(entries)?;
     filter.keep_files(&mut live)?;
     Ok(live)

@@ -235,7 +235,7 @@ fn schema() -> TableSchema {
 }
 
 fn table() -> Input {
-    Input::new(&schema(), &options(&[]), true).unwrap()
+    Input::new(&schema(), &options(&[]), false).unwrap()
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
@@ -269,7 +269,7 @@ fn a_default_in_quotes_is_the_value_between_them() {
     schema.fields[1].default_value = Some("'x'".to_owned());
     schema.fields[2].default_value = Some("'7'".to_owned());
     let rows = batch(vec![("id", ints(vec![Some(1)])), ("name", Arc::new(StringArray::from(vec![None::<&str>])))]);
-    let rows = Input::new(&schema, &options(&[]), true).unwrap().normalize(&rows, 0).unwrap();
+    let rows = Input::new(&schema, &options(&[]), false).unwrap().normalize(&rows, 0).unwrap();
     assert_eq!(rows.column(1).as_string::<i32>().value(0), "x");
     assert_eq!(rows.column(2).as_primitive::<Int32Type>().value(0), 7);
 }
@@ -278,7 +278,7 @@ fn a_default_in_quotes_is_the_value_between_them() {
 fn a_default_that_is_no_value_fails_only_rows_that_need_it() {
     let mut schema = schema();
     schema.fields[2].default_value = Some(" 7 ".to_owned());
-    let table = Input::new(&schema, &options(&[]), true).unwrap();
+    let table = Input::new(&schema, &options(&[]), false).unwrap();
     let rows = |d| batch(vec![("id", ints(vec![Some(1)])), ("d", ints(vec![d]))]);
     table.normalize(&rows(Some(3)), 0).unwrap();
     let error = table.normalize(&rows(None), 0).unwrap_err();
@@ -294,7 +294,7 @@ fn a_default_does_not_fill_up_the_memory() {
     schema.fields[2] = DataField::new(2, "d", DataType::new(TypeKind::Char(1 << 20)));
     schema.fields[2].default_value = Some("x".to_owned());
     let rows = batch(vec![("id", ints((0..1025).map(Some).collect()))]);
-    let error = Input::new(&schema, &options(&[]), true).unwrap().normalize(&rows, 0).unwrap_err();
+    let error = Input::new(&schema, &options(&[]), false).unwrap().normalize(&rows, 0).unwrap_err();
     assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::MemoryLimitExceeded, Some("d")));
 }
 
@@ -421,7 +421,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     schema.fields.truncate(1);
     schema.fields.push(DataField::new(9, "n", DataType::new(TypeKind::BigInt)));
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
-    let rows = Input::new(&schema, &options(&[]), true).unwrap().normalize(&rows, 0).unwrap();
+    let rows = Input::new(&schema, &options(&[]), false).unwrap().normalize(&rows, 0).unwrap();
     let count = |set: &[(&str, &str)]| {
         let rows = Counted::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");

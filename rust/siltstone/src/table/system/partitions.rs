@@ -10,7 +10,7 @@ use crate::{
     Result,
     operation::{
         overtaken::{again_when_overtaken, expired_meanwhile},
-        scan::{EntryFilter, Resolved, VersionSelector, live_entries},
+        scan::{EntryFilter, Resolved, VersionSelector, live_entries_with_last_writes},
     },
     row::Datum,
     types::DataField,
@@ -80,7 +80,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Row count, bytes, files, time of the newest file.
+    /// Row count, bytes, files, time of the last write.
     pub(super) fn row(&self) -> Row {
         let mut row = self.counts().to_vec();
         row.push(or_null(self.newest, wall));
@@ -92,7 +92,7 @@ impl Sum {
         [Datum::BigInt(self.rows), Datum::BigInt(self.bytes), Datum::BigInt(self.files)]
     }
 
-    /// Local time of the newest file.
+    /// Local time of the last write.
     pub(super) fn newest(&self) -> Option<i64> {
         self.newest
     }
@@ -122,12 +122,16 @@ pub(super) fn sums(table: &Table, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, 
 fn sums_at(at: &Resolved, by_bucket: bool) -> Result<BTreeMap<(Vec<u8>, i32), Sum>> {
     let mut found: BTreeMap<(Vec<u8>, i32), Sum> = BTreeMap::new();
     let (ctx, Some(snapshot)) = (&at.ctx, &at.snapshot) else { return Ok(found) };
-    let entries = live_entries(ctx, snapshot, &EntryFilter::default());
-    for entry in entries.map_err(|e| expired_meanwhile(ctx, snapshot, e))? {
-        let bucket = if by_bucket { entry.bucket } else { 0 };
-        let sum = found.entry((entry.partition, bucket)).or_default();
+    let live = live_entries_with_last_writes(ctx, snapshot, &EntryFilter::default());
+    let (entries, writes) = live.map_err(|e| expired_meanwhile(ctx, snapshot, e))?;
+    for entry in entries {
         let (rows, bytes) = (entry.file.row_count, entry.file.file_size);
-        sum.add(&Sum { rows, bytes, files: 1, newest: entry.file.creation_time });
+        let (bucket, newest) = if by_bucket {
+            (entry.bucket, writes.of_bucket(&entry.partition, entry.bucket))
+        } else {
+            (0, writes.of_partition(&entry.partition))
+        };
+        found.entry((entry.partition, bucket)).or_default().add(&Sum { rows, bytes, files: 1, newest });
     }
     Ok(found)
 }

@@ -6,7 +6,8 @@
 //!
 //! Source: format chapter 3.5, semantics g.10; `Statistics`, `ColStats`.
 
-use std::{cmp::Ordering, collections::HashSet};
+mod column;
+mod distinct;
 
 use serde_json::{Map, Value, json};
 
@@ -20,15 +21,16 @@ use crate::{
         scan::{ScanRequest, plan},
     },
     path::MetaNames,
-    row::{BinaryRow, Datum, compare_datums, datum_to_text, datums_from_array},
+    row::datums_from_array,
     snapshot::Snapshot,
-    types::{DataField, DataType, TypeKind},
+    types::DataField,
 };
+use column::Column;
 
 /// Reads the latest snapshot and commits what its columns hold; `None` for an empty table.
 ///
 /// # Errors
-/// Those of reading the table and of committing. Columns of nested types have no statistics.
+/// Those of reading the table and of committing. Columns of nested types, variants and blobs have no statistics.
 pub fn analyze(ctx: &TableContext, threads: usize) -> Result<Option<Snapshot>> {
     let Some(content) = again_when_overtaken(ctx, || statistics(ctx, threads))? else { return Ok(None) };
     let text = serde_json::to_string_pretty(&content)
@@ -56,7 +58,7 @@ fn statistics(ctx: &TableContext, threads: usize) -> Result<Option<Value>> {
             // slow beside the reading, which asks on threads of its own
             crate::cancel::check()?;
             if let Some(column) = column {
-                let values = datums_from_array(array, &column.data_type)?;
+                let values = datums_from_array(array, column.data_type())?;
                 values.into_iter().try_for_each(|value| column.add(value))?;
             }
         }
@@ -84,88 +86,5 @@ fn share(bytes: i64, rows: u64, stored: i64) -> i64 {
     match (i128::from(bytes) * i128::from(rows)).checked_div(i128::from(stored)) {
         Some(size) => i64::try_from(size).unwrap_or(i64::MAX),
         None => 0,
-    }
-}
-
-/// What is known of a column.
-struct Column {
-    data_type: DataType,
-    distinct: HashSet<Vec<u8>>,
-    nulls: u64,
-    values: u64,
-    length: u64,
-    longest: u64,
-    min: Option<Datum>,
-    max: Option<Datum>,
-}
-
-impl Column {
-    fn of(field: &DataField) -> Option<Self> {
-        let nested = matches!(
-            field.data_type.kind,
-            TypeKind::Array(..) | TypeKind::Map(..) | TypeKind::Multiset(..) | TypeKind::Row(..)
-        );
-        (!nested).then(|| Self {
-            data_type: field.data_type.clone(),
-            distinct: HashSet::new(),
-            nulls: 0,
-            values: 0,
-            length: 0,
-            longest: 0,
-            min: None,
-            max: None,
-        })
-    }
-
-    fn add(&mut self, value: Datum) -> Result<()> {
-        if value.is_null() {
-            self.nulls += 1;
-            return Ok(());
-        }
-        let length = match &value {
-            Datum::String(text) => text.len() as u64,
-            Datum::Bytes(bytes) => bytes.len() as u64,
-            _ => width(&self.data_type.kind),
-        };
-        self.values += 1;
-        self.length = self.length.saturating_add(length);
-        self.longest = self.longest.max(length);
-        let row = BinaryRow::from_datums(std::slice::from_ref(&self.data_type), std::slice::from_ref(&value))?;
-        self.distinct.insert(row.to_serialized());
-        if self.min.as_ref().is_none_or(|min| compare_datums(&value, min) == Ordering::Less) {
-            self.min = Some(value.clone());
-        }
-        if self.max.as_ref().is_none_or(|max| compare_datums(&value, max) == Ordering::Greater) {
-            self.max = Some(value);
-        }
-        Ok(())
-    }
-
-    fn to_json(&self, id: i32) -> Value {
-        let mut out = Map::new();
-        out.insert("colId".to_owned(), json!(id));
-        out.insert("distinctCount".to_owned(), json!(self.distinct.len()));
-        for (key, value) in [("min", &self.min), ("max", &self.max)] {
-            if let Some(value) = value {
-                out.insert(key.to_owned(), json!(datum_to_text(value, &self.data_type)));
-            }
-        }
-        out.insert("nullCount".to_owned(), json!(self.nulls));
-        if let Some(average) = self.length.checked_div(self.values) {
-            out.insert("avgLen".to_owned(), json!(average));
-            out.insert("maxLen".to_owned(), json!(self.longest));
-        }
-        Value::Object(out)
-    }
-}
-
-/// Bytes of a value of fixed width, as Spark counts them.
-fn width(kind: &TypeKind) -> u64 {
-    match kind {
-        TypeKind::Boolean | TypeKind::TinyInt => 1,
-        TypeKind::SmallInt => 2,
-        TypeKind::Int | TypeKind::Float | TypeKind::Date | TypeKind::Time(_) => 4,
-        TypeKind::Decimal { precision, .. } if *precision > 18 => 16,
-        _ => 8,
     }
 }
