@@ -16,8 +16,13 @@ enum Act {
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let row = (0i32..6, prop::option::of(-1i8..2), prop::bool::weighted(0.2));
-    let jobs = prop::collection::vec(prop::collection::vec(row, 1..8), 1..4);
-    prop::collection::vec(prop_oneof![3 => jobs.prop_map(Act::Jobs), 2 => any::<bool>().prop_map(Act::Compact)], 2..12)
+    let rows = prop::collection::vec(row, 1..8);
+    let jobs = prop::collection::vec(rows.clone(), 1..4);
+    let compact = any::<bool>().prop_map(Act::Compact);
+    prop::collection::vec(
+        prop_oneof![3 => jobs.prop_map(Act::Jobs), 1 => rows.prop_map(Act::Late), 2 => compact],
+        2..12,
+    )
 }
 
 /// What orders the records of a key: sequence field, number, whether it adds.
