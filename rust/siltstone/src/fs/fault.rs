@@ -4,18 +4,21 @@
 //! state: a file's content becomes durable with `sync`, its name with `sync_dir` of its directory.
 //! [`FaultFileIo::crash`] goes back to the durable state. Deletions and replacements are names, too.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::{self, Write},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+mod files;
+mod state;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use self::{
+    files::{FaultInput, FaultLock, FaultOutput},
+    state::{State, below, parent},
+};
 use super::{
-    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, checked_range,
+    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile,
     home::Home,
-    local::{directory_instead, exists_already, not_found},
+    local::{exists_already, not_found},
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -46,31 +49,6 @@ pub struct FaultFileIo {
     gate: Option<Arc<dyn BeforeCall>>,
     /// The directory of the table that this handle is for.
     home: Option<Home>,
-}
-
-type FileId = u64;
-
-#[derive(Clone, Debug, Default)]
-struct State {
-    calls: u64,
-    fail_at: Option<(u64, FailWhen)>,
-    clock_millis: i64,
-    next_id: FileId,
-    contents: BTreeMap<FileId, Content>,
-    names: BTreeMap<String, FileId>,
-    durable_names: BTreeMap<String, FileId>,
-    dirs: BTreeSet<String>,
-    /// Held ones: where their files are now, when these were not deleted with a directory.
-    locks: BTreeMap<u64, String>,
-    trace: Vec<String>,
-    bytes_read: u64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Content {
-    data: Vec<u8>,
-    durable: Bytes,
-    modified_millis: i64,
 }
 
 impl FaultFileIo {
@@ -188,96 +166,6 @@ impl FaultFileIo {
 
 fn failed(what: &str, path: &str, number: u64) -> Error {
     Error::new(ErrorKind::Storage, format!("injected failure of {what}")).with("file", path).with("call", number)
-}
-
-impl State {
-    fn tick(&mut self) -> i64 {
-        self.clock_millis += 1;
-        self.clock_millis
-    }
-
-    fn add(&mut self, path: &str, data: Vec<u8>) -> FileId {
-        let id = self.next_id;
-        self.next_id += 1;
-        let modified_millis = self.tick();
-        self.contents.insert(id, Content { data, durable: Bytes::new(), modified_millis });
-        self.names.insert(path.to_owned(), id);
-        self.add_dirs(parent(path));
-        id
-    }
-
-    fn add_new(&mut self, path: &str, data: Vec<u8>) -> Result<FileId> {
-        if self.names.contains_key(path) {
-            return Err(exists_already(path));
-        }
-        Ok(self.add(path, data))
-    }
-
-    fn add_dirs(&mut self, directory: &str) {
-        let mut at = directory;
-        while !at.is_empty() && self.dirs.insert(at.to_owned()) {
-            at = parent(at);
-        }
-    }
-
-    fn sync_content(&mut self, id: FileId) {
-        if let Some(content) = self.contents.get_mut(&id) {
-            content.durable = Bytes::copy_from_slice(&content.data);
-        }
-    }
-
-    fn sync_names(&mut self, directory: &str) {
-        let inside = |path: &str| parent(path) == directory;
-        // a directory whose name is gone takes along what was in it
-        let dirs = &self.dirs;
-        let cut_off = |path: &str| {
-            let child = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')?.split_once('/'));
-            child.is_some_and(|(child, _)| !dirs.contains(&format!("{directory}/{child}")))
-        };
-        self.durable_names.retain(|path, _| !inside(path) && !cut_off(path));
-        let now = self.names.iter().filter(|(path, _)| inside(path));
-        self.durable_names.extend(now.map(|(path, id)| (path.clone(), *id)));
-    }
-
-    fn forget_unsynced(&mut self) {
-        let named: BTreeSet<FileId> = self.names.values().copied().collect();
-        self.contents.retain(|id, _| named.contains(id));
-        for content in self.contents.values_mut() {
-            content.data = content.durable.to_vec();
-        }
-        let parents: Vec<String> = self.names.keys().map(|path| parent(path).to_owned()).collect();
-        self.dirs.clear();
-        for directory in parents {
-            self.add_dirs(&directory);
-        }
-    }
-
-    fn content(&self, path: &str) -> Result<&Content> {
-        let missing = || if self.dirs.contains(path) { directory_instead(path) } else { not_found(path) };
-        self.names.get(path).and_then(|id| self.contents.get(id)).ok_or_else(missing)
-    }
-
-    fn status(&self, path: &str) -> Option<FileStatus> {
-        if let Ok(content) = self.content(path) {
-            return Some(FileStatus {
-                path: path.to_owned(),
-                size: content.data.len() as u64,
-                is_dir: false,
-                is_plain: true,
-                modified_millis: content.modified_millis,
-            });
-        }
-        let is_dir = self.dirs.contains(path);
-        is_dir.then(|| FileStatus { path: path.to_owned(), size: 0, is_dir, is_plain: true, modified_millis: 0 })
-    }
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(directory, _)| directory)
-}
-
-fn below(path: &str, directory: &str) -> bool {
-    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
 impl FileIo for FaultFileIo {
@@ -452,91 +340,5 @@ impl FileIo for FaultFileIo {
         // a holder whose call fails drops this at once, as the end of its process would
         let held = taken.map(|id| FaultLock { io: self.clone(), path: path.to_owned(), id });
         called.map(|()| held.map(|held| Box::new(held) as Box<dyn HeldLock>))
-    }
-}
-
-#[derive(Debug)]
-struct FaultLock {
-    io: FaultFileIo,
-    path: String,
-    id: u64,
-}
-
-impl HeldLock for FaultLock {
-    fn is_in_place(&self) -> Result<bool> {
-        self.io.call("status", &self.path, |s| Ok(s.locks.get(&self.id) == Some(&self.path)))
-    }
-}
-
-impl Drop for FaultLock {
-    fn drop(&mut self) {
-        self.io.state().locks.remove(&self.id);
-        if let Some(gate) = &self.io.gate {
-            gate.unlocked(&self.path);
-        }
-    }
-}
-
-struct FaultInput {
-    io: FaultFileIo,
-    path: String,
-    data: Bytes,
-}
-
-impl InputFile for FaultInput {
-    fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn size(&self) -> Result<u64> {
-        Ok(self.data.len() as u64)
-    }
-
-    fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
-        let range = checked_range(&self.path, self.data.len() as u64, start, length)?;
-        self.io.call("read_range", &self.path, |state| {
-            state.bytes_read += length;
-            Ok(self.data.slice(range))
-        })
-    }
-}
-
-struct FaultOutput {
-    io: FaultFileIo,
-    path: String,
-    id: FileId,
-    position: u64,
-}
-
-impl Write for FaultOutput {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let append = |s: &mut State| {
-            if let Some(content) = s.contents.get_mut(&self.id) {
-                content.data.extend_from_slice(data);
-            }
-            Ok(())
-        };
-        self.io.call("write", &self.path, append).map_err(io::Error::other)?;
-        self.position += data.len() as u64;
-        Ok(data.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl OutputFile for FaultOutput {
-    fn position(&self) -> u64 {
-        self.position
-    }
-
-    fn close(self: Box<Self>, sync: bool) -> Result<u64> {
-        self.io.call("close", &self.path, |s| {
-            if sync {
-                s.sync_content(self.id);
-            }
-            Ok(self.position)
-        })
     }
 }

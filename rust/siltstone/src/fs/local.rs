@@ -3,6 +3,9 @@
 //! Durability: a file's content by `fsync` of the file, its name by `fsync` of its directory. A directory
 //! that this handle created is made durable, with its own parents, by the first [`FileIo::sync_dir`] below it.
 
+mod errors;
+mod files;
+
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Read as _, Write},
@@ -13,6 +16,14 @@ use std::{
 
 use bytes::Bytes;
 
+use self::{
+    errors::{absent_is_fine, cannot_exist, link_on_the_way, not_published, special_instead},
+    files::{LocalInput, LocalOutput, lock_options, open_existing, open_without_waiting, regular},
+};
+pub(super) use self::{
+    errors::{directory_instead, exists_already, not_found, storage},
+    files::read_exact_at,
+};
 use super::{
     FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile,
     fresh::FreshDirs,
@@ -21,7 +32,7 @@ use super::{
 };
 use crate::{
     cancel,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
 };
 
 /// Children of a directory after which there is a look at whether to stop.
@@ -313,80 +324,6 @@ impl FileIo for LocalFileIo {
     }
 }
 
-struct LocalInput {
-    path: String,
-    file: File,
-    size: u64,
-}
-
-impl InputFile for LocalInput {
-    fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn size(&self) -> Result<u64> {
-        Ok(self.size)
-    }
-
-    fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
-        let mut buffer = vec![0; super::checked_range(&self.path, self.size, start, length)?.len()];
-        read_exact_at(&self.file, &mut buffer, start)
-            .map_err(|e| storage("read the file", Path::new(&self.path), e))?;
-        Ok(Bytes::from(buffer))
-    }
-}
-
-#[cfg(unix)]
-pub(super) fn read_exact_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buffer, start)
-}
-
-#[cfg(windows)]
-pub(super) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        let n = std::os::windows::fs::FileExt::seek_read(file, buffer, start)?;
-        if n == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        buffer = buffer.get_mut(n..).unwrap_or_default();
-        start += n as u64;
-    }
-    Ok(())
-}
-
-struct LocalOutput {
-    path: String,
-    out: BufWriter<File>,
-    position: u64,
-}
-
-impl Write for LocalOutput {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let n = self.out.write(data)?;
-        self.position += n as u64;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl OutputFile for LocalOutput {
-    fn position(&self) -> u64 {
-        self.position
-    }
-
-    fn close(mut self: Box<Self>, sync: bool) -> Result<u64> {
-        let mut finish = || -> io::Result<()> {
-            self.out.flush()?;
-            if sync { self.out.get_ref().sync_all() } else { Ok(()) }
-        };
-        finish().map_err(|e| storage("write the file", Path::new(&self.path), e))?;
-        Ok(self.position)
-    }
-}
-
 /// Makes directories below `needed`, the outermost of them last in `missing`.
 fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<()> {
     for level in missing.iter().rev() {
@@ -401,49 +338,6 @@ fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Opens a regular file. Pipes, sockets and devices are looked at first and not opened: a pipe would wait for a writer.
-fn open_existing(path: &str) -> Result<(File, fs::Metadata)> {
-    let failed = |e: io::Error| {
-        if cannot_exist(&e) { not_found(path) } else { storage("open the file", Path::new(path), e) }
-    };
-    regular(path, fs::metadata(path).map_err(failed)?)?;
-    let file = open_without_waiting(Path::new(path)).map_err(failed)?;
-    // again, because the name may mean something else by now
-    let metadata = regular(path, file.metadata().map_err(failed)?)?;
-    Ok((file, metadata))
-}
-
-fn regular(path: &str, metadata: fs::Metadata) -> Result<fs::Metadata> {
-    if metadata.is_file() {
-        Ok(metadata)
-    } else if metadata.is_dir() {
-        Err(directory_instead(path))
-    } else {
-        Err(special_instead(path))
-    }
-}
-
-/// For reading. The standard library adds `O_CLOEXEC`.
-#[cfg(unix)]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
-}
-
-#[cfg(not(unix))]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-/// For a lock, which is made when absent, and never where a link leads.
-fn lock_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOFOLLOW);
-    options
 }
 
 /// What a listing says: `own` of the name itself, `target` of what it leads to when it is a link.
@@ -467,23 +361,6 @@ fn is_dir(path: &Path) -> Result<bool> {
     }
 }
 
-/// There is no such file, or there can be none: its name is too long, or has a zero byte.
-fn cannot_exist(e: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
-    matches!(e.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput) || is_loop(e)
-}
-
-/// A link that leads to itself leads nowhere.
-#[cfg(unix)]
-fn is_loop(e: &io::Error) -> bool {
-    e.raw_os_error() == Some(libc::ELOOP)
-}
-
-#[cfg(not(unix))]
-fn is_loop(_e: &io::Error) -> bool {
-    false
-}
-
 #[cfg(unix)]
 fn link_count(path: &str) -> u64 {
     use std::os::unix::fs::MetadataExt;
@@ -493,62 +370,4 @@ fn link_count(path: &str) -> u64 {
 #[cfg(not(unix))]
 fn link_count(_path: &str) -> u64 {
     0
-}
-
-pub(super) fn not_found(path: &str) -> Error {
-    Error::new(ErrorKind::FileNotFound, "the file does not exist").with("file", path)
-}
-
-/// A directory lies where a file must be: the table is broken, the storage is not.
-pub(super) fn directory_instead(path: &str) -> Error {
-    Error::corrupt(path, 0, "a file", "a directory")
-}
-
-/// A pipe, socket or device lies where a file must be.
-fn special_instead(path: &str) -> Error {
-    Error::corrupt(path, 0, "a regular file", "a pipe, socket or device")
-}
-
-fn link_on_the_way(directory: &str, path: &str) -> Error {
-    Error::new(ErrorKind::CorruptFile, "a directory of the table is a link: nothing is changed through it")
-        .with("file", path)
-        .with("path", directory)
-        .hint("put a directory in its place; only the table's own directory may be a link")
-}
-
-pub(super) fn exists_already(path: &str) -> Error {
-    Error::new(ErrorKind::FileExists, "the file exists already").with("file", path)
-}
-
-/// The link was not made, as far as is known here: of these refusals it is certain, others (an answer that was lost) may come
-/// from a link that is there.
-fn not_published(path: &str, e: io::Error) -> Error {
-    use io::ErrorKind::{
-        AlreadyExists, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull, TooManyLinks,
-        Unsupported,
-    };
-    match e.kind() {
-        AlreadyExists => exists_already(path),
-        Unsupported | PermissionDenied => storage("publish the file by a hard link", Path::new(path), e)
-            .hint("the file system must support hard links: a rename could replace another commit")
-            .without_effect(),
-        // `NotFound`: the directory was replaced since the file was finished there
-        ReadOnlyFilesystem | StorageFull | QuotaExceeded | TooManyLinks | NotFound => {
-            storage("publish the file", Path::new(path), e).without_effect()
-        }
-        _ => storage("publish the file", Path::new(path), e),
-    }
-}
-
-pub(super) fn storage(what: &str, path: &Path, e: io::Error) -> Error {
-    Error::new(ErrorKind::Storage, format!("cannot {what}")).with("file", path.display()).caused_by(e)
-}
-
-fn absent_is_fine(done: io::Result<()>, what: &str, path: &str) -> Result<()> {
-    match done {
-        Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Err(storage(what, Path::new(path), e))
-        }
-        _ => Ok(()),
-    }
 }

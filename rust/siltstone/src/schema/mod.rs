@@ -19,6 +19,7 @@ mod validate;
 mod validate_java;
 mod validate_merge;
 mod validate_options;
+mod validate_values;
 
 pub use change::{ColumnPosition, SchemaChange};
 pub use features::{check_data_directory, check_readable, check_writable};

@@ -1,0 +1,176 @@
+//! Rules about options that stand for themselves: sizes, names, compressions, times, defaults of columns.
+
+use std::collections::BTreeMap;
+
+use super::{TableSchema, validate::illegal, validate_options::forbidden};
+use crate::{
+    cast::default_value,
+    error::{Error, Result, shorten},
+    format::parquet::ParquetWriteOptions,
+    fs::name_fault,
+    options::{CoreOptions, TagCreation, Zone},
+    stats::StatsMode,
+};
+
+/// Compressions of Parquet files.
+const COMPRESSIONS: &[&str] = &["none", "uncompressed", "zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli"];
+/// Codecs of manifests, by their exact names; Java reads `zstd` without regard to case.
+const MANIFEST_COMPRESSIONS: &[&str] = &["zstd", "zstandard", "snappy", "deflate", "null"];
+
+/// A tag that is due after the next one would never be made (`TagPeriodHandler.validateDelay`).
+pub(super) fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
+    if options.tag_automatic_creation != TagCreation::None {
+        Zone::parse("sink.process-time-zone", options.sink_process_time_zone.as_deref())?;
+        Zone::parse("sink.watermark-time-zone", Some(&options.sink_watermark_time_zone))?;
+    }
+    if options.tag_period().as_millis() < 1 {
+        let message = "the period of automatic tags must be one millisecond or longer";
+        return Err(forbidden("tag.creation-period-duration", message));
+    }
+    let (key, delay) = match options.tag_create_time {
+        Some(time) => ("tag.create-time", time),
+        None => ("tag.creation-delay", options.tag_creation_delay),
+    };
+    if options.tag_automatic_creation == TagCreation::None || delay < options.tag_period() {
+        return Ok(());
+    }
+    Err(forbidden(key, "the delay of automatic tags must be shorter than their period")
+        .hint("a daily tag may wait for less than 24 hours, an hourly one for less than an hour"))
+}
+
+pub(super) fn check_file_sizes(options: &CoreOptions) -> Result<()> {
+    if options.target_file_row_num == 0 {
+        return Err(forbidden("target-file-row-num", "'target-file-row-num' must be at least 1"));
+    }
+    if options.target_file_size == Some(0) {
+        return Err(forbidden("target-file-size", "'target-file-size' must be at least 1 byte"));
+    }
+    Ok(())
+}
+
+pub(super) fn check_levels(options: &CoreOptions) -> Result<()> {
+    if options.num_levels < 2 {
+        return Err(forbidden("num-levels", "'num-levels' must be at least 2"));
+    }
+    Ok(())
+}
+
+pub(super) fn check_retention(options: &CoreOptions) -> Result<()> {
+    let number = |key: &str, default: i64| {
+        options.get(key).map_or(default, |text| text.trim().parse::<i64>().unwrap_or(default))
+    };
+    let mut defaults = (10, i64::from(i32::MAX));
+    for (kind, least, most) in [
+        ("snapshot", "snapshot.num-retained.min", "snapshot.num-retained.max"),
+        ("changelog", "changelog.num-retained.min", "changelog.num-retained.max"),
+    ] {
+        let (min, max) = (number(least, defaults.0), number(most, defaults.1));
+        if min < 1 {
+            return Err(forbidden(least, format!("at least 1 {kind} is kept")));
+        }
+        if min > max {
+            return Err(forbidden(least, format!("'{least}' = {min} is larger than '{most}' = {max}")));
+        }
+        defaults = (min, max);
+    }
+    Ok(())
+}
+
+pub(super) fn check_stats_modes(options: &CoreOptions) -> Vec<Result<()>> {
+    let modes = std::iter::once(("metadata.stats-mode", &options.stats_mode))
+        .chain(options.stats_mode_per_level.values().map(|mode| ("metadata.stats-mode.per.level", mode)))
+        .chain(options.changelog_stats_mode.iter().map(|mode| ("changelog-file.stats-mode", mode)))
+        .chain(options.field_stats_mode.values().map(|mode| ("fields.<column>.stats-mode", mode)));
+    modes.map(|(key, mode)| StatsMode::parse(mode).map(drop).map_err(|e| e.with("option", key))).collect()
+}
+
+pub(super) fn check_manifest_compression(options: &CoreOptions) -> Result<()> {
+    let manifests = options.manifest_compression.as_str();
+    if manifests.eq_ignore_ascii_case("zstd") || MANIFEST_COMPRESSIONS.contains(&manifests) {
+        return Ok(());
+    }
+    Err(not_one_of("manifest.compression", manifests, MANIFEST_COMPRESSIONS))
+}
+
+pub(super) fn check_prefixes(options: &CoreOptions) -> Result<()> {
+    for (key, prefix) in
+        [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
+    {
+        if (!prefix.is_empty() && name_fault(prefix).is_some()) || prefix.starts_with('.') {
+            return Err(forbidden(key, format!("{prefix:?} cannot begin a file name")));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_default_partition(options: &CoreOptions) -> Result<()> {
+    if options.partition_default_name.trim().is_empty() || options.partition_default_name.contains('/') {
+        let message = format!("'{}' cannot be a directory name", options.partition_default_name);
+        return Err(forbidden("partition.default-name", message));
+    }
+    Ok(())
+}
+
+/// What the writer of data files would refuse, file by file: a table with it could be made, and never be written to.
+pub(super) fn check_data_files(options: &CoreOptions) -> Vec<Result<()>> {
+    let changelog_format = options.changelog_file_format.as_ref();
+    let formats = [("file.format", Some(&options.file_format)), ("changelog-file.format", changelog_format)];
+    let formats =
+        formats.into_iter().map(|(key, format)| match format.filter(|format| format.trim() != format.as_str()) {
+            Some(format) => Err(forbidden(key, format!("'{format}' is not a file format, it has spaces around it"))),
+            None => Ok(()),
+        });
+    let compressions = compressions(options).into_iter().map(|(key, name)| {
+        let name = if key == "parquet.compression" { name.trim() } else { name };
+        let known = COMPRESSIONS.contains(&name.to_ascii_lowercase().as_str());
+        if known { Ok(()) } else { Err(not_one_of(key, name, COMPRESSIONS)) }
+    });
+    // one by one: each option is a rule of its own
+    let parquet = options.parquet.iter().filter(|(key, _)| *key != "parquet.compression").map(|(key, value)| {
+        let alone = BTreeMap::from([(key.clone(), value.clone())]);
+        ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &alone).map(drop)
+    });
+    formats.chain(compressions).chain(parquet).collect()
+}
+
+/// The compressions of Parquet files, each with its option.
+fn compressions(options: &CoreOptions) -> Vec<(&'static str, &str)> {
+    const PARQUET: &str = "parquet";
+    let levels = options.file_compression_per_level.iter();
+    let levels = levels.filter(|(level, _)| options.format_of_level(**level) == PARQUET);
+    let mut all: Vec<(&'static str, &str)> =
+        levels.map(|(_, name)| ("file.compression.per.level", name.as_str())).collect();
+    if options.file_format == PARQUET {
+        all.push(("file.compression", &options.file_compression));
+    }
+    if options.changelog_file_format.as_ref().unwrap_or(&options.file_format) == PARQUET {
+        all.extend(options.changelog_file_compression.iter().map(|name| ("changelog-file.compression", name.as_str())));
+    }
+    all.extend(options.parquet.get("parquet.compression").map(|name| ("parquet.compression", name.as_str())));
+    all
+}
+
+fn not_one_of(key: &str, name: &str, allowed: &[&str]) -> Error {
+    forbidden(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", ")))
+}
+
+/// A default stands for a value of its column, by the rule of the writer. Java also takes a DECIMAL that is too narrow
+/// for its default, and writes null then.
+pub(super) fn check_default_values(schema: &TableSchema) -> Result<()> {
+    for field in &schema.fields {
+        let Some(text) = &field.default_value else { continue };
+        if field.data_type.is_nested() {
+            let message = format!("a column of type {} cannot have a default value", field.data_type);
+            return Err(illegal(message).with("column", &field.name));
+        }
+        let named = |e: Error| e.with("column", &field.name);
+        let value = default_value(text, &field.data_type)
+            .map_err(|e| named(illegal(e.message()).hint(e.hint_text().unwrap_or_default())))?;
+        if value.is_null() {
+            let kind = &field.data_type.kind;
+            let message = format!("the default value '{}' has too many digits for {kind}", shorten(text));
+            return Err(named(illegal(message)));
+        }
+    }
+    Ok(())
+}
