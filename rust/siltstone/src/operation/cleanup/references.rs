@@ -50,6 +50,11 @@ impl Roots {
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)?;
         Ok(Self { snapshots, aside, tags, changelogs })
     }
+
+    /// Whether nothing is there that names files.
+    pub fn is_empty(&self) -> bool {
+        self.snapshots.is_empty() && self.aside.is_empty() && self.tags.is_empty() && self.changelogs.is_empty()
+    }
 }
 
 fn unreadable(e: Error) -> Error {
