@@ -38,7 +38,9 @@ impl Distinct {
                 values.insert(value.into());
                 if values.len() > EXACT_VALUES || *bytes > EXACT_BYTES {
                     let mut sketch = sketch()?;
-                    values.iter().for_each(|value| sketch.update(value));
+                    for value in values.iter() {
+                        sketch.update(value);
+                    }
                     *self = Self::Sketch(Box::new(sketch));
                 }
             }
