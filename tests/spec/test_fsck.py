@@ -160,3 +160,39 @@ def test_damage_of_the_page_index_and_the_footer_that_a_condition_meets_is_found
             for condition, expected in zip(conditions, right, strict=True)
         ), at
     assert found > 200
+
+
+@pytest.mark.parametrize("primary_key", [[], ["k"]], ids=["append", "keyed"])
+def test_a_deep_check_reads_the_newest_version_under_the_newest_schema(make, primary_key):
+    """It read each version under its own schema, and was silent where every scan failed."""
+    options = {"bucket": 1, "bucket_key": "k", "disable_explicit_type_casting": "false"}
+    t = make({"k": "INT NOT NULL", "s": "STRING"}, primary_key, **options)
+    t.append([{"k": 1, "s": "12"}, {"k": 2, "s": "x"}])
+    t.alter().set_type("s", "INT").commit()
+    assert t.maintenance.fsck().ok
+    (finding,) = t.maintenance.fsck(deep=True).findings
+    assert (finding.severity, finding.code, finding.place) == ("problem", "unreadable-version", "main/schema-1")
+    assert "the text 'x' is not a value of INT" in finding.message
+    assert "change the column back" in finding.repair
+    # once the values are of the new type, all is well: versions before are read under their own schema
+    t.alter().set_type("s", "STRING").commit()
+    t.overwrite([{"k": 1, "s": "12"}])
+    t.alter().set_type("s", "INT").commit()
+    assert t.maintenance.fsck(deep=True).findings == []
+    assert t.scan().to_arrow().to_pylist() == [{"k": 1, "s": 12}]
+
+
+@pytest.mark.parametrize("primary_key", [[], ["k"]], ids=["append", "keyed"])
+def test_a_deep_check_finds_nulls_where_none_may_be(make, primary_key):
+    options = {"bucket": 1, "bucket_key": "k", "alter_column_null_to_not_null__disabled": "false"}
+    t = make({"k": "INT NOT NULL", "s": "STRING"}, primary_key, **options)
+    t.append([{"k": 1, "s": "12"}, {"k": 2, "s": None}])
+    t.alter().set_nullable("s", False).commit()
+    (finding,) = t.maintenance.fsck(deep=True).findings
+    assert (finding.code, finding.place) == ("unreadable-version", "main/schema-1")
+    assert "NOT NULL has null values" in finding.message
+    # as another program may have left it: the schema of the file itself forbids them
+    schema = pathlib.Path(t.location) / "schema" / "schema-0"
+    schema.write_text(schema.read_text().replace('"STRING"', '"STRING NOT NULL"'))
+    codes = {f.code for f in st.open_table(t.location).maintenance.fsck(deep=True).findings}
+    assert "bad-data-file" in codes

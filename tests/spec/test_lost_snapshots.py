@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -59,6 +60,44 @@ def test_nothing_of_a_table_that_lost_its_snapshots_is_deleted(cat, t, lose):
             upkeep()
         assert files(t) == left
     assert "missing-snapshot" in [problem.code for problem in t.maintenance.fsck().problems]
+
+
+@pytest.mark.parametrize("branched", [False, True])
+def test_nothing_is_deleted_where_only_lists_of_manifests_tell_of_snapshots(cat, t, branched):
+    """With ``snapshot/`` and the records gone it was taken for a new table, and all its files for a failed writer's."""
+    if branched:
+        t.branches.create("b")
+        shutil.rmtree(Path(t.location, "branch", "branch-b", "snapshot"), ignore_errors=True)
+    shutil.copytree(Path(t.location, "snapshot"), Path(t.location).parent / "kept")
+    shutil.rmtree(Path(t.location, "snapshot"))
+    shutil.rmtree(Path(t.location, "siltstone"), ignore_errors=True)
+    left = files(t)
+    t = cat.table("db.t")
+    for dry_run in (True, False):
+        with pytest.raises(e.CorruptFile, match="lists of manifests"):
+            t.maintenance.remove_orphan_files(older_than=datetime.now(UTC), dry_run=dry_run)
+        assert files(t) == left
+    assert "unknown-references" in [warning.code for warning in t.maintenance.fsck().warnings]
+    shutil.move(Path(t.location).parent / "kept", Path(t.location, "snapshot"))
+    assert t.scan().count() == 4
+
+
+def test_what_failed_writers_leave_in_a_new_table_is_deleted(cat):
+    t = cat.create_table("db.n", SCHEMA, primary_key=["id"], options={"bucket": "1"})
+    w = t.writer()
+    w.write([{"id": 1, "v": "a"}])
+    w.prepare_commit()
+    (left,) = (path for path in files(t) if "bucket-0" in path)
+    report = t.maintenance.remove_orphan_files(older_than=datetime.now(UTC), dry_run=False)
+    assert [file.path for file in report.files] == [left]
+    # a first commit that died before it published left lists, too: after the next commit they are orphans
+    t.upsert([{"id": 2, "v": "b"}])
+    stray = Path(t.location, "manifest", "manifest-list-00000000-0000-0000-0000-000000000000-0")
+    stray.write_bytes(b"x")
+    time.sleep(0.01)  # the limit is a millisecond
+    t.maintenance.remove_orphan_files(older_than=datetime.now(UTC), dry_run=False)
+    assert not stray.exists()
+    assert t.scan().count() == 1
 
 
 @pytest.mark.parametrize("upkeep", ["orphans", "expire"])

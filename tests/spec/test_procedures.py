@@ -227,12 +227,12 @@ def test_dynamic_options_of_a_call_hold_for_it_alone(cat):
     assert called(cat, "CALL sys.compact_manifest('db.t', options => 'manifest.target-file-size=1 kb')").rows == [
         (True,)
     ]
-    options = "table => 'db.t', options => 'target-file-size=1 kb, compression = none', order_strategy => 'none'"
+    options = "table => 'db.t', options => 'target-file-size=1 kb, num-levels = 3', order_strategy => 'none'"
     seen = []
     text = f"CALL sys.compact({options})"
     nothing = st.report.CompactionReport()
     run_call(parse_call(text), cat.table, compact=lambda t, **how: seen.append((t.dynamic_options, how)) or nothing)
-    assert seen == [({"target-file-size": "1 kb", "compression": "none"}, {"full": True, "where": None})]
+    assert seen == [({"target-file-size": "1 kb", "num-levels": "3"}, {"full": True, "where": None})]
     assert "target-file-size" not in cat.table("db.t").options
 
 

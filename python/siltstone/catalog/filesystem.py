@@ -137,6 +137,7 @@ class Catalog:
 
         Raises:
             TableNotFound: It does not exist; the hint names near ones.
+            UnknownOption: One of the options is none; the hint names a near one.
         """
         if text("name", name).startswith("sys."):
             if options:
@@ -222,6 +223,7 @@ def open_table(
     Raises:
         TableNotFound: No table there.
         BranchNotFound: No such branch.
+        UnknownOption: One of the options is none; the hint names a near one.
         InvalidArgument: ``path`` names another branch than ``branch``.
     """
     place = directory("path", path)

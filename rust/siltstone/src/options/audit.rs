@@ -191,7 +191,7 @@ mod tests {
         here("commit.user-prefix").unwrap();
         for (key, hint) in [
             ("snapshot-id", "did you mean 'scan.snapshot-id'?"),
-            ("write-ony", "did you mean 'write-only'?"),
+            ("writeonly", "did you mean 'write-only'?"),
             ("tag-name", "did you mean 'scan.tag-name'?"),
             (
                 "owner",

@@ -38,7 +38,7 @@ impl Distinct {
                 values.insert(value.into());
                 if values.len() > EXACT_VALUES || *bytes > EXACT_BYTES {
                     let mut sketch = sketch()?;
-                    for value in &*values {
+                    for value in values.iter() {
                         sketch.update(value);
                     }
                     *self = Self::Sketch(Box::new(sketch));
@@ -69,7 +69,7 @@ mod tests {
 
     fn counted(values: impl Iterator<Item = u64>) -> (Distinct, u64) {
         let (mut distinct, mut all) = (Distinct::default(), 0);
-        for value in &*values {
+        for value in values {
             distinct.add(&value.to_le_bytes()).unwrap();
             all += 1;
         }

@@ -55,6 +55,11 @@ impl Roots {
         let released = released.into_iter().map(|released| released.snapshot).collect();
         Ok(Self { snapshots, aside, tags, released, changelogs })
     }
+
+    /// Whether nothing is there that names files.
+    pub fn is_empty(&self) -> bool {
+        self.snapshots.is_empty() && self.aside.is_empty() && self.tags.is_empty() && self.changelogs.is_empty()
+    }
 }
 
 fn unreadable(e: Error) -> Error {

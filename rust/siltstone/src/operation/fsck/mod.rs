@@ -249,7 +249,7 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         cancel::check()?;
         check.index_files(&whole)?;
         cancel::check()?;
-        check.whole_versions(&whole)?;
+        check.whole_versions(&whole, &contexts)?;
     }
     check.unreferenced(now);
     cancel::check()?;

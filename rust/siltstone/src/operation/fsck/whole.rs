@@ -1,4 +1,6 @@
-//! Rows, part three: each version is read as a whole, as a query would, and no primary key comes twice.
+//! Rows, part three: each version is read as a whole, as a query would, and no primary key comes twice. The newest is also read
+//! under the newest schema, which an alter after it has made: its columns may be of types that older values cannot be cast to,
+//! or NOT NULL.
 //!
 //! A partition whose files and deletion vectors were read for an earlier version is not read again. Keys are compared by
 //! their hashes, so many at a time that memory stays bounded: a partition with more rows is read more than once, for one
@@ -12,12 +14,12 @@ use std::{
 use arrow_row::{RowConverter, SortField};
 
 use super::{
-    Check,
+    Check, RESTORE,
     data::{Fault, unread},
 };
 use crate::{
     cancel,
-    error::Result,
+    error::{Error, Result},
     io::TableContext,
     operation::{
         Split,
@@ -31,49 +33,83 @@ use crate::{
 const HELD: u64 = 32 << 20;
 const REPAIR: &str = "delete the keys and write their rows again, or roll back to a version without them";
 
+const ALTER: &str = "change the column back, or write these rows anew under the schema that reads them";
+
+/// What was read: a partition, the schema by its id and millisecond, and the files.
+type Known = HashSet<(Vec<u8>, (i64, i64), Contents)>;
+
 /// The files of a partition, with the vectors that delete rows in them.
 type Contents = Vec<(i32, String, Option<(String, i32)>)>;
 
 impl Check<'_> {
-    /// Reads each version as a whole.
-    pub(super) fn whole_versions(&mut self, versions: &[(TableContext, Snapshot)]) -> Result<()> {
-        let mut known: HashSet<(Vec<u8>, Contents)> = HashSet::new();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    /// Reads each version as a whole, and the newest of each branch as it is read without a version.
+    pub(super) fn whole_versions(
+        &mut self,
+        versions: &[(TableContext, Snapshot)],
+        branches: &[TableContext],
+    ) -> Result<()> {
+        let mut known = Known::new();
         for (ctx, version) in versions {
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
             let request = ScanRequest { version: VersionSelector::Snapshot(version.id), ..ScanRequest::default() };
-            let planned = match plan(ctx, &request) {
-                Ok(planned) => planned,
-                Err(e) => {
-                    cancel::check()?;
-                    if let Some(fault) = unread("unreadable-version", e)? {
-                        self.fault(&place, fault);
-                    }
-                    continue;
-                }
-            };
-            self.verdict.count("versions read", 1);
-            for (partition, splits) in by_partition(&planned) {
-                cancel::check()?;
-                if !known.insert((partition.clone(), contents(&splits))) {
-                    continue;
-                }
-                match twice(&planned, &splits, threads, HELD) {
-                    Ok(0) => {}
-                    Ok(keys) => {
-                        let name = ctx.paths.partition_path(&partition).unwrap_or_default();
-                        let where_ = if name.is_empty() { String::new() } else { format!(" in {name}") };
-                        let message = format!("{keys} primary keys come twice{where_}");
-                        self.fault(&place, Fault { code: "key-twice", message, repair: REPAIR, mild: false });
-                    }
-                    Err(e) => {
-                        cancel::check()?;
-                        if let Some(fault) = unread("unreadable-version", e)? {
-                            self.fault(&place, fault);
-                        }
-                    }
-                }
+            if let Some(planned) = self.whole_plan(&place, plan(ctx, &request))? {
+                self.verdict.count("versions read", 1);
+                self.whole_plan_read(&place, &planned, &mut known, RESTORE)?;
             }
+        }
+        for ctx in branches {
+            let place = format!("{}/schema-{}", ctx.branch, ctx.schema.id);
+            let Some(planned) = self.whole_plan(&place, plan(ctx, &ScanRequest::default()))? else { continue };
+            let altered = planned.snapshot.as_ref().is_some_and(|newest| newest.schema_id != planned.ctx.schema.id);
+            if altered {
+                self.whole_plan_read(&place, &planned, &mut known, ALTER)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan; `None` and a fault where there is none.
+    fn whole_plan(&mut self, place: &str, planned: Result<ScanPlan>) -> Result<Option<ScanPlan>> {
+        match planned {
+            Ok(planned) => Ok(Some(planned)),
+            Err(e) => self.unreadable(place, e, RESTORE).map(|()| None),
+        }
+    }
+
+    /// Reads what was not read before under the same schema.
+    fn whole_plan_read(
+        &mut self,
+        place: &str,
+        planned: &ScanPlan,
+        known: &mut Known,
+        repair: &'static str,
+    ) -> Result<()> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let schema = (planned.ctx.schema.id, planned.ctx.schema.time_millis);
+        for (partition, splits) in by_partition(planned) {
+            cancel::check()?;
+            if !known.insert((partition.clone(), schema, contents(&splits))) {
+                continue;
+            }
+            match twice(planned, &splits, threads, HELD) {
+                Ok(0) => {}
+                Ok(keys) => {
+                    let name = planned.ctx.paths.partition_path(&partition).unwrap_or_default();
+                    let where_ = if name.is_empty() { String::new() } else { format!(" in {name}") };
+                    let message = format!("{keys} primary keys come twice{where_}");
+                    self.fault(place, Fault { code: "key-twice", message, repair: REPAIR, mild: false });
+                }
+                Err(e) => self.unreadable(place, e, repair)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn unreadable(&mut self, place: &str, e: Error, repair: &'static str) -> Result<()> {
+        cancel::check()?;
+        if let Some(fault) = unread("unreadable-version", e)? {
+            let repair = if fault.mild { fault.repair } else { repair };
+            self.fault(place, Fault { repair, ..fault });
         }
         Ok(())
     }
@@ -106,7 +142,12 @@ fn contents(splits: &[Split]) -> Contents {
 fn twice(plan: &ScanPlan, splits: &[Split], threads: usize, held: u64) -> Result<usize> {
     let keyed = plan.ctx.schema.has_primary_key();
     if !keyed {
-        // each file is read by itself, rows are as they are
+        // files of this schema are read by themselves, rows are as they are; others' values are cast
+        let is_cast = |split: &&Split| split.files.iter().any(|file| file.schema_id != plan.ctx.schema.id);
+        let others: Vec<Split> = splits.iter().filter(is_cast).cloned().collect();
+        for batch in read_splits(&plan.ctx, &others, &plan.read, threads)? {
+            batch?;
+        }
         return Ok(0);
     }
     let all = crate::limits::sum(splits.iter().flat_map(|split| &split.files).map(|file| file.row_count));

@@ -30,7 +30,7 @@ use crate::{
 /// Deletes files older than `older_than` (epoch milliseconds) that nothing refers to; with `dry_run` only lists them.
 ///
 /// # Errors
-/// `InvalidArgument` for a time in the future; a branch without schema, a snapshot, tag or manifest that cannot be read:
+/// `InvalidArgument` for a time in the future; `CorruptFile` where lists of manifests are all that is left of versions; a branch without schema, a snapshot, tag or manifest that cannot be read:
 /// what they need is not known, so nothing is deleted.
 pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_run: bool) -> Result<Report> {
     if older_than > now {
@@ -52,7 +52,10 @@ fn plan(ctx: &TableContext, older_than: i64) -> Result<(Plan, usize)> {
     let branches = branches(ctx)?;
     let Candidates { files, temporary, empty_dirs, notes } = list(ctx, &branches, older_than)?;
     let examined = files.len();
-    let used = in_use(ctx, &branches)?;
+    let (used, has_versions) = in_use(ctx, &branches)?;
+    if !has_versions && !files.is_empty() {
+        check_is_new(ctx)?;
+    }
     let reason: Arc<str> = Arc::from("no version of any branch refers to it");
     let unused = files.into_iter().filter_map(|file| {
         let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -89,13 +92,37 @@ fn branches(ctx: &TableContext) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Names of all files that any version of any branch refers to.
-fn in_use(ctx: &TableContext, branches: &[String]) -> Result<References> {
+/// A table that has no version at all is new, or has lost its snapshots with all that would say so. Only a commit that is about
+/// to publish writes a list of manifests: where there is none, nothing was ever committed, and what lies there is of writers
+/// that failed.
+///
+/// # Errors
+/// `CorruptFile`: there are lists. A first commit that died leaves one, too: the next commit makes the table one with a
+/// version, whose orphans are known.
+fn check_is_new(ctx: &TableContext) -> Result<()> {
+    let directory = ctx.paths.manifest_dir();
+    let is_list = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with("manifest-list-"));
+    match ctx.fs.list(&directory)?.into_iter().find(|child| is_list(&child.path)) {
+        None => Ok(()),
+        Some(list) => {
+            Err(Error::new(ErrorKind::CorruptFile, "the table has no snapshots, but lists of manifests of some")
+                .with("table", &ctx.name)
+                .with("file", list.path)
+                .hint("restore the snapshot directory; if the table never had a commit, commit once and clean it then"))
+        }
+    }
+}
+
+/// Names of all files that any version of any branch refers to, and whether there is a version.
+fn in_use(ctx: &TableContext, branches: &[String]) -> Result<(References, bool)> {
     let cache = ManifestCache::new(ctx)?;
     let mut used = References::default();
+    let mut has_versions = false;
     for branch in branches {
         let of = TableContext { branch: branch.clone(), ..ctx.clone() };
-        used.add_branch(&of, &cache, &Roots::of(&of, branch)?)?;
+        let roots = Roots::of(&of, branch)?;
+        has_versions |= !roots.is_empty();
+        used.add_branch(&of, &cache, &roots)?;
     }
-    Ok(used)
+    Ok((used, has_versions))
 }
