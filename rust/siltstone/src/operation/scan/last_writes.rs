@@ -2,7 +2,8 @@
 //!
 //! As in Java that is when the newest file was made that manifests name, whether it is alive or not: a compaction with deletion
 //! vectors takes files of deletions away, and leaves the old files of the rows and a vector. Only when such entries have been
-//! left out of rewritten manifests the files that are alive count alone.
+//! left out of rewritten manifests the files that are alive count alone. A commit that adds vectors and no file (`DELETE` on append
+//! tables) is no write by this rule, here and in Java.
 //!
 //! Source: `PartitionEntry.merge`, `BucketEntry.merge`, `AbstractFileStoreScan.readPartitionEntries`.
 
