@@ -67,7 +67,7 @@ def test_a_frame_used_twice_never_keeps_the_filter_of_its_first_query(spark, ord
 def test_options_that_would_do_nothing_are_refused_by_reads_and_writes(spark, orders):
     """``as_of`` and ``row_kind`` were taken for keys of other programs: the newest rows were read, deletions inserted."""
     before = orders.snapshot().id
-    for key, meant in (("as_of", "as-of"), ("verson", "version"), ("my.key", None)):
+    for key, meant in (("as_of", "as-of"), ("versions", "version"), ("my.key", None)):
         with pytest.raises(Exception, match=f"'{key}' is not an option") as caught:
             spark.read.format("siltstone").option(key, "2020-01-01").load("db.orders").count()
         assert meant is None or f"'{meant}'" in str(caught.value)
