@@ -1,7 +1,10 @@
 //! What a number may be: memory that is asked for before it is needed, where the caller gets an error when it cannot be had
 //! and the process lives; counts that files of others tell.
 
-use std::collections::TryReserveError;
+use std::{
+    collections::TryReserveError,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -31,6 +34,30 @@ pub(crate) fn ask(bytes: usize, what: impl std::fmt::Display) -> Result<()> {
     }
     let mut memory: Vec<u8> = Vec::new();
     memory.try_reserve_exact(bytes).map_err(|e| refused(bytes, what, e))
+}
+
+/// Bytes that all threads of this process are about to need.
+static PROMISED: AtomicUsize = AtomicUsize::new(0);
+
+/// Memory that is promised to somebody until this is dropped: others cannot be promised the same.
+#[derive(Debug, Default)]
+pub(crate) struct Held(usize);
+
+impl Held {
+    /// Promises so many bytes more, or an error when this process cannot get them beside all that is promised; `what` needs them.
+    pub(crate) fn more(&mut self, bytes: usize, what: impl std::fmt::Display) -> Result<()> {
+        // no process gets as many, and sums of them stay far from an overflow
+        let bytes = bytes.min(1 << 48);
+        let before = PROMISED.fetch_add(bytes, Ordering::Relaxed);
+        self.0 = self.0.saturating_add(bytes);
+        ask(before.saturating_add(bytes), what)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        PROMISED.fetch_sub(self.0, Ordering::Relaxed);
+    }
 }
 
 /// Room for so many more elements, or an error; `what` needs it.
@@ -78,5 +105,20 @@ mod tests {
         let error = reserve(&mut vec![0_u64], usize::MAX / 16, "a list").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
         assert_eq!(joined(vec![vec![1], vec![], vec![2, 3]], "a test").unwrap(), [1, 2, 3]);
+    }
+
+    /// Two who asked at the same time each got the last of it, and the process ended.
+    #[test]
+    fn what_is_promised_to_one_is_not_promised_to_another() {
+        let mut first = Held::default();
+        let error = first.more(1 << 48, "the first").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+        let error = Held::default().more(1, "the second").unwrap_err();
+        assert!(error.message().starts_with("the second needs about"), "{error}");
+        drop(first);
+        let mut held = Held::default();
+        held.more(1 << 20, "a test").unwrap();
+        held.more(1 << 20, "a test").unwrap();
+        assert_eq!(held.0, 2 << 20);
     }
 }

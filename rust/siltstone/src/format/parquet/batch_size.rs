@@ -1,7 +1,7 @@
 //! How many rows are decoded at once: as many as were asked for, and fewer where rows are large.
 //!
 //! Who reads holds one batch of each file, and a merge one of each sorted run; what bounds memory is their bytes. The footer says
-//! how long values are. It is believed only in so far as a batch gets smaller.
+//! how long values are. It is believed only in so far as a batch gets smaller: see [`super::measure`] for what makes it larger.
 
 use parquet::{
     basic::Type,
@@ -10,30 +10,11 @@ use parquet::{
 
 /// Bytes of values that a batch is to have at most. Rows up to a kilobyte are not affected by it.
 const BATCH_BYTES: u64 = 8 * 1024 * 1024;
-/// Bytes that a column of a batch has at most, when all of its values are the longest one of a dictionary.
-const MOST_BYTES: u64 = 512 * 1024 * 1024;
-
-/// Rows that a batch may have however long a text of a dictionary may be: most dictionaries are large because they have many.
-const LEAST_ROWS: u64 = 1024;
-
 /// The rows of a batch of these columns (leaves), at most `wanted`.
 pub(super) fn batch_rows(metadata: &ParquetMetaData, row_groups: &[usize], leaves: &[usize], wanted: usize) -> usize {
-    let groups = || row_groups.iter().filter_map(|at| metadata.row_groups().get(*at));
-    let largest = groups().map(|group| row_bytes(group, leaves)).max().unwrap_or(0);
-    let chunks = groups().flat_map(|group| leaves.iter().filter_map(|leaf| group.columns().get(*leaf)));
-    let longest = chunks.map(longest_value).max().unwrap_or(0);
-    let fitting = (BATCH_BYTES / largest.max(1)).min((MOST_BYTES / longest.max(1)).max(LEAST_ROWS));
-    wanted.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
-}
-
-/// How long a text may be that a dictionary has once and many rows have; 0: all texts together are not too long.
-fn longest_value(chunk: &ColumnChunkMetaData) -> u64 {
-    let texts = chunk.unencoded_byte_array_data_bytes().and_then(|bytes| u64::try_from(bytes).ok());
-    let many = texts.is_none_or(|bytes| bytes > MOST_BYTES);
-    if chunk.column_type() != Type::BYTE_ARRAY || chunk.dictionary_page_offset().is_none() || !many {
-        return 0;
-    }
-    u64::try_from(chunk.uncompressed_size()).unwrap_or(0)
+    let groups = row_groups.iter().filter_map(|at| metadata.row_groups().get(*at));
+    let largest = groups.map(|group| row_bytes(group, leaves)).max().unwrap_or(0);
+    wanted.min(usize::try_from(BATCH_BYTES / largest.max(1)).unwrap_or(usize::MAX)).max(1)
 }
 
 /// Elements of the lists in one batch of these columns, at least.
@@ -113,25 +94,6 @@ mod tests {
         let rows = batch_rows(&metadata, &[0], &[0, 1], 8192);
         assert!((100..=160).contains(&rows), "{rows}");
         assert_eq!(batch_rows(&metadata, &[0], &[0], 8192), 8192);
-    }
-
-    /// What the writer says of the length of texts is not always there.
-    #[test]
-    fn a_long_value_of_a_dictionary_may_fill_a_batch() {
-        let metadata = file(&|i| ["a", "b"][i % 2].repeat(500_000));
-        let unknown = |group: &RowGroupMetaData| {
-            let mut group = group.clone().into_builder();
-            let columns = metadata.row_group(0).columns().iter().map(|column| {
-                let column = column.clone().into_builder();
-                column.set_unencoded_byte_array_data_bytes(None).build().unwrap()
-            });
-            group = group.set_column_metadata(columns.collect());
-            group.build().unwrap()
-        };
-        let groups = vec![unknown(metadata.row_group(0))];
-        let metadata = metadata.clone().into_builder().set_row_groups(groups).build();
-        let rows = batch_rows(&metadata, &[0], &[1], 8192);
-        assert_eq!(rows, 1024);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::{
     error::broken,
     project::Projection,
     reader::{Rows, guarded},
+    views::Slices,
 };
 use crate::{
     cancel,
@@ -88,38 +89,52 @@ impl ParquetBatches {
     }
 
     fn decode(&mut self) -> Result<Option<Rows>> {
-        if self.open.as_ref().is_some_and(|open| open.read == open.rows) {
+        if self.open.as_ref().is_some_and(|open| open.read == open.rows && open.slices.is_empty()) {
             self.open_next()?;
         }
         let Some(open) = &mut self.open else {
             return Ok(None);
         };
         cancel::check()?;
-        let Some(batch) = next_batch(open, &self.chunks).map_err(|e| e.with("after row", self.read))? else {
-            return Err(other_rows(self.chunks.path(), open.rows, open.read));
+        let batch = match open.slices.take_slice().map_err(|e| e.with("file", self.chunks.path()))? {
+            Some(batch) => batch,
+            None => next_slice(open, &self.chunks).map_err(|e| e.with("after row", self.read))?,
         };
-        open.read = open.read.saturating_add(batch.num_rows());
         self.read = self.read.saturating_add(batch.num_rows());
-        // their end is looked at, too: what comes behind the last row is of nobody
-        let more = if open.read < open.rows { None } else { next_batch(open, &self.chunks)? };
-        let read = open.read.saturating_add(more.map_or(0, |batch| batch.num_rows()));
-        if read > open.rows {
-            return Err(other_rows(self.chunks.path(), open.rows, read));
-        }
         let columns = self.shape.columns(&batch).map_err(|e| e.with("file", self.chunks.path()))?;
         let positions = open.positions.as_mut().map(|positions| positions.take_numbers(batch.num_rows()));
         if positions.as_ref().is_some_and(|positions| positions.len() != batch.num_rows()) {
             return Err(broken(self.chunks.path()));
         }
-        if open.read == open.rows && self.parts.is_empty() {
+        if open.read == open.rows && open.slices.is_empty() && self.parts.is_empty() {
             self.close();
         }
         Ok(Some(Rows { count: batch.num_rows(), columns, positions }))
     }
 }
 
+/// The first rows of the next batch; the others are left in `open`.
+fn next_slice(open: &mut Open, chunks: &Chunks) -> Result<RecordBatch> {
+    let Some(batch) = next_batch(open, chunks)? else {
+        return Err(other_rows(chunks.path(), open.rows, open.read));
+    };
+    open.read = open.read.saturating_add(batch.num_rows());
+    // their end is looked at, too: what comes behind the last row is of nobody
+    let more = if open.read < open.rows { None } else { next_batch(open, chunks)? };
+    let read = open.read.saturating_add(more.map_or(0, |batch| batch.num_rows()));
+    if read > open.rows {
+        return Err(other_rows(chunks.path(), open.rows, read));
+    }
+    open.slices = Slices::of(batch);
+    let slice = open.slices.take_slice().map_err(|e| e.with("file", chunks.path()))?;
+    slice.ok_or_else(|| broken(chunks.path()))
+}
+
 fn next_batch(open: &mut Open, chunks: &Chunks) -> Result<Option<RecordBatch>> {
-    guarded(chunks, || Ok(open.reader.next().transpose()?))
+    chunks.begin_batch(open.batch_bytes)?;
+    let batch = guarded(chunks, || Ok(open.reader.next().transpose()?));
+    chunks.end_batch();
+    batch
 }
 
 impl Iterator for ParquetBatches {

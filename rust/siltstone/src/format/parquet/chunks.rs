@@ -23,6 +23,7 @@ use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
     fs::InputFile,
+    limits::Held,
 };
 
 /// Files up to this size are read at once.
@@ -53,6 +54,8 @@ struct Shared {
     pages: PageLimits,
     /// The last storage error: the parquet crate hands on only its text.
     failed: Mutex<Option<Error>>,
+    /// What the pages of this batch need; `None` between batches.
+    batch: Mutex<Option<Held>>,
 }
 
 struct Segment {
@@ -84,8 +87,9 @@ impl Chunks {
                 .hint("the file is no Parquet file, or its end is missing"));
         }
         let (path, input) = (input.path().to_owned(), (start > 0).then_some(input));
-        let (segments, pages, failed) = (Vec::new(), PageLimits::default(), Mutex::new(None));
-        Ok(Self(Arc::new(Shared { path, input, size, kept: (start, tail), segments, pages, failed })))
+        let (segments, pages) = (Vec::new(), PageLimits::default());
+        let (failed, batch) = (Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Shared { path, input, size, kept: (start, tail), segments, pages, failed, batch })))
     }
 
     /// The same file, prepared for reading these column chunks, `ahead` or page by page.
@@ -97,9 +101,10 @@ impl Chunks {
         ahead: bool,
     ) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
-        for index in row_groups.iter().filter(|_| ahead) {
+        for index in row_groups {
             let Some(group) = metadata.row_groups().get(*index) else { continue };
-            let chunks = group.columns().iter().enumerate().filter(|(i, _)| leaf(*i)).map(|(_, c)| chunk_range(c));
+            let range = if ahead { chunk_range } else { dictionary_range };
+            let chunks = group.columns().iter().enumerate().filter(|(i, _)| leaf(*i)).map(|(_, c)| range(c));
             let mut ranges: Vec<Range<u64>> = chunks.flatten().filter(|r| r.end <= self.0.size).collect();
             ranges.sort_by_key(|r| r.start);
             for range in ranges {
@@ -122,7 +127,8 @@ impl Chunks {
             kept: self.0.kept.clone(),
             segments,
             pages: PageLimits::new(metadata, row_groups, leaf),
-            failed: Mutex::new(None),
+            failed: Mutex::default(),
+            batch: Mutex::default(),
         }))
     }
 
@@ -136,8 +142,27 @@ impl Chunks {
             kept,
             segments: Vec::new(),
             pages: PageLimits::default(),
-            failed: Mutex::new(None),
+            failed: Mutex::default(),
+            batch: Mutex::default(),
         })))
+    }
+
+    /// The pages of a batch come, whose values need so many bytes besides, until [`Self::end_batch`].
+    pub(crate) fn begin_batch(&self, bytes: u64) -> Result<()> {
+        let mut held = Held::default();
+        self.hold(&mut held, bytes, "the values of a batch")?;
+        *self.0.batch.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+        Ok(())
+    }
+
+    /// What the batch has needed is there, and no longer to be asked for.
+    pub(crate) fn end_batch(&self) {
+        *self.0.batch.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn hold(&self, held: &mut Held, bytes: u64, what: &str) -> Result<()> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        held.more(bytes, what).map_err(|e| e.with("file", self.path()))
     }
 
     /// Some bytes of the file, of which there are as many.
@@ -162,7 +187,8 @@ impl Chunks {
             kept: (0, Bytes::new()),
             segments: Vec::new(),
             pages: PageLimits::default(),
-            failed: Mutex::new(None),
+            failed: Mutex::default(),
+            batch: Mutex::default(),
         }))
     }
 
@@ -212,7 +238,12 @@ impl Chunks {
     /// An error unless these bytes at the head of a page can be true; `false`: the head goes on behind them.
     fn check_page(&self, start: u64, bytes: &[u8], whole: bool) -> std::result::Result<bool, ParquetError> {
         // the decoder passes pages without values, of which there may be very many, and asks nobody
-        let checked = cancel::check().and_then(|()| self.0.pages.check(&self.0.path, start, bytes, whole));
+        let checked = cancel::check().and_then(|()| {
+            let Some(needed) = self.0.pages.check(&self.0.path, start, bytes, whole)? else { return Ok(false) };
+            let mut batch = self.0.batch.lock().unwrap_or_else(PoisonError::into_inner);
+            self.hold(batch.as_mut().unwrap_or(&mut Held::default()), needed, "a page of a column")?;
+            Ok(true)
+        });
         checked.map_err(|e| self.kept_failure(e))
     }
 
@@ -277,6 +308,12 @@ pub(super) fn chunk_range(chunk: &parquet::file::metadata::ColumnChunkMetaData) 
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let (start, length) = (u64::try_from(start).ok()?, u64::try_from(chunk.compressed_size()).ok()?);
     (length > 0).then(|| start..start.saturating_add(length))
+}
+
+/// Where its dictionary lies, which is looked at before it is decoded.
+fn dictionary_range(chunk: &parquet::file::metadata::ColumnChunkMetaData) -> Option<Range<u64>> {
+    let chunk = chunk_range(chunk)?.start..u64::try_from(chunk.data_page_offset()).ok()?;
+    (chunk.start < chunk.end).then(|| chunk.start..chunk.end.max(chunk.start.saturating_add(AHEAD)))
 }
 
 fn part(held: &(u64, Bytes), wanted: &Range<u64>) -> Option<Bytes> {

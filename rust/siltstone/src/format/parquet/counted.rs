@@ -5,14 +5,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_array::{Array, BooleanArray, RecordBatch, cast::AsArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::ArrowError;
+use arrow_select::concat::concat;
 
 use super::{
     chunks::Chunks,
     decoder::{Positions, Tested},
     reader::Rows,
+    views::Slices,
 };
 use crate::{
     cancel,
@@ -70,20 +72,33 @@ pub(super) fn row_filter(
     mut numbers: Option<Positions>,
     chunks: Chunks,
     counted: Counted,
+    batch_bytes: u64,
 ) -> impl FnMut(RecordBatch) -> std::result::Result<BooleanArray, ArrowError> + use<> {
     let (test, shape) = (Arc::clone(&tested.test), Arc::clone(&tested.shape));
-    let mut passing = move |batch: &RecordBatch, path: &str| -> Result<BooleanArray> {
-        let count = batch.num_rows();
+    let mut passing = move |batch: RecordBatch, chunks: &Chunks| -> Result<BooleanArray> {
         // the whole row group is tested before its first batch comes
         cancel::check()?;
-        counted.check(count, path)?;
-        let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
-        let passes = test(&Rows { count, columns: shape.columns(batch)?, positions })?;
-        counted.add(&passes);
-        Ok(passes)
+        chunks.end_batch();
+        counted.check(batch.num_rows(), chunks.path())?;
+        let (mut slices, mut all) = (Slices::of(batch), Vec::new());
+        while let Some(slice) = slices.take_slice()? {
+            let count = slice.num_rows();
+            let positions = numbers.as_mut().map(|numbers| numbers.take_numbers(count));
+            let passes = test(&Rows { count, columns: shape.columns(&slice)?, positions })?;
+            counted.add(&passes);
+            all.push(passes);
+        }
+        chunks.begin_batch(batch_bytes)?;
+        match <[BooleanArray; 1]>::try_from(all) {
+            Ok([passes]) => Ok(passes),
+            Err(all) => {
+                let all: Vec<&dyn Array> = all.iter().map(|passes| passes as &dyn Array).collect();
+                Ok(concat(&all)?.as_boolean().clone())
+            }
+        }
     };
     move |batch| {
-        passing(&batch, chunks.path()).map_err(|e| {
+        passing(batch, &chunks).map_err(|e| {
             let text = e.to_string();
             chunks.keep_failure(e);
             ArrowError::ComputeError(text)

@@ -17,7 +17,9 @@ use super::{
     batches::Shape,
     chunks::Chunks,
     counted::{Counted, row_filter},
+    measure::{Measured, measure},
     reader::{TestRows, guarded},
+    views::Slices,
 };
 use crate::{error::Result, limits};
 
@@ -109,6 +111,8 @@ pub(super) struct Decoder {
     pub(super) described: ArrowReaderMetadata,
     pub(super) mask: ProjectionMask,
     pub(super) tested: Option<Tested>,
+    /// All columns that are decoded.
+    pub(super) leaves: Vec<usize>,
     pub(super) batch_rows: usize,
     /// Whether to say where in the file each row is.
     pub(super) position: bool,
@@ -121,6 +125,10 @@ pub(super) struct Open {
     pub(super) rows: usize,
     pub(super) read: usize,
     pub(super) positions: Option<Positions>,
+    /// What values of a batch may need beside its pages.
+    pub(super) batch_bytes: u64,
+    /// Rows that were decoded, and have not come yet.
+    pub(super) slices: Slices,
 }
 
 impl Decoder {
@@ -132,29 +140,37 @@ impl Decoder {
             limits::ask(chosen.div_ceil(4), format_args!("testing {chosen} rows of a row group"))
                 .map_err(|e| e.with("file", chunks.path()))?;
         }
+        let metadata = self.described.metadata();
+        let Measured { rows: batch_rows, bytes: batch_bytes } =
+            measure(chunks, metadata, part.group, &self.leaves, self.batch_rows.min(chosen))?;
+        chunks.begin_batch(batch_bytes)?;
         let counted = Counted::new(chosen);
         let positions = self.position.then(|| Positions::new(&part));
         let reader = guarded(chunks, || {
             let mut builder =
                 ParquetRecordBatchReaderBuilder::new_with_metadata(chunks.clone(), self.described.clone())
-                    .with_batch_size(self.batch_rows.min(chosen).max(1))
+                    .with_batch_size(batch_rows)
                     .with_row_groups(vec![part.group])
                     .with_projection(self.mask.clone());
             if let Some(selection) = part.selection {
                 builder = builder.with_row_selection(selection);
             }
             if let Some(tested) = &self.tested {
-                let predicate = row_filter(tested, positions.clone(), chunks.clone(), counted.clone());
+                let counted = counted.clone();
+                let predicate = row_filter(tested, positions.clone(), chunks.clone(), counted, batch_bytes);
                 let predicate = ArrowPredicateFn::new(tested.mask.clone(), predicate);
                 builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
             }
             builder.build()
         })?;
+        chunks.end_batch();
+        let slices = Slices::default();
         if self.tested.is_none() {
-            return Ok(Open { reader, rows: chosen, read: 0, positions });
+            return Ok(Open { reader, rows: chosen, read: 0, positions, batch_bytes, slices });
         }
         let (rows, passed) = counted.passed(chunks.path())?;
-        Ok(Open { reader, rows, read: 0, positions: positions.map(|all| all.after_test(passed)) })
+        let positions = positions.map(|all| all.after_test(passed));
+        Ok(Open { reader, rows, read: 0, positions, batch_bytes, slices })
     }
 }
 

@@ -27,6 +27,8 @@ mod error;
 mod footer;
 mod forms;
 mod int96;
+mod lengths;
+mod measure;
 mod options;
 mod page_head;
 mod page_index;
@@ -35,6 +37,7 @@ mod project;
 mod prune;
 mod reader;
 mod schema;
+mod views;
 mod writer;
 
 pub use batches::ParquetBatches;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 1 kind   2 bytes decompressed   3 bytes compressed   [4 checksum]
-//! 5, 7, 8  what data, dictionaries and data of the second version have besides: 1 values, and of the last 3 rows
+//! 5, 7, 8  what data, dictionaries and data of the second version have besides: 1 values; how data is encoded is 2 of the
+//!          first version and 4 of the second, which has 3 rows, too
 //! ```
 
 use super::{
@@ -26,6 +27,8 @@ pub(super) struct Head {
     pub(super) values: u64,
     /// Of a data page of the second version.
     pub(super) rows: Option<u64>,
+    /// Of a data page: the number of its encoding.
+    pub(super) encoding: Option<u64>,
     /// Bytes of the head.
     pub(super) length: u64,
 }
@@ -44,6 +47,7 @@ impl Head {
         let mut numbers: [Option<u64>; 4] = [None; 4];
         // of data, dictionaries, data of the second version
         let (mut data, mut dictionary, mut data_v2, mut rows) = (None, None, None, None);
+        let (mut encoding, mut encoding_v2) = (None, None);
         at.fields(&mut |at, field, kind| match (field, kind) {
             (1..=3, 4..=6) => {
                 let number = number(at)?;
@@ -54,6 +58,7 @@ impl Head {
             }
             (5, 12) => at.fields(&mut |at, field, kind| match (field, kind) {
                 (1, 4..=6) => number(at).map(|number| data = Some(number)),
+                (2, 4..=6) => number(at).map(|number| encoding = Some(number)),
                 _ => at.field(DATA_PAGE, field, kind),
             }),
             (7, 12) => at.fields(&mut |at, field, kind| match (field, kind) {
@@ -63,6 +68,7 @@ impl Head {
             (8, 12) => at.fields(&mut |at, field, kind| match (field, kind) {
                 (1, 4..=6) => number(at).map(|number| data_v2 = Some(number)),
                 (3, 4..=6) => number(at).map(|number| rows = Some(number)),
+                (4, 4..=6) => number(at).map(|number| encoding_v2 = Some(number)),
                 _ => at.field(DATA_PAGE_V2, field, kind),
             }),
             _ => at.field(PAGE, field, kind),
@@ -71,15 +77,16 @@ impl Head {
             return Err(at.corrupt("the kind and the sizes of a page", "a head without them"));
         };
         let kind = i64::try_from(kind).unwrap_or(i64::MAX);
-        let values = match kind {
-            DATA => data,
-            DICTIONARY => dictionary,
-            DATA_V2 => data_v2,
-            _ => Some(0),
+        let (values, encoding) = match kind {
+            DATA => (data, encoding),
+            DICTIONARY => (dictionary, None),
+            DATA_V2 => (data_v2, encoding_v2),
+            _ => (Some(0), None),
         };
         let values = values.ok_or_else(|| at.corrupt("the number of values of a page", "a head without it"))?;
         let length = u64::try_from(at.passed()).unwrap_or(u64::MAX);
-        Ok(Self { kind, decompressed, compressed, values, rows: rows.filter(|_| kind == DATA_V2), length })
+        let rows = rows.filter(|_| kind == DATA_V2);
+        Ok(Self { kind, decompressed, compressed, values, rows, encoding, length })
     }
 }
 
@@ -107,7 +114,8 @@ mod tests {
     }
 
     fn of(kind: i64, values: u64, rows: Option<u64>, length: u64) -> Head {
-        Head { kind, decompressed: 2_147_483_647, compressed: 300, values, rows, length }
+        let encoding = (kind == DATA || kind == DATA_V2).then_some(0);
+        Head { kind, decompressed: 2_147_483_647, compressed: 300, values, rows, encoding, length }
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! The crate makes room for as many bytes as a page says it has when it is decompressed, and where there is no such room
 //! the process ends. So the claim is compared with the column chunk's own size, with what the compressed bytes can become
-//! at most, and then with the memory there is; the values of a dictionary with its bytes, those of data with memory; and its
-//! rows with those that an index of the pages says.
+//! at most; the values of a dictionary with its bytes; its rows with those that an index of the pages says. What is left is
+//! what decoding it takes, for which memory is asked together with that of the other pages of a batch.
+//!
+//! How long the values of a dictionary and of pages with shared prefixes are was looked at before ([`super::measure`]), where
+//! the footer says that there are some. So others are damage.
 
 use std::ops::Range;
 
 use parquet::{
-    basic::Compression,
+    basic::{Compression, Type},
     file::{
         metadata::{ColumnChunkMetaData, ParquetMetaData},
         page_index::offset_index::PageLocation,
@@ -17,16 +20,17 @@ use parquet::{
 
 use super::{
     chunks::chunk_range,
+    measure::{has_dictionary, has_lengths},
     page_head::{DICTIONARY, Head},
     prune::page_rows,
 };
-use crate::{
-    error::{Error, Result},
-    limits,
-};
+use crate::error::{Error, Result};
 
-/// What decoding a value takes, whatever it is.
-const VALUE_BYTES: u64 = 12;
+/// What decoding a value takes at least, with its levels.
+const VALUE_BYTES: u64 = 16;
+
+/// `DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`: the lengths of all values of a page come first.
+const LENGTHS: [u64; 2] = [6, 7];
 
 /// Bytes that the head of a page has at most: two values that are bounds may be in it.
 pub(super) const MAX_HEAD: u64 = 16 << 20;
@@ -42,6 +46,12 @@ struct ChunkLimit {
     decompressed: u64,
     /// Without lists: a row is a value.
     flat: bool,
+    /// Bytes of a decoded value, at least.
+    width: u64,
+    /// It may begin with a dictionary.
+    dictionary: bool,
+    /// It may have pages that begin with the lengths of their values.
+    lengths: bool,
     /// Its pages are asked for with their heads, because an index says where they are: the offset and the rows of each.
     pages: Option<Vec<(u64, u64)>>,
 }
@@ -67,44 +77,57 @@ impl PageLimits {
     /// Of one column chunk of 1 MiB.
     #[cfg(test)]
     pub(super) fn for_tests(range: Range<u64>) -> Self {
-        let (compression, decompressed) = (Compression::UNCOMPRESSED, 1 << 20);
-        Self(vec![ChunkLimit { range, compression, decompressed, flat: true, pages: None }])
+        Self(vec![ChunkLimit {
+            range,
+            compression: Compression::UNCOMPRESSED,
+            decompressed: 1 << 20,
+            flat: true,
+            width: 1,
+            dictionary: true,
+            lengths: false,
+            pages: None,
+        }])
     }
 
-    /// An error unless the page whose head is at this offset of the file can be what it claims to be; `whole` when these are
-    /// all of its bytes. `false`: its head goes on behind these bytes.
-    pub(super) fn check(&self, file: &str, offset: u64, bytes: &[u8], whole: bool) -> Result<bool> {
+    /// Bytes that decoding takes the page whose head is at this offset of the file; an error unless it can be what it claims to
+    /// be. `whole` when these are all of its bytes. `None`: its head goes on behind these bytes.
+    pub(super) fn check(&self, file: &str, offset: u64, bytes: &[u8], whole: bool) -> Result<Option<u64>> {
         let before = self.0.partition_point(|chunk| chunk.range.start <= offset);
         let chunk = before.checked_sub(1).and_then(|at| self.0.get(at)).filter(|chunk| offset < chunk.range.end);
         let Some(chunk) = chunk else {
             // nothing is known of a footer or an index of pages
-            return if self.0.is_empty() { Ok(true) } else { Err(no_page(file, offset)) };
+            return if self.0.is_empty() { Ok(Some(0)) } else { Err(no_page(file, offset)) };
         };
         if whole && chunk.pages.is_none() {
             // what comes behind a head
-            return Ok(true);
+            return Ok(Some(0));
         }
         match Head::read(file, offset, bytes)? {
-            Some(head) => chunk.check(file, offset, &head, whole.then_some(bytes.len())).map(|()| true),
+            Some(head) => chunk.check(file, offset, &head, whole.then_some(bytes.len())).map(Some),
             None if whole => Err(damaged(file, offset, "the head of a page", "more than the page has")),
-            None => Ok(false),
+            None => Ok(None),
         }
     }
 }
 
 impl ChunkLimit {
     fn new(column: &ColumnChunkMetaData, pages: Option<Vec<(u64, u64)>>) -> Option<Self> {
+        let fixed = column.column_type() == Type::FIXED_LEN_BYTE_ARRAY;
+        let width = if fixed { u64::try_from(column.column_descr().type_length()).unwrap_or(0) } else { 0 };
         Some(Self {
             range: chunk_range(column)?,
             compression: column.compression(),
             decompressed: u64::try_from(column.uncompressed_size()).unwrap_or(0),
             flat: column.column_descr().max_rep_level() == 0,
+            width: width.max(VALUE_BYTES),
+            dictionary: has_dictionary(column),
+            lengths: has_lengths(column),
             pages,
         })
     }
 
     /// `length` is that of the page with its head, where an index says it.
-    fn check(&self, file: &str, offset: u64, head: &Head, length: Option<usize>) -> Result<()> {
+    fn check(&self, file: &str, offset: u64, head: &Head, length: Option<usize>) -> Result<u64> {
         let indexed = length.is_some();
         let in_chunk = self.range.end.saturating_sub(offset);
         let length = length.and_then(|length| u64::try_from(length).ok()).unwrap_or(in_chunk).min(in_chunk);
@@ -116,20 +139,23 @@ impl ChunkLimit {
             return Err(damaged(file, offset, expected, format_args!("{decompressed} bytes")));
         }
         if head.kind == DICTIONARY {
+            if offset != self.range.start || !self.dictionary {
+                return Err(damaged(file, offset, "a page of data", "a dictionary where the footer has none"));
+            }
             if values > decompressed {
                 let expected = format!("a dictionary of at most {decompressed} values");
                 return Err(damaged(file, offset, expected, format_args!("{values} values")));
             }
-        } else {
-            if indexed {
-                self.check_rows(file, offset, head)?;
-            }
-            // runs of nulls take next to nothing in a file
-            let bytes = usize::try_from(values.saturating_mul(VALUE_BYTES)).unwrap_or(usize::MAX);
-            limits::ask(bytes, format_args!("a page of {values} values")).map_err(|e| e.with("file", file))?;
+            return Ok(decompressed.saturating_add(values.saturating_mul(VALUE_BYTES)));
         }
-        let bytes = usize::try_from(decompressed).unwrap_or(usize::MAX);
-        limits::ask(bytes, format_args!("a page of {decompressed} bytes")).map_err(|e| e.with("file", file))
+        if indexed {
+            self.check_rows(file, offset, head)?;
+        }
+        if head.encoding.is_some_and(|encoding| LENGTHS.contains(&encoding)) && !self.lengths {
+            return Err(damaged(file, offset, "an encoding that the footer has", "values behind their lengths"));
+        }
+        // runs of nulls take next to nothing in a file; texts are there as they are stored, and as they are decoded
+        Ok(decompressed.saturating_mul(2).saturating_add(values.saturating_mul(self.width)))
     }
 
     /// The page has as many rows as the index of the pages says: rows are left out by it.
@@ -227,7 +253,7 @@ mod tests {
     }
 
     fn chunk(compression: Compression, decompressed: u64) -> ChunkLimit {
-        ChunkLimit { range: 4..1000, compression, decompressed, flat: true, pages: None }
+        ChunkLimit { compression, decompressed, ..PageLimits::for_tests(4..1000).0.remove(0) }
     }
 
     fn limits(compression: Compression, decompressed: u64) -> PageLimits {
@@ -237,9 +263,38 @@ mod tests {
     #[test]
     fn a_dictionary_has_no_more_values_than_bytes() {
         let zstd = Compression::ZSTD(ZstdLevel::try_new(1).unwrap());
-        assert!(limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 500), false).unwrap());
+        assert_eq!(
+            limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 500), false).unwrap(),
+            Some(500 + 500 * VALUE_BYTES)
+        );
         let error = limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 0x7fff_ffff), false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptFile);
+    }
+
+    /// How long its values are was looked at only where the footer has one: a second one was believed.
+    #[test]
+    fn dictionaries_and_lengths_are_where_the_footer_has_them() {
+        let zstd = Compression::ZSTD(ZstdLevel::try_new(1).unwrap());
+        let with = |dictionary, lengths| PageLimits(vec![ChunkLimit { dictionary, lengths, ..chunk(zstd, 5000) }]);
+        let lengths = |encoding: u64| {
+            let mut page = head(0, 100, 100, 10);
+            page.truncate(page.len() - 2);
+            varint(&mut page, encoding);
+            [page, vec![0, 0]].concat()
+        };
+        let dictionary = head(2, 500, 300, 500);
+        assert!(with(true, false).check("f", 4, &dictionary, false).is_ok());
+        for (limits, offset, page) in [
+            (with(true, false), 5, &dictionary),
+            (with(false, false), 4, &dictionary),
+            (with(true, false), 4, &lengths(6)),
+            (with(true, false), 4, &lengths(7)),
+        ] {
+            let error = limits.check("f", offset, page, false).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile);
+        }
+        assert_eq!(with(true, true).check("f", 4, &lengths(7), false).unwrap(), Some(200 + 10));
+        assert_eq!(with(false, false).check("f", 4, &lengths(0), false).unwrap(), Some(200 + 10));
     }
 
     #[test]
@@ -265,16 +320,16 @@ mod tests {
             }
         }
         // bytes behind a head
-        assert!(limits(zstd, 1).check("f", 4, &data(huge, 1), true).unwrap());
+        assert_eq!(limits(zstd, 1).check("f", 4, &data(huge, 1), true).unwrap(), Some(0));
     }
 
     #[test]
     fn a_head_that_goes_on_is_asked_for_again() {
         let whole = head(0, 100, 100, 1);
         for length in 0..whole.len() {
-            assert!(!limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole[..length], false).unwrap());
+            assert_eq!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole[..length], false).unwrap(), None);
         }
-        assert!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole, false).unwrap());
+        assert_eq!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole, false).unwrap(), Some(201));
     }
 
     #[test]
@@ -284,7 +339,7 @@ mod tests {
             let error = limits(Compression::UNCOMPRESSED, 100).check("f", offset, &page, whole).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::CorruptFile);
         }
-        assert!(PageLimits::default().check("f", 1000, &page, false).unwrap());
+        assert_eq!(PageLimits::default().check("f", 1000, &page, false).unwrap(), Some(0));
     }
 
     /// An index that lies about rows would leave rows out, or give those of other rows.
@@ -295,8 +350,8 @@ mod tests {
             let chunk = chunk(Compression::UNCOMPRESSED, 200);
             PageLimits(vec![ChunkLimit { flat, pages: Some(vec![(4, rows), (300, 7)]), ..chunk }])
         };
-        assert!(indexed(true, 10).check("f", 4, &page, true).unwrap());
-        assert!(indexed(false, 9).check("f", 4, &page, true).unwrap(), "values are no rows");
+        assert!(indexed(true, 10).check("f", 4, &page, true).unwrap().is_some());
+        assert!(indexed(false, 9).check("f", 4, &page, true).unwrap().is_some(), "values are no rows");
         for rows in [0, 9, 11] {
             let error = indexed(true, rows).check("f", 4, &page, true).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::CorruptFile);

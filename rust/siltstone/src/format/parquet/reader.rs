@@ -31,6 +31,7 @@ use super::{
     project::{Projection, counting_leaf, project},
     prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
+    views::with_views,
 };
 use crate::{
     error::{Error, Result},
@@ -173,7 +174,15 @@ impl ParquetFile {
         )
         .map_err(|e| e.with("file", chunks.path()))?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let described = guarded(&chunks, || ArrowReaderMetadata::try_new(Arc::clone(&metadata), options))?;
+        let described = guarded(&chunks, || {
+            let described = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options.clone())?;
+            match with_views(described.schema()) {
+                None => Ok(described),
+                Some(schema) => {
+                    ArrowReaderMetadata::try_new(Arc::clone(&metadata), options.with_schema(Arc::new(schema)))
+                }
+            }
+        })?;
         let mask = |projection: &Projection| {
             let descriptor = metadata.file_metadata().schema_descr();
             ProjectionMask::leaves(descriptor, projection.leaves.iter().copied())
@@ -183,7 +192,7 @@ impl ParquetFile {
             Tested { test, shape: Arc::new(Shape { columns, projection }), mask }
         });
         let mask = mask(&projection);
-        let decoder = Decoder { described, mask, tested, batch_rows, position: request.position };
+        let decoder = Decoder { described, mask, tested, leaves, batch_rows, position: request.position };
         ParquetBatches::new(decoder, chunks, Shape { columns: request.columns, projection }, parts)
     }
 

@@ -429,3 +429,4 @@ fn long_bounds_are_known_of_a_file_and_not_written_into_its_footer() {
 }
 
 mod counted;
+mod long_values;

@@ -2,7 +2,7 @@
 //! hands over what the commit needs.
 //!
 //! ```text
-//!   batch ─ input (names, types, nulls, lengths, defaults) ─ kinds (+I -U +U -D, filters)
+//!   batch ─ pieces (texts that many rows share) ─ input (names, types, nulls, lengths, defaults) ─ kinds (+I -U +U -D, filters)
 //!         ─ sketches (their bytes) ─ counted (function count) ─ route (partition, bucket) ─▶ one BucketWriter each ─ prepare_commit ─▶ CommitMessage
 //! ```
 //!
@@ -20,6 +20,7 @@ mod kinds;
 mod lifecycle;
 mod nested;
 mod options;
+mod pieces;
 mod place;
 mod reopen;
 mod restore;
@@ -44,6 +45,7 @@ use self::{
     counted::Counted,
     input::Input,
     kinds::KindRules,
+    pieces::pieces,
     restore::{Found, Restored},
     route::{Portion, Router},
     sketches::SketchRules,
@@ -69,8 +71,9 @@ const CHUNK_ROWS: usize = 1 << 18;
 const CHUNK_SHARE: usize = 4;
 
 /// Writes rows of one table. A batch is checked completely before any of it is written, so after an
-/// error about the input the writer goes on and the table is unchanged. After any other error it only
-/// takes [`TableWrite::abort`]. Dropping it deletes what was not handed out.
+/// error about the input the writer goes on and the table is unchanged; of a batch whose texts come to more
+/// than 64 MiB when each row has its own, each piece is. After any other error, or one behind the first piece,
+/// it only takes [`TableWrite::abort`]. Dropping it deletes what was not handed out.
 pub struct TableWrite {
     ctx: TableContext,
     input: Input,
@@ -145,6 +148,18 @@ impl TableWrite {
     /// [`Self::write`] of a batch that has `before` rows of the same input in front of it: errors count from there.
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
         self.usable()?;
+        let pieces = pieces(batch, before).map_err(|e| e.with("table", &self.ctx.name))?;
+        let (mut start, mut taken) = (0, 0);
+        for piece in pieces {
+            let of_piece = kinds.map(|kinds| kinds.slice(start, piece.num_rows(), batch.num_rows()));
+            let written = self.write_piece(&piece, of_piece.as_ref(), before.saturating_add(start));
+            taken += written.inspect_err(|_| self.failed |= start > 0)?;
+            start += piece.num_rows();
+        }
+        Ok(taken)
+    }
+
+    fn write_piece(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
         let rows = self.input.normalize(batch, before).map_err(|e| e.with("table", &self.ctx.name))?;
         let (rows, kinds, input) =
             self.kinds.apply(rows, kinds, before).map_err(|e| e.with("table", &self.ctx.name))?;

@@ -41,3 +41,13 @@ pub enum RowKinds {
     /// One byte (`RowKind::to_byte`) for each row.
     PerRow(Int8Array),
 }
+
+impl RowKinds {
+    /// Those of some of `rows` rows; all of them when they are not as many, which is told where they are used.
+    pub(super) fn slice(&self, start: usize, length: usize, rows: usize) -> Self {
+        match self {
+            Self::PerRow(kinds) if kinds.len() == rows => Self::PerRow(kinds.slice(start, length)),
+            other => other.clone(),
+        }
+    }
+}

@@ -13,7 +13,7 @@ use super::*;
 use crate::cancel::Cancellation;
 
 /// The file with other row groups in its footer, and `more` bytes before it.
-fn claiming(bytes: &Bytes, more: &[u8], change: impl Fn(RowGroupMetaData) -> RowGroupMetaData) -> Bytes {
+pub(super) fn claiming(bytes: &Bytes, more: &[u8], change: impl Fn(RowGroupMetaData) -> RowGroupMetaData) -> Bytes {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(bytes).unwrap();
     let groups = metadata.row_groups().iter().cloned().map(change).collect();
     let metadata = metadata.into_builder().set_row_groups(groups).build();
@@ -27,7 +27,7 @@ fn claiming(bytes: &Bytes, more: &[u8], change: impl Fn(RowGroupMetaData) -> Row
     out.into()
 }
 
-fn with_columns(group: RowGroupMetaData, columns: Vec<ColumnChunkMetaData>) -> RowGroupMetaData {
+pub(super) fn with_columns(group: RowGroupMetaData, columns: Vec<ColumnChunkMetaData>) -> RowGroupMetaData {
     group.into_builder().set_column_metadata(columns).build().unwrap()
 }
 
