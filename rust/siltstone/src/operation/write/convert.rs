@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, PrimitiveArray,
+    Array, ArrayRef, BinaryArray, PrimitiveArray, StringArray,
     cast::AsArray,
     new_null_array,
     types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type},
 };
+use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast, cast_with_options, display::array_value_to_string};
 use arrow_schema::{DataType as Arrow, TimeUnit};
 
@@ -90,7 +91,12 @@ fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, place: &Place<'_>) 
 fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Utf8 => Arc::clone(array),
-        Arrow::LargeUtf8 | Arrow::Utf8View => cast(array, &Arrow::Utf8)?,
+        Arrow::LargeUtf8 => {
+            let large = array.as_string::<i64>();
+            let (offsets, bytes) = in_32_bits(large.offsets(), large.values(), place)?;
+            Arc::new(StringArray::try_new(offsets, bytes, large.nulls().cloned())?)
+        }
+        Arrow::Utf8View => cast(array, &Arrow::Utf8)?,
         other => return Err(mismatch(place, target, other)),
     };
     if limit < MAX_LENGTH {
@@ -107,7 +113,12 @@ fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> R
 fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Binary => Arc::clone(array),
-        Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_) => cast(array, &Arrow::Binary)?,
+        Arrow::LargeBinary => {
+            let large = array.as_binary::<i64>();
+            let (offsets, bytes) = in_32_bits(large.offsets(), large.values(), place)?;
+            Arc::new(BinaryArray::try_new(offsets, bytes, large.nulls().cloned())?)
+        }
+        Arrow::BinaryView | Arrow::FixedSizeBinary(_) => cast(array, &Arrow::Binary)?,
         other => return Err(mismatch(place, target, other)),
     };
     if limit < MAX_LENGTH {
@@ -119,6 +130,17 @@ fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> 
         }
     }
     Ok(array)
+}
+
+/// Offsets and bytes of these values alone: of a slice the offsets may be those of a larger array.
+fn in_32_bits(offsets: &OffsetBuffer<i64>, bytes: &Buffer, place: &Place<'_>) -> Result<(OffsetBuffer<i32>, Buffer)> {
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    let small: Option<Vec<i32>> = offsets.iter().map(|offset| i32::try_from(offset - first).ok()).collect();
+    let (Some(small), Ok(start), Ok(length)) = (small, usize::try_from(first), usize::try_from(last - first)) else {
+        let text = format!("column '{}' has more bytes in one batch than {}", place.name(), i32::MAX);
+        return Err(Error::new(ErrorKind::LengthExceeded, text).with("column", place.name()));
+    };
+    Ok((OffsetBuffer::new(small.into()), bytes.slice_with_length(start, length)))
 }
 
 /// Integers that fit, and decimals and floating-point numbers that are integers (pandas has no others beside missing ones).
