@@ -11,11 +11,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    Array as _, ArrayRef, BooleanArray, Int32Array, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-    cast::AsArray,
-};
 use arrow_arith::boolean::and;
+use arrow_array::{
+    Array as _, ArrayRef, BooleanArray, Int32Array, ListArray, RecordBatch, RecordBatchOptions, StringArray,
+    UInt32Array, cast::AsArray,
+};
 use arrow_buffer::OffsetBuffer;
 use arrow_ord::cmp::not_distinct;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
@@ -305,7 +305,8 @@ fn as_the_next(rows: &RecordBatch, keys: &[String]) -> Result<Option<BooleanArra
     let mut all: Option<BooleanArray> = None;
     for key in keys {
         let column = rows.column_by_name(key);
-        let column = column.ok_or_else(|| Error::new(ErrorKind::Internal, "a view lacks a key column").with("column", key))?;
+        let column =
+            column.ok_or_else(|| Error::new(ErrorKind::Internal, "a view lacks a key column").with("column", key))?;
         let same = not_distinct(&column.slice(0, length), &column.slice(1, length))?;
         all = Some(match all {
             Some(all) => and(&all, &same)?,
