@@ -263,6 +263,8 @@ impl ParquetFile {
             return Ok(Arc::clone(&self.metadata));
         }
         let chunks = page_index::checked(&self.chunks, &self.metadata)?;
+        limits::ask(self.metadata.memory_size(), "the footer of a Parquet file")
+            .map_err(|e| e.with("file", chunks.path()))?;
         guarded(&chunks, || {
             let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&self.metadata))
                 .with_page_index_policy(PageIndexPolicy::Optional);

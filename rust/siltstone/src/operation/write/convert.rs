@@ -77,7 +77,9 @@ fn width(t: &Arrow) -> usize {
     1 + match t {
         Arrow::Struct(fields) => fields.iter().map(|field| width(field.data_type())).sum(),
         // one of each value is not there before it is counted where the elements are
-        Arrow::FixedSizeList(element, size) => width(element.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0)),
+        Arrow::FixedSizeList(element, size) => {
+            width(element.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0))
+        }
         Arrow::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
         other => other.primitive_width().unwrap_or(8),
     }

@@ -168,7 +168,7 @@ fn viewed_elements(array: &ArrayRef) -> usize {
 }
 
 fn total<O: ArrowNativeType>(sizes: &[O]) -> usize {
-    sizes.iter().map(ArrowNativeType::as_usize).fold(0, usize::saturating_add)
+    sizes.iter().map(|size| size.as_usize()).fold(0, usize::saturating_add)
 }
 
 /// Null rows that still own elements lose them, so that elements can be checked one by one.

@@ -29,7 +29,8 @@ type Ends = Vec<u64>;
 /// Parts of a batch that have few rows, in order: rows of nulls and of runs take no memory, so there may be any number of them.
 pub(super) fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> {
     let rows = batch.num_rows();
-    let starts = std::iter::successors(Some(0_usize), move |start| start.checked_add(MOST_ROWS).filter(|next| *next < rows));
+    let starts =
+        std::iter::successors(Some(0_usize), move |start| start.checked_add(MOST_ROWS).filter(|next| *next < rows));
     starts.map(move |start| batch.slice(start, MOST_ROWS.min(rows - start)))
 }
 
