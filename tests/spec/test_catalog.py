@@ -1,6 +1,8 @@
 """Catalogs: databases, tables, and what create_table refuses."""
 
+import os
 import pickle
+import sys
 
 import pyarrow as pa
 import pytest
@@ -186,9 +188,9 @@ def test_options_change_by_alter(make):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names of bytes that are no text")
-def test_a_database_with_a_name_that_is_no_text_is_dropped(cat):
+def test_a_database_with_a_name_that_is_no_text_is_dropped(cat, tmp_path):
     """No listing has such a name, and the database was emptied again and again without end."""
-    place = os.fsencode(cat.warehouse) + b"/other.db"
+    place = os.fsencode(tmp_path) + b"/lake/other.db"
     cat.create_database("other")
     for name in (b"\xff", b"\xfe.d/"):
         path = os.path.join(place, name)
