@@ -167,6 +167,7 @@ def test_a_dictionary_at_an_odd_address_is_read(table, nested):
 def test_offsets_at_an_odd_address_are_looked_at_before_they_are_copied(table):
     memory, offsets = odd([0, 3, 6])
     texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abcdef")])
+    data = pa.table({"id": [1, 2], "s": texts})
     memory[1:] = np.array([0, 3, 2_000_000_000], np.int32).tobytes()
     with pytest.raises(e.InvalidArgument, match="column 's' of the input is not valid Arrow data"):
-        table.append(pa.table({"id": [1, 2], "s": texts}))
+        table.append(data)
