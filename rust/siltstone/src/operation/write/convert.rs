@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    limits,
     types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
 };
 
@@ -30,7 +31,9 @@ pub(super) const WHOLE: &str = "the column holds whole numbers";
 pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = &decoded(array)?;
     if array.data_type() == &Arrow::Null {
-        return Ok(new_null_array(&arrow_type(target)?, array.len()));
+        let made = arrow_type(target)?;
+        ask_for(array.len(), &made)?;
+        return Ok(new_null_array(&made, array.len()));
     }
     match &target.kind {
         TypeKind::Char(n) | TypeKind::VarChar(n) => text(array, *n, target, place),
@@ -54,10 +57,31 @@ pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) ->
 
 /// Values that come as a dictionary or as runs, one by one.
 pub(super) fn decoded(array: &ArrayRef) -> Result<ArrayRef> {
-    match array.data_type() {
-        Arrow::Dictionary(_, value) => decoded(&cast(array, value)?),
-        Arrow::RunEndEncoded(_, value) => decoded(&cast(array, value.data_type())?),
-        _ => Ok(Arc::clone(array)),
+    let value = match array.data_type() {
+        Arrow::Dictionary(_, value) => value.as_ref(),
+        Arrow::RunEndEncoded(_, value) => value.data_type(),
+        _ => return Ok(Arc::clone(array)),
+    };
+    ask_for(array.len(), value)?;
+    decoded(&cast(array, value)?)
+}
+
+/// An error when there is no memory for so many values of a type, without the bytes of their texts. The input has not needed as
+/// much: nulls have no buffers there, runs one value, and views of lists share elements.
+pub(super) fn ask_for(values: usize, t: &Arrow) -> Result<()> {
+    limits::ask(values.saturating_mul(width(t)), format_args!("the input, which becomes {values} values of a column,"))
+}
+
+/// Bytes of a value in memory without its text or elements, with what says whether it is null.
+fn width(t: &Arrow) -> usize {
+    1 + match t {
+        Arrow::Struct(fields) => fields.iter().map(|field| width(field.data_type())).sum(),
+        // one of each value is not there before it is counted where the elements are
+        Arrow::FixedSizeList(element, size) => {
+            width(element.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0))
+        }
+        Arrow::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
+        other => other.primitive_width().unwrap_or(8),
     }
 }
 
