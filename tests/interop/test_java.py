@@ -8,6 +8,7 @@ import pytest
 
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(900)]
 
+
 def written(make, **options):
     t = make({"id": "BIGINT", "s": "STRING", "d": "DECIMAL(20,3)", "ts": "TIMESTAMP(6)"}, ["id"], **options)
     for n in range(3):

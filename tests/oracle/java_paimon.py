@@ -1,6 +1,6 @@
 """Real Java Paimon in a process of its own, which answers commands with JSON lines; README.md lists the commands.
 
-    python tests/oracle/java_paimon.py [--release=1.0.0] read /data/warehouse/db.db/t
+python tests/oracle/java_paimon.py [--release=1.0.0] read /data/warehouse/db.db/t
 """
 
 import functools
@@ -14,10 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from maven_jars import DEFAULT_RELEASE, class_path
 
+HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE / "java" / "oracle"
 COMPILED = HERE.parents[1] / "target" / "oracle"
 OPENED = ["java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch"]

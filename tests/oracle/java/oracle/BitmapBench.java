@@ -122,11 +122,11 @@ final class BitmapBench {
         ByteBuffer bb = ByteBuffer.wrap(out);
         bb.putInt(1581511376);
         bm.serialize(bb.slice().order(ByteOrder.LITTLE_ENDIAN));
-        long serPlain = now() - t;
+        long serializePlain = now() - t;
         CRC32 crc = new CRC32();
         crc.update(out);
         long c = crc.getValue();
-        long ser = now() - t;
+        long serialize = now() - t;
         // the same through the stream that Java Paimon uses
         t = now();
         ByteArrayOutputStream bos = new ByteArrayOutputStream();
@@ -136,7 +136,7 @@ final class BitmapBench {
         byte[] out2 = bos.toByteArray();
         CRC32 crc2 = new CRC32();
         crc2.update(out2);
-        long serStream = now() - t;
+        long serializeStream = now() - t;
         if (!ordered && (crc2.getValue() != c || !Arrays.equals(out, out2)))
             throw new IllegalStateException("serialize");
         bos = null;
@@ -145,12 +145,12 @@ final class BitmapBench {
         t = now();
         RoaringBitmap rd = new RoaringBitmap();
         rd.deserialize(ByteBuffer.wrap(out, 4, size).slice());
-        long deser = now() - t;
+        long deserialize = now() - t;
         // and by stream, one value at a time, as the first design did
         t = now();
         RoaringBitmap rd2 = new RoaringBitmap();
         rd2.deserialize(new DataInputStream(new ByteArrayInputStream(out, 4, size)));
-        long deserStream = now() - t;
+        long deserializeStream = now() - t;
         if (rd2.getLongCardinality() != k) throw new IllegalStateException();
         rd2 = null;
         // contains: every row of the file in order (what a reader does)
@@ -170,11 +170,11 @@ final class BitmapBench {
         }
         return new double[] {
             add / 1e6,
-            serPlain / 1e6,
-            ser / 1e6,
-            serStream / 1e6,
-            deser / 1e6,
-            deserStream / 1e6,
+            serializePlain / 1e6,
+            serialize / 1e6,
+            serializeStream / 1e6,
+            deserialize / 1e6,
+            deserializeStream / 1e6,
             containsScan / 1e6,
             containsDeleted / 1e6,
             size,

@@ -43,11 +43,11 @@ final class Vectors {
             int i = 0;
             for (JsonNode t : g.get("types")) f.add(new DataField(i, "f" + i++, parseType(t)));
             RowType rt = new RowType(f);
-            InternalRowSerializer ser = new InternalRowSerializer(rt);
+            InternalRowSerializer serializer = new InternalRowSerializer(rt);
             for (JsonNode r : g.get("rows")) {
                 ArrayNode k = JSON.createArrayNode().add("+I");
                 r.forEach(k::add);
-                BinaryRow b = ser.toBinaryRow(toRow(rt, k)).copy();
+                BinaryRow b = serializer.toBinaryRow(toRow(rt, k)).copy();
                 ObjectNode o = JSON.createObjectNode();
                 o.set("types", g.get("types"));
                 o.set("values", r);
