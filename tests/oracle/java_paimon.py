@@ -3,6 +3,7 @@
 python tests/oracle/java_paimon.py [--release=1.0.0] read /data/warehouse/db.db/t
 """
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -76,9 +77,10 @@ class Oracle:
     """with Oracle() as o: o.call("read", "/path/to/table") -> rows; raises on a Java error."""
 
     def __init__(self, release=DEFAULT_RELEASE, java_options=("-Xmx2g",)):
+        started = [*command(release, java_options), "serve"]
         self.log = tempfile.TemporaryFile("w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [*command(release, java_options), "serve"],
+            started,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -88,8 +90,9 @@ class Oracle:
 
     def call(self, *arguments, check=True):
         """The lines that answer a command; with `check` a command that failed is an error."""
-        self.process.stdin.write(json.dumps([str(a) for a in arguments]) + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it ended: the log says why
+            self.process.stdin.write(json.dumps([str(a) for a in arguments]) + "\n")
+            self.process.stdin.flush()
         answer = []
         while line := self.process.stdout.readline():
             row = json.loads(line)
@@ -103,7 +106,8 @@ class Oracle:
         raise RuntimeError(f"{arguments}: the process of real Java Paimon ended\n{self.log.read()[-2000:]}")
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
         self.log.close()
