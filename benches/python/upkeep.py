@@ -61,11 +61,11 @@ def build(place: pathlib.Path, snapshots: int, files: int) -> None:
 
 
 def names(table: str) -> set[str]:
-    """Paths of all files but hints, relative."""
+    """Paths of all files but hints and siltstone's own notes, relative."""
     found = set()
     for folder, _, children in os.walk(table):
         found |= {os.path.relpath(os.path.join(folder, child), table) for child in children}
-    return {name for name in found if not name.endswith(("EARLIEST", "LATEST"))}
+    return {name for name in found if not name.endswith(("EARLIEST", "LATEST")) and not name.startswith("siltstone/")}
 
 
 def copy(table: str, to: pathlib.Path) -> str:

@@ -6,7 +6,7 @@ import replay
 import rows
 import siltstone as st
 
-pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.java, pytest.mark.xdist_group("replay"), pytest.mark.timeout(900)]
 
 #: every table that this version can make (some options are refused), and whose steps are not Java's alone
 REPLAYED = [
