@@ -14,7 +14,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help machine setup dev demo quick test test-rust test-python stress check lint types advisories licenses fix \
+.PHONY: help machine java setup dev demo quick test test-rust test-python stress check lint types advisories licenses fix \
         bench wheel clean
 
 help:
@@ -30,6 +30,9 @@ help:
 
 machine:
 	@sh scripts/check_machine.sh $(PYTHON)
+
+java:
+	@sh scripts/check_machine.sh $(PYTHON) java
 
 $(VENV)/.tools: pyproject.toml | machine
 	@echo "Installing Python tools into $(VENV); PySpark alone is some 400 MB."
@@ -47,8 +50,7 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 
 dev: $(VENV)/.built
 
-demo: dev
-	@sh scripts/check_machine.sh $(PYTHON) java
+demo: java dev
 	$(BIN)/siltstone demo
 
 # Of each test with many cases one in twelve, without Java and Spark.

@@ -40,6 +40,13 @@ def pytest_collection_modifyitems(config, items):
         items[:] = kept
 
 
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("java"):
+        import java_oracle
+
+        java_oracle.require()
+
+
 @pytest.fixture
 def cat(tmp_path):
     """An empty catalog with the database `db`."""
