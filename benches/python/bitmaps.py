@@ -3,11 +3,11 @@
     python benches/python/bitmaps.py [--rounds 5] [--max 2000000,20000000,200000000] [--ratio 0.2,0.5,0.8]
 
 The columns are those of the design: random and ascending order, add, serialize, deserialize, contains, bytes; and `every
-row`, which asks for each row of the file. Builds the example `bitmaps` in release mode and runs the oracle's `roaring` (`--oracle`, by default
-`../shared/oracle`; without it only ours). Prints milliseconds and how many times faster than Java each cell is.
+row`, which asks for each row of the file. Builds the example `bitmaps` in release mode and runs the `roaring` of
+tests/oracle (without Java only ours). Prints milliseconds and how many times faster than Java each cell is.
 2,000,000,000 at 20 % fits a machine of 8 GB: `--max 2000000000 --ratio 0.2 --rounds 1 --warmup 0`.
 
-State: both sides run-optimise and take the same positions (the oracle's fixed permutation, 32-bit numbers in chunks of
+State: both sides run-optimise and take the same positions (a fixed permutation, 32-bit numbers in chunks of
 4 Mi); `contains` asks for each deleted position in the order in which it was added. Java adds and asks once a value, as
 Paimon does; we hand over a chunk, as compactions and readers do. Java's times are thread CPU time of one thread, ours
 wall time of one thread: run it on an idle machine. Java serializes through the stream that Paimon uses and does not
@@ -18,10 +18,12 @@ differ (its bitmap is the same, with keys around it), against the same Java Roar
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "oracle"))
+import java_paimon
 
 PROJECT = pathlib.Path(__file__).parents[2]
 CELLS = {
@@ -62,8 +64,6 @@ def main() -> None:
     parser.add_argument("--max", default="2000000,20000000,200000000")
     parser.add_argument("--ratio", default="0.2,0.5,0.8")
     parser.add_argument("--bits", default="32", choices=["32", "64"])
-    oracle = os.environ.get("SILTSTONE_ORACLE", str(PROJECT.parent / "shared" / "oracle"))
-    parser.add_argument("--oracle", type=pathlib.Path, default=pathlib.Path(oracle))
     parser.add_argument("--program", type=pathlib.Path, help="the example, if it is built already")
     args = parser.parse_args()
     what = [args.rounds, args.warmup, args.max, args.ratio]
@@ -71,8 +71,9 @@ def main() -> None:
         build = ["cargo", "build", "-q", "--release", "-p", "siltstone", "--example", "bitmaps"]
         subprocess.run(build, cwd=PROJECT, check=True)
     ours = lines([str(args.program or PROJECT / "target/release/examples/bitmaps"), *what, args.bits])
-    run = args.oracle / "run"
-    java = lines([str(run), "roaring", *what]) if run.exists() else {}
+    if why := java_paimon.missing():
+        print(f"Without Java's times: {why}\n")
+    java = {} if why else lines([*java_paimon.command(), "roaring", *what])
     print("| max | ratio | order | " + " | ".join(CELLS) + " | bytes |")
     print("|--:|--:|---|" + "--:|" * (len(CELLS) + 1))
     missed = []

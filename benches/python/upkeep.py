@@ -1,6 +1,6 @@
 """How long the care of a long history takes: expiring it, checking it, looking for files that nobody needs.
 
-    python benches/python/upkeep.py PLACE [--snapshots 1000] [--files 100000] [--rounds 3] [--build] [--oracle DIR]
+    python benches/python/upkeep.py PLACE [--snapshots 1000] [--files 100000] [--rounds 3] [--build]
 
 Makes (once, below PLACE) a primary-key table of `--snapshots` snapshots and `--files` data files: one commit after the
 other writes a small file into each of files/snapshots buckets, and universal compaction replaces them as it does in
@@ -26,6 +26,9 @@ from typing import Any
 
 import pyarrow as pa
 import siltstone as st
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "oracle"))
+import java_paimon
 
 COLUMNS = {"p": "INT", "k": "INT", "v": "BIGINT", "note": "STRING"}
 
@@ -58,11 +61,11 @@ def build(place: pathlib.Path, snapshots: int, files: int) -> None:
 
 
 def names(table: str) -> set[str]:
-    """Paths of all files but hints, relative."""
+    """Paths of all files but hints and siltstone's own notes, relative."""
     found = set()
     for folder, _, children in os.walk(table):
         found |= {os.path.relpath(os.path.join(folder, child), table) for child in children}
-    return {name for name in found if not name.endswith(("EARLIEST", "LATEST"))}
+    return {name for name in found if not name.endswith(("EARLIEST", "LATEST")) and not name.startswith("siltstone/")}
 
 
 def copy(table: str, to: pathlib.Path) -> str:
@@ -87,7 +90,6 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--build", action="store_true", help="make the table and stop")
-    parser.add_argument("--oracle", default=os.environ.get("SILTSTONE_ORACLE", "../shared/oracle"))
     args = parser.parse_args()
     table = args.place / "table"
     if not table.exists():
@@ -106,7 +108,7 @@ def measure(table: str, args: argparse.Namespace) -> int:
     data = [name for name in names(table) if "/bucket-" in name]
     print(f"{of.snapshot().id} snapshots, {len(data)} data files, {len(names(table))} files")
     figures = {"fsck": [clock(lambda: problems.extend(of.maintenance.fsck().problems)) for _ in range(args.rounds)]}
-    oracle = load_oracle(args.oracle)
+    oracle = real_java()
     if oracle:
         warm(oracle, args.place)
     mine, javas = args.place / "ours", args.place / "java"
@@ -151,12 +153,12 @@ def orphans(table: str, data: list[str], args: argparse.Namespace, problems: lis
     return times
 
 
-def load_oracle(home: str) -> Any:
+def real_java() -> Any:
     """Java in a process that is up, or None."""
-    if not (pathlib.Path(home) / "run").exists():
+    if why := java_paimon.missing():
+        print(f"without Java's times: {why}")
         return None
-    sys.path.insert(0, home)
-    return __import__("oracle").Oracle()
+    return java_paimon.Oracle()
 
 
 def warm(oracle: Any, place: pathlib.Path) -> None:

@@ -3,10 +3,15 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
 from typing import IO, Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests" / "oracle"))
+import java_paimon
+import maven_jars
 
 HERE = pathlib.Path(__file__).parent
 MIB = 1 << 20
@@ -20,10 +25,8 @@ class Unavailable(Exception):
 class Worker:
     """A process that answers one line of JSON with lines of JSON."""
 
-    def __init__(self, command: list[str], env: dict[str, str] | None = None, log: IO[str] | None = None) -> None:
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=env
-        )
+    def __init__(self, command: list[str], log: IO[str] | None = None) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
 
     def send(self, request: Any) -> None:
         assert self.process.stdin
@@ -102,19 +105,22 @@ def add_up(parts: list[dict]) -> dict:
 
 
 class Java:
-    """Real Java Paimon in one JVM that stays warm: the `bench` command of the oracle, one round a call."""
+    """Real Java Paimon in one JVM that stays warm: the `bench` command of tests/oracle, one round a call."""
 
     name = "java"
     can = frozenset({"write", "read", "compact"})
 
-    def __init__(self, oracle: pathlib.Path, inputs: pathlib.Path, work: pathlib.Path, options: str, log: IO[str]):
-        if not (oracle / "run").exists():
-            raise Unavailable(f"no oracle at {oracle} (--oracle PATH)")
-        self.version = os.environ.get("PAIMON_VERSION", "1.4.2")
+    def __init__(self, inputs: pathlib.Path, work: pathlib.Path, options: str, log: IO[str]) -> None:
+        if why := java_paimon.missing():
+            raise Unavailable(why)
+        self.version = java_paimon.DEFAULT_RELEASE
         self.note = f"JVM {options}"
         self.inputs, self.work, self.rounds = inputs, work, 0
-        env = {**os.environ, "PAIMON_VERSION": self.version, "JAVA_OPTS": options}
-        self.worker = Worker([str(oracle / "run"), "serve"], env=env, log=log)
+        try:
+            command = java_paimon.command(java_options=shlex.split(options))
+        except maven_jars.JarError as why:
+            raise Unavailable(str(why)) from why
+        self.worker = Worker([*command, "serve"], log=log)
 
     def round(self, scenario: dict, place: pathlib.Path) -> dict[str, dict]:
         """One pass over all phases on a fresh table, in a folder that this JVM has not seen: it caches by path."""
@@ -151,7 +157,7 @@ class Java:
         while "_rc" not in (line := self.worker.line()):
             lines.append(line)
         if line.get("_error"):
-            raise Unavailable(f"the oracle failed: {line['_error']}")
+            raise Unavailable(f"Java failed: {line['_error']}")
         return lines
 
     def close(self) -> None:

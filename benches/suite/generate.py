@@ -6,7 +6,7 @@
 random: 5.0 M rows merge to 2.3 M. `partial-0..4.parquet` are the same with 60 % nulls. `base-0..4.parquet` hold every
 key below rows once, shuffled, and `upsert.parquet` a random tenth of them. Ten columns: the BIGINT key, two INT, a BIGINT, two DOUBLE (one rounded to cents,
 one of full entropy), a text of 20 values, a text that is nearly unique, a BOOLEAN, a TIMESTAMP(6); 2 % nulls outside
-the key. Seeds and draws are those of the Java oracle's `make_inputs.py`, so both make the same rows.
+the key.
 """
 
 import argparse

@@ -39,8 +39,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--work", type=pathlib.Path, default=REPOSITORY / "target/bench", help="inputs, tables, results"
     )
-    oracle = os.environ.get("SILTSTONE_ORACLE", str(REPOSITORY.parent / "shared" / "oracle"))
-    parser.add_argument("--oracle", type=pathlib.Path, default=pathlib.Path(oracle), help="drives real Java Paimon")
     parser.add_argument("--java-opts", default="-Xmx8g", help="for the JVM")
     parser.add_argument("--strict", action="store_true", help="fail when a goal is not met")
     args = parser.parse_args()
@@ -58,7 +56,7 @@ def engines(args: argparse.Namespace, log: IO[str]) -> Iterator[list[Any]]:
         for name in args.engines.split(","):
             try:
                 if name == "java":
-                    started.append(Java(args.oracle, inputs, args.work, args.java_opts, log))
+                    started.append(Java(inputs, args.work, args.java_opts, log))
                 else:
                     started.append(PythonEngine(name, inputs, log))
             except Unavailable as why:

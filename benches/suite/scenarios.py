@@ -1,4 +1,4 @@
-"""What is measured: tables and the phases they go through. The Java oracle's `bench` takes the same form as JSON."""
+"""What is measured: tables and the phases they go through. The `bench` of tests/oracle takes the same form as JSON."""
 
 COLUMNS = {
     "id": "BIGINT NOT NULL",

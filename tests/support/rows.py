@@ -1,6 +1,6 @@
 """Rows in one comparable form, whatever side they come from.
 
-The expected files hold JSON as the oracle writes it: DECIMAL as text, bytes as hex, times and instants as ISO text,
+The expected files hold JSON as tests/oracle writes it: DECIMAL as text, bytes as hex, times and instants as ISO text,
 maps as lists of pairs. Values that we read are brought to the same form from Arrow.
 """
 

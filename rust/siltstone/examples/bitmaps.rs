@@ -1,10 +1,10 @@
-//! The bitmap table of the deletion-vector design, as JSON lines beside the oracle's `run roaring`.
+//! The bitmap table of the deletion-vector design, as JSON lines beside the `roaring` of tests/oracle.
 //!
 //! ```text
 //! bitmaps ROUNDS WARMUP MAX[,MAX...] RATIO[,RATIO...] [32|64]
 //! ```
 //!
-//! Positions are those of the oracle: the first ratio * max values of a fixed pseudo-random permutation of 0..max, in
+//! Positions are those of tests/oracle: the first ratio * max values of a fixed pseudo-random permutation of 0..max, in
 //! that order or ascending, made in chunks of 4 Mi outside of what is timed: of u32 as Java's are of int, of u64 for the
 //! 64-bit kind.
 //! Times are milliseconds, medians. `serialize` run-optimises, writes magic, bitmap and CRC into a reused buffer;

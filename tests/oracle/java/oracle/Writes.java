@@ -1,0 +1,99 @@
+package oracle;
+
+import static oracle.Json.JSON;
+import static oracle.Reads.io;
+import static oracle.Reflect.inv;
+import static oracle.Tables.strMap;
+import static oracle.Values.toRow;
+
+import org.apache.paimon.data.GenericRow;
+import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.sink.CommitMessage;
+import org.apache.paimon.table.sink.RowKeyExtractor;
+import org.apache.paimon.table.sink.TableCommitImpl;
+import org.apache.paimon.table.sink.TableWriteImpl;
+import org.apache.paimon.types.RowType;
+
+import java.io.BufferedReader;
+import java.lang.reflect.Constructor;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/** Steps that write rows. */
+final class Writes {
+    static String user(Session c, JsonNode s) {
+        return s.has("user") ? s.get("user").asText() : c.user;
+    }
+
+    static Iterable<JsonNode> stepRows(JsonNode s) throws Exception {
+        if (s.has("rows")) return s.get("rows");
+        if (s.has("rows_file")) {
+            List<JsonNode> l = new ArrayList<>();
+            try (BufferedReader r =
+                    Files.newBufferedReader(Paths.get(s.get("rows_file").asText()))) {
+                String line;
+                while ((line = r.readLine()) != null)
+                    if (!line.trim().isEmpty()) l.add(JSON.readTree(line));
+            }
+            return l;
+        }
+        return Collections.emptyList();
+    }
+
+    static void writeStep(Session c, JsonNode s, boolean overwrite) throws Exception {
+        FileStoreTable t = c.table(s);
+        String user = user(c, s);
+        long id = s.has("commit_id") ? s.get("commit_id").asLong() : c.nextId(t, user);
+        try (TableWriteImpl<?> w = t.newWrite(user);
+                TableCommitImpl m = t.newCommit(user)) {
+            if (overwrite) {
+                w.withIgnorePreviousFiles(true);
+                m.withOverwrite(strMap(s.get("partition")));
+            }
+            m.ignoreEmptyCommit(s.path("ignore_empty").asBoolean(true));
+            w.withIOManager(io());
+            RowType type = t.rowType();
+            Object assigner = assigner(t, user, overwrite);
+            RowKeyExtractor ex = assigner == null ? null : t.createRowKeyExtractor();
+            for (JsonNode n : stepRows(s)) {
+                GenericRow r = toRow(type, n);
+                if (assigner == null) w.write(r);
+                else {
+                    ex.setRecord(r);
+                    w.write(
+                            r,
+                            (Integer)
+                                    inv(
+                                            assigner,
+                                            "assign",
+                                            ex.partition(),
+                                            ex.trimmedPrimaryKey().hashCode()));
+                }
+            }
+            List<CommitMessage> msgs = w.prepareCommit(s.path("wait").asBoolean(true), id);
+            m.commit(id, msgs);
+        }
+    }
+
+    static Object assigner(FileStoreTable t, String user, boolean overwrite) throws Exception {
+        if (!t.bucketMode().name().equals("HASH_DYNAMIC")) return null;
+        long target = t.coreOptions().dynamicBucketTargetRowNum();
+        if (overwrite) {
+            Class<?> c = Class.forName("org.apache.paimon.index.SimpleHashBucketAssigner");
+            Constructor<?> k = c.getConstructors()[0];
+            return k.getParameterCount() == 3
+                    ? k.newInstance(1, 0, target)
+                    : k.newInstance(1, 0, target, -1);
+        }
+        Constructor<?> k =
+                Class.forName("org.apache.paimon.index.HashBucketAssigner").getConstructors()[0];
+        Object h = t.store().newIndexFileHandler();
+        return k.getParameterCount() == 7
+                ? k.newInstance(t.snapshotManager(), user, h, 1, 1, 0, target)
+                : k.newInstance(t.snapshotManager(), user, h, 1, 1, 0, target, -1);
+    }
+}
