@@ -244,7 +244,7 @@ fn changelog_there(ctx: &TableContext, snapshot: &Snapshot) -> Result<()> {
 }
 
 /// A branch was made from a version that would go: that version keeps the branch's files.
-pub(super) fn check_branch_points(
+pub(crate) fn check_branch_points(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
     target: &Snapshot,

@@ -31,6 +31,7 @@ mod publish;
 mod repeated;
 mod retry;
 mod standing;
+mod taken_back;
 mod tied;
 mod undisturbed;
 mod unseen;

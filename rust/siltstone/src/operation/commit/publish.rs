@@ -283,8 +283,9 @@ impl TableCommit {
         };
         // what was found holds only where the place is still that of the commit
         let standing = match standing {
-            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt.snapshot, attempt.fixed) {
+            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt) {
                 Ok(Kept::Here) => Ok(found),
+                Ok(Kept::Stands(standing)) => Ok(standing),
                 Ok(Kept::TakenBack) => {
                     tries.took_back(attempt);
                     return Ok(Step::Lost);
