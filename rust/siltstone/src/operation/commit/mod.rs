@@ -321,7 +321,10 @@ impl TableCommit {
                 CompactionOutcome::Committed
             }
             Err(error) if error.kind() == ErrorKind::CommitConflict && !error.lets_files_stay() => {
-                self.delete_when_free(&committable.messages, Made::ByCompactions);
+                // others, who have the same messages, may be about to publish them
+                if since.is_none() {
+                    self.delete_when_free(&committable.messages, Made::ByCompactions);
+                }
                 CompactionOutcome::Dropped(error)
             }
             Err(error) => CompactionOutcome::Failed(error),
