@@ -207,7 +207,10 @@ impl TableCommit {
             return Ok(already_committed());
         }
         if let Some(folded) = folded {
-            folded.delete_replaced(&self.ctx);
+            // others, who have the same messages, may have committed them in another way
+            if since.is_none() {
+                folded.delete_replaced(&self.ctx);
+            }
             return Ok(CommitOutcome { visible, compaction: CompactionOutcome::Committed, ..outcome_of(published) });
         }
         // its compaction looked at nothing but the new files, which are all there is since this snapshot
