@@ -144,13 +144,15 @@ pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
 }
 
 /// What became of a snapshot that was published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Kept {
     /// It is where it belongs.
     Here,
     /// Its schema had been taken away, or options that were free until then have changed: it is no version any more. Others may
     /// have seen it.
     TakenBack,
+    /// The same, and others rely on it: it stays, and why.
+    Stays(Error),
     /// It was none of the versions, or nobody knows, whatever its place says.
     Stands(Standing),
 }
@@ -159,7 +161,7 @@ pub(super) enum Kept {
 ///
 /// # Errors
 /// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
-/// table or branch with another name. `Storage`: it stays, because others rely on it.
+/// table or branch with another name.
 pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
     let (own, fixed) = (&attempt.snapshot, attempt.fixed);
     if is_complete(ctx, own, fixed)? {

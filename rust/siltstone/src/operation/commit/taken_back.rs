@@ -18,7 +18,7 @@ use crate::{
 /// Takes back the snapshot of an attempt, which is not what the table asks for.
 ///
 /// # Errors
-/// `Storage`: others rely on it. `TableNotFound`, `BranchNotFound`: it is not there, and no record says why.
+/// `TableNotFound`, `BranchNotFound`: it is not there, and no record says why.
 pub(super) fn take_back(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
@@ -38,7 +38,7 @@ pub(super) fn take_back(
     }
     let removals = snapshots.removals().read()?;
     if let Some(why) = relied_on(ctx, snapshots, &removals, attempt)? {
-        return Err(stays(ctx, own, &why));
+        return Ok(Kept::Stays(stays(ctx, own, &why)));
     }
     if let Some(base) = &attempt.base {
         snapshots.removals().append_rollback(lock, base.id, std::slice::from_ref(own), &[])?;
@@ -53,7 +53,7 @@ pub(super) fn take_back(
 /// It is not there any more.
 fn gone(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
     match attempt.fate(snapshots)? {
-        Fate::Removed(RemovalKind::Expire) => Err(stays(ctx, &attempt.snapshot, "later ones were built on it")),
+        Fate::Removed(RemovalKind::Expire) => Ok(Kept::Stays(stays(ctx, &attempt.snapshot, "others have built on it"))),
         Fate::Removed(_) => Ok(Kept::TakenBack),
         Fate::NotRemoved | Fate::Unknown => Err(moved(ctx)),
     }
@@ -95,9 +95,12 @@ fn relied_on(
 }
 
 fn stays(ctx: &TableContext, own: &Snapshot, why: &str) -> Error {
-    let text = format!("the schema of a commit was taken away or changed when it was published, and {why}");
+    let text = format!(
+        "the schema of a commit was taken away or changed when it was published, and it stays, because {why}: it is not known \
+         what it means under the table's options"
+    );
     Error::new(ErrorKind::Storage, text)
         .with("table", &ctx.name)
         .with("snapshot", own.id)
-        .hint("restore the schema file, or roll back to the snapshot before")
+        .hint("Do not delete the files. Restore the schema or the option, or roll back to the snapshot before.")
 }

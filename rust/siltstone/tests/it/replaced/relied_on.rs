@@ -99,3 +99,30 @@ fn a_commit_that_a_rollback_takes_back_first_is_a_conflict_and_its_table_was_not
     TableCommit::with_new_user(main_of(&io).context()).compact_manifests().unwrap();
     check_whole(&io, "rolled back");
 }
+
+/// The look after publishing needs the lock, which another upkeep holds: the next try finds the snapshot in the line, and must
+/// not take that for all.
+#[test]
+fn a_commit_that_could_not_look_after_publishing_is_not_a_success_when_the_next_try_finds_it() {
+    let io = made(VECTORS, 2);
+    let (alters, fs) = (io.clone(), Arc::new(io.clone()) as FileIoRef);
+    let held: Arc<Mutex<Option<UpkeepLock>>> = Arc::default();
+    let holds = Arc::clone(&held);
+    let switches_off = Before {
+        call: ("publish: link", "/snapshot/snapshot-3"),
+        run: move || {
+            let change = r#"[{"kind": "remove_option", "key": "deletion-vectors.enabled"}]"#;
+            main_of(&alters).alter(change).unwrap();
+            *holds.lock().unwrap() = UpkeepLock::try_take(&fs, HOME).unwrap();
+        },
+        fired: AtomicBool::new(false),
+    };
+    let table = open(Arc::new(io.behind(Arc::new(switches_off))), HOME, "main");
+    let error = crash::delete(table.context(), 7, "k = 0").unwrap_err();
+    assert!(error.message().contains("it is not known"), "{error}");
+    drop(held.lock().unwrap().take());
+    // the same commit once more, when nobody holds the lock, is for its writer to decide
+    assert_eq!(ids(&io), [1, 2, 3]);
+    rollback(main_of(&io).context(), &VersionSelector::Snapshot(2), false).unwrap();
+    check_whole(&io, "rolled back");
+}
