@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from siltstone._args import (
     text,
 )
 from siltstone._handle import Handle
-from siltstone.errors import CommitConflict, InvalidArgument
+from siltstone.errors import CommitConflict, InvalidArgument, UpkeepRunning
 from siltstone.predicate import Expression, split_filter
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
@@ -191,6 +192,8 @@ class Maintenance(Handle):
             ran = run(tasks)
             report = self.commit_compaction(ran.messages, done)
             given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
+            if given_up:
+                self._discard(ran.messages)
             if not given_up and not ran.overtaken:
                 again = f"another commit got in the way of the compaction, which was done again: {conflict}"
                 return replace(report, notes=[*report.notes, again]) if conflict else report
@@ -216,6 +219,11 @@ class Maintenance(Handle):
         commit = commit_messages(self._table, messages) if messages else CommitReport()
         kept = messages if commit.snapshots else []
         return _add(before, json.loads(self._table.describe_messages(kept)), commit)
+
+    def _discard(self, messages: Sequence[bytes]) -> None:
+        """Delete what given-up tasks have made: nobody else has their messages. What an upkeep hinders stays for orphan cleaning."""
+        with suppress(UpkeepRunning):
+            self._table.abort(list(messages))
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""

@@ -1,8 +1,8 @@
 //! Rollback: a table as it was at a snapshot or tag; everything later goes (semantics g.6).
 //!
 //! ```text
-//! lock ─ [snapshot file of an expired tag ─ EARLIEST] ─ removal record ─ LATEST hint ─ snapshot files, newest first
-//!      ─ later changelogs ─ later tags
+//! lock ─ [record: it is no version yet ─ snapshot file of an expired tag ─ EARLIEST] ─ removal record ─ LATEST hint
+//!      ─ snapshot files, newest first ─ later changelogs ─ later tags
 //! ```
 //!
 //! Once the record is there, what is later than the target is no version any more, whether its file is there or not: a
@@ -28,7 +28,7 @@ use crate::{
         scan::{VersionSelector, travel},
     },
     path::branch_root,
-    snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
+    snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
 };
 
 /// Makes a snapshot or tag the latest version.
@@ -58,7 +58,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     plan.check(&ctx.fs)?;
     let report = if let Some(lock) = &lock {
         cut_off.extend(gone.into_iter().map(|(_, tagged)| tagged));
-        restore(ctx, &snapshots, &target)?;
+        restore(ctx, &snapshots, lock, &target)?;
         snapshots.removals().append_rollback(lock, target.id, &later, &cut_off).map_err(|e| e.in_table(&ctx.name))?;
         let done = format!("the table is back at snapshot {}", target.id);
         // with writers that came too late
@@ -135,8 +135,9 @@ fn later_tags(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot
 }
 
 /// Before the record: from here on the target is there, whatever becomes of the rest. What an expiry that died has left in
-/// its place goes, and so does what came too late.
-fn restore(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<()> {
+/// its place goes, and so does what came too late. A record before it says that it is no version until then: one whose rollback died
+/// would be a version once a later rollback has written its record.
+fn restore(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, target: &Snapshot) -> Result<()> {
     if let Some(found) = snapshots.existing([target.id])?.pop() {
         let same = RemovedSnapshot::from(target).is(&found);
         match (snapshots.is_version(&found)?, same) {
@@ -150,8 +151,9 @@ fn restore(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -
             (false, _) => ctx.fs.delete(&snapshots.path(found.id))?,
         }
     }
-    let removals = snapshots.removals().read()?;
-    let snapshot = restored(ctx, target)?.knowing(removals.count + 1, &removals.branch);
+    let restored = restored(ctx, target)?;
+    let removals = snapshots.removals().append_placing(lock, &restored)?;
+    let snapshot = restored.knowing(removals.count + 1, &removals.branch);
     ctx.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), true)?;
     snapshots.write_earliest_hint(snapshot.id)
 }
@@ -189,7 +191,7 @@ fn plan(
     let reason: Arc<str> = Arc::from(format!("later than snapshot {}", target.id));
     let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
 
-    plan.overwrite(snapshots.hint_path("LATEST"), target.id.to_string());
+    plan.steps.push(Step::Change(Change::Latest { root: root.clone(), id: target.id }));
     plan.delete_in_order(later.iter().rev().map(|s| file(snapshots.path(s.id), FileKind::Snapshot)).collect());
     let long_lived = changelogs.ids()?;
     let outlived: Vec<i64> = long_lived.iter().copied().filter(|id| *id > target.id).collect();
@@ -244,7 +246,7 @@ fn changelog_there(ctx: &TableContext, snapshot: &Snapshot) -> Result<()> {
 }
 
 /// A branch was made from a version that would go: that version keeps the branch's files.
-pub(super) fn check_branch_points(
+pub(crate) fn check_branch_points(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
     target: &Snapshot,

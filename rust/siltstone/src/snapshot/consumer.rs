@@ -9,8 +9,11 @@
 //!
 //! ```text
 //! expiry   lock ─ mark ─ look: which files are old ─ each: rename, look again, delete or put back ─ take the mark away
-//! reader   write the file ─ is there a mark? Then wait for the lock, and write the file again if it is gone
+//! reader   write the file ─ is there a mark? Then wait until it is gone, or for the lock, and write the file again if it is gone
 //! ```
+//!
+//! An expiry of snapshots or changelogs does the same while it looks which of them consumers keep, until a record or hint says what
+//! goes: a reader that it has not seen finds that afterwards, whether the expiry has died or not.
 //!
 //! Source: format chapter 10.3; `Consumer`, `ConsumerManager`.
 
@@ -26,6 +29,8 @@ use crate::{
 };
 
 const PREFIX: &str = "consumer-";
+/// How long a reader waits for the lock before it looks at the mark again.
+const WAIT: Duration = Duration::from_millis(50);
 
 /// One stream reader's progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,18 +131,30 @@ impl ConsumerManager {
     /// `UpkeepRunning`: it did not end, and may forget the consumer.
     pub fn record(&self, location: &str, id: &str, next_snapshot: i64, patience: Duration) -> Result<()> {
         self.reset(id, next_snapshot)?;
-        if !self.fs.exists(&self.mark)? {
-            return Ok(());
+        let mut left = patience;
+        while self.fs.exists(&self.mark)? {
+            let waits = left.min(WAIT);
+            match UpkeepLock::take(&self.fs, location, waits) {
+                Ok(_lock) => {
+                    if self.next_snapshot(id)?.is_none() {
+                        self.reset(id, next_snapshot)?;
+                    }
+                    // whoever holds the lock is the only one at work: the mark is of an expiry that died
+                    return self.fs.delete(&self.mark);
+                }
+                Err(e) if e.kind() != ErrorKind::UpkeepRunning || left.is_zero() => return Err(e.with("consumer", id)),
+                Err(_) => left = left.saturating_sub(waits),
+            }
+            // where that expiry is over, another one sees the file
+            if !self.fs.exists(&self.mark)? && self.next_snapshot(id)?.is_none() {
+                self.reset(id, next_snapshot)?;
+            }
         }
-        let _lock = UpkeepLock::take(&self.fs, location, patience).map_err(|e| e.with("consumer", id))?;
-        if self.next_snapshot(id)?.is_none() {
-            self.reset(id, next_snapshot)?;
-        }
-        // whoever holds the lock is the only one at work: the mark is of an expiry that died
-        self.fs.delete(&self.mark)
+        Ok(())
     }
 
-    /// Runs an expiry of consumers: what `expire` finds old is not written meanwhile by a reader who does not notice.
+    /// Runs an expiry, or what it begins with: what it finds out about consumers is not changed meanwhile by a reader who does not
+    /// notice.
     pub fn expire<T>(&self, _lock: &UpkeepLock, expire: impl FnOnce() -> Result<T>) -> Result<T> {
         if let Some((directory, _)) = self.mark.rsplit_once('/') {
             self.fs.create_dir(directory)?;

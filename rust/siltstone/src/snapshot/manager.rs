@@ -118,7 +118,7 @@ impl SnapshotManager {
     pub(crate) fn placed_ids(&self, removals: &Removals) -> Result<Vec<i64>> {
         let mut ids = self.listed_ids()?;
         if let Some(placing) = removals.placing.as_ref().filter(|placing| ids.contains(&placing.id))
-            && self.try_read(placing.id)?.is_some_and(|found| placing.is(&found))
+            && self.try_read(placing.id)?.is_some_and(|found| removals.is_placing(&found))
         {
             ids.retain(|id| *id != placing.id);
         }

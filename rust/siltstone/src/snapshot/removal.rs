@@ -107,10 +107,13 @@ pub struct Removal {
     /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers, and without
     /// those that nobody meets any more ([`Removals::remembered`]).
     pub rollbacks: Vec<Rollback>,
-    /// A snapshot that a fast-forward puts into its place before the record that makes it a version; until then it is none. A
-    /// table that lost its records loses no version by it: then nothing says so.
+    /// A snapshot that a fast-forward, or a rollback to a tag, puts into its place before the record that makes it a version; until
+    /// then it is none. A table that lost its records loses no version by it: then nothing says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placing: Option<RemovedSnapshot>,
+    /// The number of the record that began this. What another program puts there is a copy of a version from before that record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed_by: Option<u64>,
     /// When it was written, epoch milliseconds.
     pub time_millis: i64,
 }
@@ -188,13 +191,15 @@ pub struct Removals {
     pub rollbacks: Vec<Rollback>,
     /// See [`Removal::placing`].
     pub placing: Option<RemovedSnapshot>,
+    /// See [`Removal::placed_by`].
+    pub placed_by: Option<u64>,
 }
 
 impl Removals {
     /// As the newest record sums them up.
     pub(super) fn of(branch: &str, count: u64, newest: Removal) -> Self {
-        let Removal { fence, rollbacks, placing, .. } = newest;
-        Self { branch: branch.to_owned(), count, fence, rollbacks, placing }
+        let Removal { fence, rollbacks, placing, placed_by, .. } = newest;
+        Self { branch: branch.to_owned(), count, fence, rollbacks, placing, placed_by }
     }
 
     /// How many records a snapshot's writer knew; `None`: it was another program's, or the records are others.
@@ -233,15 +238,17 @@ impl Removals {
             }
         };
         let removed = going.iter().map(RemovedSnapshot::from).collect();
-        // a snapshot whose fast-forward died is no version by the record of another operation
+        // a snapshot whose fast-forward or rollback died is no version by the record of another operation
         let placing = self.placing.clone().filter(|_| kind != RemovalKind::Rollback);
-        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, placing, time_millis: now }
+        let placed_by = self.placed_by.filter(|_| placing.is_some());
+        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, placing, placed_by, time_millis: now }
     }
 
-    /// The record that a snapshot is about to be put into its place, and is no version before the record of its fast-forward.
+    /// The record that a snapshot is about to be put into its place, and is no version before the record of its fast-forward or
+    /// rollback.
     pub(super) fn placing(&self, snapshot: &Snapshot, now: i64) -> Removal {
         let mut record = self.next(RemovalKind::Keep, self.fence, &[], &[], now);
-        record.placing = Some(snapshot.into());
+        (record.placing, record.placed_by) = (Some(snapshot.into()), Some(self.count + 1));
         record
     }
 
@@ -362,9 +369,11 @@ impl Removals {
         self.rollbacks.iter().any(|rollback| rollback.record > known && rollback.kept() < id)
     }
 
-    /// Whether a snapshot was put into its place by a fast-forward whose own record is not there.
+    /// Whether a snapshot was put into its place by a fast-forward or rollback whose own record is not there.
     pub fn is_placing(&self, snapshot: &Snapshot) -> bool {
-        self.placing.as_ref().is_some_and(|placing| placing.is(snapshot))
+        let is_that = self.placing.as_ref().is_some_and(|placing| placing.is(snapshot));
+        let is_new = |record: u64| snapshot.known_removals(&self.branch).is_some_and(|known| known > record);
+        is_that && self.placed_by.is_none_or(is_new)
     }
 
     /// Whether nothing was ever removed, as far as records tell: at most a first version was about to come.

@@ -39,12 +39,12 @@ impl SnapshotManager {
         Ok(line)
     }
 
-    /// Deletes a snapshot that a fast-forward has put into its place, and that died before its record made it a version.
+    /// Deletes a snapshot that a fast-forward or rollback has put into its place, and that died before its record made it a version.
     pub fn remove_placed(&self, _lock: &UpkeepLock) -> Result<()> {
         let removals = self.removals().read()?;
         let Some(placing) = &removals.placing else { return Ok(()) };
         match self.try_read(placing.id)? {
-            Some(found) if placing.is(&found) => self.fs.delete(&self.path(found.id)),
+            Some(found) if removals.is_placing(&found) => self.fs.delete(&self.path(found.id)),
             _ => Ok(()),
         }
     }
@@ -71,6 +71,13 @@ impl SnapshotManager {
             self.settle_others(&removals)?;
         }
         let latest = self.latest_by(&removals)?;
+        // a hint that a writer wrote late, and died; Java believes it when the snapshot after it does not exist
+        if let (Some(latest), Some(hint)) = (&latest, self.hint("LATEST")?)
+            && hint < latest.id
+            && !self.exists(hint)?
+        {
+            self.write_latest_hint(latest.id)?;
+        }
         let void = Self::fence_is_void(&removals, latest.as_ref());
         let first = if void { self.line(&removals)?.first().copied() } else { None };
         let newest = first.and(latest).map(|latest| latest.id);

@@ -172,7 +172,8 @@ impl Table {
         Ok(CommitReport::new(self.context(), &messages, outcome))
     }
 
-    /// Commits messages that were prepared elsewhere, adding to the table or replacing partitions.
+    /// Commits messages that were prepared elsewhere, adding to the table or replacing partitions. After a conflict their files stay
+    /// until orphan files are removed, or their owner aborts: another process may be about to publish the same messages.
     pub fn commit_messages(
         &self,
         commit_user: Option<&str>,
@@ -190,7 +191,7 @@ impl Table {
             Some(target) => commit.overwrite(target, committable),
             None => commit.commit(committable),
         };
-        Ok(CommitReport::new(self.context(), &messages, give_up_on_conflict(&commit, &messages, outcome)?))
+        Ok(CommitReport::new(self.context(), &messages, outcome?))
     }
 
     /// Messages that arrived as [`TableWriter::prepare_commit`] and [`super::run_compaction_task`] gave them.

@@ -1,6 +1,7 @@
 //! Tables and branches that are renamed, dropped, made again or fast-forwarded while a commit is at any one of its storage
 //! calls; [`rescaled`]: tables whose number of buckets changes while a writer is open; [`redefined`]: fixed options, before
-//! the first snapshot; [`switched_off`]: deletion vectors.
+//! the first snapshot; [`switched_off`]: deletion vectors; [`relied_on`]: what others make of a commit that is about to be taken
+//! back.
 //!
 //! ```text
 //! writer   ── call 0 ── … ── call n │                                  │ ── goes on ──
@@ -46,6 +47,7 @@ mod branches;
 mod handles;
 mod reads;
 mod redefined;
+mod relied_on;
 mod rescaled;
 mod switched_off;
 mod tables;

@@ -35,14 +35,19 @@ use siltstone::{
 use crate::folder::Folder;
 
 mod after_records;
+mod beginning;
 mod changelogs;
 mod crash_points;
+mod dies;
 mod first_commit;
 mod foreign;
 mod fork_tags;
+mod forward_beside;
 mod forward_dies;
 mod gaps;
 mod half_way;
+mod hints;
+mod placed;
 mod renewed;
 mod rollback_storage;
 

@@ -12,7 +12,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{forward_common::last_common, forward_schemas::schema_changes};
+use super::{
+    forward_common::last_common,
+    forward_schemas::schema_changes,
+    forward_tags::{Tags, is_copy, publish_tags},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -62,19 +66,20 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         let (mut report, rest) =
             way.go(lock, first, apart, &mut moved).map_err(|e| if moved { unfinished(ctx, name, e) } else { e })?;
         let done = format!("main is what branch '{name}' is");
-        let mut strays = Vec::new();
-        report.extend(after_record(ctx, rest, &done, || {
+        let (mut strays, mut others) = (Vec::new(), Vec::new());
+        report.extend(after_record(ctx, rest.plan, &done, || {
+            others = publish_tags(&ctx.fs, rest.tags)?;
             if let Some(last) = theirs.last() {
                 strays = remove_strays(ctx, &way.ours, last.id)?;
             }
             way.ours.settle_forwarded(lock)
         })?);
-        report.plan.notes.extend(note_of_strays(&strays));
+        report.plan.notes.extend(note_of_strays(&strays).into_iter().chain(others));
         report
     } else {
         let (plan, rest) = way.plan(apart)?.complete(&way.ours, &theirs)?;
         let mut report = Report::of(&ctx.fs, plan, true)?;
-        report.extend(Report::of(&ctx.fs, rest, true)?);
+        report.extend(Report::of(&ctx.fs, rest.plan, true)?);
         report
     };
     Ok(report
@@ -99,7 +104,7 @@ impl Way<'_> {
     }
 
     /// Until main has all versions of the branch; what is left to do then. `moved`: a record says that main has given way.
-    fn go(&self, lock: &UpkeepLock, first: &Snapshot, apart: bool, moved: &mut bool) -> Result<(Report, Plan)> {
+    fn go(&self, lock: &UpkeepLock, first: &Snapshot, apart: bool, moved: &mut bool) -> Result<(Report, Rest)> {
         let (fs, removals) = (&self.main.fs, self.ours.removals());
         if apart && !self.ours.exists(first.id)? {
             place_first(&self.main, &self.ours, lock, first)?;
@@ -115,7 +120,8 @@ impl Way<'_> {
             let comes = self.theirs.last().is_some_and(|last| last.id > plan.stands);
             if apart && (round == 1 || !plan.parted.is_empty()) {
                 self.part(lock, first, &plan, moved)?;
-            } else if apart || comes || !plan.gone.is_empty() {
+            } else if apart || comes || !plan.gone.is_empty() || plan.loses_schemas {
+                // also where only schemas go: a commit under one of them that is there gives way
                 removals.append_forward(lock, &branch_of(&self.root), plan.stands, &plan.gone)?;
                 *moved = true;
             }
@@ -151,9 +157,8 @@ impl Way<'_> {
         let removals = self.ours.removals();
         removals.append_parting(lock, &branch_of(&self.root), (plan.stands, common), &going)?;
         *moved = true;
-        if !plan.parted.is_empty() {
-            removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
-        }
+        // also where main has none: a first commit that was held up would come into the line before the target
+        removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
         self.ours.write_earliest_hint(first.id)
     }
 }
@@ -211,10 +216,12 @@ struct Forward {
     replaced: Option<Snapshot>,
     /// What main has after it.
     gone: Vec<Snapshot>,
-    /// Tags of the branch that main does not have, by their paths there.
-    tags_come: Vec<(String, Tag)>,
-    /// Schemas of main go, or get another content.
+    /// Tags of the branch, by their paths in main.
+    tags_come: Tags,
+    /// Schemas come, go, or get another content.
     changes_schemas: bool,
+    /// Schemas of main go, or get another content.
+    loses_schemas: bool,
     /// Where names change.
     directories: Vec<String>,
     plan: Plan,
@@ -222,14 +229,18 @@ struct Forward {
 
 impl Forward {
     /// With the branch's later versions, as those of a writer who knows the removal records; and what is left to do when main
-    /// has them.
-    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot]) -> Result<(Plan, Plan)> {
+    /// has them, the tags that it has not yet among it.
+    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot]) -> Result<(Plan, Rest)> {
         let removals = manager.removals().read()?;
         let own = |snapshot: Snapshot| snapshot.knowing(removals.count, &removals.branch);
-        for (path, Tag { snapshot, create_time, time_retained }) in self.tags_come {
+        let json = |(path, Tag { snapshot, create_time, time_retained })| {
             let tag = Tag { snapshot: own(snapshot), create_time, time_retained };
-            self.plan.overwrite(path, tag.to_json()?);
+            Ok((path, tag.to_json()?))
+        };
+        for (path, content) in self.tags_come.copies.into_iter().map(json).collect::<Result<Vec<_>>>()? {
+            self.plan.overwrite(path, content);
         }
+        let tags = self.tags_come.new.into_iter().map(json).collect::<Result<Vec<_>>>()?;
         if let (Some(_), Some(first)) = (&self.replaced, theirs.first()) {
             self.plan.overwrite(manager.path(first.id), own(first.clone()).to_json()?);
         }
@@ -241,13 +252,21 @@ impl Forward {
             let content = own(snapshot.clone()).to_json()?;
             self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
         }
-        let mut rest = Plan::default();
+        let mut plan = Plan::default();
         if let Some(last) = theirs.last() {
-            rest.overwrite(manager.hint_path("LATEST"), last.id.to_string());
+            let root = manager.directory().trim_end_matches("/snapshot").to_owned();
+            plan.steps.push(Step::Change(Change::Latest { root, id: last.id }));
         }
-        rest.steps.push(sync(manager.directory().to_owned()));
-        Ok((self.plan, rest))
+        plan.steps.push(sync(manager.directory().to_owned()));
+        Ok((self.plan, Rest { plan, tags }))
     }
+}
+
+/// What is left to do when main has all versions of the branch.
+struct Rest {
+    plan: Plan,
+    /// Paths and contents of tags that main did not have.
+    tags: Vec<(String, String)>,
 }
 
 /// Main's snapshot files, those that are no versions among them.
@@ -293,6 +312,7 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     let schemas = schema_changes(main, root, theirs)?;
     schemas.check_tags(main, &tags_kept)?;
     let changes_schemas = !schemas.gone.is_empty() || !schemas.written.is_empty();
+    let loses_schemas = schemas.loses_any();
     let all_gone = gone.iter().rev().chain(parted.iter().rev());
     let changelogs = if apart { parted_changelogs(main, first_id)? } else { Vec::new() };
     let mut directories = ["snapshot", "tag", "schema"].map(|part| format!("{}/{part}", main.location)).to_vec();
@@ -304,34 +324,22 @@ fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart
     plan.delete_in_order(tags_gone.iter().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
     plan.delete_in_order(schemas.gone.into_iter().map(|path| file(path, FileKind::Schema)).collect());
     plan.steps.extend(schemas.written);
-    let mut tags_come = copies.tags()?;
-    for (at, (name, tag)) in tags_come.clone().iter().enumerate().rev() {
-        // a copy that main has gets what it knows of removals anew
-        let known = tags.exists(name)? && !tags_gone.iter().any(|(other, _)| other == name);
-        if known && !is_copy(&tags.tag(name)?, tag) {
-            tags_come.remove(at);
-        }
-    }
+    let tags_come = Tags::of(&tags, &copies, &tags_gone)?;
     if !gone.is_empty() || !parted.is_empty() {
         plan.notes.push("data files of removed snapshots stay until orphan files are removed".to_owned());
     }
-    let tags_come = tags_come.into_iter().map(|(name, tag)| (tags.path(&name), tag)).collect();
     Ok(Forward {
         parted: parted.into_iter().cloned().collect(),
         replaced,
         stands,
         has_common: shared > 0,
         changes_schemas,
+        loses_schemas,
         tags_come,
         directories,
         gone: gone.into_iter().cloned().collect(),
         plan,
     })
-}
-
-fn is_copy(one: &Tag, other: &Tag) -> bool {
-    one.snapshot.is_same_version(&other.snapshot)
-        && (one.create_time, one.time_retained) == (other.create_time, other.time_retained)
 }
 
 fn branch_of(root: &str) -> String {

@@ -19,6 +19,11 @@ pub(super) struct SchemaChanges {
 }
 
 impl SchemaChanges {
+    /// Whether one of main goes, or gets another content.
+    pub(super) fn loses_any(&self) -> bool {
+        self.first_lost.is_some()
+    }
+
     fn loses(&mut self, id: i64) {
         self.first_lost = Some(self.first_lost.map_or(id, |first| first.min(id)));
     }
@@ -61,11 +66,15 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
             Err(e) => return Err(e),
         };
         if known.as_ref() != Some(&content) {
-            if known.is_some() {
+            let (path, content) = (ours.path(id), String::from_utf8_lossy(&content).into_owned());
+            let change = if known.is_some() {
                 changes.loses(id);
-            }
-            let content = String::from_utf8_lossy(&content).into_owned();
-            changes.written.push(Step::Change(Change::Overwrite { path: ours.path(id), content }));
+                Change::Overwrite { path, content }
+            } else {
+                // an alter may be faster with this id: the next round sees it
+                Change::Publish { path, content }
+            };
+            changes.written.push(Step::Change(change));
         }
     }
     Ok(changes)

@@ -11,6 +11,7 @@ mod delete;
 mod forward;
 mod forward_common;
 mod forward_schemas;
+mod forward_tags;
 mod names;
 mod rename;
 

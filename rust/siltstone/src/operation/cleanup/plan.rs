@@ -13,6 +13,7 @@ use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     fs::{FileIoRef, read_json},
+    snapshot::SnapshotManager,
 };
 
 /// What a file is to its table.
@@ -111,6 +112,13 @@ pub enum Change {
         path: String,
         /// What.
         content: String,
+    },
+    /// Lets the `LATEST` hint name this version, or a newer one.
+    Latest {
+        /// The table's or branch's directory.
+        root: String,
+        /// The version.
+        id: i64,
     },
     /// Makes names in a directory durable before going on.
     Sync {
@@ -231,6 +239,7 @@ pub(super) fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
             }
             other => other,
         },
+        Step::Change(Change::Latest { root, id }) => SnapshotManager::new(fs.clone(), root).write_latest_hint(*id),
         Step::Change(Change::Sync { directory }) => {
             if fs.exists(directory)? {
                 fs.sync_dir(directory)?;

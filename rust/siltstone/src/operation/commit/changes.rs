@@ -133,6 +133,19 @@ impl Collected {
     }
 }
 
+/// What messages bring into the table: their new files, and those that their compactions made, also where one commit leaves out
+/// what these have replaced, and another does not. Without files that only changed their level, which are there already.
+pub(super) fn brought_by(messages: &[CommitMessage]) -> Vec<ManifestEntry> {
+    let mut brought = Vec::new();
+    for message in messages {
+        let (data, compact) = (&message.data, &message.compact);
+        let before: HashSet<&str> = compact.compact_before.iter().map(|file| file.file_name.as_str()).collect();
+        let made = compact.compact_after.iter().filter(|file| !before.contains(file.file_name.as_str()));
+        brought.extend(data.new_files.iter().chain(made).map(|file| entry(message, EntryKind::Add, file)));
+    }
+    brought
+}
+
 fn entry(message: &CommitMessage, kind: EntryKind, file: &DataFileMeta) -> ManifestEntry {
     ManifestEntry {
         kind,

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Java makes snapshots of this form, too, where nothing has to be merged (`overwrite-upgrade`). Only tables whose readers
-//! leave level 0 out are written so; what the compaction replaced was never part of the table and is deleted.
+//! leave level 0 out are written so; what the compaction replaced was never part of the table and is deleted, unless the
+//! messages were handed out: then orphan cleaning deletes it.
 //!
 //! Source: requirement DV-01, semantics e.6; `FileStoreCommitImpl.tryUpgrade`.
 

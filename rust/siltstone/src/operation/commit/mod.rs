@@ -31,6 +31,7 @@ mod publish;
 mod repeated;
 mod retry;
 mod standing;
+mod taken_back;
 mod tied;
 mod undisturbed;
 mod unseen;
@@ -206,7 +207,10 @@ impl TableCommit {
             return Ok(already_committed());
         }
         if let Some(folded) = folded {
-            folded.delete_replaced(&self.ctx);
+            // others, who have the same messages, may have committed them in another way
+            if since.is_none() {
+                folded.delete_replaced(&self.ctx);
+            }
             return Ok(CommitOutcome { visible, compaction: CompactionOutcome::Committed, ..outcome_of(published) });
         }
         // its compaction looked at nothing but the new files, which are all there is since this snapshot
@@ -320,7 +324,10 @@ impl TableCommit {
                 CompactionOutcome::Committed
             }
             Err(error) if error.kind() == ErrorKind::CommitConflict && !error.lets_files_stay() => {
-                self.delete_when_free(&committable.messages, Made::ByCompactions);
+                // others, who have the same messages, may be about to publish them
+                if since.is_none() {
+                    self.delete_when_free(&committable.messages, Made::ByCompactions);
+                }
                 CompactionOutcome::Dropped(error)
             }
             Err(error) => CompactionOutcome::Failed(error),

@@ -59,7 +59,8 @@ pub enum CompactionOutcome {
     None,
     /// It has its own snapshot, or is part of the overwrite's.
     Committed,
-    /// Other commits changed the files it replaces: it was given up and its files deleted. The rows are committed.
+    /// Other commits changed the files it replaces: it was given up and its files deleted, unless its messages were handed out.
+    /// The rows are committed.
     Dropped(Error),
     /// The storage failed or the retries were used up; its files stay. The rows are committed.
     Failed(Error),

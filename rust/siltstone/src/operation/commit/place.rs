@@ -12,7 +12,7 @@
 //!    file was finished ([`crate::fs::FileIo::publish_if`]), so a table or branch that was replaced gets nothing;
 //! 2. after publishing. When the place has become another's, the snapshot has gone along with its own table, and what it names
 //!    stays: a renamed table or branch has it as a version. Where it lies in a place that is not its own (a fast-forward took
-//!    its schema away), it is taken back.
+//!    its schema away), it is taken back ([`super::taken_back`]).
 //!
 //! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
 //! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
@@ -21,7 +21,7 @@
 
 use std::collections::BTreeSet;
 
-use super::changes::Changes;
+use super::{changes::Changes, standing::Attempt, taken_back::take_back};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::read_json,
@@ -30,7 +30,7 @@ use crate::{
     operation::cleanup::upkeep_lock,
     path::branch_root,
     schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
-    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager, is_main},
+    snapshot::{Snapshot, SnapshotManager, Standing, is_main},
 };
 
 /// What is found where a writer was opened.
@@ -145,12 +145,17 @@ pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
 }
 
 /// What became of a snapshot that was published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Kept {
     /// It is where it belongs.
     Here,
-    /// Its schema had been taken away, or options that were free until then have changed: it is deleted again. Others may have seen it.
+    /// Its schema had been taken away, or options that were free until then have changed: it is no version any more. Others may
+    /// have seen it.
     TakenBack,
+    /// The same, and others rely on it: it stays, and why.
+    Stays(Error),
+    /// It was none of the versions, or nobody knows, whatever its place says.
+    Stands(Standing),
 }
 
 /// Looks again after a snapshot was published.
@@ -158,38 +163,17 @@ pub(super) enum Kept {
 /// # Errors
 /// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
 /// table or branch with another name.
-pub(super) fn look_again(
-    ctx: &TableContext,
-    snapshots: &SnapshotManager,
-    own: &Snapshot,
-    fixed: Fixed,
-) -> Result<Kept> {
+pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
+    let (own, fixed) = (&attempt.snapshot, attempt.fixed);
     if is_complete(ctx, own, fixed)? {
         return Ok(Kept::Here);
     }
     // whoever renames, drops or goes forward has it
-    let _lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
+    let lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
     if is_complete(ctx, own, fixed)? {
         return Ok(Kept::Here);
     }
-    match snapshots.get(own.id) {
-        Ok(found) if RemovedSnapshot::from(own).is(&found) => {}
-        Ok(_) => return Err(moved(ctx)),
-        Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {
-            return Err(moved(ctx));
-        }
-        Err(e) => return Err(e),
-    }
-    if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
-        let text =
-            "the schema of a commit was taken away or changed when it was published, and others have built on it";
-        return Err(Error::new(ErrorKind::Storage, text)
-            .with("table", &ctx.name)
-            .with("snapshot", own.id)
-            .hint("restore the schema file, or roll back to the snapshot before"));
-    }
-    ctx.fs.delete(&snapshots.path(own.id))?;
-    Ok(Kept::TakenBack)
+    take_back(ctx, snapshots, &lock, attempt)
 }
 
 /// Whether an error says that a commit may be in a table or branch that has another name now.
@@ -304,7 +288,7 @@ fn redefined_in_doubt(ctx: &TableContext, option: &str) -> Error {
 }
 
 /// The place is another's after something may have been published.
-fn moved(ctx: &TableContext) -> Error {
+pub(super) fn moved(ctx: &TableContext) -> Error {
     let what = what(ctx);
     let text = format!(
         "the {what} was renamed, dropped or replaced while a commit was published: it is not known whether the commit is in it"

@@ -129,6 +129,12 @@ impl Tries {
         self.taken_back = first;
     }
 
+    /// The one that has made this snapshot.
+    fn attempt_of(&self, snapshot: &Snapshot) -> Option<Attempt> {
+        let made = RemovedSnapshot::from(snapshot);
+        self.attempts.iter().find(|attempt| made.is(&attempt.snapshot)).cloned()
+    }
+
     /// Delta manifest lists of those that may have been published.
     pub(super) fn lists(&self) -> Vec<String> {
         self.attempts.iter().map(|attempt| attempt.snapshot.delta_manifest_list.clone()).collect()
@@ -210,6 +216,11 @@ impl TableCommit {
         }
         let latest = latest.as_ref();
         if let Some(step) = self.known_outcome(request, tries, &removals, latest)? {
+            if let Step::Done(found) = &step
+                && let Some(attempt) = tries.attempt_of(found)
+            {
+                return self.looked_again(attempt, step, tries);
+            }
             if !matches!(step, Step::Untold(_)) {
                 // in a table that has taken the place of this one, it says nothing
                 check_place(&self.ctx)?;
@@ -255,6 +266,22 @@ impl TableCommit {
         }
     }
 
+    /// A snapshot of an earlier try is found in the line: what is asked after publishing may not have been asked of it.
+    fn looked_again(&self, attempt: Attempt, found: Step, tries: &mut Tries) -> Result<Step> {
+        let _shield = cancel::shield();
+        match place::look_again(&self.ctx, &self.snapshots, &attempt) {
+            Ok(Kept::Here) => Ok(found),
+            Ok(Kept::TakenBack) => {
+                tries.taken_back = tries.attempts.len() == 1;
+                Ok(Step::Lost)
+            }
+            Ok(Kept::Stays(error)) => Ok(Step::Untold(error)),
+            Ok(Kept::Stands(Standing::Unknown)) => Ok(Step::Untold(unknown(&attempt.snapshot))),
+            Ok(Kept::Stands(_)) => Ok(Step::Lost),
+            Err(error) => Ok(Step::Unknown(error)),
+        }
+    }
+
     fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
@@ -283,8 +310,13 @@ impl TableCommit {
         };
         // what was found holds only where the place is still that of the commit
         let standing = match standing {
-            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt.snapshot, attempt.fixed) {
+            Ok(found) => match place::look_again(&self.ctx, &self.snapshots, &attempt) {
                 Ok(Kept::Here) => Ok(found),
+                Ok(Kept::Stands(standing)) => Ok(standing),
+                Ok(Kept::Stays(error)) => {
+                    tries.doubt(attempt);
+                    return Ok(Step::Untold(error));
+                }
                 Ok(Kept::TakenBack) => {
                     tries.took_back(attempt);
                     return Ok(Step::Lost);

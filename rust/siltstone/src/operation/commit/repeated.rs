@@ -6,7 +6,8 @@
 //! commit B        commits the same files, a compaction takes them out, an expiry deletes them
 //! ```
 //!
-//! Whoever commits them second must not name them again. Each try looks, after it has read the table, for a snapshot that has
+//! Whoever commits them second must not name them again, nor what the one has compacted and the other has not: an overwrite may
+//! leave out new files that a compaction of the same messages has replaced ([`super::fold`]). Each try looks, after it has read the table, for a snapshot that has
 //! added one of its files; whoever is first after that look takes the id that this try wants. A snapshot that an expiry deletes
 //! goes after the data files that go with it: so the search takes what is there of expired ones, too, and only then looks
 //! whether the files exist. Other branches are asked in the same way where they may have the files: a fast-forward gives main what a
@@ -20,7 +21,7 @@ use rayon::prelude::*;
 use super::{
     TableCommit,
     abort::{Search, Strays, Unused, for_other_branches},
-    changes::Changes,
+    changes::{Changes, brought_by},
     model::Committable,
     plan::Source,
     publish::{Request, Tries},
@@ -97,7 +98,8 @@ fn check_not_kept(ctx: &TableContext, snapshots: &SnapshotManager, messages: &[C
         return Ok(());
     }
     let unused = Unused::find(ctx, snapshots, &new, Strays::Ignored)?;
-    let mut names = new.iter().flat_map(|message| &message.data.new_files).map(|file| file.file_name.as_str());
+    let brought = brought_by(&new);
+    let mut names = brought.iter().map(|entry| entry.file.file_name.as_str());
     names.find(|name| unused.knows(name)).map_or(Ok(()), |name| Err(repeated(ctx, name)))
 }
 
@@ -146,12 +148,12 @@ fn still_there(snapshots: &SnapshotManager, snapshot: &RemovedSnapshot) -> Resul
 ///
 /// # Errors
 /// `CommitConflict`.
-fn check_not_elsewhere(ctx: &TableContext, since: &Since, changes: &Changes) -> Result<()> {
+fn check_not_elsewhere(ctx: &TableContext, since: &Since, changes: &Changes, brought: &[ManifestEntry]) -> Result<()> {
     // what only changes its level is in all branches that share it
     let taken = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
     let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();
     let adds = |entry: &&ManifestEntry| entry.kind == EntryKind::Add && !taken.contains(entry.file.file_name.as_str());
-    let made = || changes.files.iter().filter(adds).chain(&changes.changelog).map(|entry| &entry.file);
+    let made = || changes.files.iter().filter(adds).chain(&changes.changelog).chain(brought).map(|entry| &entry.file);
     let index = changes.index.iter().filter(|entry| entry.kind == EntryKind::Add);
     for_other_branches(ctx, |branch| {
         if !since.may_know(&SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, branch)))? {
@@ -189,20 +191,17 @@ impl TableCommit {
             return Ok(());
         };
         let id = since.id(&self.snapshots)?;
-        check_not_elsewhere(&self.ctx, since, changes)?;
+        // what a compaction takes out must be there, so it cannot be committed twice
+        let brought = if request.kind == CommitKind::Compact { Vec::new() } else { brought_by(request.messages) };
+        check_not_elsewhere(&self.ctx, since, changes, &brought)?;
         self.check_not_kept_since(request, id, tries)?;
-        let added: Vec<&ManifestEntry> = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add).collect();
         let from = match &tries.searched {
             Some(searched) => still_there(&self.snapshots, searched)?.max(id),
             None => id,
         };
-        // what a compaction takes out must be there, so it cannot be committed twice
-        let newest = if request.kind == CommitKind::Compact || added.is_empty() {
-            None
-        } else {
-            self.search(&added, store, (from, since.millis), tries)?
-        };
-        let mut files = added.into_iter().chain(&changes.changelog);
+        let newest = if brought.is_empty() { None } else { self.search(&brought, store, (from, since.millis), tries)? };
+        let added = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
+        let mut files = added.chain(&changes.changelog);
         // the files of a compaction go with the commit of the same messages that gives it up, which leaves no record
         if tries.searched_with != Some(removals.count) || request.kind == CommitKind::Compact {
             files.try_for_each(|entry| self.check_exists(entry))?;
@@ -230,7 +229,7 @@ impl TableCommit {
     /// Looks for a snapshot that has added one of these files; the newest one that was looked at.
     fn search(
         &self,
-        added: &[&ManifestEntry],
+        added: &[ManifestEntry],
         store: &ManifestStore,
         (after, millis): (i64, Option<i64>),
         tries: &Tries,

@@ -204,7 +204,8 @@ pub(super) fn stands(snapshots: &SnapshotManager, removals: &Removals, snapshot:
     Ok(if expired { Standing::Committed } else { Standing::TooLate })
 }
 
-fn is_gone(e: &Error) -> bool {
+/// Whether an error says that a snapshot is not there.
+pub(super) fn is_gone(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound)
 }
 

@@ -18,33 +18,62 @@ use crate::{
         elsewhere, metadata_files, metadata_names, plan_beside_others, upkeep_lock,
     },
     path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager},
+    snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires changelogs that have outlived their snapshots, with the files only they needed. The newest one stays.
 pub fn expire_changelogs(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
-    let _lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
-    plan_beside_others(|| expire(ctx, keep, dry_run))
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    plan_beside_others(|| expire(ctx, keep, lock.as_ref()))
 }
 
-fn expire(ctx: &TableContext, keep: &Retention, dry_run: bool) -> Result<Report> {
+fn expire(ctx: &TableContext, keep: &Retention, lock: Option<&UpkeepLock>) -> Result<Report> {
+    let dry_run = lock.is_none();
     keep.check()?;
     let root = branch_root(&ctx.location, &ctx.branch);
     let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
     let nothing = || Report { dry_run, ..Report::default() }.with("changelogs", json!([]));
     let ids = changelogs.ids()?;
-    let Some(end) = end_of(ctx, &changelogs, &ids, &snapshots, keep)? else { return Ok(nothing()) };
+    let find_end = || end_of(ctx, &changelogs, &ids, &snapshots, keep);
+    let Some(end) = find_end()? else { return Ok(nothing()) };
     let mut going = Vec::new();
-    for id in ids.into_iter().filter(|id| *id < end) {
-        going.push(changelogs.get(id)?);
+    for id in ids.iter().filter(|id| **id < end) {
+        going.push(changelogs.get(*id)?);
     }
     let Some(earliest) = snapshots.earliest_id()?.map(|id| snapshots.get(id)).transpose()? else {
         return Ok(nothing());
     };
     let plan = plan(ctx, &changelogs, &going, &changelogs.get(end)?, &earliest)?;
+    if let Some(lock) = lock {
+        plan.check(&ctx.fs)?;
+        if !say(ctx, lock, &changelogs, end, find_end)? {
+            return Ok(nothing());
+        }
+    }
     let gone: Vec<i64> = going.iter().map(|changelog| changelog.id).collect();
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("changelogs", gone))
+}
+
+/// The `EARLIEST` hint says what goes before anything is deleted; false: a consumer has begun there since, and nothing goes. A
+/// reader that this does not see finds the hint afterwards ([`ConsumerManager::expire`]).
+fn say(
+    ctx: &TableContext,
+    lock: &UpkeepLock,
+    changelogs: &ChangelogManager,
+    end: i64,
+    find_end: impl Fn() -> Result<Option<i64>>,
+) -> Result<bool> {
+    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    consumers.expire(lock, || {
+        if find_end()?.is_none_or(|now| now < end) {
+            return Ok(false);
+        }
+        if changelogs.earliest_id()?.is_none_or(|earliest| earliest < end) {
+            ctx.fs.overwrite(&changelogs.hint_path("EARLIEST"), end.to_string().as_bytes())?;
+        }
+        Ok(true)
+    })
 }
 
 /// Changelogs before this one expire. Of the ids (all, ascending) some may be missing between two others: an expiry by options

@@ -5,9 +5,11 @@
 //! ```
 //!
 //! The record comes before the plan: a tag that is made later finds the record, a tag that was made before is seen by the
-//! plan. Data goes for snapshots that the record lists, which were in the line when it was written, and for no others.
+//! plan. Consumers are looked at just before the record, and those whose readers know of that moment
+//! ([`ConsumerManager::expire`]) find the record, too. Data goes for snapshots that the record lists, which were in the line when it was written, and for no others.
 //!
-//! An expiry that fails before it deletes anything is called off by another record. One that fails later says that its
+//! An expiry that fails before it deletes anything is called off by another record; the `EARLIEST` hint names what stays once it
+//! cannot be called off any more. One that fails later says that its
 //! snapshots count as expired, and the next one finishes it.
 
 use std::sync::Arc;
@@ -68,33 +70,36 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     // a tag that cannot be read stops the expiry before it leaves a trace
     Tagged::read(ctx, &snapshots)?;
     let deltas = plan_beside_others(|| read_deltas(ctx, &snapshots, &going))?;
-    let hint = snapshots.earliest_hint()?;
-    let in_table = |e: Error| e.in_table(&ctx.name);
-    snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots).map_err(in_table)?;
-    let prepared = snapshots
-        .write_earliest_hint(going.end)
-        .and_then(|()| check_consumers(ctx, &going))
+    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let record = || {
+        check_consumers(ctx, &consumers, &going)?;
+        snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots)
+    };
+    consumers.expire(lock, record).map_err(|e| e.in_table(&ctx.name))?;
+    // one of another program, which does not look whether it was seen
+    let prepared = check_consumers(ctx, &consumers, &going)
         .and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going, &deltas)))
         .and_then(|(plan, expired)| plan.check(&ctx.fs).map(|()| (plan, expired)));
     let (plan, expired) = match prepared {
         Ok(planned) => planned,
-        Err(error) => return Err(call_off(lock, &snapshots, &going, hint, error).in_table(&ctx.name)),
+        Err(error) => return Err(call_off(lock, &snapshots, &going, error).in_table(&ctx.name)),
     };
+    // other programs begin there while the files go
+    if let Err(error) = snapshots.write_earliest_hint(going.end) {
+        tracing::warn!(%error, table = ctx.name, "the hint to the earliest snapshot was not written");
+    }
     Ok(Report::of(&ctx.fs, plan, false)
         .map_err(|e| unfinished(&going, e).in_table(&ctx.name))?
         .with("snapshots", expired))
 }
 
 /// Nothing has been deleted: the versions stay, and readers must go on finding them.
-fn call_off(lock: &UpkeepLock, snapshots: &SnapshotManager, going: &Going, hint: Option<i64>, error: Error) -> Error {
+fn call_off(lock: &UpkeepLock, snapshots: &SnapshotManager, going: &Going, error: Error) -> Error {
     // what is begun here is ended, also when the expiry was stopped
     let _shield = cancel::shield();
     if let Err(failed) = snapshots.removals().append(lock, RemovalKind::Keep, going.fence, &[]) {
         tracing::warn!(error = %failed, "an expiry was not called off");
         return unfinished(going, error);
-    }
-    if let Err(failed) = snapshots.write_earliest_hint(hint.or(going.first()).unwrap_or(going.end)) {
-        tracing::warn!(error = %failed, "the hint to the earliest snapshot was not written");
     }
     error
 }
@@ -106,11 +111,10 @@ fn unfinished(going: &Going, cause: Error) -> Error {
 }
 
 /// A consumer that came after the choice, and before it could see the record, keeps its snapshots as those before.
-fn check_consumers(ctx: &TableContext, going: &Going) -> Result<()> {
+fn check_consumers(ctx: &TableContext, consumers: &ConsumerManager, going: &Going) -> Result<()> {
     if ctx.options.consumer_changelog_only || going.first().is_none() {
         return Ok(());
     }
-    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     match consumers.min_next_snapshot()? {
         Some(next) if (going.fence..going.end).contains(&next) && going.snapshots.iter().any(|s| s.id == next) => {
             Err(Error::new(ErrorKind::VersionInUse, format!("a consumer has begun at snapshot {next} meanwhile"))

@@ -14,7 +14,7 @@ use super::*;
 use crate::crash::compact;
 
 /// A handle while whose calls something happens.
-fn beside(io: &FaultFileIo, meanwhile: Meanwhile) -> (FileIoRef, Arc<Meanwhile>) {
+pub(super) fn beside(io: &FaultFileIo, meanwhile: Meanwhile) -> (FileIoRef, Arc<Meanwhile>) {
     let meanwhile = Arc::new(meanwhile);
     (Arc::new(io.behind(Arc::clone(&meanwhile) as Arc<dyn BeforeCall>)), meanwhile)
 }

@@ -165,10 +165,10 @@ fn a_fast_forward_leaves_no_commit_whose_schema_it_takes_away() {
 }
 
 /// Runs something once, before the first call of this kind on such a file.
-struct Before<F> {
-    call: (&'static str, &'static str),
-    run: F,
-    fired: AtomicBool,
+pub(super) struct Before<F> {
+    pub(super) call: (&'static str, &'static str),
+    pub(super) run: F,
+    pub(super) fired: AtomicBool,
 }
 
 impl<F> fmt::Debug for Before<F> {
@@ -233,7 +233,7 @@ fn a_snapshot_whose_schema_went_and_that_others_have_built_on_is_reported_as_unk
 }
 
 #[derive(Debug)]
-struct Both<A, B>(A, B);
+pub(super) struct Both<A, B>(pub(super) A, pub(super) B);
 
 impl<A: BeforeCall, B: BeforeCall> BeforeCall for Both<A, B> {
     fn before(&self, what: &str, path: &str) -> Result<()> {
