@@ -126,6 +126,7 @@ fn message() -> CommitMessage {
         },
         seen: None,
         after: None,
+        assigned: None,
     }
 }
 
@@ -189,6 +190,7 @@ fn an_empty_message_has_the_bytes_that_java_writes() {
         compact: CompactIncrement::default(),
         seen: None,
         after: None,
+        assigned: None,
     };
     assert_eq!(empty.to_bytes().unwrap(), java("message-empty"));
     assert_eq!(CommitMessage::from_bytes(&java("message-empty")).unwrap(), empty);

@@ -13,6 +13,7 @@ mod bucket;
 mod convert;
 mod counted;
 mod decimal;
+mod dynamic;
 mod input;
 mod key_names;
 mod kinds;
@@ -120,7 +121,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: Counted::new(&spec),
-            router: Router::new(&ctx.schema, &ctx.options)?,
+            router: Router::new(ctx, options.ignore_previous_files)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
             threads,
@@ -199,7 +200,9 @@ impl TableWrite {
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
             let seen = all_seen.get(bucket).cloned();
-            let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen, after: None };
+            let bucket_of = bucket.clone();
+            let message =
+                CommitMessage { bucket: bucket_of, total_buckets, data, compact, seen, after: None, assigned: None };
             match writer.take_given_up() {
                 Some(error) if error.kind() == ErrorKind::CommitConflict => Ok((message, Some(error))),
                 Some(error) if !is_overtaken(&ctx, bucket, &error) => {
@@ -228,6 +231,9 @@ impl TableWrite {
                 }
                 Err(error) => failure = failure.or(Some(error)),
             }
+        }
+        if failure.is_none() {
+            failure = self.router.add_to(&mut messages).err();
         }
         if let Some(error) = failure {
             self.failed = true;
@@ -290,6 +296,7 @@ impl TableWrite {
     pub fn reset(&mut self) -> Result<()> {
         self.usable()?;
         self.close_writers();
+        self.router.reset();
         Ok(())
     }
 
