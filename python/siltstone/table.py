@@ -308,8 +308,8 @@ class Table(Reads):
         """How rows come into buckets.
 
         ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
-        bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary key
-        that leaves a partition column out) or ``postponed``; tables of the last two are read, not written.
+        bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
+        key that leaves a partition column out) or ``postponed``; tables of the last two are read, not written.
 
         Example:
             >>> example_table().bucket_mode
