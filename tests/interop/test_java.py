@@ -11,7 +11,7 @@ import pytest
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(900)]
 
 PROMISED = [
-    *"dedup_ pk_ append_* bucket_fixed bucket_key bucket_mod bucket_rescaled partition_ overwrite_ truncate_".split(),
+    *"dedup_ pk_ append_* bucket_ partition_ overwrite_ truncate_ written_by_*_dynamic_bucket".split(),
     *"hint_ stray_ empty_ all_rows_deleted manifest_ stats_mode_ format_parquet_".split(),
     *"-append_row_tracking -append_unaware_avro -append_unaware_orc".split(),
     *"-manifest_format_orc -manifest_format_parquet".split(),

@@ -49,9 +49,8 @@ impl HashIndexFiles {
     /// `CorruptFile` for an entry that no writer makes.
     pub fn described(&self, entry: &IndexManifestEntry) -> Result<(u16, usize)> {
         let bucket = u16::try_from(entry.bucket).ok().filter(|bucket| *bucket <= LAST_BUCKET);
-        let bucket = bucket.ok_or_else(|| {
-            self.broken(entry, "a bucket from 0 to 32766").with("found", entry.bucket)
-        })?;
+        let bucket =
+            bucket.ok_or_else(|| self.broken(entry, "a bucket from 0 to 32766").with("found", entry.bucket))?;
         let count = usize::try_from(entry.row_count).ok();
         let sized = entry.row_count.checked_mul(4) == Some(entry.file_size);
         let count = count.filter(|_| sized).ok_or_else(|| {
@@ -77,7 +76,8 @@ impl HashIndexFiles {
         while at < size {
             cancel::check()?;
             let length = PIECE.min(size - at);
-            let (hashes, _) = input.read_range(at, length)?.as_chunks::<4>();
+            let bytes = input.read_range(at, length)?;
+            let (hashes, _) = bytes.as_chunks::<4>();
             hashes.iter().try_for_each(|hash| visit(i32::from_be_bytes(*hash)))?;
             at += length;
         }

@@ -52,7 +52,7 @@ impl KeyHashes {
     /// Adds a hash, unless it is there: then the bucket that it has.
     pub fn insert(&mut self, hash: i32, bucket: u16) -> Result<Option<u16>> {
         if self.len >= self.buckets.len() / 4 * 3 {
-            self.resize(slots_for(self.len.saturating_add(self.len / 2)))?;
+            self.resize(slots_for(self.len.saturating_add(self.len / 4)))?;
         }
         let place = self.place(hash);
         if self.buckets[place] != FREE {

@@ -171,11 +171,6 @@ impl PartitionIndex {
         version_of(self.files.values().flatten())
     }
 
-    /// Whether a bucket has got hashes since its index file was written.
-    pub fn has_changed(&self, bucket: i32) -> bool {
-        u16::try_from(bucket).is_ok_and(|bucket| self.changed.contains(&bucket))
-    }
-
     /// Writes the index files of buckets that have got hashes, and says for each what it takes the place of: DELETE of the old
     /// files, ADD of the new one. After an error none of the new files is left.
     pub fn write(

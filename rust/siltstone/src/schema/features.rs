@@ -41,7 +41,8 @@ fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
     }
     let (what, advice) = match bucket {
         -1 => (
-            "a dynamic-bucket table whose primary key leaves a partition column out (cross-partition upsert)".to_owned(),
+            "a dynamic-bucket table whose primary key leaves a partition column out (cross-partition upsert)"
+                .to_owned(),
             "put every partition column into the primary key, or leave the table without partitions",
         ),
         _ => (

@@ -110,9 +110,8 @@ pub(super) fn settle(
     if partitions.is_empty() {
         return Ok(None);
     }
-    let is_moved = |entry: &&IndexManifestEntry| {
-        entry.index_type == HASH && partitions.contains_key(entry.partition.as_slice())
-    };
+    let is_moved =
+        |entry: &&IndexManifestEntry| entry.index_type == HASH && partitions.contains_key(entry.partition.as_slice());
     let old = changes.index.iter().filter(|e| e.kind == EntryKind::Add).filter(is_moved).cloned().collect();
     let files = HashIndexFiles::new(&ctx.fs, &ctx.paths, &ctx.options);
     let mut rewritten = Rewritten { files, new: Vec::new(), old };
@@ -178,7 +177,11 @@ fn merged(
 }
 
 /// The hashes of the keys of a data file, each once.
-pub(in crate::operation) fn key_hashes(ctx: &TableContext, bucket: &BucketId, file: &DataFileMeta) -> Result<HashSet<i32>> {
+pub(in crate::operation) fn key_hashes(
+    ctx: &TableContext,
+    bucket: &BucketId,
+    file: &DataFileMeta,
+) -> Result<HashSet<i32>> {
     let fields: Vec<_> = ctx.schema.key_fields().into_iter().cloned().collect();
     let types: Vec<_> = fields.iter().map(|field| field.data_type.clone()).collect();
     let mut hashes = HashSet::new();

@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use super::{Check, RESTORE, data::Fault, data::unread};
+use super::{
+    Check,
+    data::{Fault, unread},
+};
 use crate::{
     cancel,
     error::{ErrorKind, Result},
@@ -106,14 +109,14 @@ fn compared(
         }
     }
     let (name, number) = (&file.file_name, bucket.bucket);
-    let (code, message, repair) = if elsewhere > 0 {
+    let (code, message) = if elsewhere > 0 {
         let message = format!("{name} of bucket {number} has {elsewhere} keys that the index has in another bucket");
-        ("key-in-wrong-bucket", message, REASSIGN)
+        ("key-in-wrong-bucket", message)
     } else if missing > 0 {
         let message = format!("{name} of bucket {number} has {missing} keys that the index does not have");
-        ("key-not-in-index", message, RESTORE)
+        ("key-not-in-index", message)
     } else {
         return Ok(None);
     };
-    Ok(Some(Fault { code, message, repair, mild: false }))
+    Ok(Some(Fault { code, message, repair: REASSIGN, mild: false }))
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     manifest::{DroppedDeletes, FileSource, IndexManifestEntry},
-    operation::Seen,
+    operation::{Assigned, Seen},
     snapshot::RemovedSnapshot,
     stats::SimpleStats,
 };
@@ -177,6 +177,19 @@ fn what_a_compaction_saw_and_dropped_travels_behind_javas_bytes() {
     assert!(bytes.starts_with(&first));
     assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), seen);
     for cut in (java("message-full").len() + 1..bytes.len()).filter(|cut| *cut != first.len()) {
+        assert_eq!(CommitMessage::from_bytes(&bytes[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
+    }
+}
+
+#[test]
+fn by_what_rows_were_assigned_travels_behind_javas_bytes() {
+    let assigned = Some(Assigned { writer: "a writer".to_owned(), version: u128::MAX / 3 });
+    let seen = RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None };
+    let message = CommitMessage { assigned, seen: Some(seen.into()), ..message() };
+    let bytes = message.to_bytes().unwrap();
+    assert!(bytes.starts_with(&java("message-full")));
+    assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), message);
+    for cut in java("message-full").len() + 1..java("message-full").len() + 20 {
         assert_eq!(CommitMessage::from_bytes(&bytes[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
     }
 }

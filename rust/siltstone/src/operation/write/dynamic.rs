@@ -26,6 +26,7 @@ use crate::{
     manifest::{BucketId, IndexManifestEntry},
     operation::{
         Assigned, CommitMessage,
+        commit::has_hash_index,
         overtaken::{again_when_overtaken, at_newest},
         scan::bucket_hashes,
     },
@@ -61,15 +62,16 @@ impl From<PartitionIndex> for Known {
 }
 
 impl Assigner {
-    pub(super) fn new(ctx: &TableContext, replaces: bool) -> Self {
-        Self {
+    /// Of a table with dynamic buckets. `replaces`: the rows take the place of what is there.
+    pub(super) fn of(ctx: &TableContext, replaces: bool) -> Option<Self> {
+        has_hash_index(ctx).then(|| Self {
             files: HashIndexFiles::new(&ctx.fs, &ctx.paths, &ctx.options),
             rules: BucketRules::of(&ctx.options),
             ctx: ctx.clone(),
             id: new_uuid(),
             replaces,
             partitions: HashMap::new(),
-        }
+        })
     }
 
     /// The bucket of each row: `stretches` says which of the partitions it is in, `hashes` has the hash of its key.

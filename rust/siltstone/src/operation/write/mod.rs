@@ -44,6 +44,7 @@ pub use self::{
 use self::{
     bucket::BucketWriter,
     counted::Counted,
+    dynamic::Assigner,
     input::Input,
     kinds::KindRules,
     pieces::pieces,
@@ -121,7 +122,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: Counted::new(&spec),
-            router: Router::new(ctx, options.ignore_previous_files)?,
+            router: Router::new(&ctx.schema, &ctx.options, Assigner::of(ctx, options.ignore_previous_files))?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
             threads,

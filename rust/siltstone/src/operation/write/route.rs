@@ -9,7 +9,6 @@ use super::dynamic::Assigner;
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
-    io::TableContext,
     manifest::BucketId,
     operation::CommitMessage,
     options::CoreOptions,
@@ -52,27 +51,25 @@ enum Buckets {
 }
 
 impl Router {
-    /// `replaces`: the rows take the place of what is there.
-    pub(super) fn new(ctx: &TableContext, replaces: bool) -> Result<Self> {
-        let (schema, options) = (&*ctx.schema, &*ctx.options);
+    /// `assigner`: of tables that have one.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, assigner: Option<Assigner>) -> Result<Self> {
         let n = options.bucket;
-        let buckets = match n {
-            -1 if schema.key_holds_partition() => {
+        let buckets = match (n, assigner) {
+            (-1, Some(assigner)) => {
                 let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
-                Buckets::Assigned(Columns::named(schema, &key)?, Box::new(Assigner::new(ctx, replaces)))
+                Buckets::Assigned(Columns::named(schema, &key)?, Box::new(assigner))
             }
-            -1 if schema.has_primary_key() => {
-                return Err(Error::unsupported(
-                    "writing a dynamic-bucket table whose primary key leaves a partition column out (cross-partition upsert)",
-                )
-                .with("option", "bucket"));
+            (-1, None) if schema.has_primary_key() => {
+                let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
+                            (cross-partition upsert)";
+                return Err(Error::unsupported(what).with("option", "bucket"));
             }
-            -1 | 1 => Buckets::One,
-            n if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
-            -2 => {
+            (-1 | 1, _) => Buckets::One,
+            (n, _) if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
+            (-2, _) => {
                 return Err(Error::unsupported("writing to a postponed bucket (bucket = -2)").with("option", "bucket"));
             }
-            n => {
+            (n, _) => {
                 let message = format!("bucket = {n} is not a number of buckets");
                 return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "bucket"));
             }
