@@ -256,3 +256,15 @@ def test_messages_of_a_writer_travel_and_come_back(make):
     assert rows(t) == {8: 4}
     assert sum(r["row_count"] for r in index_files(t).values()) >= 1
     clean(t)
+
+
+def test_writers_with_other_settings_keep_known_keys_where_they_are(make):
+    t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=2)
+    t.upsert([{"id": i, "v": 1} for i in range(6)])
+    large = st.open_table(t.location, options={"dynamic-bucket.target-row-num": "100"})
+    large.upsert([{"id": i, "v": 2} for i in range(3, 12)])
+    few = st.open_table(t.location, options={"dynamic-bucket.max-buckets": "2"})
+    few.upsert([{"id": i, "v": 3} for i in range(10, 20)])
+    assert rows(t) == {0: 1, 1: 1, 2: 1} | dict.fromkeys(range(3, 10), 2) | dict.fromkeys(range(10, 20), 3)
+    assert sorted(b for _, b in index_files(t)) == [0, 1, 2]
+    clean(t)
