@@ -12,7 +12,7 @@
 //!
 //! What is looked up are the keys of the data files that a commit brings, so messages of several writers may come together.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::changes::Changes;
 use crate::{
@@ -102,11 +102,12 @@ pub(super) fn settle(
     for assignment in &changes.assigned {
         partitions.entry(&assignment.bucket.partition).or_default().push(assignment);
     }
-    let live_of = |partition: &[u8]| -> Vec<IndexManifestEntry> {
-        let of = |entry: &&IndexManifestEntry| entry.index_type == HASH && entry.partition == partition && !replaces;
-        live.iter().filter(of).cloned().collect()
-    };
-    partitions.retain(|partition, assignments| !agree(assignments, &live_of(partition), replaces));
+    let mut stays: HashMap<&[u8], Vec<&IndexManifestEntry>> = HashMap::new();
+    for entry in live.iter().filter(|entry| entry.index_type == HASH && !replaces) {
+        stays.entry(&entry.partition).or_default().push(entry);
+    }
+    let stays_of = |partition: &[u8]| stays.get(partition).map_or(&[][..], Vec::as_slice);
+    partitions.retain(|partition, assignments| !agree(assignments, stays_of(partition), replaces));
     if partitions.is_empty() {
         return Ok(None);
     }
@@ -124,7 +125,7 @@ pub(super) fn settle(
         .cloned()
         .collect();
     for (partition, assignments) in &partitions {
-        match merged(ctx, &rewritten.files, live_of(partition), assignments) {
+        match merged(ctx, &rewritten.files, stays_of(partition), assignments) {
             Ok(entries) => {
                 rewritten.new.extend(entries.iter().filter(|entry| entry.kind == EntryKind::Add).cloned());
                 index.extend(entries);
@@ -141,8 +142,8 @@ pub(super) fn settle(
 }
 
 /// Whether one assigner has given all rows of a partition their buckets, and by the index that is there.
-fn agree(assignments: &[&Assignment], live: &[IndexManifestEntry], replaces: bool) -> bool {
-    let version = version_of(live.iter());
+fn agree(assignments: &[&Assignment], live: &[&IndexManifestEntry], replaces: bool) -> bool {
+    let version = version_of(live.iter().copied());
     let Some(Assigned { writer, .. }) = assignments.first().and_then(|first| first.by.as_ref()) else {
         return false;
     };
@@ -157,10 +158,10 @@ fn agree(assignments: &[&Assignment], live: &[IndexManifestEntry], replaces: boo
 fn merged(
     ctx: &TableContext,
     files: &HashIndexFiles,
-    live: Vec<IndexManifestEntry>,
+    live: &[&IndexManifestEntry],
     assignments: &[&Assignment],
 ) -> Result<Vec<IndexManifestEntry>> {
-    let mut index = PartitionIndex::load(files, live)?;
+    let mut index = PartitionIndex::load(files, live.iter().copied().cloned().collect())?;
     let mut partition = &[][..];
     for Assignment { bucket, files, .. } in assignments {
         partition = &bucket.partition;
