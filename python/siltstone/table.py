@@ -304,6 +304,20 @@ class Table(Reads):
         )
 
     @property
+    def bucket_mode(self) -> str:
+        """How rows come into buckets.
+
+        ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
+        bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
+        key that leaves a partition column out) or ``postponed``; tables of the last two are read, not written.
+
+        Example:
+            >>> example_table().bucket_mode
+            'fixed'
+        """
+        return self._core.bucket_mode
+
+    @property
     def routing_columns(self) -> list[str]:
         """Columns that decide a row's bucket: partition and bucket keys; none where any writer may take it."""
         return self._core.routing_columns

@@ -25,7 +25,8 @@ STEP = hs.one_of(
 )
 OPTIONS = hs.fixed_dictionaries(
     {
-        "bucket": hs.sampled_from(["1", "3"]),
+        "bucket": hs.sampled_from(["1", "3", "-1"]),
+        "dynamic-bucket.target-row-num": hs.sampled_from(["2", "2000000"]),
         "write-only": hs.sampled_from(["true", "false"]),
         "num-sorted-run.compaction-trigger": hs.sampled_from(["2", "5"]),
         "target-file-size": hs.sampled_from(["1kb", "128mb"]),
@@ -114,6 +115,7 @@ def test_the_table_is_the_dictionary_at_every_snapshot(options, steps):
         where = {k: v for k, v in model.items() if v is not None and v > 10 and k[1] < 8}
         found = t.scan(filter="v > 10 AND k < 8").to_arrow().to_pylist()
         assert {(r["p"], r["k"]): r["v"] for r in found} == where
+        assert t.maintenance.fsck(deep=True).problems == []
     finally:
         shutil.rmtree(folder)
 

@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 
 from siltstone._args import number, shown
-from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch, UnknownOption
+from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch, UnknownOption, UnsupportedFeature
 from siltstone.procedures.care import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
@@ -161,7 +161,22 @@ class SiltstoneSource(DataSource):
         options = self._options()
         table = writable(self._table())
         _refuse_wall_clocks(schema, table)
+        _refuse_dynamic_buckets(table)
         return Writer(table, _overwritten(options, overwrite=overwrite), options.get("row-kind"))
+
+
+def _refuse_dynamic_buckets(table: Table) -> None:
+    """Each task would give the same new key a bucket of its own, and Spark lets a source ask for no single task.
+
+    Raises:
+        UnsupportedFeature: The table has dynamic buckets.
+    """
+    if table.bucket_mode == "dynamic":
+        raise UnsupportedFeature(
+            "the format 'siltstone' does not write tables with dynamic buckets",
+            hint="use siltstone.spark.write(df, table), which sends all rows to one task",
+            context={"table": table.name, "option": "bucket"},
+        )
 
 
 def _refuse_wall_clocks(schema: StructType, table: Table) -> None:

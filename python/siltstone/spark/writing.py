@@ -37,7 +37,8 @@ def write(
     """Write a frame as one commit.
 
     Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
-    write the files; the driver commits once. A task that fails by itself leaves nothing behind in the table; files of
+    write the files; the driver commits once. All rows of a table with dynamic buckets go to one task, which finds the
+    bucket of each key. A task that fails by itself leaves nothing behind in the table; files of
     tasks that had finished when the job failed, or whose process was killed, stay until
     :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
 
@@ -49,7 +50,8 @@ def write(
             Spark's ``spark.sql.sources.partitionOverwriteMode`` ``dynamic`` the partitions that occur in ``df``.
             ``overwrite-partitions`` always replaces the partitions that occur in ``df``.
         row_kind: ``"-D"`` deletes the rows' keys; None inserts or updates.
-        parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``.
+        parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``. Tables
+            with dynamic buckets take one only.
         partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table,
             ``dynamic`` the partitions that occur in ``df``.
 
@@ -100,6 +102,14 @@ def _numbered(names: list[str]) -> list[str]:
 
 def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None) -> DataFrame:
     """The frame, whose columns are numbered, with each (partition, bucket) in exactly one task."""
+    if t.bucket_mode == "dynamic":
+        if parallelism not in (None, 1):
+            raise InvalidArgument(
+                f"parallelism={parallelism}: one task finds the bucket of each key of a table with dynamic buckets",
+                hint="leave parallelism out, or create the table with a number of buckets",
+                context={"table": t.name},
+            )
+        return df.repartition(1)
     keys = t.routing_columns
     if not keys:
         return df

@@ -271,6 +271,11 @@ impl PyTable {
     }
 
     #[getter]
+    fn bucket_mode(&self) -> Result<&'static str> {
+        Ok(self.table()?.bucket_mode())
+    }
+
+    #[getter]
     fn routing_columns(&self) -> Result<Vec<String>> {
         Ok(self.table()?.routing_columns())
     }

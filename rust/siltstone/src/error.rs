@@ -105,6 +105,7 @@ struct Inner {
     context: Vec<(&'static str, String)>,
     without_effect: bool,
     files_stay: bool,
+    as_written: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -118,6 +119,7 @@ impl Error {
             context: Vec::new(),
             without_effect: false,
             files_stay: false,
+            as_written: false,
             source: None,
         }))
     }
@@ -188,6 +190,18 @@ impl Error {
     /// Whether the files of the commit which failed must stay.
     pub fn lets_files_stay(&self) -> bool {
         self.0.files_stay
+    }
+
+    /// Says of a conflict that it is about how the rows were written: written again as the table is now, they may be committed.
+    #[must_use]
+    pub fn for_rows_as_written(mut self) -> Self {
+        self.0.as_written = true;
+        self
+    }
+
+    /// Whether the same rows, written again, may be committed.
+    pub fn may_pass_if_written_again(&self) -> bool {
+        self.0.as_written
     }
 
     /// Whether a file is gone, and none with one of these names.

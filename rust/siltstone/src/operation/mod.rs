@@ -24,6 +24,6 @@ pub mod write;
 
 pub use compact::{CompactRequest, CompactionPlan, CompactionTask, TaskResources, TaskUnit, plan_compaction, run_task};
 pub use identity::TableIdentity;
-pub use model::{CommitMessage, Seen, Split};
+pub use model::{Assigned, CommitMessage, Seen, Split};
 pub(crate) use serde::Seal;
 pub use write::{RowKinds, TableWrite, WriteOptions};

@@ -21,6 +21,17 @@ pub struct CommitMessage {
     /// the newest snapshot when the message was handed out (id 0: there was none): nobody has committed it before; `None`: not
     /// known. Java's bytes do not hold it
     pub after: Option<RemovedSnapshot>,
+    /// what the buckets of new rows were found by; `None`: a number of buckets, or not known
+    pub assigned: Option<Assigned>,
+}
+
+/// The index by which a writer gave rows their buckets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assigned {
+    /// the assigner: a key is in one bucket for all messages of one of them
+    pub writer: String,
+    /// tells the hash index files of the partition ([`crate::index::version_of`])
+    pub version: u128,
 }
 
 /// What a compaction looked keys up in.

@@ -46,6 +46,10 @@ core_options! {
         o.parsed("bucket-function.type", BucketFunctionType::Default, BucketFunctionType::parse)?;
     /// `bucket-append-ordered`
     bucket_append_ordered: bool = o.bool("bucket-append-ordered", true)?;
+    /// `dynamic-bucket.target-row-num`
+    dynamic_bucket_target_row_num: u64 = o.at_least("dynamic-bucket.target-row-num", 2_000_000, 1)?;
+    /// `dynamic-bucket.max-buckets`; `None`: -1, no limit but the format's.
+    dynamic_bucket_max_buckets: Option<u16> = o.maybe("dynamic-bucket.max-buckets", parse_max_buckets)?.flatten();
     /// `branch`
     branch: String = o.text("branch", "main");
     /// `partition.default-name`
@@ -472,6 +476,15 @@ where
 {
     let value = text.trim().parse::<T>().map_err(|_| invalid(text, "a whole number in range"))?;
     if value < least { Err(invalid(text, &format!("a whole number of at least {least}"))) } else { Ok(value) }
+}
+
+/// Java keeps the numbers of dynamic buckets in 15 bits.
+fn parse_max_buckets(text: &str) -> Result<Option<u16>> {
+    match text.trim().parse::<i32>() {
+        Ok(-1) => Ok(None),
+        Ok(most @ 1..=32_767) => Ok(u16::try_from(most).ok()),
+        _ => Err(invalid(text, "-1 or a number of buckets from 1 to 32767")),
+    }
 }
 
 fn parse_ratio(text: &str) -> Result<f64> {

@@ -36,14 +36,20 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
 }
 
 fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
-    if bucket > 0 || (bucket == -1 && !schema.has_primary_key()) {
+    if bucket > 0 || (bucket == -1 && (!schema.has_primary_key() || schema.key_holds_partition())) {
         return Ok(());
     }
-    let what = match bucket {
-        -1 => "a primary-key table without a fixed number of buckets (dynamic buckets)".to_owned(),
-        _ => format!("'bucket' = '{bucket}' (postponed buckets)"),
+    let (what, advice) = match bucket {
+        -1 => (
+            "a dynamic-bucket table whose primary key leaves a partition column out (cross-partition upsert)"
+                .to_owned(),
+            "put every partition column into the primary key, or leave the table without partitions",
+        ),
+        _ => (
+            format!("'bucket' = '{bucket}' (postponed buckets)"),
+            "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition",
+        ),
     };
-    let advice = "set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition";
     Err(Error::unsupported(what).with("option", "bucket").hint(advice))
 }
 
@@ -158,7 +164,6 @@ mod tests {
     fn some_tables_are_read_but_not_written() {
         for (key, value) in [
             ("file.format", "orc"),
-            ("bucket", "-1"),
             ("file-index.bloom-filter.columns", "v"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),

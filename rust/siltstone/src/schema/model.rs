@@ -61,6 +61,11 @@ impl TableSchema {
         !self.primary_keys.is_empty()
     }
 
+    /// Whether a key is in one partition only: the primary key contains every partition column.
+    pub fn key_holds_partition(&self) -> bool {
+        self.has_primary_key() && self.partition_keys.iter().all(|key| self.primary_keys.contains(key))
+    }
+
     /// A copy with options set over the stored ones.
     #[must_use]
     pub fn with_options(&self, dynamic: &BTreeMap<String, String>) -> Self {

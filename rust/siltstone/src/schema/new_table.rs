@@ -185,12 +185,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_primary_key_table_without_bucket_is_refused_with_the_advice_to_set_one() {
-        for options in [&[][..], &[("bucket", "-1")], &[("bucket", "-2")]] {
-            let error = table(ORDERS, &["id"], &[], options).into_schema().unwrap_err();
+    fn a_primary_key_table_needs_no_number_of_buckets_when_its_key_holds_the_partition() {
+        for options in [&[][..], &[("bucket", "-1")]] {
+            table(ORDERS, &["id"], &[], options).into_schema().unwrap();
+            table(ORDERS, &["id", "dt"], &["dt"], options).into_schema().unwrap();
+            let error = table(ORDERS, &["id"], &["dt"], options).into_schema().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-            assert!(error.hint_text().unwrap().contains("'bucket' ="), "{error:?}");
+            assert!(error.message().contains("cross-partition"), "{error:?}");
         }
+        let error = table(ORDERS, &["id"], &[], &[("bucket", "-2")]).into_schema().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
+        assert!(error.hint_text().unwrap().contains("'bucket' ="), "{error:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Thin on purpose: arguments become requests of `operation`, answers become reports.
 
+mod again;
 mod catalog;
 mod changes;
 mod check;

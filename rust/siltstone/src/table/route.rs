@@ -11,6 +11,18 @@ use crate::{
 };
 
 impl Table {
+    /// How rows come into buckets: `fixed`, `dynamic`, `cross-partition`, `postponed`, or `unaware`.
+    pub fn bucket_mode(&self) -> &'static str {
+        let schema = &self.context().schema;
+        match self.context().options.bucket {
+            -2 => "postponed",
+            -1 if schema.key_holds_partition() => "dynamic",
+            -1 if schema.has_primary_key() => "cross-partition",
+            -1 => "unaware",
+            _ => "fixed",
+        }
+    }
+
     /// Partition columns and bucket keys; none on tables whose rows may go to any writer.
     pub fn routing_columns(&self) -> Vec<String> {
         let schema = &self.context().schema;

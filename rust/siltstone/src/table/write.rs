@@ -5,7 +5,11 @@ use std::collections::BTreeSet;
 use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 
-use super::{Table, unpublished::Unpublished};
+use super::{
+    Table,
+    again::{self, KeptRows},
+    unpublished::Unpublished,
+};
 use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
@@ -125,6 +129,7 @@ pub struct TableWriter {
     replaces: bool,
     failed: Option<FailedWrite>,
     unpublished: Option<Unpublished>,
+    kept: KeptRows,
 }
 
 /// A write that ended with an error: how many of its rows were taken before.
@@ -143,7 +148,8 @@ impl Table {
         let replaces = options.ignore_previous_files;
         let write = TableWrite::new(self.context(), options.clone())?;
         let ctx = self.context().clone();
-        Ok(TableWriter { ctx, options, write, commit, replaces, failed: None, unpublished: None })
+        let kept = KeptRows::of(&ctx, &options);
+        Ok(TableWriter { ctx, options, write, commit, replaces, failed: None, unpublished: None, kept })
     }
 
     /// A committer; `None` is a new user.
@@ -292,7 +298,13 @@ impl TableWriter {
     /// Adds rows of an input of which `before` rows were added already: errors count over all of them.
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<()> {
         self.decided()?;
-        self.write.write_from(batch, kinds, before).map(|_| ())
+        self.take(batch, kinds, before)
+    }
+
+    fn take(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<()> {
+        self.write.write_from(batch, kinds, before)?;
+        self.kept.add(batch, kinds);
+        Ok(())
     }
 
     /// Adds all batches; `PerRow` kinds count over all of them. After an error the writer neither writes nor commits
@@ -320,7 +332,7 @@ impl TableWriter {
             let rows = batch.num_rows();
             let part = kinds.map(|k| kinds_of(k, *taken, rows)).transpose();
             let part = part.map_err(|e| named(e, &self.ctx.name))?;
-            self.write.write_from(&batch, part.as_ref(), *taken)?;
+            self.take(&batch, part.as_ref(), *taken)?;
             *taken = taken.saturating_add(rows);
         }
         match kinds {
@@ -340,6 +352,7 @@ impl TableWriter {
     /// stay: whether it was published may not be known.
     pub fn discard(&mut self) -> Result<()> {
         self.write = TableWrite::new(&self.ctx, self.options.clone())?;
+        self.kept.clear();
         self.unpublished = None;
         self.failed = None;
         Ok(())
@@ -388,6 +401,7 @@ impl TableWriter {
         // first: after an error the rows are still the writer's
         let after = Some(newest_now(&self.ctx)?);
         let messages = self.write.prepare_commit()?;
+        self.kept.clear();
         let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
         messages.into_iter().map(|message| handed_out(message).seal(&self.ctx, self.replaces)).collect()
     }
@@ -398,16 +412,25 @@ impl TableWriter {
         if self.replaces {
             return Err(replaces(&self.ctx.name));
         }
-        let (committable, given_up) = self.next_commit(asked)?;
-        let messages = committable.messages.clone();
-        let outcome = give_up_on_conflict(&self.commit, &messages, self.commit.commit(committable.clone()));
-        let mut outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                self.unpublished = Some(Unpublished::of(committable, given_up, &error));
-                return Err(error);
+        let (mut committable, mut given_up) = self.next_commit(asked)?;
+        let mut tries = 1;
+        let mut outcome = loop {
+            let messages = &committable.messages;
+            match give_up_on_conflict(&self.commit, messages, self.commit.commit(committable.clone())) {
+                Ok(outcome) => break outcome,
+                Err(error) if tries < again::TRIES && self.is_to_be_written_again(&error) => {
+                    tracing::info!(table = self.ctx.name, %error, "the rows are written again");
+                    tries += 1;
+                    (committable.messages, given_up) = self.written_again()?;
+                }
+                Err(error) => {
+                    self.unpublished = Some(Unpublished::of(committable, given_up, &error));
+                    return Err(error);
+                }
             }
         };
+        self.kept.clear();
+        let messages = committable.messages;
         if let (Some(overtaken), CompactionOutcome::None | CompactionOutcome::Committed, false) =
             (given_up, &outcome.compaction, outcome.already_committed)
         {
@@ -415,6 +438,23 @@ impl TableWriter {
         }
         let outcome = self.compacted_again(&messages, outcome);
         Ok(CommitReport::new(&self.ctx, &messages, outcome))
+    }
+
+    fn is_to_be_written_again(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::CommitConflict && error.may_pass_if_written_again() && self.kept.can_be_written()
+    }
+
+    /// The messages of the same rows, written to the table as it is now. After an error the rows are in no message: nothing is
+    /// committed before [`Self::discard`].
+    fn written_again(&mut self) -> Result<(Vec<CommitMessage>, Option<Error>)> {
+        self.fail();
+        self.write = TableWrite::new(&self.ctx, self.options.clone())?;
+        self.kept.write(&mut self.write)?;
+        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
+        let given_up = self.write.take_given_up();
+        self.write.reset()?;
+        self.failed = None;
+        Ok((messages, given_up))
     }
 
     /// What was written, or what a commit that failed was to publish; and why a compaction of it was given up.

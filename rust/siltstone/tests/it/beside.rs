@@ -2,6 +2,7 @@
 //!
 //! After each run the table is as if one had come after the other, and `fsck` finds nothing.
 
+mod dynamic;
 mod handed_out;
 mod late;
 mod released;

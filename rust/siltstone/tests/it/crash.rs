@@ -214,6 +214,7 @@ pub(crate) fn memory(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, Fi
     (io, fs)
 }
 
+const DYNAMIC: &[(&str, &str)] = &[("dynamic-bucket.target-row-num", "2")];
 const KEYED: &[(&str, &str)] = &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "3")];
 
 #[test]
@@ -249,10 +250,20 @@ fn rows_of_keyed_tables_are_there_or_not() {
 }
 
 #[test]
+fn rows_of_tables_with_dynamic_buckets_are_there_or_not() {
+    let make = || {
+        let (io, fs) = memory(&["k"], DYNAMIC);
+        append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3)]).unwrap();
+        io
+    };
+    let operation = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (4, 3), (5, 3)]);
+    Scenario { make: &make, operation: &operation }.check();
+}
+
+#[test]
 fn an_overwrite_is_there_or_not() {
-    for key in [&[][..], &["k"]] {
+    for (key, options) in [(&[][..], &[][..]), (&["k"], KEYED), (&["k"], DYNAMIC)] {
         let make = || {
-            let options = if key.is_empty() { &[][..] } else { KEYED };
             let (io, fs) = memory(key, options);
             append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2)]).unwrap();
             append(&open(&fs, ROOT), 1, &[(3, 3)]).unwrap();

@@ -239,6 +239,12 @@ fn operations_on_a_keyed_table_interleave_everywhere() {
 
 #[test]
 #[ignore = "takes long: make stress"]
+fn operations_on_a_table_with_dynamic_buckets_interleave_everywhere() {
+    all(&World::dynamic());
+}
+
+#[test]
+#[ignore = "takes long: make stress"]
 fn operations_on_an_append_table_interleave_everywhere() {
     all(&World::appended());
 }
@@ -257,6 +263,11 @@ fn some(world: &World) {
 #[test]
 fn operations_on_a_keyed_table_interleave_at_some_calls() {
     some(&World::keyed());
+}
+
+#[test]
+fn operations_on_a_table_with_dynamic_buckets_interleave_at_some_calls() {
+    some(&World::dynamic());
 }
 
 #[test]

@@ -347,7 +347,7 @@ fn message() -> CommitMessage {
     };
     let compact = CompactIncrement { compact_before: some(), compact_after: some(), ..CompactIncrement::default() };
     let seen = RemovedSnapshot { id: 3, delta_manifest_list: "manifest-list-a-1".into(), commit: None };
-    CommitMessage { bucket, total_buckets: 3, data, compact, seen: Some(seen.into()), after: None }
+    CommitMessage { bucket, total_buckets: 3, data, compact, seen: Some(seen.into()), after: None, assigned: None }
 }
 
 #[test]

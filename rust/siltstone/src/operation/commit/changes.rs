@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::unseen::is_of;
+use super::{assigned::Assignment, unseen::is_of};
 pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
     manifest::{BucketId, DataFileMeta, DroppedDeletes, EntryKind, IndexManifestEntry, ManifestEntry},
@@ -23,6 +23,8 @@ pub(super) struct Changes {
     pub(super) seen: BTreeMap<BucketId, Seen>,
     /// Deletes that a bucket's compaction has left out.
     pub(super) dropped: BTreeMap<BucketId, Vec<DroppedDeletes>>,
+    /// By what new rows came into their buckets, on tables without a number of buckets.
+    pub(super) assigned: Vec<Assignment>,
 }
 
 impl Changes {
@@ -96,6 +98,7 @@ impl Collected {
             all.append.add(message, EntryKind::Delete, &data.deleted_files);
             all.append.changelog.extend(data.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));
             all.append.add_index(&data.index_files);
+            all.append.assigned.extend(Assignment::of(message));
             all.compact.add(message, EntryKind::Delete, &compact.compact_before);
             all.compact.add(message, EntryKind::Add, &compact.compact_after);
             all.compact.changelog.extend(compact.changelog_files.iter().map(|f| entry(message, EntryKind::Add, f)));

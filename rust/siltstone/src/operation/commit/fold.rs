@@ -46,6 +46,7 @@ pub(super) fn folded(ctx: &TableContext, new: &Changes, compact: &Changes) -> Op
     };
     let (left_index, index) = net(&new.index, &compact.index, key)?;
     let changes = Changes { files: left, changelog: new.changelog.clone(), index: left_index, ..Changes::default() };
+    let changes = Changes { assigned: new.assigned.clone(), ..changes };
     Some(Folded { changes, files, index })
 }
 

@@ -16,10 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::changes::DELETION_VECTORS;
 use crate::{
     error::{Error, ErrorKind, Result},
+    index::HASH,
     manifest::{EntryKind, IndexManifestEntry},
 };
-
-pub(super) const HASH: &str = "HASH";
 
 type BucketKey = (Vec<u8>, i32);
 

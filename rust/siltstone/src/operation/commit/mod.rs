@@ -9,6 +9,7 @@
 //! Source: semantics chapter e, format chapter 1.7; `FileStoreCommitImpl`, `ConflictDetection`.
 
 mod abort;
+mod assigned;
 mod buckets;
 mod changes;
 mod columns;
@@ -47,6 +48,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+pub(super) use assigned::{has_hash_index, key_hashes};
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub use undisturbed::ReadVersion;

@@ -170,7 +170,7 @@ pub(super) fn changes(
         }
     }
     index.extend(new.index.iter().cloned());
-    Ok((Changes { files, index, ..Changes::default() }, live))
+    Ok((Changes { files, index, assigned: new.assigned.clone(), ..Changes::default() }, live))
 }
 
 /// Option `overwrite-upgrade`: new level-0 files of a bucket that do not overlap are committed at the highest level,

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
+    assigned::{Rewritten, has_hash_index, settle},
     buckets::{self, BaseManifests},
     changes::{Changes, DELETION_VECTORS},
     columns::{check_columns_kept, merged_by},
@@ -65,6 +66,8 @@ pub(super) struct Plan<'a> {
     pub(super) changes: Cow<'a, Changes>,
     /// All index files after the commit; `None` when they stay as they are.
     pub(super) index: Option<Vec<IndexManifestEntry>>,
+    /// Index files that were written for this try.
+    pub(super) rewritten: Option<Rewritten>,
 }
 
 /// Plans tries of one commit.
@@ -90,12 +93,25 @@ impl<'a> Planner<'a> {
                 Cow::Owned(changes)
             }
         };
-        let index = if changes.index.is_empty() {
-            None
-        } else {
-            Some(combine(self.live_index(latest)?, &changes.index, self.without_buckets())?)
+        if changes.index.is_empty() && !(has_hash_index(self.ctx) && !changes.assigned.is_empty()) {
+            return Ok(Plan { changes, index: None, rewritten: None });
+        }
+        let live = self.live_index(latest)?;
+        let replaces = matches!(self.source, Source::Overwrite { .. });
+        let (index, rewritten) = match settle(self.ctx, &live, &changes, replaces)? {
+            Some(settled) => (Cow::Owned(settled.index), Some(settled.files)),
+            None => (Cow::Borrowed(&changes.index), None),
         };
-        Ok(Plan { changes, index })
+        if index.is_empty() {
+            return Ok(Plan { changes, index: None, rewritten });
+        }
+        match combine(live, &index, self.without_buckets()) {
+            Ok(combined) => Ok(Plan { index: Some(combined), rewritten, changes }),
+            Err(error) => {
+                rewritten.iter().for_each(Rewritten::delete);
+                Err(error)
+            }
+        }
     }
 
     fn checked_files(&self, given: &'a Changes, latest: Option<&Snapshot>, check: bool) -> Result<Cow<'a, Changes>> {

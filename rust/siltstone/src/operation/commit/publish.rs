@@ -27,7 +27,7 @@ use super::{
     buckets::BaseManifests,
     durable::sync_names,
     place::{self, Fixed, Kept, check_place, check_place_of},
-    plan::{Brought, Planner, Source},
+    plan::{Brought, Plan, Planner, Source},
     repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
@@ -243,20 +243,20 @@ impl TableCommit {
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
             return Ok(Step::Nothing);
         }
-        tries.delta.prepare(store, &plan.changes, !tries.in_doubt)?;
-        if !tries.synced {
-            sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
-            tries.synced = true;
-        }
         let now = self.clock.now_millis();
         let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals: &removals };
-        let mut written = Written::default();
-        let prepared = writer.write(latest, &plan, &tries.delta, identifier, &mut written);
+        let mut written = Written::from(plan.rewritten.clone());
+        let prepared = self.prepare_changes(&plan, store, tries);
+        let prepared = prepared.and_then(|()| writer.write(latest, &plan, &tries.delta, identifier, &mut written));
         match prepared.and_then(|snapshot| self.sync_manifests(store).map(|()| snapshot)) {
             Ok(Some(snapshot)) => {
                 let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
-                self.put(attempt, store, &written, tries)
+                let step = self.put(attempt, store, &written, tries)?;
+                if let (Step::Done(_), [], Some(rewritten)) = (&step, tries.attempts.as_slice(), &plan.rewritten) {
+                    rewritten.delete_replaced();
+                }
+                Ok(step)
             }
             Ok(None) => Ok(Step::Nothing),
             Err(error) => {
@@ -280,6 +280,17 @@ impl TableCommit {
             Ok(Kept::Stands(_)) => Ok(Step::Lost),
             Err(error) => Ok(Step::Unknown(error)),
         }
+    }
+
+    /// Manifests of the changes, and durable names of the files that they add.
+    fn prepare_changes(&self, plan: &Plan<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<()> {
+        tries.delta.prepare(store, &plan.changes, !tries.in_doubt)?;
+        if !tries.synced {
+            sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
+            tries.synced = true;
+        }
+        let Some(rewritten) = &plan.rewritten else { return Ok(()) };
+        sync_names(&self.ctx, std::iter::empty(), rewritten.new.iter())
     }
 
     fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {

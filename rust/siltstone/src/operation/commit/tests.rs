@@ -117,7 +117,7 @@ fn f(name: &str) -> DataFileMeta {
 
 fn message(data: DataIncrement, compact: CompactIncrement) -> CommitMessage {
     let bucket = BucketId { partition: vec![0; 12], bucket: 0 };
-    CommitMessage { bucket, total_buckets: 1, data, compact, seen: None, after: None }
+    CommitMessage { bucket, total_buckets: 1, data, compact, seen: None, after: None, assigned: None }
 }
 
 fn adds(names: &[&str]) -> CommitMessage {

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::{
+    assigned::Rewritten,
     buckets::BaseManifests,
     changes::Changes,
     invariants,
@@ -63,18 +64,28 @@ impl DeltaManifests {
     }
 }
 
-/// Names of the metadata files that one try wrote.
+/// Names of the metadata files that one try wrote, and its index files.
 #[derive(Debug, Default)]
-pub(super) struct Written(Vec<String>);
+pub(super) struct Written {
+    names: Vec<String>,
+    index: Option<Rewritten>,
+}
+
+impl From<Option<Rewritten>> for Written {
+    fn from(index: Option<Rewritten>) -> Self {
+        Self { names: Vec::new(), index }
+    }
+}
 
 impl Written {
     pub(super) fn delete(&self, store: &ManifestStore) {
-        delete_quietly(store, self.0.iter().map(String::as_str));
+        delete_quietly(store, self.names.iter().map(String::as_str));
+        self.index.iter().for_each(Rewritten::delete);
     }
 
     fn list(&mut self, store: &ManifestStore, manifests: &[ManifestFileMeta]) -> Result<(String, Option<i64>)> {
         let (name, size) = store.write_list(manifests)?;
-        self.0.push(name.clone());
+        self.names.push(name.clone());
         Ok((name, Some(size)))
     }
 }
@@ -178,7 +189,7 @@ impl SnapshotWriter<'_> {
             thresholds.full_size = 1;
         }
         let merged = merge_manifests(self.store, before, thresholds, self.ctx.paths.partition_types())?;
-        written.0.extend(merged.written.iter().cloned());
+        written.names.extend(merged.written.iter().cloned());
         if cfg!(debug_assertions) {
             invariants::merging_keeps_files(before, &merged.manifests)?;
         }
@@ -197,7 +208,7 @@ impl SnapshotWriter<'_> {
             Some(entries) if entries.is_empty() => Ok(None),
             Some(entries) => {
                 let name = self.store.write_index(entries)?;
-                written.0.push(name.clone());
+                written.names.push(name.clone());
                 Ok(Some(name))
             }
         }

@@ -72,6 +72,7 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
         compact,
         seen: Some(task.snapshot.clone().into()),
         after: None,
+        assigned: None,
     })
 }
 

@@ -129,6 +129,7 @@ impl CompactionTask {
             },
             seen: None,
             after: None,
+            assigned: None,
         }
     }
 }

@@ -6,14 +6,13 @@ use super::{Check, RESTORE};
 use crate::{
     deletion_vectors::DELETION_VECTORS,
     error::{ErrorKind, Result},
+    index::HASH,
     io::TableContext,
     manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta},
     operation::scan::{EntryFilter, live_entries},
     snapshot::Snapshot,
 };
 
-/// Index files with the hashes of the keys of a bucket: four bytes each.
-const HASH: &str = "HASH";
 const REBUILD: &str = "roll back to a version without it, or overwrite the bucket: its index files are made anew";
 
 /// A data file, by bucket and name.

@@ -12,6 +12,7 @@
 mod columns;
 mod data;
 mod files;
+mod hashes;
 mod index;
 mod keys;
 mod layout;
@@ -248,6 +249,8 @@ fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
         // what could not be read because the check is to stop is no finding
         cancel::check()?;
         check.index_files(&whole)?;
+        cancel::check()?;
+        check.hashes(&whole)?;
         cancel::check()?;
         check.whole_versions(&whole, &contexts)?;
     }

@@ -96,6 +96,7 @@ impl Statement<'_> {
                 compact: CompactIncrement::default(),
                 seen: None,
                 after: None,
+                assigned: None,
             });
             for (i, file) in split.files.iter().enumerate() {
                 let old = vector_of(self.ctx, split, i)?;

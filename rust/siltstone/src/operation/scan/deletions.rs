@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::{
     deletion_vectors::DELETION_VECTORS,
     error::{Error, ErrorKind, Result},
+    index::HASH,
     io::TableContext,
     manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     snapshot::Snapshot,
@@ -14,7 +15,7 @@ use crate::{
 /// indexes only say where to look.
 pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexManifestEntry]) -> Result<()> {
     let known = |entry: &&IndexManifestEntry| {
-        matches!(entry.index_type.as_str(), DELETION_VECTORS | "HASH") || entry.global_index.is_some()
+        matches!(entry.index_type.as_str(), DELETION_VECTORS | HASH) || entry.global_index.is_some()
     };
     if let Some(entry) = entries.iter().find(|entry| entry.kind != EntryKind::Add) {
         return Err(Error::new(ErrorKind::CorruptFile, "an index manifest holds an entry that deletes a file")
@@ -47,6 +48,25 @@ pub fn bucket_vectors(ctx: &TableContext, snapshot: &Snapshot) -> Result<BTreeMa
         buckets.entry(bucket).or_default().push(index);
     }
     Ok(buckets)
+}
+
+/// The index files of type `HASH` that a snapshot has of some partitions, by partition, as its index manifest orders them.
+pub fn bucket_hashes(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    wanted: impl Fn(&Vec<u8>) -> bool,
+) -> Result<HashMap<Vec<u8>, Vec<IndexManifestEntry>>> {
+    let mut partitions: HashMap<Vec<u8>, Vec<IndexManifestEntry>> = HashMap::new();
+    let Some(name) = &snapshot.index_manifest else {
+        return Ok(partitions);
+    };
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let all = store.read_index(name).map_err(|e| e.in_table(&ctx.name))?;
+    check_index_kinds(ctx, name, &all)?;
+    for index in all.into_iter().filter(|index| index.index_type == HASH && wanted(&index.partition)) {
+        partitions.entry(index.partition.clone()).or_default().push(index);
+    }
+    Ok(partitions)
 }
 
 /// An error when an entry does not name as many vectors as it says it has: the rows of the others would come back.

@@ -27,7 +27,7 @@ mod target;
 mod version;
 
 pub use between::{Between, Incremental};
-pub use deletions::{bucket_vectors, check_cardinality, check_index_kinds};
+pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
 pub use entries::{EntryFilter, live_entries};
 pub use follow::{Follow, FollowOptions, Start, Step, end_of, first_readable};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};

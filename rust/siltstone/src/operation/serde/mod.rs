@@ -4,7 +4,8 @@
 //! message  bytes partition | int bucket | bool, int total buckets
 //!          data increment: new, deleted, changelog files; new, deleted index files
 //!          compact increment: before, after, changelog files; new, deleted index files
-//!          (ours, which Java leaves unread) int "SEEN", long snapshot that a compaction looked keys up in, UTF its
+//!          (ours, which Java leaves unread) int "HASH", UTF writer, bytes version of the hash index that rows were assigned
+//!          by; int "SEEN", long snapshot that a compaction looked keys up in, UTF its
 //!          delta list, names of files made since; int "DROP", int count, each int level, bytes smallest and largest
 //!          key, long sequence number, names of known files
 //! split    long magic | int version 8 | long snapshot | bytes partition | int bucket | UTF bucket path
@@ -27,7 +28,7 @@ mod tests;
 
 use data::{DataInput, DataOutput};
 use files::{read_data_files, read_index_files, write_data_files, write_index_files};
-use own::{read_own, write_own};
+use own::{Own, read_own, write_own};
 
 pub(crate) use sealed::Seal;
 
@@ -62,7 +63,7 @@ impl CommitMessage {
         }
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Add)?;
         write_index_files(&mut out, &self.bucket, &compact.index_files, EntryKind::Delete)?;
-        write_own(&mut out, self.seen.as_ref(), &compact.dropped)?;
+        write_own(&mut out, self)?;
         Ok(out.into_bytes())
     }
 
@@ -89,10 +90,10 @@ impl CommitMessage {
             dropped: Vec::new(),
         };
         compact.index_files.extend(read_index_files(&mut input, &bucket, EntryKind::Delete)?);
-        let (seen, dropped) = read_own(&mut input)?;
+        let Own { seen, dropped, assigned } = read_own(&mut input)?;
         compact.dropped = dropped;
         input.finish()?;
-        Ok(Self { bucket, total_buckets, data, compact, seen, after: None })
+        Ok(Self { bucket, total_buckets, data, compact, seen, after: None, assigned })
     }
 }
 

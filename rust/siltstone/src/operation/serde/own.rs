@@ -1,13 +1,33 @@
 //! What siltstone adds behind the bytes of a commit message, which Java leaves unread.
 
 use super::data::{DataInput, DataOutput};
-use crate::{error::Result, manifest::DroppedDeletes, operation::Seen, snapshot::RemovedSnapshot};
+use crate::{
+    error::Result,
+    manifest::DroppedDeletes,
+    operation::{Assigned, CommitMessage, Seen},
+    snapshot::RemovedSnapshot,
+};
 
 const SEEN: i32 = i32::from_be_bytes(*b"SEEN");
 const DROP: i32 = i32::from_be_bytes(*b"DROP");
+const HASH: i32 = i32::from_be_bytes(*b"HASH");
 
-pub(super) fn write_own(out: &mut DataOutput, seen: Option<&Seen>, dropped: &[DroppedDeletes]) -> Result<()> {
-    if let Some(seen) = seen {
+/// What is behind Java's bytes.
+#[derive(Default)]
+pub(super) struct Own {
+    pub(super) seen: Option<Seen>,
+    pub(super) dropped: Vec<DroppedDeletes>,
+    pub(super) assigned: Option<Assigned>,
+}
+
+pub(super) fn write_own(out: &mut DataOutput, message: &CommitMessage) -> Result<()> {
+    let dropped = &message.compact.dropped;
+    if let Some(Assigned { writer, version }) = &message.assigned {
+        out.int(HASH);
+        out.utf(writer)?;
+        out.bytes(&version.to_be_bytes())?;
+    }
+    if let Some(seen) = &message.seen {
         out.int(SEEN);
         out.long(seen.snapshot.id);
         out.utf(&seen.snapshot.delta_manifest_list)?;
@@ -27,20 +47,32 @@ pub(super) fn write_own(out: &mut DataOutput, seen: Option<&Seen>, dropped: &[Dr
     })
 }
 
-pub(super) fn read_own(input: &mut DataInput<'_>) -> Result<(Option<Seen>, Vec<DroppedDeletes>)> {
-    let (mut seen, mut dropped) = (None, Vec::new());
+pub(super) fn read_own(input: &mut DataInput<'_>) -> Result<Own> {
+    let mut own = Own::default();
     while !input.is_at_end() {
         match input.int()? {
-            SEEN if seen.is_none() && dropped.is_empty() => seen = Some(read_seen(input)?),
-            DROP if dropped.is_empty() => {
+            HASH if own.assigned.is_none() && own.seen.is_none() && own.dropped.is_empty() => {
+                own.assigned = Some(read_assigned(input)?);
+            }
+            SEEN if own.seen.is_none() && own.dropped.is_empty() => own.seen = Some(read_seen(input)?),
+            DROP if own.dropped.is_empty() => {
                 for _ in 0..input.int()? {
-                    dropped.push(read_dropped(input)?);
+                    own.dropped.push(read_dropped(input)?);
                 }
             }
             other => return Err(input.corrupt("the end of the message", other)),
         }
     }
-    Ok((seen, dropped))
+    Ok(own)
+}
+
+fn read_assigned(input: &mut DataInput<'_>) -> Result<Assigned> {
+    let writer = input.utf()?;
+    let version = input.bytes()?;
+    match version.try_into() {
+        Ok(version) => Ok(Assigned { writer, version: u128::from_be_bytes(version) }),
+        Err(_) => Err(input.corrupt("16 bytes that tell an index", version.len())),
+    }
 }
 
 fn read_seen(input: &mut DataInput<'_>) -> Result<Seen> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     manifest::{DroppedDeletes, FileSource, IndexManifestEntry},
-    operation::Seen,
+    operation::{Assigned, Seen},
     snapshot::RemovedSnapshot,
     stats::SimpleStats,
 };
@@ -126,6 +126,7 @@ fn message() -> CommitMessage {
         },
         seen: None,
         after: None,
+        assigned: None,
     }
 }
 
@@ -181,6 +182,19 @@ fn what_a_compaction_saw_and_dropped_travels_behind_javas_bytes() {
 }
 
 #[test]
+fn by_what_rows_were_assigned_travels_behind_javas_bytes() {
+    let assigned = Some(Assigned { writer: "a writer".to_owned(), version: u128::MAX / 3 });
+    let seen = RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None };
+    let message = CommitMessage { assigned, seen: Some(seen.into()), ..message() };
+    let bytes = message.to_bytes().unwrap();
+    assert!(bytes.starts_with(&java("message-full")));
+    assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), message);
+    for cut in java("message-full").len() + 1..java("message-full").len() + 20 {
+        assert_eq!(CommitMessage::from_bytes(&bytes[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
+    }
+}
+
+#[test]
 fn an_empty_message_has_the_bytes_that_java_writes() {
     let empty = CommitMessage {
         bucket: BucketId { partition: vec![0; 12], bucket: 0 },
@@ -189,6 +203,7 @@ fn an_empty_message_has_the_bytes_that_java_writes() {
         compact: CompactIncrement::default(),
         seen: None,
         after: None,
+        assigned: None,
     };
     assert_eq!(empty.to_bytes().unwrap(), java("message-empty"));
     assert_eq!(CommitMessage::from_bytes(&java("message-empty")).unwrap(), empty);

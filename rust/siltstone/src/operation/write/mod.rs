@@ -13,6 +13,7 @@ mod bucket;
 mod convert;
 mod counted;
 mod decimal;
+mod dynamic;
 mod input;
 mod key_names;
 mod kinds;
@@ -43,6 +44,7 @@ pub use self::{
 use self::{
     bucket::BucketWriter,
     counted::Counted,
+    dynamic::Assigner,
     input::Input,
     kinds::KindRules,
     pieces::{parts, pieces},
@@ -120,7 +122,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: Counted::new(&spec),
-            router: Router::new(&ctx.schema, &ctx.options)?,
+            router: Router::new(&ctx.schema, &ctx.options, Assigner::of(ctx, options.ignore_previous_files))?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
             threads,
@@ -201,7 +203,9 @@ impl TableWrite {
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
             let seen = all_seen.get(bucket).cloned();
-            let message = CommitMessage { bucket: bucket.clone(), total_buckets, data, compact, seen, after: None };
+            let bucket_of = bucket.clone();
+            let message =
+                CommitMessage { bucket: bucket_of, total_buckets, data, compact, seen, after: None, assigned: None };
             match writer.take_given_up() {
                 Some(error) if error.kind() == ErrorKind::CommitConflict => Ok((message, Some(error))),
                 Some(error) if !is_overtaken(&ctx, bucket, &error) => {
@@ -230,6 +234,9 @@ impl TableWrite {
                 }
                 Err(error) => failure = failure.or(Some(error)),
             }
+        }
+        if failure.is_none() {
+            failure = self.router.add_to(&mut messages).err();
         }
         if let Some(error) = failure {
             self.failed = true;
@@ -292,6 +299,7 @@ impl TableWrite {
     pub fn reset(&mut self) -> Result<()> {
         self.usable()?;
         self.close_writers();
+        self.router.reset();
         Ok(())
     }
 

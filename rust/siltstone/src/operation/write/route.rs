@@ -5,12 +5,14 @@ use std::{collections::HashMap, ops::Range};
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
 
+use super::dynamic::Assigner;
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
     manifest::BucketId,
+    operation::CommitMessage,
     options::CoreOptions,
-    row::{BinaryRow, binary_rows},
+    row::{BinaryRow, binary_rows, hash_rows},
     schema::TableSchema,
     types::DataType,
 };
@@ -44,24 +46,30 @@ enum Buckets {
     One,
     /// By the hash of these columns.
     Hashed(Columns, i32),
+    /// By an index of the hashes of the key, which are these columns.
+    Assigned(Columns, Box<Assigner>),
 }
 
 impl Router {
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions) -> Result<Self> {
+    /// `assigner`: of tables that have one.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, assigner: Option<Assigner>) -> Result<Self> {
         let n = options.bucket;
-        let has_key = !schema.primary_keys.is_empty();
-        let buckets = match n {
-            -1 if has_key => {
-                return Err(Error::unsupported("writing a primary-key table with dynamic buckets (bucket = -1)")
-                    .with("option", "bucket")
-                    .hint("give the table a fixed number of buckets"));
+        let buckets = match (n, assigner) {
+            (-1, Some(assigner)) => {
+                let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
+                Buckets::Assigned(Columns::named(schema, &key)?, Box::new(assigner))
             }
-            -1 | 1 => Buckets::One,
-            n if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
-            -2 => {
+            (-1, None) if schema.has_primary_key() => {
+                let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
+                            (cross-partition upsert)";
+                return Err(Error::unsupported(what).with("option", "bucket"));
+            }
+            (-1 | 1, _) => Buckets::One,
+            (n, _) if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
+            (-2, _) => {
                 return Err(Error::unsupported("writing to a postponed bucket (bucket = -2)").with("option", "bucket"));
             }
-            n => {
+            (n, _) => {
                 let message = format!("bucket = {n} is not a number of buckets");
                 return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "bucket"));
             }
@@ -74,12 +82,12 @@ impl Router {
     }
 
     /// Splits rows; the portions keep the rows' order and come in the order of their first row.
-    pub(super) fn split(&self, rows: RecordBatch, kinds: Int8Array) -> Result<Vec<Portion>> {
+    pub(super) fn split(&mut self, rows: RecordBatch, kinds: Int8Array) -> Result<Vec<Portion>> {
         if rows.num_rows() == 0 {
             return Ok(Vec::new());
         }
         let (partitions, partition_of) = self.partitions(&rows)?;
-        let bucket_of = self.bucket_numbers(&rows)?;
+        let bucket_of = self.bucket_numbers(&rows, &partitions, &partition_of)?;
         let (buckets, members) = group(&partitions, &partition_of, &bucket_of, rows.num_rows())?;
         let mut buckets = buckets.into_iter();
         if members.len() == 1 {
@@ -121,10 +129,34 @@ impl Router {
         Ok((partitions, partition_of))
     }
 
-    fn bucket_numbers(&self, rows: &RecordBatch) -> Result<Vec<i32>> {
-        match &self.buckets {
+    fn bucket_numbers(
+        &mut self,
+        rows: &RecordBatch,
+        partitions: &[Vec<u8>],
+        partition_of: &[Stretch],
+    ) -> Result<Vec<i32>> {
+        match &mut self.buckets {
             Buckets::One => Ok(Vec::new()),
             Buckets::Hashed(key, n) => assign_buckets(self.function, &key.types, &key.of(rows)?, *n),
+            Buckets::Assigned(key, assigner) => {
+                let hashes = hash_rows(&key.types, &key.of(rows)?)?;
+                assigner.assign(partitions, partition_of, &hashes)
+            }
+        }
+    }
+
+    /// Adds to messages what a commit has to know of how their rows were distributed.
+    pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
+        match &mut self.buckets {
+            Buckets::Assigned(_, assigner) => assigner.add_to(messages),
+            Buckets::One | Buckets::Hashed(..) => Ok(()),
+        }
+    }
+
+    /// What was seen of the table may have changed.
+    pub(super) fn reset(&mut self) {
+        if let Buckets::Assigned(_, assigner) = &mut self.buckets {
+            assigner.reset();
         }
     }
 }

@@ -458,7 +458,7 @@ fn wrong_row_kinds_of_the_caller_are_refused() {
     assert_eq!(given(Int8Array::from(vec![Some(0), None])), ErrorKind::InvalidRowKind);
 }
 
-fn routed(router: &Router, rows: RecordBatch) -> Vec<(BucketId, Vec<i64>)> {
+fn routed(router: &mut Router, rows: RecordBatch) -> Vec<(BucketId, Vec<i64>)> {
     let kinds = Int8Array::from_iter_values((0..rows.num_rows()).map(|row| i8::try_from(row % 4).unwrap()));
     let portions = router.split(rows, kinds).unwrap();
     let ids = |p: &super::Portion| p.rows.column(0).as_primitive::<Int64Type>().values().to_vec();
@@ -473,10 +473,10 @@ fn routed(router: &Router, rows: RecordBatch) -> Vec<(BucketId, Vec<i64>)> {
 fn every_row_goes_to_its_partition_and_bucket_and_keeps_its_place() {
     let mut schema = schema();
     schema.partition_keys = vec!["name".to_owned()];
-    let router = Router::new(&schema, &options(&[("bucket", "3")])).unwrap();
+    let mut router = Router::new(&schema, &options(&[("bucket", "3")]), None).unwrap();
     let texts: Vec<Option<&str>> = (0..60).map(|i| [Some("a"), None, Some("a"), Some("")][i % 4]).collect();
     let rows = names(texts.clone());
-    let portions = routed(&router, rows.clone());
+    let portions = routed(&mut router, rows.clone());
     assert_eq!(portions.iter().map(|(_, ids)| ids.len()).sum::<usize>(), 60);
     assert_eq!(portions.iter().map(|(b, _)| b).collect::<std::collections::HashSet<_>>().len(), portions.len());
     for (bucket, ids) in &portions {
@@ -495,7 +495,7 @@ fn every_row_goes_to_its_partition_and_bucket_and_keeps_its_place() {
 
 #[test]
 fn one_bucket_needs_no_copy() {
-    let router = Router::new(&schema(), &options(&[("bucket", "1")])).unwrap();
+    let mut router = Router::new(&schema(), &options(&[("bucket", "1")]), None).unwrap();
     let rows = names(vec![None; 5]);
     let portions = router.split(rows.clone(), Int8Array::from(vec![0; 5])).unwrap();
     assert_eq!(portions.len(), 1);
@@ -510,7 +510,7 @@ fn tables_that_cannot_be_routed_are_refused() {
         if !keyed {
             schema.primary_keys.clear();
         }
-        Router::new(&schema, &options(&[("bucket", bucket)])).map(drop).unwrap_err().kind()
+        Router::new(&schema, &options(&[("bucket", bucket)]), None).map(drop).unwrap_err().kind()
     };
     assert_eq!(refused(true, "-1"), ErrorKind::UnsupportedFeature);
     assert_eq!(refused(true, "-2"), ErrorKind::UnsupportedFeature);

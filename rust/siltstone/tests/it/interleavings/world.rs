@@ -75,6 +75,12 @@ impl World {
         Self::make("keyed", &["k"], &[("bucket", "1"), ("changelog-producer", "lookup")], false)
     }
 
+    /// The same with dynamic buckets of two keys each.
+    pub(super) fn dynamic() -> Self {
+        let options = [("dynamic-bucket.target-row-num", "2"), ("changelog-producer", "lookup")];
+        Self::make("dynamic", &["k"], &options, false)
+    }
+
     /// A table without a primary key whose deletes mark rows, and a consumer.
     pub(super) fn appended() -> Self {
         Self::make("appended", &[], &[("bucket", "-1"), ("deletion-vectors.enabled", "true")], true)

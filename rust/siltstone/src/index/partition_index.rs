@@ -1,0 +1,297 @@
+//! Which bucket the keys of one partition are in, and which bucket a new key goes to (format chapter 6.4).
+//!
+//! ```text
+//! the hash is known            its bucket
+//! a bucket has room            the first of those: as Java's hash map gives them, then those made since
+//! a bucket may be made         the smallest number that no bucket has
+//! all are full                 one of them (Java: any; here the hash says which, so that writers agree)
+//! ```
+//!
+//! Source: `PartitionIndex`, with one assigner; `SimpleHashBucketAssigner` gives the same from nothing.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{
+    hash_index::{HashIndexFiles, LAST_BUCKET, version_of},
+    key_hashes::KeyHashes,
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits,
+    manifest::{BucketId, EntryKind, IndexManifestEntry},
+    options::CoreOptions,
+};
+
+/// How buckets are filled.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketRules {
+    /// `dynamic-bucket.target-row-num`: so many hashes are enough for a bucket.
+    target: u64,
+    /// `dynamic-bucket.max-buckets`: buckets below this number are made.
+    limit: u16,
+    /// Keys go on into full buckets when no more are made.
+    overfill: bool,
+}
+
+impl BucketRules {
+    /// From the table's options.
+    pub fn of(options: &CoreOptions) -> Self {
+        let limit = options.dynamic_bucket_max_buckets;
+        Self {
+            target: options.dynamic_bucket_target_row_num,
+            limit: limit.unwrap_or(LAST_BUCKET + 1),
+            overfill: limit.is_some(),
+        }
+    }
+}
+
+/// The keys of a partition.
+#[derive(Debug, Default)]
+pub struct PartitionIndex {
+    hashes: KeyHashes,
+    /// Buckets that may have room, and how many hashes they have.
+    open: VecDeque<(u16, u64)>,
+    buckets: Vec<u16>,
+    used: BTreeSet<u16>,
+    /// All numbers below are used.
+    next: u16,
+    /// Buckets that have got hashes since their index file was written.
+    changed: BTreeSet<u16>,
+    /// The index files that say what is here but for that.
+    files: BTreeMap<u16, Vec<IndexManifestEntry>>,
+}
+
+impl PartitionIndex {
+    /// What the index files of a partition say; others are passed over.
+    ///
+    /// # Errors
+    /// `CorruptFile` when a hash is in two buckets: two jobs have written to the partition at the same time.
+    pub fn load(files: &HashIndexFiles, entries: Vec<IndexManifestEntry>) -> Result<Self> {
+        let described = entries.iter().map(|entry| files.described(entry)).collect::<Result<Vec<_>>>()?;
+        let all = described.iter().map(|(_, count)| *count).fold(0, usize::saturating_add);
+        limits::ask(all.saturating_mul(8), "an index of the keys of a partition")?;
+        let mut index = Self { hashes: KeyHashes::with_capacity(all)?, ..Self::default() };
+        let mut counts: Vec<(u16, u64)> = Vec::new();
+        for (entry, (bucket, count)) in entries.into_iter().zip(described) {
+            files.read(&entry, |hash| match index.hashes.insert(hash, bucket)? {
+                Some(other) if other != bucket => Err(in_two_buckets(&entry, hash, other)),
+                _ => Ok(()),
+            })?;
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            match counts.iter_mut().find(|(known, _)| *known == bucket) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None if count > 0 => counts.push((bucket, count)),
+                None => {}
+            }
+            index.files.entry(bucket).or_default().push(entry);
+        }
+        java_order(&mut counts);
+        index.buckets = counts.iter().map(|(bucket, _)| *bucket).collect();
+        index.used = index.buckets.iter().copied().collect();
+        index.open = counts.into();
+        Ok(index)
+    }
+
+    /// The bucket of a hash, which is known from now on.
+    ///
+    /// # Errors
+    /// `InvalidOption` when a bucket would have too large a number.
+    pub fn assign(&mut self, hash: i32, rules: BucketRules) -> Result<u16> {
+        if let Some(bucket) = self.hashes.get(hash) {
+            return Ok(bucket);
+        }
+        let bucket = match self.with_room(rules).or_else(|| self.made(rules)) {
+            Some(bucket) => bucket,
+            None => self.full(hash, rules)?,
+        };
+        self.hashes.insert(hash, bucket)?;
+        self.changed.insert(bucket);
+        Ok(bucket)
+    }
+
+    /// The bucket of a hash that is known.
+    pub fn bucket_of(&self, hash: i32) -> Option<i32> {
+        self.hashes.get(hash).map(i32::from)
+    }
+
+    /// Says that a hash is in a bucket; the other one that it is in, if it is.
+    ///
+    /// # Errors
+    /// `CorruptFile` for a number that no bucket with an index has.
+    pub fn claim(&mut self, hash: i32, bucket: i32) -> Result<Option<u16>> {
+        let number = u16::try_from(bucket).ok().filter(|bucket| *bucket <= LAST_BUCKET).ok_or_else(|| {
+            let text = format!("{bucket} is not the number of a dynamic bucket");
+            Error::new(ErrorKind::CorruptFile, text).with("expected", "0 to 32766").with("found", bucket)
+        })?;
+        match self.hashes.insert(hash, number)? {
+            Some(other) => Ok(Some(other).filter(|other| *other != number)),
+            None => {
+                self.changed.insert(number);
+                Ok(None)
+            }
+        }
+    }
+
+    fn with_room(&mut self, rules: BucketRules) -> Option<u16> {
+        while let Some((bucket, count)) = self.open.front_mut() {
+            if *count < rules.target {
+                *count += 1;
+                return Some(*bucket);
+            }
+            self.open.pop_front();
+        }
+        None
+    }
+
+    fn made(&mut self, rules: BucketRules) -> Option<u16> {
+        while self.next < rules.limit && self.used.contains(&self.next) {
+            self.next += 1;
+        }
+        let bucket = Some(self.next).filter(|next| *next < rules.limit)?;
+        self.open.push_back((bucket, 1));
+        self.buckets.push(bucket);
+        self.used.insert(bucket);
+        Some(bucket)
+    }
+
+    fn full(&self, hash: i32, rules: BucketRules) -> Result<u16> {
+        let buckets = u32::try_from(self.buckets.len()).unwrap_or(u32::MAX);
+        let at = hash.cast_unsigned().checked_rem(buckets).and_then(|at| usize::try_from(at).ok());
+        let bucket = at.filter(|_| rules.overfill).and_then(|at| self.buckets.get(at)).copied();
+        bucket.ok_or_else(|| {
+            let text = format!("a partition would have more than {} buckets", rules.limit);
+            Error::new(ErrorKind::InvalidOption, text)
+                .with("option", "dynamic-bucket.target-row-num")
+                .hint("raise 'dynamic-bucket.target-row-num', the number of keys in a bucket")
+        })
+    }
+
+    /// Tells the index files that it began with, or has written since, from any others.
+    pub fn version(&self) -> u128 {
+        version_of(self.files.values().flatten())
+    }
+
+    /// Writes the index files of buckets that have got hashes, and says for each what it takes the place of: DELETE of the old
+    /// files, ADD of the new one. After an error none of the new files is left.
+    pub fn write(
+        &mut self,
+        files: &HashIndexFiles,
+        partition: &[u8],
+        wanted: impl Fn(i32) -> bool,
+    ) -> Result<BTreeMap<i32, Vec<IndexManifestEntry>>> {
+        let wanted: BTreeSet<u16> = self.changed.iter().copied().filter(|b| wanted(i32::from(*b))).collect();
+        let mut written: BTreeMap<u16, IndexManifestEntry> = BTreeMap::new();
+        if let Err(error) = self.write_new(files, partition, &wanted, &mut written) {
+            written.values().for_each(|entry| files.delete(entry));
+            return Err(error);
+        }
+        let mut changes = BTreeMap::new();
+        for (bucket, new) in written {
+            self.changed.remove(&bucket);
+            let old = self.files.insert(bucket, vec![new.clone()]).unwrap_or_default();
+            let gone = old.into_iter().map(|old| IndexManifestEntry { kind: EntryKind::Delete, ..old });
+            changes.insert(i32::from(bucket), gone.chain([new]).collect());
+        }
+        Ok(changes)
+    }
+
+    fn write_new(
+        &self,
+        files: &HashIndexFiles,
+        partition: &[u8],
+        wanted: &BTreeSet<u16>,
+        written: &mut BTreeMap<u16, IndexManifestEntry>,
+    ) -> Result<()> {
+        for (bucket, hashes) in hashes_of(&self.hashes, wanted)? {
+            let id = BucketId { partition: partition.to_vec(), bucket: i32::from(bucket) };
+            written.insert(bucket, files.write(&id, &hashes)?);
+        }
+        Ok(())
+    }
+}
+
+/// The hashes of some buckets.
+pub fn hashes_of(hashes: &KeyHashes, wanted: &BTreeSet<u16>) -> Result<BTreeMap<u16, Vec<i32>>> {
+    let mut counts: BTreeMap<u16, usize> = wanted.iter().map(|bucket| (*bucket, 0)).collect();
+    for (_, bucket) in hashes.iter() {
+        counts.entry(bucket).and_modify(|count| *count += 1);
+    }
+    let mut found: BTreeMap<u16, Vec<i32>> = BTreeMap::new();
+    for (bucket, count) in counts {
+        limits::reserve(found.entry(bucket).or_default(), count, "the index of the keys of a bucket")?;
+    }
+    for (hash, bucket) in hashes.iter() {
+        found.entry(bucket).and_modify(|all| all.push(hash));
+    }
+    Ok(found)
+}
+
+/// The error of a hash that index files have in two buckets.
+pub fn in_two_buckets(entry: &IndexManifestEntry, hash: i32, other: u16) -> Error {
+    Error::new(ErrorKind::CorruptFile, format!("the hash {hash} of a key is in the index files of two buckets"))
+        .with("file", &entry.file_name)
+        .with("bucket", entry.bucket)
+        .with("other", other)
+        .hint("two jobs have written to the partition at the same time: overwrite it with its own rows, each key once")
+}
+
+/// The order in which a `java.util.HashMap` that they were put into one after another gives them: which of several buckets with
+/// room is filled first.
+fn java_order(counts: &mut [(u16, u64)]) {
+    let mut slots = 16_usize;
+    while counts.len() > slots / 4 * 3 {
+        slots *= 2;
+    }
+    counts.sort_by_key(|(bucket, _)| usize::from(*bucket) & (slots - 1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(target: u64, limit: Option<u16>) -> BucketRules {
+        BucketRules { target, limit: limit.unwrap_or(LAST_BUCKET + 1), overfill: limit.is_some() }
+    }
+
+    #[test]
+    fn buckets_are_filled_one_after_another_and_known_hashes_stay() {
+        let mut index = PartitionIndex::default();
+        let rules = rules(3, None);
+        let buckets: Vec<u16> = (0..10).map(|hash| index.assign(hash, rules).unwrap()).collect();
+        assert_eq!(buckets, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
+        let again: Vec<u16> = (0..10).map(|hash| index.assign(hash, rules).unwrap()).collect();
+        assert_eq!(again, buckets);
+    }
+
+    #[test]
+    fn a_number_that_is_free_is_used_first() {
+        let mut index = PartitionIndex {
+            open: [(1, 5), (3, 2)].into(),
+            buckets: vec![1, 3],
+            used: BTreeSet::from([1, 3]),
+            ..PartitionIndex::default()
+        };
+        let buckets: Vec<u16> = (0..5).map(|hash| index.assign(hash, rules(3, None)).unwrap()).collect();
+        assert_eq!(buckets, [3, 0, 0, 0, 2]);
+    }
+
+    #[test]
+    fn at_the_limit_full_buckets_take_more_and_without_one_it_is_an_error() {
+        let mut index = PartitionIndex::default();
+        let buckets: BTreeSet<u16> = (0..100).map(|hash| index.assign(hash, rules(2, Some(3))).unwrap()).collect();
+        assert_eq!(buckets, BTreeSet::from([0, 1, 2]));
+        let mut index = PartitionIndex::default();
+        let last = (0..40_000).map(|hash| index.assign(hash, rules(1, None))).find_map(Result::err).unwrap();
+        assert_eq!((last.kind(), index.buckets.len()), (ErrorKind::InvalidOption, 32_767));
+    }
+
+    #[test]
+    fn restored_buckets_are_filled_in_the_order_of_a_hash_map() {
+        let mut few = [(17, 1), (2, 1), (1, 1)];
+        java_order(&mut few);
+        assert_eq!(few.map(|b| b.0), [17, 1, 2]);
+        let mut many: Vec<(u16, u64)> = (0..20).rev().map(|bucket| (bucket, 1)).collect();
+        java_order(&mut many);
+        assert!(many.is_sorted());
+    }
+}
