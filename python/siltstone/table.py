@@ -174,7 +174,8 @@ class Table(Reads):
         Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them.
         Primary-key tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions,
         whatever the merge engine; only where the table has a changelog and its engine takes deletes, the rows are
-        written as ``-D``, so that the changelog has them.
+        written as ``-D``, so that the changelog has them. Rows that ``scan.fallback-branch`` brings in are not of this
+        branch and stay: open the table on that branch.
 
         Args:
             where: Condition that the rows satisfy, as for :meth:`scan`.
@@ -205,6 +206,8 @@ class Table(Reads):
 
     def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
+
+        Rows that ``scan.fallback-branch`` brings in are not of this branch and stay as they are.
 
         Args:
             set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``.

@@ -206,3 +206,23 @@ def test_a_partition_is_dropped_with_the_rows_that_wait_for_a_compaction(cat, ma
     assert report.affected_rows == (1 if "merge_engine" in options else 3)
     t.compact(full=True)
     assert t.scan().to_arrow().to_pylist() == [{"id": 4, "dt": "c", "v": 4}]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"scan.snapshot-id": "1"}, {"incremental-between": "1,2"}, {"scan.bucket": "0"}],
+    ids=lambda o: next(iter(o)),
+)
+def test_statistics_are_those_of_the_newest_version(cat, make, options):
+    """Those of an older version, or of a part, were committed as the newest."""
+    t = make({"id": "INT"}, ["id"], bucket=2)
+    for n in range(2):
+        t.upsert([{"id": i} for i in range(5 * n, 5 * n + 5)])
+    with pytest.raises(e.InvalidOption, match="cannot be analyzed"):
+        cat.table(t.name, options=options).maintenance.analyze()
+    assert t.maintenance.analyze().snapshot.kind == "ANALYZE"
+
+
+def test_the_watermark_of_the_end_of_input_is_not_taken_and_forgotten(make):
+    with pytest.raises(e.UnsupportedFeature, match=r"'end-input\.watermark'"):
+        make({"id": "INT"}, ["id"], bucket=1, end_input__watermark="5")

@@ -252,7 +252,7 @@ pub const OPTIONS: &[Known] = &[
     row("dynamic-bucket.target-row-num", Kind::Long, Honoured),
     row("dynamic-partition-overwrite", Kind::Bool, Honoured),
     row("end-input.check-partition-expire", Kind::Bool, Honoured),
-    row("end-input.watermark", Kind::Text, Harmless),
+    row("end-input.watermark", Kind::Text, RefusedToSet),
     row("fields.default-aggregate-function", Kind::Text, Honoured),
     row("file-index.in-manifest-threshold", Kind::Size, Harmless),
     row("file-index.read.enabled", Kind::Bool, Harmless),

@@ -62,7 +62,7 @@ impl Table {
 
     fn modify_rows(&self, args: &ModifyArgs) -> Result<CommitReport> {
         self.check_writable()?;
-        self.check_latest()?;
+        self.check_latest("changed")?;
         let ctx = self.context();
         let fields = &ctx.schema.fields;
         let condition = filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?;
@@ -100,7 +100,7 @@ impl Table {
     /// Deletes the rows that have these keys (a primary-key table), as one commit.
     pub fn delete_keys(&self, keys: impl Iterator<Item = Result<RecordBatch>>) -> Result<CommitReport> {
         self.check_writable()?;
-        self.check_latest()?;
+        self.check_latest("changed")?;
         let ctx = self.context();
         if ctx.schema.primary_keys.is_empty() {
             return Err(Error::new(ErrorKind::InvalidArgument, "the table has no primary key")
@@ -243,22 +243,23 @@ impl Table {
         Ok(CommitReport { snapshots, affected_rows: rows, notes, ..CommitReport::default() })
     }
 
-    /// Statements change the latest snapshot: a handle that reads another one, or a part of it, is refused.
-    fn check_latest(&self) -> Result<()> {
+    /// Statements and statistics are of the latest snapshot: a handle that reads another one, or a part of it, is refused.
+    pub(super) fn check_latest(&self, done: &str) -> Result<()> {
         let ctx = self.context();
         let options = &ctx.options;
-        let refused = |option: &str, text: &str| {
+        let refused = |option: &str, what: &str| {
+            let text = format!("rows of {what} cannot be {done}");
             let error = Error::new(ErrorKind::InvalidOption, text).with("table", &ctx.name).with("option", option);
             Err(error.hint("open the table without this option"))
         };
         if options.named_changes()?.is_some() {
-            return refused("incremental-between", "rows of what lies between two versions cannot be changed");
+            return refused("incremental-between", "what lies between two versions");
         }
         if options.named_version()?.is_some() || options.scan_mode == ScanMode::CompactedFull {
-            return refused("scan.mode", "rows of an older version cannot be changed");
+            return refused("scan.mode", "an older version");
         }
         if options.scan_bucket.is_some() {
-            return refused("scan.bucket", "a statement changes rows of all buckets");
+            return refused("scan.bucket", "one bucket alone");
         }
         Ok(())
     }

@@ -313,6 +313,7 @@ impl Table {
     /// Writes statistics of all columns.
     pub fn analyze(&self) -> Result<CommitReport> {
         self.check_writable()?;
+        self.check_latest("analyzed")?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let snapshot = self.found(self.named(analyze(self.context(), threads)), Option::is_none)?;
         Ok(CommitReport { snapshots: snapshot.into_iter().collect(), ..CommitReport::default() })
