@@ -221,7 +221,7 @@ class Maintenance(Handle):
         return _add(before, json.loads(self._table.describe_messages(kept)), commit)
 
     def _discard(self, messages: Sequence[bytes]) -> None:
-        """Delete what given-up tasks have made: nobody else has their messages. What an upkeep hinders stays for orphan cleaning."""
+        """Delete what given-up tasks have made; nobody else has their messages. Beside another upkeep it stays."""
         with suppress(UpkeepRunning):
             self._table.abort(list(messages))
 

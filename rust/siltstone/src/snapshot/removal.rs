@@ -264,6 +264,8 @@ impl Removals {
     /// The record of a fast-forward to a line whose first version, the target, main never had; both have versions up to `common`.
     pub(super) fn parting(&self, to: &str, target: i64, common: i64, going: &[Snapshot], now: i64) -> Removal {
         let mut record = self.forward(to, target, going, now);
+        // one record says both: commits do not go on with what lies before the target when the fast-forward dies here
+        record.fence = target;
         if let Some(own) = record.rollbacks.last_mut() {
             own.common = Some(common);
             // tags of what was before the target stay
@@ -326,8 +328,8 @@ impl Removals {
         kept
     }
 
-    /// Those of fast-forwards to a line without a version in common that have died between their records: what lies before
-    /// their targets is there still, and these were not made from it.
+    /// Those of fast-forwards to a line without a version in common that have died between their records, where the first one did not
+    /// raise the fence: what lies before their targets is there still, and these were not made from it.
     pub fn half_partings(&self) -> impl Iterator<Item = &Rollback> {
         self.rollbacks.iter().filter(|rollback| self.is_half_parted(rollback))
     }

@@ -157,8 +157,10 @@ impl Way<'_> {
         let removals = self.ours.removals();
         removals.append_parting(lock, &branch_of(&self.root), (plan.stands, common), &going)?;
         *moved = true;
-        // also where main has none: a first commit that was held up would come into the line before the target
-        removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
+        // what has expired, whose files the next expiry deletes when this fast-forward dies
+        if !expired.is_empty() {
+            removals.append(lock, RemovalKind::Expire, first.id, &expired)?;
+        }
         self.ours.write_earliest_hint(first.id)
     }
 }

@@ -408,7 +408,7 @@ impl TableCommit {
     /// When the table, branch or schema of a commit is not there any more, that is why it failed.
     fn explained(&self, error: Error, tries: &Tries) -> Error {
         let Some(displaced) = place::explain(&self.ctx, tries.in_doubt && !tries.taken_back) else {
-            return error;
+            return if tries.taken_back { error.files_stay() } else { error };
         };
         tracing::debug!(%error, table = self.ctx.name, "a commit failed because its place is another's");
         if tries.taken_back { displaced.files_stay() } else { displaced }

@@ -16,10 +16,22 @@ use crate::crash;
 
 const VECTORS: Kind = (&[], &[("deletion-vectors.enabled", "true"), ("deletion-vectors.modifiable", "true")]);
 
+/// Versions 1 and 2, each with a file of two rows.
+fn two_versions() -> FaultFileIo {
+    let io = made(VECTORS, 0);
+    for k in [0, 2] {
+        let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+        let mut writer = main_of(&io).writer(None, options).unwrap();
+        writer.write(&batch(&[(k, 0), (k + 1, 0)]), None).and_then(|()| writer.commit(Committable::default())).unwrap();
+        writer.close();
+    }
+    io
+}
+
 /// Versions 1 and 2, and a commit that marks a row as version 3: vectors are switched off just before it gets its name, and others
 /// work before its writer looks again.
 fn marks_late(others: fn(&Table)) -> (FaultFileIo, siltstone::Error) {
-    let io = made(VECTORS, 2);
+    let io = two_versions();
     let (alters, works) = (io.clone(), io.clone());
     let switches_off = Before {
         call: ("publish: link", "/snapshot-3"),
@@ -53,7 +65,7 @@ fn a_commit_that_an_expiry_took_for_the_version_that_stays_is_not_taken_back() {
     let (io, error) = marks_late(keeps);
     assert!(error.message().contains("it is not known"), "{error}");
     assert_eq!(ids(&io), [3], "the table has a version");
-    assert_eq!(rows(&main_of(&io), VersionSelector::Latest), [(0, 0), (1, 0)]);
+    assert_eq!(rows(&main_of(&io), VersionSelector::Latest), [(1, 0), (2, 0), (3, 0)]);
     put(&main_of(&io), OURS).unwrap();
     expire_snapshots(main_of(&io).context(), &only_the_last, false).unwrap();
     check_whole(&io, "after an expiry");
@@ -104,7 +116,7 @@ fn a_commit_that_a_rollback_takes_back_first_is_a_conflict_and_its_table_was_not
 /// not take that for all.
 #[test]
 fn a_commit_that_could_not_look_after_publishing_is_not_a_success_when_the_next_try_finds_it() {
-    let io = made(VECTORS, 2);
+    let io = two_versions();
     let (alters, fs) = (io.clone(), Arc::new(io.clone()) as FileIoRef);
     let held: Arc<Mutex<Option<UpkeepLock>>> = Arc::default();
     let holds = Arc::clone(&held);

@@ -102,6 +102,25 @@ fn a_first_commit_of_main_that_dies_after_a_fast_forward_of_the_empty_main_is_no
     assert_eq!(ids(&fs), [3, 4, 5]);
 }
 
+/// Its record says that what main had before the branch's first version is none: commits went on with that, until their ids met.
+#[test]
+fn commits_go_on_with_the_version_of_a_branch_whose_fast_forward_died_behind_its_first_record() {
+    let (io, fs) = versions(4);
+    expire_snapshots(&open(&fs, "main"), &until(4, 3), false).unwrap();
+    create_branch(&open(&fs, "main"), "b", &BranchSource::Empty).unwrap();
+    (1..=7).for_each(|k| append(&fs, "b", (10 + k, 0)));
+    expire_snapshots(&open(&fs, "b"), &until(7, 7), false).unwrap();
+    let behind = ("publish: remove temporary file", "/t/siltstone/removal-3");
+    fast_forward(&dies(&io, behind, Meanwhile::new()), "b", false).unwrap_err();
+    assert_eq!(ids(&fs), [7]);
+    append(&fs, "main", (9, 0));
+    assert_eq!(ids(&fs), [7, 8]);
+    expire_snapshots(&open(&fs, "main"), &until(8, 7), false).unwrap();
+    assert!(!io.paths().contains(&format!("{ROOT}/snapshot/snapshot-4")));
+    check_whole(&fs, 7);
+    assert_eq!(problems(&fs), Vec::<String>::new());
+}
+
 /// Nothing comes from the branch and no version of main goes, but its newest schema does.
 #[test]
 fn a_commit_under_a_schema_that_a_fast_forward_takes_away_gives_way_by_a_record_though_that_dies() {

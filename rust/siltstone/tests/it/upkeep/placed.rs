@@ -36,7 +36,8 @@ fn what_a_rollback_that_died_has_put_into_its_place_is_no_version_by_the_record_
     assert!(io.exists(&format!("{ROOT}/snapshot/snapshot-3")).unwrap(), "nothing to be tested");
     assert_eq!(ids(&fs), [7, 8]);
     let recorded = ("overwrite", "/t/snapshot/LATEST");
-    rollback(&dies(&io, recorded, Meanwhile::new()), &to("v1"), false).unwrap_err();
+    // what is left to do after the record is a note
+    rollback(&dies(&io, recorded, Meanwhile::new()), &to("v1"), false).unwrap();
     assert_eq!(ids(&fs), [1]);
     append(&fs, "main", (9, 0));
     assert_eq!(ids(&fs), [1, 2]);

@@ -68,7 +68,7 @@ pub struct Follow {
     files_since: Option<i64>,
     /// `None`: the one after the state that has to be read first.
     next: Option<i64>,
-    /// The snapshot before `next`, when this stream has seen it.
+    /// The snapshot before `next`, when this stream has read it or has begun after it.
     passed: Option<Passed>,
 }
 
@@ -89,7 +89,8 @@ impl Follow {
             next: None,
             passed: None,
         };
-        follow.begin(&options.start).and_then(|()| follow.check_end()).map_err(|e| e.with("table", &ctx.name))?;
+        let begun = follow.begin(&options.start).and_then(|()| follow.check_end());
+        begun.and_then(|()| follow.know_before(&Versions::new(ctx))).map_err(|e| e.with("table", &ctx.name))?;
         Ok(follow)
     }
 
@@ -111,11 +112,29 @@ impl Follow {
         (self.full, self.files_since, self.passed) = (None, None, None);
         self.next = Some(next);
         let versions = Versions::new(&self.ctx);
-        line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &self.ctx.name))?;
+        // a rollback that comes in between is found by its time, or by the snapshot
+        let known = self.know_before(&versions);
+        known
+            .and_then(|()| line::check_not_rolled_back(&versions, next, written_at))
+            .map_err(|e| e.with("table", &self.ctx.name))?;
         match earliest(&versions)? {
             Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
             _ => Ok(()),
         }
+    }
+
+    /// Remembers the version before the first one that comes, where it is there: a rollback behind it is noticed although nothing was
+    /// read yet.
+    fn know_before(&mut self, versions: &Versions) -> Result<()> {
+        let Some(before) = self.next.map(|next| next.saturating_sub(1)).filter(|id| *id > 0) else { return Ok(()) };
+        let removals = versions.snapshots.removals().read()?.count;
+        match Self::snapshot(versions, before) {
+            Ok(Some(found)) => self.passed = Some(Passed { snapshot: RemovedSnapshot::from(&found), removals }),
+            Ok(None) => {}
+            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {}
+            Err(e) => return Err(e),
+        }
+        Ok(())
     }
 
     /// The snapshot that was read last is the table's still, or has expired.
