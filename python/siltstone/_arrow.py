@@ -78,7 +78,7 @@ def _table(table: Any) -> Any:
         columns.append(column if same else pa.chunked_array(chunks, column.type))
     try:
         table.validate()
-    except pa.ArrowInvalid as e:
+    except pa.ArrowException as e:
         raise InvalidArgument(f"the input is not valid Arrow data: {e}") from e
     return pa.Table.from_arrays(columns, schema=table.schema) if columns else table
 
@@ -106,7 +106,7 @@ def _batch(batch: Any) -> Any:
         columns = batch.columns
         kept = [_column(name, column) for name, column in zip(batch.schema.names, columns, strict=True)]
         batch.validate()
-    except pa.ArrowInvalid as e:
+    except pa.ArrowException as e:
         raise InvalidArgument(f"the input is not valid Arrow data: {e}") from e
     if all(new is old for new, old in zip(kept, columns, strict=True)):
         return batch
@@ -123,14 +123,28 @@ def _column(name: str, values: Any) -> Any:
 
     try:
         values.validate()
-    except pa.ArrowInvalid as e:
+        wide = any(word in str(values.type) for word in ("large_", "view"))
+        width = 8 if wide else 4  # of offsets; the core aligns what is wider
+        misaligned = any(b is not None and b.size and b.address % width for b in _buffers(values))
+        if misaligned or "view" in str(values.type):
+            # pyarrow itself copies it before the core sees it, and goes wherever offsets and views lead
+            values.validate(full=True)
+    except pa.ArrowException as e:
         raise InvalidArgument(
             f"column '{name}' of the input is not valid Arrow data: {e}", context={"column": name}
         ) from e
-    wide = any(word in str(values.type) for word in ("large_", "view"))
-    width = 8 if wide else 4  # of offsets; the core aligns what is wider
-    misaligned = any(b is not None and b.size and b.address % width for b in values.buffers())
     return _copied(values) if misaligned or _imported_wrongly(values) else values
+
+
+def _buffers(values: Any) -> Iterator[Any]:
+    """All buffers of an array, those of dictionaries at any depth among them, which `buffers()` leaves out."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    yield from values.buffers()
+    for part, _ in _parts(values):
+        yield from _buffers(part)
 
 
 def _imported_wrongly(values: Any, *, sliced: bool = False) -> bool:

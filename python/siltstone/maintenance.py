@@ -22,7 +22,7 @@ from siltstone._args import (
     text,
 )
 from siltstone._handle import Handle
-from siltstone.errors import CommitConflict
+from siltstone.errors import CommitConflict, InvalidArgument
 from siltstone.predicate import Expression, split_filter
 from siltstone.report import GIVEN_UP, CommitReport, CompactionReport, UpkeepReport, Verdict
 from siltstone.write import commit_messages
@@ -150,12 +150,17 @@ class Maintenance(Handle):
             were written after somebody else altered the table, when they would lose columns or have values cut.
 
         Raises:
-            InvalidArgument: A plan of another table or branch.
+            InvalidArgument: A plan of another table or branch, or a plan and what is to be planned.
         """
 
         def plan_again() -> list[CompactionTask]:
             return self.plan_compaction(full=full, where=where, partitions=partitions, idle=idle).tasks
 
+        if plan is not None and (full or where is not None or partitions is not None or idle is not None):
+            raise InvalidArgument(
+                "a plan says what to compact: full, where, partitions and idle cannot be given with it",
+                hint="give them to plan_compaction()",
+            )
         again = plan_again if plan is None else None
         plan = CompactionPlan(plan_again()) if plan is None else plan
         self._table.check_tasks([task.token for task in plan.tasks])

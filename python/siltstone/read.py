@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
 from siltstone.changes import between_argument
+from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, split_filter
 
 if TYPE_CHECKING:
@@ -196,7 +197,16 @@ class Scan:
         return self._plan().count()
 
     def splits(self) -> list[Split]:
-        """The pieces of this scan, planned now."""
+        """The pieces of this scan, planned now.
+
+        Raises:
+            InvalidArgument: A scan with a limit, which counts rows over all splits.
+        """
+        if self._request.get("limit") is not None:
+            raise InvalidArgument(
+                "a scan with a limit has no splits: its rows are counted over all of them",
+                hint="leave the limit out, and stop reading when there are enough rows",
+            )
         return [Split(token) for token in self._plan().splits()]
 
     def explain(self) -> str:

@@ -2,6 +2,7 @@
 
 import ctypes
 import decimal
+import struct
 
 import numpy as np
 import pyarrow as pa
@@ -118,3 +119,55 @@ def test_a_name_that_is_not_utf_8_is_refused(table, inside):
     with pytest.raises(e.InvalidArgument, match="not UTF-8"):
         table.append(pa.ipc.open_stream(message).read_all())
     assert table.snapshot() is None
+
+
+def view(index, offset, length, prefix=b"xxxx"):
+    """A text that lies, and one that does not; pyarrow looks at what it makes, so it is spoiled afterwards."""
+    views = bytearray(32)
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(b"x" * 20)]
+    array = pa.Array.from_buffers(pa.string_view(), 2, buffers)
+    views[:] = struct.pack("<i4sii", length, prefix, index, offset) + struct.pack("<i12s", 1, b"y")
+    return array, views
+
+
+@pytest.mark.parametrize(
+    "at",
+    [(0, 19, 20), (7, 0, 20), (0, -5, 20), (0, 0, -3), (0, 0, 2_000_000_000), (0, 0, 20, b"ZZZZ")],
+    ids=["behind the buffer", "no such buffer", "before the buffer", "a negative length", "too long", "other text"],
+)
+@pytest.mark.parametrize("form", ["table", "reader", "nested"])
+def test_views_that_lead_elsewhere_are_refused(table, at, form):
+    """pyarrow's cast followed them before anybody looked: memory of the process was stored, or it ended."""
+    texts, _kept = view(*at)
+    column = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), texts) if form == "nested" else texts
+    data = pa.table({"id": [1, 2], "l" if form == "nested" else "s": column})
+    with pytest.raises(e.InvalidArgument, match="is not valid Arrow data"):
+        table.append(data.to_reader() if form == "reader" else data)
+    assert table.scan().count() == 0
+
+
+def odd(values):
+    memory = bytearray(b"?" + np.array(values, np.int32).tobytes())
+    return memory, pa.py_buffer(memoryview(memory)[1:])
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["", "nested"])
+def test_a_dictionary_at_an_odd_address_is_read(table, nested):
+    """Its buffers are not among those of the array: reading its offsets aborted the process."""
+    _memory, offsets = odd([0, 2, 4])
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abcd")])
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int32()), texts)
+    if nested:
+        column = pa.StructArray.from_arrays([column], ["a"])
+    table.append(pa.table({"id": [1, 2], "r" if nested else "s": column}))
+    found = table.scan().to_arrow().sort_by("id").to_pylist()
+    assert [row["r"]["a"] if nested else row["s"] for row in found] == ["cd", "ab"]
+
+
+def test_offsets_at_an_odd_address_are_looked_at_before_they_are_copied(table):
+    memory, offsets = odd([0, 3, 6])
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abcdef")])
+    data = pa.table({"id": [1, 2], "s": texts})
+    memory[1:] = np.array([0, 3, 2_000_000_000], np.int32).tobytes()
+    with pytest.raises(e.InvalidArgument, match="column 's' of the input is not valid Arrow data"):
+        table.append(data)

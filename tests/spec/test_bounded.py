@@ -295,3 +295,80 @@ def test_a_stopped_writer_commits_nothing_and_leaves_no_data_files(make):
     assert len(t.files()) == sum(
         len(names) for _, _, names in os.walk(t.location) if names and names[0].startswith("data-")
     )
+
+
+#: Where a file lies, and what looks at it.
+LARGE = {
+    "schema": ("schema/schema-0", "st.open_table(t)"),
+    "snapshot": ("snapshot/snapshot-1", "st.open_table(t).scan(version=1).to_arrow()"),
+    "tag": ("tag/tag-v", "st.open_table(t).scan(tag='v').to_arrow()"),
+    "consumer": ("consumer/consumer-c", "st.open_table(t).maintenance.expire_snapshots(retain_max=1)"),
+    "removal record": ("siltstone/removal-1", "st.open_table(t).scan().to_arrow()"),
+    "manifest list": ("", "st.open_table(t).scan().to_arrow()"),
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_metadata_file_of_gigabytes_is_refused_before_it_is_read(make, kind):
+    """It was read whole, and one of its kinds was put whole into the text of the error, which ended the process."""
+    t = make({"id": "BIGINT"}, ["id"], bucket=1)
+    for n in range(2):
+        t.upsert([{"id": n}])
+    t.tags.create("v", snapshot=1)
+    path, read = LARGE[kind]
+    path = os.path.join(t.location, path or f"manifest/{t.snapshot().raw['deltaManifestList']}")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.truncate(20_000_000_000)
+    code = f"""
+import sys, siltstone as st
+t = sys.argv[1]
+try:
+    {read}
+except st.errors.FormatError as e:
+    print(type(e).__name__, len(str(e)) < 2000)
+"""
+    assert in_little_memory(code, t.location) == ["CorruptFile", "True"]
+
+
+@pytest.mark.parametrize("hint", ["LATEST", "EARLIEST"])
+def test_a_hint_of_gigabytes_is_one_that_says_nothing(make, hint):
+    t = make({"id": "BIGINT"}, ["id"], bucket=1)
+    t.upsert([{"id": 1}])
+    with open(os.path.join(t.location, "snapshot", hint), "wb") as file:
+        file.truncate(20_000_000_000)
+    assert st.open_table(t.location).scan().count() == 1
+    assert [f.code for f in t.maintenance.fsck().findings] == ["wrong-hint"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is limited on Linux only")
+@pytest.mark.parametrize(
+    ("column", "array", "rows"),
+    [
+        ("INT", "nulls(10**8)", 10**8),
+        ("ARRAY<INT>", "pa.ListArray.from_arrays([0, 2**31 - 1], nulls(2**31 - 1))", None),
+        ("ARRAY<ROW<a INT>>", "pa.ListArray.from_arrays([0, 2**31 - 1], nulls(2**31 - 1))", None),
+        ("STRING", "pa.RunEndEncodedArray.from_arrays(pa.array([10**6], pa.int32()), pa.array(['x']))", 10**6),
+        ("ARRAY<INT>", "view(10_000, 100_000)", None),
+    ],
+    ids=["nulls", "a list of nulls", "a list of null rows", "runs", "views of one list"],
+)
+def test_input_that_is_long_and_has_no_bytes_is_written_or_refused(tmp_path, column, array, rows):
+    """What it becomes was not asked for, and the process ended."""
+    code = f"""
+import struct, sys, pyarrow as pa, siltstone as st
+def nulls(n):
+    return pa.Array.from_buffers(pa.null(), n, [None])
+def view(rows, n):
+    buffers = [None, pa.py_buffer(bytes(4 * rows)), pa.py_buffer(struct.pack("<i", n) * rows)]
+    return pa.Array.from_buffers(pa.list_view(pa.int32()), rows, buffers, children=[pa.array(range(n), pa.int32())])
+cat = st.connect(sys.argv[1]); cat.create_database("db")
+t = cat.create_table("db.t", {{"v": "{column}"}}, options={{"siltstone.sync": "false"}})
+try:
+    t.append(pa.table({{"v": {array}}}))
+    print(t.scan([]).count())
+except st.errors.SiltstoneError as e:
+    print(type(e).__name__)
+"""
+    assert in_little_memory(code, str(tmp_path)) == [str(rows) if rows else "MemoryLimitExceeded"]

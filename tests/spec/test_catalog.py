@@ -1,6 +1,8 @@
 """Catalogs: databases, tables, and what create_table refuses."""
 
+import os
 import pickle
+import sys
 
 import pyarrow as pa
 import pytest
@@ -183,3 +185,18 @@ def test_options_change_by_alter(make):
     t.append([{"id": 1, "v": "a"}])
     with pytest.raises(e.SiltstoneError):
         t.alter().set_option("merge-engine", "first-row").commit()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names of bytes that are no text")
+def test_a_database_with_a_name_that_is_no_text_is_dropped(cat, tmp_path):
+    """No listing has such a name, and the database was emptied again and again without end."""
+    place = os.fsencode(tmp_path) + b"/lake/other.db"
+    cat.create_database("other")
+    for name in (b"\xff", b"\xfe.d/"):
+        path = os.path.join(place, name)
+        if name.endswith(b"/"):
+            os.mkdir(path)
+        else:
+            open(path, "wb").close()
+    cat.drop_database("other", cascade=True)
+    assert not os.path.exists(place)

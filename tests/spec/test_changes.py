@@ -432,6 +432,20 @@ def test_the_sequence_number_is_shown_when_the_table_says_so(make):
     assert rows(t.inspect("audit_log", ["id"], "_SEQUENCE_NUMBER = 1")) == [(2,)]
 
 
+def test_the_binlog_joins_no_halves_of_two_keys(make):
+    """The old row of one key, at the end of a bucket, became one row with the new one of another key behind it."""
+    t = make({"id": "INT", "v": "STRING"}, ["id"], bucket=2, changelog_producer="input")
+    buckets = t.routes([{"id": i} for i in range(9)]).to_pylist()
+    first, second = buckets.index(0), buckets.index(1)
+    t.upsert([{"id": i, "v": "old"} for i in range(9)])
+    t.append([{"id": first, "v": "old"}, {"id": second, "v": "new"}], row_kind=["-U", "+U"])
+    expected = [("+U", [second], ["new"]), ("-U", [first], ["old"])]
+    for columns in (None, ["rowkind", "v"]):
+        log = t.inspect("binlog", columns, between=(1, 2)).to_arrow().to_pylist()
+        assert sorted((r["rowkind"], r["v"]) for r in log) == [(kind, v) for kind, _, v in expected]
+        assert columns or sorted((r["rowkind"], r["id"], r["v"]) for r in log) == expected
+
+
 def test_the_binlog_makes_one_row_of_an_update(make):
     t = make(KEYED, ["id"], bucket=1, write_only="true", changelog_producer="input")
     t.append([{"id": 1, "v": "a"}, {"id": 1, "v": "a"}, {"id": 1, "v": "b"}], row_kind=["+I", "-U", "+U"])

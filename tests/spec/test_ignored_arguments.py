@@ -154,3 +154,28 @@ def test_what_a_read_asks_for_keeps_letters_and_commas(source, make):
     assert asked._query() == query | {"between": ("a,b", "3")}
     with pytest.raises(e.InvalidArgument, match="does not name a start and an end"):
         source({"path": t.location, "between": "a,b,c"})._query()
+
+
+def test_a_plan_says_what_is_compacted(make):
+    t = make({"id": "INT", "p": "STRING"}, ["id", "p"], ["p"], bucket=1, write_only="true")
+    for _ in range(2):
+        t.upsert([{"id": 1, "p": "a"}, {"id": 1, "p": "b"}])
+    plan = t.maintenance.plan_compaction(full=True)
+    for beside in ({"full": True}, {"where": "p = 'a'"}, {"partitions": {"p": "a"}}, {"idle": "0 s"}):
+        with pytest.raises(e.InvalidArgument, match="a plan says what to compact"):
+            t.compact(plan, **beside)
+    assert t.compact(plan).tasks == 2
+
+
+def test_a_limit_is_of_a_whole_scan(make):
+    t = make({"id": "INT"}, ["id"], bucket=2)
+    t.upsert([{"id": i} for i in range(9)])
+    assert t.scan(limit=3).count() == 3
+    with pytest.raises(e.InvalidArgument, match="a scan with a limit has no splits"):
+        t.scan(limit=3).splits()
+
+
+def test_an_option_that_changes_what_a_read_returns_is_no_tuning(cat, make):
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    with pytest.raises(e.UnsupportedFeature, match="'read.changelog'"):
+        cat.table(t.name, options={"read.changelog": "true"})

@@ -108,8 +108,8 @@ fn outside(path: &str, table: &str) -> Error {
 }
 
 impl FileIo for ConfinedFileIo {
-    fn read(&self, path: &str) -> Result<Bytes> {
-        self.inner.read(path)
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        self.inner.read_at_most(path, most)
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {

@@ -16,7 +16,7 @@ use self::{
     state::{State, below, parent},
 };
 use super::{
-    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile,
+    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, check_size,
     home::Home,
     local::{exists_already, not_found},
 };
@@ -169,8 +169,12 @@ fn failed(what: &str, path: &str, number: u64) -> Error {
 }
 
 impl FileIo for FaultFileIo {
-    fn read(&self, path: &str) -> Result<Bytes> {
-        self.call("read", path, |s| Ok(Bytes::copy_from_slice(&s.content(path)?.data)))
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        self.call("read", path, |s| {
+            let data = &s.content(path)?.data;
+            check_size(path, data.len() as u64, most)?;
+            Ok(Bytes::copy_from_slice(data))
+        })
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {

@@ -8,7 +8,7 @@ mod files;
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufWriter, Read as _, Write},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::Arc,
     time::UNIX_EPOCH,
@@ -18,14 +18,14 @@ use bytes::Bytes;
 
 use self::{
     errors::{absent_is_fine, cannot_exist, link_on_the_way, not_published, special_instead},
-    files::{LocalInput, LocalOutput, lock_options, open_existing, open_without_waiting, regular},
+    files::{LocalInput, LocalOutput, lock_options, open_existing, open_without_waiting, read_pieces, regular},
 };
 pub(super) use self::{
     errors::{directory_instead, exists_already, not_found, storage},
     files::read_exact_at,
 };
 use super::{
-    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile,
+    FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, check_size,
     fresh::FreshDirs,
     held::{self, Refused},
     home::Home,
@@ -113,11 +113,10 @@ impl LocalFileIo {
 }
 
 impl FileIo for LocalFileIo {
-    fn read(&self, path: &str) -> Result<Bytes> {
-        let (mut file, _) = open_existing(path)?;
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(|e| storage("read the file", Path::new(path), e))?;
-        Ok(Bytes::from(content))
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+        let (file, metadata) = open_existing(path)?;
+        check_size(path, metadata.len(), most)?;
+        read_pieces(path, &file, 0, metadata.len())
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>> {

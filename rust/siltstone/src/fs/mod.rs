@@ -28,6 +28,7 @@ pub(crate) use temporary::TemporaryFile;
 use crate::{
     cancel,
     error::{Error, Result},
+    limits,
 };
 
 /// What a listing says about one child.
@@ -74,7 +75,11 @@ pub trait HeldLock: Send + Sync + std::fmt::Debug {
 /// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed.
 pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// The whole file; `FileNotFound` when absent.
-    fn read(&self, path: &str) -> Result<Bytes>;
+    fn read(&self, path: &str) -> Result<Bytes> {
+        self.read_at_most(path, u64::MAX)
+    }
+    /// The whole file, which has no more bytes than this: a larger one is `CorruptFile` before a byte is read.
+    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes>;
     /// Opens a file for positioned reads; `FileNotFound` when absent.
     fn open(&self, path: &str) -> Result<Arc<dyn InputFile>>;
     /// Creates a file that must not exist, parents included, to be written in pieces (data files, spills).
@@ -164,6 +169,28 @@ fn checked_range(path: &str, size: u64, start: u64, length: u64) -> Result<Range
     let end = start.checked_add(length).filter(|&end| end <= size);
     let range = end.and_then(|end| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?));
     range.ok_or_else(|| Error::corrupt(path, start, format!("{length} bytes"), format!("a file of {size} bytes")))
+}
+
+/// An error for a file that is larger than files of its kind are.
+fn check_size(path: &str, size: u64, most: u64) -> Result<()> {
+    if size <= most {
+        return Ok(());
+    }
+    Err(Error::corrupt(path, most, format!("a file of at most {most} bytes"), format!("{size} bytes")))
+}
+
+/// Bytes of a file that holds one number at most: larger ones hold something else.
+pub(crate) const NUMBER_BYTES: u64 = 64 * 1024;
+/// Bytes of a JSON document at most: what 100 000 columns or snapshots take fits many times.
+const JSON_BYTES: u64 = 256 * 1024 * 1024;
+/// Bytes that a byte of JSON becomes at most when it is parsed (`[0,0,…`), with what is made of it.
+const PARSED: usize = 32;
+
+/// A JSON document, with room for what it becomes when it is parsed.
+pub(crate) fn read_json(fs: &dyn FileIo, path: &str) -> Result<Bytes> {
+    let bytes = fs.read_at_most(path, JSON_BYTES)?;
+    limits::ask(bytes.len().saturating_mul(PARSED), "a JSON document").map_err(|e| e.with("file", path))?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

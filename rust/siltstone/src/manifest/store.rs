@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::{
@@ -69,9 +70,15 @@ impl ManifestStore {
     pub fn read_where(&self, manifest: &ManifestFileMeta, keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
         cancel::check()?;
         let path = self.paths.manifest(&manifest.file_name)?;
-        let bytes = self.fs.read(&path)?;
-        check_size(&path, &bytes, manifest.file_size)?;
+        let bytes = self.read_told(&path, manifest.file_size)?;
         self.decode(&path, &bytes, keep)
+    }
+
+    /// A file that has as many bytes as what names it says.
+    fn read_told(&self, path: &str, told: i64) -> Result<Bytes> {
+        let bytes = self.fs.read_at_most(path, u64::try_from(told).unwrap_or(0))?;
+        check_size(path, &bytes, told)?;
+        Ok(bytes)
     }
 
     /// Entries whose head passes `keep`; the partitions of the others are looked at, too: who leaves out a DELETE keeps its
@@ -125,10 +132,10 @@ impl ManifestStore {
     pub fn read_list(&self, list: NamedList<'_>) -> Result<Vec<ManifestFileMeta>> {
         cancel::check()?;
         let path = self.paths.manifest(list.name)?;
-        let bytes = self.fs.read(&path)?;
-        if let Some(size) = list.size {
-            check_size(&path, &bytes, size)?;
-        }
+        let bytes = match list.size {
+            Some(size) => self.read_told(&path, size)?,
+            None => self.fs.read(&path)?,
+        };
         decode_manifest_list(&path, &bytes)
     }
 

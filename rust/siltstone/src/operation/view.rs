@@ -11,11 +11,13 @@
 
 use std::sync::Arc;
 
+use arrow_arith::boolean::and;
 use arrow_array::{
-    Array as _, ArrayRef, Int32Array, ListArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-    cast::AsArray,
+    Array as _, ArrayRef, BooleanArray, Int32Array, ListArray, RecordBatch, RecordBatchOptions, StringArray,
+    UInt32Array, cast::AsArray,
 };
 use arrow_buffer::OffsetBuffer;
+use arrow_ord::cmp::not_distinct;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
@@ -128,8 +130,10 @@ impl View {
                 columns.push(name.to_owned());
             }
         }
-        let pack = self == Self::Binlog;
-        let limit = if above.is_some() || pack { None } else { request.limit };
+        let pack = (self == Self::Binlog).then(|| ctx.schema.primary_keys.clone());
+        let keys = pack.iter().flatten().filter(|key| !columns.contains(key)).cloned().collect::<Vec<_>>();
+        columns.extend(keys);
+        let limit = if above.is_some() || pack.is_some() { None } else { request.limit };
         let finish = Finish {
             pack,
             filter: above,
@@ -184,8 +188,8 @@ fn has_sequence_number(ctx: &TableContext) -> bool {
 /// What becomes of the rows of the scan below.
 #[derive(Clone, Debug, Default)]
 pub struct Finish {
-    /// Values become arrays, -U and +U one row.
-    pack: bool,
+    /// Values become arrays, -U and +U of one key one row: the key columns.
+    pack: Option<Vec<String>>,
     filter: Option<Predicate>,
     /// The columns to keep; `None` = the rows as they are.
     output: Option<SchemaRef>,
@@ -200,14 +204,17 @@ impl Finish {
 
     /// Whether the number of rows is that of the scan below.
     pub fn keeps_count(&self) -> bool {
-        !self.pack && self.filter.is_none() && self.limit.is_none()
+        self.pack.is_none() && self.filter.is_none() && self.limit.is_none()
     }
 
     /// The view's rows.
     pub fn apply(&self, rows: BatchStream) -> BatchStream {
         let Some(output) = self.output.clone() else { return rows };
-        let rows = if self.pack { carry(rows, packed) } else { rows };
-        let (filter, pack) = (self.filter.clone(), self.pack);
+        let rows = match self.pack.clone() {
+            Some(keys) => carry(rows, move |batch, more| packed(batch, more, &keys)),
+            None => rows,
+        };
+        let (filter, pack) = (self.filter.clone(), self.pack.is_some());
         let finished = rows.map(move |batch| {
             let batch = batch?;
             let kept = match &filter {
@@ -264,8 +271,8 @@ fn finished(kept: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns?, &options)?)
 }
 
-/// Rows as arrays, -U and +U as one; a -U at the end waits for its +U in the next batch.
-fn packed(mut rows: RecordBatch, more: bool) -> Result<Carried> {
+/// Rows as arrays, -U and +U of one key as one; a -U at the end waits for its +U in the next batch.
+fn packed(mut rows: RecordBatch, more: bool, keys: &[String]) -> Result<Carried> {
     let before = RowKind::UpdateBefore.as_str();
     let count = rows.num_rows();
     let mut waiting = None;
@@ -274,12 +281,14 @@ fn packed(mut rows: RecordBatch, more: bool) -> Result<Carried> {
         rows = rows.slice(0, count - 1);
     }
     let kinds = kinds(&rows)?;
+    let same_key = as_the_next(&rows, keys)?;
     let (mut places, mut lengths, mut result) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
     while at < rows.num_rows() {
         let paired = kinds.value(at) == before
             && at + 1 < rows.num_rows()
-            && kinds.value(at + 1) == RowKind::UpdateAfter.as_str();
+            && kinds.value(at + 1) == RowKind::UpdateAfter.as_str()
+            && same_key.as_ref().is_none_or(|same| same.value(at));
         let taken = if paired { 2 } else { 1 };
         places.extend(at..at + taken);
         lengths.push(taken);
@@ -287,6 +296,24 @@ fn packed(mut rows: RecordBatch, more: bool) -> Result<Carried> {
         at += taken;
     }
     Ok((arrays(&rows, &places, &lengths, &result)?, waiting))
+}
+
+/// Of each row but the last whether the next one has the same key: a -U and a +U of others may be neighbours, where one of the two
+/// has no other half. `None`: there is no key, or no next row.
+fn as_the_next(rows: &RecordBatch, keys: &[String]) -> Result<Option<BooleanArray>> {
+    let Some(length) = rows.num_rows().checked_sub(1).filter(|length| *length > 0) else { return Ok(None) };
+    let mut all: Option<BooleanArray> = None;
+    for key in keys {
+        let column = rows.column_by_name(key);
+        let column =
+            column.ok_or_else(|| Error::new(ErrorKind::Internal, "a view lacks a key column").with("column", key))?;
+        let same = not_distinct(&column.slice(0, length), &column.slice(1, length))?;
+        all = Some(match all {
+            Some(all) => and(&all, &same)?,
+            None => same,
+        });
+    }
+    Ok(all)
 }
 
 /// `result`: the first row of each group; system columns keep its value, the kind is that of the last.

@@ -426,7 +426,7 @@ pub const OPTIONS: &[Known] = &[
     row("query-auth.enabled", Kind::Bool, Refused).neutral("false"),
     row("read.allow.fullScan", Kind::Text, Harmless),
     row("read.batch-size", Kind::Int, Harmless),
-    row("read.changelog", Kind::Text, Harmless),
+    row("read.changelog", Kind::Text, RefusedToSet),
     row("read.shuffle-bucket-with-partition", Kind::Text, Harmless),
     row("read.stream.maxBytesPerTrigger", Kind::Text, Harmless),
     row("read.stream.maxFilesPerTrigger", Kind::Text, Harmless),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{SchemaChange, TableSchema, change};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::FileIoRef;
+use crate::fs::{FileIoRef, read_json};
 use crate::limits::LAST_ID;
 use crate::snapshot::SnapshotManager;
 
@@ -74,7 +74,7 @@ impl SchemaManager {
             return Ok(schema.clone());
         }
         let path = self.path(id);
-        let bytes = self.fs.read(&path).map_err(|e| match e.kind() {
+        let bytes = read_json(&*self.fs, &path).map_err(|e| match e.kind() {
             ErrorKind::FileNotFound => Error::new(ErrorKind::FileNotFound, format!("the schema {id} is missing"))
                 .with("file", &path)
                 .hint(
@@ -158,7 +158,7 @@ impl SchemaManager {
     /// The error of a schema that may have been published although the call failed.
     fn came_so_far(&self, schema: &TableSchema, json: &[u8], failed: Error) -> Error {
         let path = self.path(schema.id);
-        let text = match self.fs.read(&path) {
+        let text = match read_json(&*self.fs, &path) {
             Ok(found) if found == json => format!("schema {} was published, but a power loss may undo it", schema.id),
             Ok(_) => return failed,
             Err(e) if e.kind() == ErrorKind::FileNotFound => return failed,

@@ -11,6 +11,7 @@ use super::change::forbidden;
 use super::fixed::fixed_option_changed;
 use super::{CheckChange, SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fs::read_json;
 use crate::snapshot::{SnapshotManager, UpkeepLock};
 
 /// How long to wait for a fast-forward that has replaced a schema, or a commit that takes its snapshot back.
@@ -51,7 +52,7 @@ impl SchemaManager {
     /// An error when the file of a schema that was read before has another content, or is gone.
     pub(super) fn check_stored(&self, known: &TableSchema) -> Result<()> {
         let path = self.path(known.id);
-        match self.fs.read(&path) {
+        match read_json(&*self.fs, &path) {
             Ok(bytes) if TableSchema::from_json(&path, &bytes)? == *known => Ok(()),
             Ok(_) => {
                 Err(Error::new(ErrorKind::CommitConflict, "another table or schema has taken the place of this one")

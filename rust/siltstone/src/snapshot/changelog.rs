@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, read_json},
 };
 
 const PREFIX: &str = "changelog-";
@@ -69,7 +69,7 @@ impl ChangelogManager {
     /// One changelog; `FileNotFound` when it has expired.
     pub fn get(&self, id: i64) -> Result<Snapshot> {
         let path = self.path(id);
-        let changelog = Snapshot::from_json(&path, &self.fs.read(&path)?)?;
+        let changelog = Snapshot::from_json(&path, &read_json(&*self.fs, &path)?)?;
         if changelog.id == id {
             return Ok(changelog);
         }

@@ -22,7 +22,7 @@ use super::{UpkeepLock, check_name};
 use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
-    fs::{FileIoRef, check_can_exist},
+    fs::{FileIoRef, NUMBER_BYTES, check_can_exist},
 };
 
 const PREFIX: &str = "consumer-";
@@ -93,7 +93,7 @@ impl ConsumerManager {
     pub fn next_snapshot(&self, id: &str) -> Result<Option<i64>> {
         check_can_exist("consumer", id)?;
         let path = self.path(id);
-        let bytes = match self.fs.read(&path) {
+        let bytes = match self.fs.read_at_most(&path, NUMBER_BYTES) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(None),
             Err(e) => return Err(e),

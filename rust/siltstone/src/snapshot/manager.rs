@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, NUMBER_BYTES, read_json},
     limits::LAST_ID,
     threads::in_pool,
 };
@@ -368,7 +368,7 @@ impl SnapshotManager {
 
     fn read(&self, id: i64) -> Result<Snapshot> {
         let path = self.path(id);
-        let snapshot = Snapshot::from_json(&path, &self.fs.read(&path)?)?;
+        let snapshot = Snapshot::from_json(&path, &read_json(&*self.fs, &path)?)?;
         if snapshot.id == id {
             return Ok(snapshot);
         }
@@ -424,7 +424,7 @@ impl SnapshotManager {
 
 /// A hint's id, when there is one: absent, empty and odd hints are the same.
 pub(super) fn read_hint(fs: &FileIoRef, path: &str) -> Result<Option<i64>> {
-    match fs.read(path) {
+    match fs.read_at_most(path, NUMBER_BYTES) {
         Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|text| parse_id(text.trim()))),
         Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => Ok(None),
         Err(e) => Err(e),

@@ -8,7 +8,7 @@ use super::{Snapshot, UpkeepLock};
 use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, read_json},
 };
 
 const PREFIX: &str = "released-";
@@ -67,7 +67,7 @@ impl ReleasedVersions {
     /// # Errors
     /// As [`Self::list`].
     pub fn read(&self, path: String) -> Result<Option<Released>> {
-        match self.fs.read(&path) {
+        match read_json(&*self.fs, &path) {
             Ok(bytes) => parse(path, &bytes).map(Some),
             Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
             Err(e) => Err(e),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, read_json},
     limits::LAST_ID,
 };
 
@@ -193,7 +193,7 @@ impl RemovalLog {
             return Err(failed);
         }
         let path = self.path(number);
-        match self.fs.read(&path) {
+        match read_json(&*self.fs, &path) {
             // its name may not be durable yet, and what goes after it must not be gone without it
             Ok(found) if found == content.as_bytes() => self.fs.sync_dir(&self.directory).map_err(|e| {
                 Error::new(e.kind(), "the operation has taken effect, but a power loss may undo it")
@@ -243,7 +243,7 @@ impl RemovalLog {
 
     pub(super) fn record(&self, number: u64) -> Result<Option<Removal>> {
         let path = self.path(number);
-        match self.fs.read(&path) {
+        match read_json(&*self.fs, &path) {
             Ok(bytes) => Removal::from_json(&path, &bytes).map(Some),
             Err(e) if e.kind() == ErrorKind::FileNotFound => Ok(None),
             Err(e) => Err(e),

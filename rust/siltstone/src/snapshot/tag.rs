@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::Snapshot;
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::{FileIoRef, can_exist, check_can_exist},
+    fs::{FileIoRef, can_exist, check_can_exist, read_json},
     options::parse_duration,
 };
 
@@ -195,7 +195,7 @@ impl TagManager {
             return self.missing(name);
         }
         let path = self.path(name);
-        match self.fs.read(&path) {
+        match read_json(&*self.fs, &path) {
             Ok(bytes) => Tag::from_json(&path, &bytes).map_err(|e| {
                 e.hint("the file of this tag is broken: restore it, or delete the file; orphan files go on demand then")
             }),

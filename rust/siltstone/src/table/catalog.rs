@@ -157,7 +157,9 @@ impl FilesystemCatalog {
         let path = self.database_path(name);
         loop {
             cancel::check()?;
+            let mut went = false;
             for table in self.table_names(name)? {
+                went = true;
                 self.drop_table(&format!("{name}.{table}"), true)?;
             }
             let tables: BTreeSet<String> = self.table_names(name)?.into_iter().collect();
@@ -165,9 +167,14 @@ impl FilesystemCatalog {
                 let is_directory = child.is_plain && child.is_dir;
                 let deleted = if is_directory { self.fs.delete_dir(&child.path) } else { self.fs.delete(&child.path) };
                 deleted?;
+                went = true;
             }
             if self.fs.delete_empty_dir(&path)? {
                 return Ok(());
+            }
+            if !went && self.fs.list(&path)?.is_empty() {
+                // names that are no text: no storage call can name them one by one
+                return self.fs.delete_dir(&path);
             }
         }
     }

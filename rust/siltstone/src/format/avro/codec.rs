@@ -103,12 +103,7 @@ impl Compression {
         let corrupt = |found: String| Error::corrupt(file, offset, format!("a block of codec {}", self.name()), found);
         let broken = |e: io::Error| {
             // it says nothing about the file
-            if e.kind() == io::ErrorKind::OutOfMemory || e.to_string().contains("not enough memory") {
-                return Error::new(ErrorKind::MemoryLimitExceeded, "there is no memory for a decompressed block")
-                    .with("file", file)
-                    .caused_by(e);
-            }
-            corrupt(e.to_string())
+            no_memory(e).map_or_else(|e| corrupt(e.to_string()), |e| e.with("file", file))
         };
         let plain = match self {
             Self::None => return Ok(Cow::Borrowed(packed)),
@@ -148,13 +143,36 @@ fn snappy(packed: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     Ok(plain)
 }
 
-fn not_compressed(codec: Compression, e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::new(ErrorKind::Internal, format!("a block cannot be compressed with {}", codec.name())).caused_by(e)
+fn not_compressed(codec: Compression, e: impl Into<io::Error>) -> Error {
+    let failed =
+        |e| Error::new(ErrorKind::Internal, format!("a block cannot be compressed with {}", codec.name())).caused_by(e);
+    no_memory(e.into()).unwrap_or_else(failed)
+}
+
+/// What a codec says when it has no memory, as ours; any other error as it is.
+fn no_memory(e: io::Error) -> std::result::Result<Error, io::Error> {
+    let text = e.to_string();
+    // how zstd says it, for a block and for all that it needs besides
+    let said = ["not enough memory", "null pointer when creating"].iter().any(|said| text.contains(said));
+    if e.kind() != io::ErrorKind::OutOfMemory && !said {
+        return Err(e);
+    }
+    Ok(Error::new(ErrorKind::MemoryLimitExceeded, "there is no memory for a block of a metadata file").caused_by(e))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A commit in little memory was an internal error.
+    #[test]
+    fn a_codec_without_memory_is_no_defect() {
+        for text in ["Allocation error : not enough memory", "null pointer when creating new context"] {
+            let error = not_compressed(Compression::Zstd(1), io::Error::other(text));
+            assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded, "{text}");
+        }
+        assert_eq!(not_compressed(Compression::Zstd(1), io::Error::other("x")).kind(), ErrorKind::Internal);
+    }
 
     #[test]
     fn a_block_of_snappy_that_claims_more_than_copies_can_make_is_refused() {

@@ -17,18 +17,33 @@ pub(super) fn batch_rows(metadata: &ParquetMetaData, row_groups: &[usize], leave
     wanted.min(usize::try_from(BATCH_BYTES / largest.max(1)).unwrap_or(usize::MAX)).max(1)
 }
 
-/// Elements of the lists in one batch of these columns, at least.
-pub(super) fn elements(metadata: &ParquetMetaData, row_groups: &[usize], leaves: &[usize], rows: usize) -> u64 {
+/// What decoding the elements of the lists in one batch of these columns takes: they may be nulls, which take next to nothing in
+/// the file.
+pub(super) fn element_bytes(metadata: &ParquetMetaData, row_groups: &[usize], leaves: &[usize], rows: usize) -> u64 {
     let rows = u64::try_from(rows).unwrap_or(u64::MAX);
     let of_group = |group: &RowGroupMetaData| {
-        let chunks = leaves.iter().filter_map(|leaf| group.columns().get(*leaf));
-        let values =
-            chunks.filter(|chunk| chunk.column_descr().max_rep_level() > 0).map(ColumnChunkMetaData::num_values);
-        let values = values.fold(0_u64, |all, values| all.saturating_add(u64::try_from(values).unwrap_or(0)));
         let in_group = u64::try_from(group.num_rows()).unwrap_or(0).max(1);
-        (values / in_group).saturating_mul(rows.min(in_group))
+        let chunks = leaves.iter().filter_map(|leaf| group.columns().get(*leaf));
+        let of_chunk = |chunk: &ColumnChunkMetaData| {
+            let values = u64::try_from(chunk.num_values()).unwrap_or(0) / in_group;
+            values.saturating_mul(rows.min(in_group)).saturating_mul(element_width(chunk))
+        };
+        chunks.filter(|chunk| chunk.column_descr().max_rep_level() > 0).map(of_chunk).fold(0, u64::saturating_add)
     };
     row_groups.iter().filter_map(|at| metadata.row_groups().get(*at)).map(of_group).max().unwrap_or(0)
+}
+
+/// What decoding an element takes: two levels of two bytes, and its value; texts a view of 16 bytes and an offset of four. Buffers
+/// have room for twice as much while they grow, and what is made of it is there beside it.
+fn element_width(chunk: &ColumnChunkMetaData) -> u64 {
+    let value = match chunk.column_type() {
+        Type::BOOLEAN => 1,
+        Type::INT32 | Type::FLOAT => 4,
+        Type::INT64 | Type::DOUBLE | Type::INT96 => 8,
+        Type::BYTE_ARRAY => 20,
+        Type::FIXED_LEN_BYTE_ARRAY => u64::try_from(chunk.column_descr().type_length()).unwrap_or(0).max(16),
+    };
+    2 * (4 + value)
 }
 
 /// Mean bytes of a row.

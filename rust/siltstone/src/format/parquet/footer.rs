@@ -28,8 +28,11 @@ const MAX_ROW_GROUPS: usize = 1 << 15;
 /// Of an element of the schema: how many children it has.
 const CHILDREN: i64 = 5;
 
-/// What an element of a list becomes: a column chunk some 600 bytes, the elements of its own lists few.
+/// What an element of a list becomes at least.
 const ELEMENT_BYTES: usize = 96;
+
+/// What a byte of a footer becomes at most: a column chunk of 19 bytes some 600.
+const BYTE_BYTES: usize = 32;
 
 /// An error unless every length in a footer can be true; `offset` is where it starts in the file.
 pub(super) fn check(file: &str, offset: u64, bytes: &[u8]) -> Result<()> {
@@ -39,8 +42,8 @@ pub(super) fn check(file: &str, offset: u64, bytes: &[u8]) -> Result<()> {
         (ROW_GROUPS, 9 | 10) => row_groups(at, file),
         _ => at.field(FILE, field, kind),
     })?;
-    limits::ask(at.elements().saturating_mul(ELEMENT_BYTES), "the footer of a Parquet file")
-        .map_err(|e| e.with("file", file))
+    let needed = at.elements().saturating_mul(ELEMENT_BYTES).max(bytes.len().saturating_mul(BYTE_BYTES));
+    limits::ask(needed, "the footer of a Parquet file").map_err(|e| e.with("file", file))
 }
 
 fn row_groups(at: &mut Compact<'_>, file: &str) -> Result<()> {

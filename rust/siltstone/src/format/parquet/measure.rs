@@ -201,8 +201,11 @@ fn sum_lengths(
         ask_at(value)?;
         let own = u64::try_from(suffix.take_length().ok_or(None)?).map_err(|_| None)?;
         let shared = match &mut prefix {
-            // more than there is means all of it
-            Some(prefix) => u64::try_from(prefix.take_length().ok_or(None)?).unwrap_or(u64::MAX).min(last),
+            // the value before has as many bytes: the decoder takes any number
+            Some(prefix) => {
+                let length = u64::try_from(prefix.take_length().ok_or(None)?).ok();
+                length.filter(|length| *length <= last).ok_or(None)?
+            }
             None => 0,
         };
         last = own.saturating_add(shared);

@@ -146,7 +146,7 @@ impl ChunkLimit {
                 let expected = format!("a dictionary of at most {decompressed} values");
                 return Err(damaged(file, offset, expected, format_args!("{values} values")));
             }
-            return Ok(decompressed.saturating_add(values.saturating_mul(VALUE_BYTES)));
+            return Ok(compressed.saturating_add(decompressed).saturating_add(values.saturating_mul(VALUE_BYTES)));
         }
         if indexed {
             self.check_rows(file, offset, head)?;
@@ -155,7 +155,7 @@ impl ChunkLimit {
             return Err(damaged(file, offset, "an encoding that the footer has", "values behind their lengths"));
         }
         // runs of nulls take next to nothing in a file; texts are there as they are stored, and as they are decoded
-        Ok(decompressed.saturating_mul(2).saturating_add(values.saturating_mul(self.width)))
+        Ok(compressed.saturating_add(decompressed.saturating_mul(2)).saturating_add(values.saturating_mul(self.width)))
     }
 
     /// The page has as many rows as the index of the pages says: rows are left out by it.

@@ -20,7 +20,7 @@ use parquet::{
 };
 
 use super::{
-    batch_size::{batch_rows, elements},
+    batch_size::{batch_rows, element_bytes},
     batches::{ParquetBatches, Shape},
     chunks::Chunks,
     claims::{Claim, claims, misplaced_page},
@@ -42,9 +42,6 @@ use crate::{
 
 /// What decoding a column takes, without its pages.
 const DECODER_BYTES: usize = 96 * 1024;
-
-/// What decoding an element of a list takes, whatever it is: its levels, and a value.
-const ELEMENT_BYTES: usize = 16;
 
 pub(super) type Decoded<T> = std::result::Result<T, ParquetError>;
 
@@ -167,12 +164,9 @@ impl ParquetFile {
         let leaves: Vec<usize> =
             (0..metadata.file_metadata().schema_descr().num_columns()).filter(|l| wanted(*l)).collect();
         let batch_rows = batch_rows(&metadata, &row_groups, &leaves, request.batch_rows);
-        let elements = usize::try_from(elements(&metadata, &row_groups, &leaves, batch_rows)).unwrap_or(usize::MAX);
-        limits::ask(
-            elements.saturating_mul(ELEMENT_BYTES),
-            format_args!("reading {elements} elements of lists at once"),
-        )
-        .map_err(|e| e.with("file", chunks.path()))?;
+        let elements = element_bytes(&metadata, &row_groups, &leaves, batch_rows);
+        limits::ask(usize::try_from(elements).unwrap_or(usize::MAX), "reading the elements of lists at once")
+            .map_err(|e| e.with("file", chunks.path()))?;
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let described = guarded(&chunks, || {
             let described = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options.clone())?;
@@ -269,6 +263,8 @@ impl ParquetFile {
             return Ok(Arc::clone(&self.metadata));
         }
         let chunks = page_index::checked(&self.chunks, &self.metadata)?;
+        limits::ask(self.metadata.memory_size(), "the footer of a Parquet file")
+            .map_err(|e| e.with("file", chunks.path()))?;
         guarded(&chunks, || {
             let mut reader = ParquetMetaDataReader::new_with_metadata(ParquetMetaData::clone(&self.metadata))
                 .with_page_index_policy(PageIndexPolicy::Optional);

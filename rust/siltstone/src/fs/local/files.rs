@@ -10,9 +10,14 @@ use bytes::Bytes;
 
 use super::errors::{cannot_exist, directory_instead, not_found, special_instead, storage};
 use crate::{
+    cancel,
     error::Result,
     fs::{InputFile, OutputFile, checked_range},
+    limits,
 };
+
+/// Bytes that are read at once.
+const PIECE: usize = 8 * 1024 * 1024;
 
 /// Opens a regular file. Pipes, sockets and devices are looked at first and not opened: a pipe would wait for a writer.
 pub(super) fn open_existing(path: &str) -> Result<(File, fs::Metadata)> {
@@ -73,11 +78,25 @@ impl InputFile for LocalInput {
     }
 
     fn read_range(&self, start: u64, length: u64) -> Result<Bytes> {
-        let mut buffer = vec![0; checked_range(&self.path, self.size, start, length)?.len()];
-        read_exact_at(&self.file, &mut buffer, start)
-            .map_err(|e| storage("read the file", Path::new(&self.path), e))?;
-        Ok(Bytes::from(buffer))
+        checked_range(&self.path, self.size, start, length)?;
+        read_pieces(&self.path, &self.file, start, length)
     }
+}
+
+/// Some bytes of an open file. Memory for many is asked for before, and between pieces there is a look at whether to stop.
+pub(super) fn read_pieces(path: &str, file: &File, start: u64, length: u64) -> Result<Bytes> {
+    let asked = usize::try_from(length).unwrap_or(usize::MAX);
+    limits::ask(asked, "a read of a file").map_err(|e| e.with("file", path))?;
+    let mut buffer = vec![0; asked];
+    let mut at = start;
+    for (number, piece) in buffer.chunks_mut(PIECE).enumerate() {
+        if number > 0 {
+            cancel::check()?;
+        }
+        read_exact_at(file, piece, at).map_err(|e| storage("read the file", Path::new(path), e))?;
+        at += piece.len() as u64;
+    }
+    Ok(Bytes::from(buffer))
 }
 
 #[cfg(unix)]

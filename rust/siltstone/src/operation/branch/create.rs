@@ -4,6 +4,7 @@ use super::names::{check_branch_name, exists_already, fork_tag, is_fork, main_co
 use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
+    fs::read_json,
     io::TableContext,
     operation::{
         cleanup::{delete_tree, settled_lock, with_effect},
@@ -163,7 +164,7 @@ fn copy_schemas(main: &TableContext, root: &str, up_to: Option<i64>) -> Result<(
     let ids = schemas.ids()?;
     let wanted: Vec<i64> = ids.into_iter().filter(|id| up_to.is_none_or(|last| *id <= last)).collect();
     for id in wanted {
-        let content = main.fs.read(&schemas.path(id))?;
+        let content = read_json(&*main.fs, &schemas.path(id))?;
         main.fs.publish(&theirs.path(id), &content, main.options.sync)?;
     }
     Ok(())

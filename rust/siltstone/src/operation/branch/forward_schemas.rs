@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    fs::read_json,
     io::TableContext,
     operation::cleanup::{Change, Step},
     schema::SchemaManager,
@@ -53,8 +54,8 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
     }
     changes.gone.reverse();
     for id in ids {
-        let content = main.fs.read(&branch.path(id))?;
-        let known = match main.fs.read(&ours.path(id)) {
+        let content = read_json(&*main.fs, &branch.path(id))?;
+        let known = match read_json(&*main.fs, &ours.path(id)) {
             Ok(known) => Some(known),
             Err(e) if e.kind() == ErrorKind::FileNotFound => None,
             Err(e) => return Err(e),

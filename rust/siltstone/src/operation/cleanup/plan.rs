@@ -12,7 +12,7 @@ use crate::{
     cancel,
     env::new_uuid,
     error::{Error, ErrorKind, Result},
-    fs::FileIoRef,
+    fs::{FileIoRef, read_json},
 };
 
 /// What a file is to its table.
@@ -224,7 +224,7 @@ pub(super) fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
         }
         Step::Change(Change::Publish { path, content }) => match fs.publish(path, content.as_bytes(), true) {
             Err(e) if e.kind() == ErrorKind::FileExists => {
-                if fs.read(path)? == content.as_bytes() {
+                if read_json(&**fs, path)? == content.as_bytes() {
                     return Ok(());
                 }
                 Err(Error::new(ErrorKind::CommitConflict, "another job wrote this file meanwhile").with("file", path))

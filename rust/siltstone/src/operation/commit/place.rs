@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use super::changes::Changes;
 use crate::{
     error::{Error, ErrorKind, Result},
+    fs::read_json,
     io::TableContext,
     manifest::DataFileMeta,
     operation::cleanup::upkeep_lock,
@@ -214,7 +215,7 @@ fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed) -> Result<bool>
 fn look(ctx: &TableContext) -> Result<Found> {
     let schemas = schemas(ctx);
     let path = schemas.path(ctx.schema.id);
-    match ctx.fs.read(&path) {
+    match read_json(&*ctx.fs, &path) {
         Ok(bytes) => {
             let ours = is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) && was_written_then(ctx, &path)?;
             Ok(if ours { Found::Ours } else { Found::Others })

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::Check;
 use crate::{
     error::{ErrorKind, Result},
+    fs::NUMBER_BYTES,
     io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
     snapshot::{Removals, Snapshot, SnapshotManager},
@@ -97,7 +98,7 @@ impl Check<'_> {
     pub(super) fn hints(&mut self, ctx: &TableContext, snapshots: &SnapshotManager, ids: &[i64]) -> Result<()> {
         for (hint, right) in [("EARLIEST", ids.first()), ("LATEST", ids.last())] {
             let path = snapshots.hint_path(hint);
-            let found = match ctx.fs.read(&path) {
+            let found = match ctx.fs.read_at_most(&path, NUMBER_BYTES) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).trim().parse::<i64>().ok(),
                 Err(e) if e.kind() == ErrorKind::FileNotFound => continue,
                 Err(e) if e.kind() == ErrorKind::CorruptFile => None,

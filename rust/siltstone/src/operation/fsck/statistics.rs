@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::Check;
 use crate::{
     error::{ErrorKind, Result},
+    fs::read_json,
     io::TableContext,
     snapshot::Snapshot,
 };
@@ -18,7 +19,7 @@ impl Check<'_> {
             return Ok(());
         };
         let path = ctx.paths.statistics(name)?;
-        match ctx.fs.read(&path) {
+        match read_json(&*ctx.fs, &path) {
             Ok(bytes) => {
                 if let Some(wrong) = fault(&bytes) {
                     self.verdict.warning("bad-statistics", place, format!("{path}: {wrong}"), REPAIR);

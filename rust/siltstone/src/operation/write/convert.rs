@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, PrimitiveArray,
+    Array, ArrayRef, BinaryArray, PrimitiveArray, StringArray,
     cast::AsArray,
     new_null_array,
     types::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type},
 };
+use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_cast::{CastOptions, cast, cast_with_options, display::array_value_to_string};
 use arrow_schema::{DataType as Arrow, TimeUnit};
 
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    limits,
     types::{DataType, MAX_LENGTH, TypeKind, arrow_type},
 };
 
@@ -29,7 +31,9 @@ pub(super) const WHOLE: &str = "the column holds whole numbers";
 pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = &decoded(array)?;
     if array.data_type() == &Arrow::Null {
-        return Ok(new_null_array(&arrow_type(target)?, array.len()));
+        let made = arrow_type(target)?;
+        ask_for(array.len(), &made)?;
+        return Ok(new_null_array(&made, array.len()));
     }
     match &target.kind {
         TypeKind::Char(n) | TypeKind::VarChar(n) => text(array, *n, target, place),
@@ -53,10 +57,31 @@ pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) ->
 
 /// Values that come as a dictionary or as runs, one by one.
 pub(super) fn decoded(array: &ArrayRef) -> Result<ArrayRef> {
-    match array.data_type() {
-        Arrow::Dictionary(_, value) => decoded(&cast(array, value)?),
-        Arrow::RunEndEncoded(_, value) => decoded(&cast(array, value.data_type())?),
-        _ => Ok(Arc::clone(array)),
+    let value = match array.data_type() {
+        Arrow::Dictionary(_, value) => value.as_ref(),
+        Arrow::RunEndEncoded(_, value) => value.data_type(),
+        _ => return Ok(Arc::clone(array)),
+    };
+    ask_for(array.len(), value)?;
+    decoded(&cast(array, value)?)
+}
+
+/// An error when there is no memory for so many values of a type, without the bytes of their texts. The input has not needed as
+/// much: nulls have no buffers there, runs one value, and views of lists share elements.
+pub(super) fn ask_for(values: usize, t: &Arrow) -> Result<()> {
+    limits::ask(values.saturating_mul(width(t)), format_args!("the input, which becomes {values} values of a column,"))
+}
+
+/// Bytes of a value in memory without its text or elements, with what says whether it is null.
+fn width(t: &Arrow) -> usize {
+    1 + match t {
+        Arrow::Struct(fields) => fields.iter().map(|field| width(field.data_type())).sum(),
+        // one of each value is not there before it is counted where the elements are
+        Arrow::FixedSizeList(element, size) => {
+            width(element.data_type()).saturating_mul(usize::try_from(*size).unwrap_or(0))
+        }
+        Arrow::FixedSizeBinary(size) => usize::try_from(*size).unwrap_or(0),
+        other => other.primitive_width().unwrap_or(8),
     }
 }
 
@@ -90,7 +115,12 @@ fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, place: &Place<'_>) 
 fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Utf8 => Arc::clone(array),
-        Arrow::LargeUtf8 | Arrow::Utf8View => cast(array, &Arrow::Utf8)?,
+        Arrow::LargeUtf8 => {
+            let large = array.as_string::<i64>();
+            let (offsets, bytes) = in_32_bits(large.offsets(), large.values(), place)?;
+            Arc::new(StringArray::try_new(offsets, bytes, large.nulls().cloned())?)
+        }
+        Arrow::Utf8View => cast(array, &Arrow::Utf8)?,
         other => return Err(mismatch(place, target, other)),
     };
     if limit < MAX_LENGTH {
@@ -107,7 +137,12 @@ fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> R
 fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Binary => Arc::clone(array),
-        Arrow::LargeBinary | Arrow::BinaryView | Arrow::FixedSizeBinary(_) => cast(array, &Arrow::Binary)?,
+        Arrow::LargeBinary => {
+            let large = array.as_binary::<i64>();
+            let (offsets, bytes) = in_32_bits(large.offsets(), large.values(), place)?;
+            Arc::new(BinaryArray::try_new(offsets, bytes, large.nulls().cloned())?)
+        }
+        Arrow::BinaryView | Arrow::FixedSizeBinary(_) => cast(array, &Arrow::Binary)?,
         other => return Err(mismatch(place, target, other)),
     };
     if limit < MAX_LENGTH {
@@ -119,6 +154,17 @@ fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> 
         }
     }
     Ok(array)
+}
+
+/// Offsets and bytes of these values alone: of a slice the offsets may be those of a larger array.
+fn in_32_bits(offsets: &OffsetBuffer<i64>, bytes: &Buffer, place: &Place<'_>) -> Result<(OffsetBuffer<i32>, Buffer)> {
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    let small: Option<Vec<i32>> = offsets.iter().map(|offset| i32::try_from(offset - first).ok()).collect();
+    let (Some(small), Ok(start), Ok(length)) = (small, usize::try_from(first), usize::try_from(last - first)) else {
+        let text = format!("column '{}' has more bytes in one batch than {}", place.name(), i32::MAX);
+        return Err(Error::new(ErrorKind::LengthExceeded, text).with("column", place.name()));
+    };
+    Ok((OffsetBuffer::new(small.into()), bytes.slice_with_length(start, length)))
 }
 
 /// Integers that fit, and decimals and floating-point numbers that are integers (pandas has no others beside missing ones).

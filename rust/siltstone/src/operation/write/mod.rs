@@ -45,7 +45,7 @@ use self::{
     counted::Counted,
     input::Input,
     kinds::KindRules,
-    pieces::pieces,
+    pieces::{parts, pieces},
     restore::{Found, Restored},
     route::{Portion, Router},
     sketches::SketchRules,
@@ -148,13 +148,15 @@ impl TableWrite {
     /// [`Self::write`] of a batch that has `before` rows of the same input in front of it: errors count from there.
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
         self.usable()?;
-        let pieces = pieces(batch, before).map_err(|e| e.with("table", &self.ctx.name))?;
         let (mut start, mut taken) = (0, 0);
-        for piece in pieces {
-            let of_piece = kinds.map(|kinds| kinds.slice(start, piece.num_rows(), batch.num_rows()));
-            let written = self.write_piece(&piece, of_piece.as_ref(), before.saturating_add(start));
-            taken += written.inspect_err(|_| self.failed |= start > 0)?;
-            start += piece.num_rows();
+        for part in parts(batch) {
+            let pieces = pieces(&part, before.saturating_add(start)).map_err(|e| e.with("table", &self.ctx.name));
+            for piece in pieces.inspect_err(|_| self.failed |= start > 0)? {
+                let of_piece = kinds.map(|kinds| kinds.slice(start, piece.num_rows(), batch.num_rows()));
+                let written = self.write_piece(&piece, of_piece.as_ref(), before.saturating_add(start));
+                taken += written.inspect_err(|_| self.failed |= start > 0)?;
+                start += piece.num_rows();
+            }
         }
         Ok(taken)
     }

@@ -6,13 +6,13 @@
 use std::{collections::HashSet, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, cast::AsArray, new_null_array};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_cast::cast;
 use arrow_schema::{DataType as Arrow, Field, Fields};
 use arrow_select::take::take;
 
 use super::{
-    convert::{convert, decoded, mismatch},
+    convert::{ask_for, convert, decoded, mismatch},
     place::Place,
 };
 use crate::{
@@ -150,11 +150,25 @@ fn plain_list(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<
     let plain = match array.data_type() {
         Arrow::List(_) => Arc::clone(array),
         Arrow::LargeList(f) | Arrow::ListView(f) | Arrow::LargeListView(f) | Arrow::FixedSizeList(f, _) => {
+            ask_for(viewed_elements(array), f.data_type())?;
             cast(array, &Arrow::List(Arc::clone(f)))?
         }
         other => return Err(mismatch(place, target, other)),
     };
     compact(plain.as_list::<i32>())
+}
+
+/// Elements of lists that may have the same ones.
+fn viewed_elements(array: &ArrayRef) -> usize {
+    match array.data_type() {
+        Arrow::ListView(_) => total(array.as_list_view::<i32>().value_sizes()),
+        Arrow::LargeListView(_) => total(array.as_list_view::<i64>().value_sizes()),
+        _ => 0,
+    }
+}
+
+fn total<O: ArrowNativeType>(sizes: &[O]) -> usize {
+    sizes.iter().map(|size| size.as_usize()).fold(0, usize::saturating_add)
 }
 
 /// Null rows that still own elements lose them, so that elements can be checked one by one.

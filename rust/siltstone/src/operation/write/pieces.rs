@@ -9,7 +9,16 @@ use arrow_array::{
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType as Arrow;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits,
+};
+
+/// Rows that are looked at together: far more than writers are given at once, but by columns that take no memory.
+const MOST_ROWS: usize = 1 << 24;
+
+/// Bytes that it takes to find where the texts of a dictionary's rows end: which value each has, and sums.
+const ENDS_BYTES: usize = 24;
 
 /// Bytes of the texts of a piece, but for one of one row.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -17,8 +26,18 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 /// Where the bytes of each value end that it has by itself, from 0 on; a number more than values.
 type Ends = Vec<u64>;
 
-/// The pieces of a batch, in order; `before` rows of the same input are in front of it.
+/// Parts of a batch that have few rows, in order: rows of nulls and of runs take no memory, so there may be any number of them.
+pub(super) fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> {
+    let rows = batch.num_rows();
+    let starts =
+        std::iter::successors(Some(0_usize), move |start| start.checked_add(MOST_ROWS).filter(|next| *next < rows));
+    starts.map(move |start| batch.slice(start, MOST_ROWS.min(rows - start)))
+}
+
+/// The pieces of a part of a batch, in order; `before` rows of the same input are in front of it.
 pub(super) fn pieces(batch: &RecordBatch, before: usize) -> Result<Vec<RecordBatch>> {
+    let shared = batch.columns().iter().map(shared_values).fold(0, usize::saturating_add);
+    limits::ask(shared.saturating_mul(ENDS_BYTES), format_args!("{shared} values of dictionaries and runs at once"))?;
     let of_columns = batch.columns().iter().map(|column| ends(column, false));
     let Some(ends) = sum(of_columns) else { return Ok(vec![batch.clone()]) };
     let (mut pieces, mut start) = (Vec::new(), 0);
@@ -43,6 +62,21 @@ pub(super) fn pieces(batch: &RecordBatch, before: usize) -> Result<Vec<RecordBat
 fn too_long(row: usize, bytes: u64) -> Error {
     let text = format!("row {row} has {bytes} bytes of text, and a value has at most {}", i32::MAX);
     Error::new(ErrorKind::LengthExceeded, text)
+}
+
+/// Values in dictionaries and runs, which each row may share with others.
+fn shared_values(array: &ArrayRef) -> usize {
+    match array.data_type() {
+        Arrow::Dictionary(..) | Arrow::RunEndEncoded(..) => array.len(),
+        Arrow::List(_) => shared_values(array.as_list::<i32>().values()),
+        Arrow::LargeList(_) => shared_values(array.as_list::<i64>().values()),
+        Arrow::ListView(_) => shared_values(array.as_list_view::<i32>().values()),
+        Arrow::LargeListView(_) => shared_values(array.as_list_view::<i64>().values()),
+        Arrow::FixedSizeList(..) => shared_values(array.as_fixed_size_list().values()),
+        Arrow::Map(..) => array.as_map().entries().columns().iter().map(shared_values).fold(0, usize::saturating_add),
+        Arrow::Struct(_) => array.as_struct().columns().iter().map(shared_values).fold(0, usize::saturating_add),
+        _ => 0,
+    }
 }
 
 /// Of all parts that have such bytes together; `None`: no part has.

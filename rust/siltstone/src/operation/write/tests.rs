@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeBinaryArray, Float32Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, ListArray,
-    NullArray, RecordBatch, StringArray, StringViewArray, StructArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
+    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeBinaryArray,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeBinaryArray, LargeListArray,
+    LargeStringArray, ListArray, NullArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    UInt64Array,
     builder::{Int32Builder, MapBuilder, StringBuilder},
     cast::AsArray,
     types::{Int32Type, Int64Type},
@@ -44,6 +45,18 @@ const STRING: TypeKind = TypeKind::VarChar(MAX_LENGTH);
 
 fn decimal(precision: u8, scale: u8) -> TypeKind {
     TypeKind::Decimal { precision, scale }
+}
+
+/// Texts of a slice begin where those of the array before it end: behind 2 GiB they were an internal error.
+#[test]
+fn large_texts_of_a_slice_are_those_of_the_slice() {
+    let texts = LargeStringArray::from(vec![Some("a"), None, Some("bcd"), Some(""), Some("ef")]).slice(1, 3);
+    let expected = StringArray::from(vec![None, Some("bcd"), Some("")]);
+    let converted = to(TypeKind::VarChar(9), texts.clone()).unwrap();
+    assert_eq!(converted.as_string::<i32>(), &expected);
+    let bytes = LargeBinaryArray::from(texts);
+    let converted = to(TypeKind::VarBinary(9), bytes).unwrap();
+    assert_eq!(converted.as_binary::<i32>(), &BinaryArray::from(expected));
 }
 
 #[test]

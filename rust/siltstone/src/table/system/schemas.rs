@@ -7,7 +7,7 @@ use super::{
     columns::{Row, fields, local, long, maybe, or_null, string, text, time},
     hash_order::java_order,
 };
-use crate::{Error, Result, row::Datum, schema::TableSchema, types::DataField};
+use crate::{Error, Result, fs::read_json, row::Datum, schema::TableSchema, types::DataField};
 
 pub(super) fn columns() -> Vec<DataField> {
     fields(&[
@@ -28,7 +28,7 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
     ids.into_iter()
         .map(|id| {
             let path = schemas.path(id);
-            row(&*schemas.get(id)?, &path, &table.context().fs.read(&path)?)
+            row(&*schemas.get(id)?, &path, &read_json(&*table.context().fs, &path)?)
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use super::{
     Table,
     columns::{Row, fields, long, maybe, or_null, string, text},
 };
-use crate::{Error, Result, row::Datum, types::DataField};
+use crate::{Error, Result, fs::read_json, row::Datum, types::DataField};
 
 pub(super) fn columns() -> Vec<DataField> {
     fields(&[
@@ -22,7 +22,7 @@ pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
     let (ctx, snapshot) = table.travelled()?;
     let Some(name) = snapshot.and_then(|s| s.statistics) else { return Ok(Vec::new()) };
     let path = ctx.paths.statistics(&name)?;
-    let bytes = ctx.fs.read(&path)?;
+    let bytes = read_json(&*ctx.fs, &path)?;
     let corrupt = |found: String| Error::corrupt(&path, 0, "statistics as JSON", found);
     let json: Value = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
     let number = |key: &str| json.get(key).and_then(Value::as_i64);
