@@ -5,6 +5,7 @@
 mod handed_out;
 mod late;
 mod released;
+mod streams;
 
 use std::{
     collections::BTreeMap,

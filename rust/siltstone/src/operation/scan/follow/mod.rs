@@ -26,7 +26,7 @@ use crate::{
     io::{TableContext, check_readable, check_told_alike},
     operation::overtaken::expired_meanwhile,
     options::ChangelogProducer,
-    snapshot::{CommitKind, RemovedSnapshot, Rollback, Snapshot},
+    snapshot::{CommitKind, Rollback, Snapshot},
 };
 
 /// How to follow.
@@ -68,7 +68,7 @@ pub struct Follow {
     files_since: Option<i64>,
     /// `None`: the one after the state that has to be read first.
     next: Option<i64>,
-    /// The snapshot before `next`, when this stream has seen it.
+    /// The snapshot before `next`; `None` before the state that the stream begins with.
     passed: Option<Passed>,
 }
 
@@ -111,6 +111,9 @@ impl Follow {
         (self.full, self.files_since, self.passed) = (None, None, None);
         self.next = Some(next);
         let versions = Versions::new(&self.ctx);
+        let known = versions.snapshots.removals().read()?.count;
+        self.passed = Some(Passed::before(&versions, next, known).map_err(|e| e.with("table", &self.ctx.name))?);
+        // after that look: what was taken back before it is told by the time
         line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &self.ctx.name))?;
         match earliest(&versions)? {
             Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
@@ -118,7 +121,7 @@ impl Follow {
         }
     }
 
-    /// The snapshot that was read last is the table's still, or has expired.
+    /// What was read last, or lies before what is read first, is the table's still, or has expired.
     ///
     /// # Errors
     /// `SnapshotNotFound`: a rollback has taken it back.
@@ -187,7 +190,7 @@ impl Follow {
 
     fn pass(&mut self, snapshot: &Snapshot, removals: u64) {
         self.next = Some(snapshot.id + 1);
-        self.passed = Some(Passed { snapshot: RemovedSnapshot::from(snapshot), removals });
+        self.passed = Some(Passed { id: snapshot.id, snapshot: Some(snapshot.into()), removals, is_read: true });
     }
 
     /// The state to begin with, without what later changelogs bring (c.1).
