@@ -65,9 +65,9 @@ pub(super) fn check_follows(versions: &Versions, passed: &Passed) -> Result<()> 
 /// No rollback since a consumer's progress was written has taken back what it had read.
 pub(super) fn check_not_rolled_back(versions: &Versions, next: i64, written_at: i64) -> Result<()> {
     let removals = versions.snapshots.removals().read()?;
-    let later = |kept: i64, time: i64| kept < next.saturating_sub(1) && time >= written_at;
-    match removals.rollbacks.iter().find(|rollback| later(rollback.kept(), rollback.time_millis)) {
-        Some(_) => Err(rolled_back(next.saturating_sub(1))),
+    let read = next.saturating_sub(1);
+    match removals.taken_back().find(|rollback| rollback.kept < read && rollback.time_millis >= written_at) {
+        Some(_) => Err(rolled_back(read)),
         None => Ok(()),
     }
 }

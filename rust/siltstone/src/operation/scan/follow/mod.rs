@@ -26,7 +26,7 @@ use crate::{
     io::{TableContext, check_readable, check_told_alike},
     operation::overtaken::expired_meanwhile,
     options::ChangelogProducer,
-    snapshot::{CommitKind, Rollback, Snapshot},
+    snapshot::{CommitKind, Snapshot},
 };
 
 /// How to follow.
@@ -134,8 +134,8 @@ impl Follow {
     pub fn rolled_back_to(&self) -> Result<Option<i64>> {
         let next = self.next.unwrap_or(0);
         let removals = Versions::new(&self.ctx).snapshots.removals().read()?;
-        let behind = removals.rollbacks.iter().filter(|rollback| rollback.kept() < next.saturating_sub(1));
-        Ok(behind.max_by_key(|rollback| rollback.record).map(Rollback::kept))
+        let behind = removals.taken_back().filter(|rollback| rollback.kept < next.saturating_sub(1));
+        Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.kept))
     }
 
     /// A stream may begin right behind its end, with nothing to read, but not later.
