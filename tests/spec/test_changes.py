@@ -355,6 +355,18 @@ def test_a_stream_that_waits_says_that_what_it_has_read_was_taken_back(t):
     assert [c.next_snapshot for c in t.consumers.list()] == [3]
 
 
+def test_a_stream_that_has_read_nothing_says_that_what_it_begins_after_was_taken_back(t):
+    """It went on behind the snapshots that had come in the place of those before its first one."""
+    latest = st.open_table(t.location, options={"scan.mode": "latest", "continuous.discovery-interval": "1 ms"})
+    live = latest.changes(follow=True, consumer="new")
+    assert [c.next_snapshot for c in t.consumers.list()] == [4]
+    t.rollback(version=1)
+    for value in "xyz":
+        t.upsert([{"id": 9, "v": value}])
+    with pytest.raises(e.SnapshotNotFound, match="snapshot 3, behind which the stream begins, was taken back"):
+        next(live)
+
+
 def test_a_consumer_says_that_what_it_has_read_was_taken_back(t):
     assert {row[0] for row in stream(t, consumer="audit")} == {1, 2, 3}
     t.rollback(version=1)

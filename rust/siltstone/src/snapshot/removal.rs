@@ -120,11 +120,11 @@ fn joined(before: &[TakenBack], forgotten: impl Iterator<Item = TakenBack>) -> V
         all.push(later);
     }
     if let Some(too_many) = all.len().checked_sub(KEPT_APART).filter(|too_many| *too_many > 0) {
-        let mut oldest = all.drain(..=too_many);
+        let rest = all.split_off(too_many.saturating_add(1));
         // the first one goes back farthest, the last one is the latest
-        if let Some(first) = oldest.next() {
-            let last = oldest.next_back().unwrap_or_else(|| first.clone());
-            all.insert(0, TakenBack { kept: first.kept, ..last });
+        if let [first, .., last] = all.as_slice() {
+            let together = TakenBack { kept: first.kept, ..last.clone() };
+            all = std::iter::once(together).chain(rest).collect();
         }
     }
     all
