@@ -150,6 +150,18 @@ impl Follow {
         }
     }
 
+    /// Ends with what is the newest version now, after the choice of where to begin.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a beginning that the table has not come to; `SnapshotNotFound` when it was rolled back meanwhile.
+    pub fn end_with_newest(&mut self) -> Result<()> {
+        let newest = Versions::new(&self.ctx).snapshots.latest_id().map_err(|e| e.with("table", &self.ctx.name))?;
+        self.end = Some(newest.unwrap_or(0));
+        self.check_follows()?;
+        // a state was there when it was chosen
+        if self.full.is_some() { Ok(()) } else { self.check_end().map_err(|e| e.with("table", &self.ctx.name)) }
+    }
+
     /// The next rows. Snapshots without changes are passed over.
     pub fn step(&mut self) -> Result<Step> {
         self.advance().map_err(|e| e.with("table", &self.ctx.name))
