@@ -363,7 +363,7 @@ def test_a_stream_that_has_read_nothing_says_that_what_it_begins_after_was_taken
     t.rollback(version=1)
     for value in "xyz":
         t.upsert([{"id": 9, "v": value}])
-    with pytest.raises(e.SnapshotNotFound, match="snapshot 3, the last one that was read, was taken back"):
+    with pytest.raises(e.SnapshotNotFound, match="snapshot 3, behind which the stream begins, was taken back"):
         next(live)
 
 

@@ -101,6 +101,18 @@ impl SnapshotManager {
         self.line(&self.removals.read()?)
     }
 
+    /// What `look` makes of the ids of all versions, ascending; again when one of them goes before it is read.
+    pub fn among_all<T>(&self, look: impl Fn(&[i64]) -> Result<T>) -> Result<T> {
+        let mut tries = 1;
+        loop {
+            match look(&self.ids()?) {
+                // an expiry takes the oldest, a rollback the newest: what is left is listed again
+                Err(e) if tries < ATTEMPTS && has_gone(&e) => tries += 1,
+                found => return found,
+            }
+        }
+    }
+
     /// Ids of all snapshot files, ascending, also of those that are going or came too late. Names that are not
     /// `snapshot-<number>` are ignored.
     pub fn listed_ids(&self) -> Result<Vec<i64>> {
@@ -420,6 +432,10 @@ impl SnapshotManager {
         };
         Ok(before.into_iter().chain(after).map(text).collect::<Vec<_>>().join(", or "))
     }
+}
+
+fn has_gone(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound)
 }
 
 /// A hint's id, when there is one: absent, empty and odd hints are the same.

@@ -25,7 +25,7 @@ pub use fork::KEEPS_BRANCH;
 pub use manager::{Named, SnapshotManager};
 pub use model::{BATCH_COMMIT_IDENTIFIER, CommitKind, NamedList, Snapshot};
 pub use released::{Released, ReleasedVersions};
-pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback};
+pub use removal::{KNOWN_REMOVALS, Removal, RemovalKind, Removals, Rollback, TakenBack};
 pub use removal_fate::{Fate, Standing};
 pub use removal_log::RemovalLog;
 pub use removed::{CommitName, RemovedSnapshot};

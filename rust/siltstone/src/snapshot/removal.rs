@@ -90,6 +90,46 @@ impl Rollback {
     }
 }
 
+/// What is left of rollbacks that the records do not repeat any more ([`Removals::remembered`]): readers that come back after a
+/// long time ask whether what they have read was taken back meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TakenBack {
+    /// The number of the record of the rollback, or of the last of several.
+    pub record: u64,
+    /// Versions after this id were taken back.
+    pub kept: i64,
+    /// When that record was written, epoch milliseconds.
+    pub time_millis: i64,
+}
+
+impl From<&Rollback> for TakenBack {
+    fn from(rollback: &Rollback) -> Self {
+        Self { record: rollback.record, kept: rollback.kept(), time_millis: rollback.time_millis }
+    }
+}
+
+/// So many of them are kept one by one; older ones are one together, which says of more versions that they were taken back.
+const KEPT_APART: usize = 64;
+
+/// Those of before and those that are forgotten now, without those that a later rollback to the same or an earlier id covers.
+fn joined(before: &[TakenBack], forgotten: impl Iterator<Item = TakenBack>) -> Vec<TakenBack> {
+    let mut all: Vec<TakenBack> = Vec::new();
+    for later in before.iter().cloned().chain(forgotten) {
+        all.retain(|earlier| earlier.kept < later.kept);
+        all.push(later);
+    }
+    if let Some(too_many) = all.len().checked_sub(KEPT_APART).filter(|too_many| *too_many > 0) {
+        let rest = all.split_off(too_many.saturating_add(1));
+        // the first one goes back farthest, the last one is the latest
+        if let [first, .., last] = all.as_slice() {
+            let together = TakenBack { kept: first.kept, ..last.clone() };
+            all = std::iter::once(together).chain(rest).collect();
+        }
+    }
+    all
+}
+
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -107,6 +147,9 @@ pub struct Removal {
     /// Rollbacks up to this record; without those that a later one to the same or an earlier snapshot covers, and without
     /// those that nobody meets any more ([`Removals::remembered`]).
     pub rollbacks: Vec<Rollback>,
+    /// What is left of those that nobody meets any more; the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<TakenBack>,
     /// A snapshot that a fast-forward, or a rollback to a tag, puts into its place before the record that makes it a version; until
     /// then it is none. A table that lost its records loses no version by it: then nothing says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,6 +232,8 @@ pub struct Removals {
     pub fence: i64,
     /// See [`Removal::rollbacks`].
     pub rollbacks: Vec<Rollback>,
+    /// See [`Removal::forgotten`].
+    pub forgotten: Vec<TakenBack>,
     /// See [`Removal::placing`].
     pub placing: Option<RemovedSnapshot>,
     /// See [`Removal::placed_by`].
@@ -198,8 +243,8 @@ pub struct Removals {
 impl Removals {
     /// As the newest record sums them up.
     pub(super) fn of(branch: &str, count: u64, newest: Removal) -> Self {
-        let Removal { fence, rollbacks, placing, placed_by, .. } = newest;
-        Self { branch: branch.to_owned(), count, fence, rollbacks, placing, placed_by }
+        let Removal { fence, rollbacks, forgotten, placing, placed_by, .. } = newest;
+        Self { branch: branch.to_owned(), count, fence, rollbacks, forgotten, placing, placed_by }
     }
 
     /// How many records a snapshot's writer knew; `None`: it was another program's, or the records are others.
@@ -224,11 +269,14 @@ impl Removals {
         now: i64,
     ) -> Removal {
         let mut rollbacks = self.remembered(now);
+        let is_dropped = |r: &&Rollback| !rollbacks.iter().any(|kept| kept.record == r.record);
+        let mut forgotten = joined(&self.forgotten, self.rollbacks.iter().filter(is_dropped).map(TakenBack::from));
         let fence = match kind {
             RemovalKind::Expire => self.fence.max(bound),
             RemovalKind::Keep => bound,
             RemovalKind::Rollback => {
                 rollbacks.retain(|earlier| earlier.kept() < bound);
+                forgotten.retain(|earlier| earlier.kept < bound);
                 let foreign = going.iter().chain(cut_off).filter(|snapshot| self.known(snapshot).is_none());
                 let mut foreign: Vec<RemovedSnapshot> = foreign.map(RemovedSnapshot::from).collect();
                 foreign.sort_by(|a, b| (a.id, &a.delta_manifest_list).cmp(&(b.id, &b.delta_manifest_list)));
@@ -241,7 +289,18 @@ impl Removals {
         // a snapshot whose fast-forward or rollback died is no version by the record of another operation
         let placing = self.placing.clone().filter(|_| kind != RemovalKind::Rollback);
         let placed_by = self.placed_by.filter(|_| placing.is_some());
-        Removal { version: VERSION, kind, bound, removed, fence, rollbacks, placing, placed_by, time_millis: now }
+        Removal {
+            version: VERSION,
+            kind,
+            bound,
+            removed,
+            fence,
+            rollbacks,
+            forgotten,
+            placing,
+            placed_by,
+            time_millis: now,
+        }
     }
 
     /// The record that a snapshot is about to be put into its place, and is no version before the record of its fast-forward or
@@ -311,7 +370,8 @@ impl Removals {
     }
 
     /// The rollbacks that the next record repeats. Of those that are settled and as old as records that nobody asks for any
-    /// more only the newest stays, and of that one not what it lists, so that the list does not grow with the age of the table.
+    /// more only the newest stays, and of that one not what it lists, so that the list does not grow with the age of the table. Of
+    /// the others it is enough to know until when they took back versions after which id ([`Removal::forgotten`]).
     ///
     /// Why that is safe: a rollback says no to snapshots after its target whose writers did not know it. Those that were there
     /// are gone. One that is published later needs a free name. Of the ids up to the target of a later rollback in the list
@@ -368,7 +428,12 @@ impl Removals {
     /// Whether a snapshot that was a version when there were `known` records has been taken back since: its id may be
     /// another's now, or before the fence.
     pub fn rolled_back_since(&self, known: u64, id: i64) -> bool {
-        self.rollbacks.iter().any(|rollback| rollback.record > known && rollback.kept() < id)
+        self.taken_back().any(|rollback| rollback.record > known && rollback.kept < id)
+    }
+
+    /// All rollbacks, as far as anybody who has read versions needs to know, the oldest first.
+    pub fn taken_back(&self) -> impl Iterator<Item = TakenBack> + '_ {
+        self.forgotten.iter().cloned().chain(self.rollbacks.iter().map(TakenBack::from))
     }
 
     /// Whether a snapshot was put into its place by a fast-forward or rollback whose own record is not there.

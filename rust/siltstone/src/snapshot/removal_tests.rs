@@ -371,6 +371,27 @@ fn a_writer_from_before_a_rollback_that_nobody_remembers_finds_no_free_name_that
     assert_eq!(bed.manager.ids().unwrap(), (100..=150).collect::<Vec<_>>());
 }
 
+/// They were forgotten with the rollbacks of which no writer asks any more, and a consumer that came back passed over commits.
+#[test]
+fn what_rollbacks_took_back_is_known_to_readers_however_long_ago_that_was() {
+    let bed = often_rolled_back(200);
+    let removals = bed.manager.removals().read().unwrap();
+    // rolled back to 3, 4, … 202, by the records 1, 3, … 399
+    let oldest_apart = removals.forgotten[1].kept;
+    for kept in [oldest_apart, 130, 150, 202] {
+        let record = u64::try_from(2 * (kept - 3) + 1).unwrap();
+        assert!(removals.rolled_back_since(record - 1, kept + 1), "{kept}: what this one took back");
+        assert!(!removals.rolled_back_since(record - 1, kept), "{kept}: what it went back to");
+        assert!(!removals.rolled_back_since(record, kept + 1), "{kept}: what came after it");
+    }
+    // of the oldest more is said to be taken back, never less
+    assert!((3..oldest_apart).all(|kept| removals.rolled_back_since(u64::try_from(2 * (kept - 3)).unwrap(), kept + 1)));
+    assert!(removals.forgotten.len() <= 64, "{}", removals.forgotten.len());
+    // one to before all of them says all that they said
+    bed.remove(RemovalKind::Rollback, 2, &[]);
+    assert_eq!(bed.manager.removals().read().unwrap().forgotten, []);
+}
+
 #[test]
 fn a_rollback_that_died_is_remembered_until_what_it_cut_off_is_gone() {
     let bed = Bed::new();

@@ -11,6 +11,7 @@ use crate::{
     io::BatchStream,
     operation::{
         commit::replaced,
+        overtaken::TRIES,
         scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable},
     },
     snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
@@ -62,6 +63,8 @@ pub struct Changes {
     follow: Follow,
     waits: bool,
     consumer: Option<String>,
+    /// How to begin again, until something was handed out: where what is there is asked for, and no version is named.
+    anew: Option<Box<ChangesArgs>>,
 }
 
 impl Table {
@@ -154,10 +157,9 @@ impl Changes {
     fn begin(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
         let ctx = table.context();
         let consumer = args.consumer.clone().or_else(|| ctx.options.consumer_id.clone());
-        let end = match (&args.end, args.follow) {
-            (Some(place), _) => end_of(ctx, &start_of(Some(place)))?,
-            (None, true) => None,
-            (None, false) => Some(end_of(ctx, &Start::Options)?.unwrap_or(0)),
+        let end = match &args.end {
+            Some(place) => end_of(ctx, &start_of(Some(place)))?,
+            None => None,
         };
         let scan = &args.scan;
         let request = ScanRequest {
@@ -175,6 +177,9 @@ impl Changes {
         // a consumer's progress counts, wherever the caller would begin
         let start = if known.is_some() { Start::Options } else { start_of(args.start.as_ref()) };
         let mut follow = Follow::new(ctx, request, &FollowOptions { start, end }, system_clock())?;
+        if args.end.is_none() && !args.follow {
+            follow.end_with_newest()?;
+        }
         match (&consumer, known) {
             (_, Some(known)) => follow.restore(known.next_snapshot, known.modified_millis)?,
             (Some(id), None) => {
@@ -185,11 +190,28 @@ impl Changes {
             }
             (None, None) => {}
         }
-        Ok(Self { args: args.scan, follow, waits: args.follow, consumer, table })
+        let is_any = matches!(args.start, None | Some(Place::Full)) && args.end.is_none() && !args.follow;
+        let anew = (is_any && consumer.is_none()).then(|| Box::new(args.clone()));
+        Ok(Self { args: args.scan, follow, waits: args.follow, consumer, anew, table })
     }
 
     /// What comes next.
     pub fn progress(&mut self) -> Result<Progress> {
+        let mut tries = 1;
+        loop {
+            let step = self.go_on();
+            match (&step, self.anew.take()) {
+                (Err(error), Some(args)) if tries < TRIES && has_gone(error) => {
+                    tracing::info!(%error, "what the changes began with has gone: begins again");
+                    *self = Self::new(Arc::clone(&self.table), *args)?;
+                    tries += 1;
+                }
+                _ => return step,
+            }
+        }
+    }
+
+    fn go_on(&mut self) -> Result<Progress> {
         let interval = self.table.context().options.continuous_discovery_interval;
         let step = self.follow.step();
         // the ids of a table that was made in its place begin anew, and mean other snapshots
@@ -245,6 +267,10 @@ fn check_still_there(table: &Table, consumers: &ConsumerManager, id: &str, next:
         }
         _ => Ok(()),
     }
+}
+
+fn has_gone(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound)
 }
 
 fn start_of(place: Option<&Place>) -> Start {

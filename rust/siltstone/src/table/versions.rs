@@ -36,10 +36,7 @@ impl Table {
     /// The newest snapshots, newest first.
     pub fn history(&self, limit: usize) -> Result<Vec<Snapshot>> {
         let snapshots = self.snapshots();
-        let newest = snapshots.ids().and_then(|mut ids| {
-            ids.sort_unstable();
-            ids.into_iter().rev().take(limit).map(|id| snapshots.get(id)).collect()
-        });
+        let newest = snapshots.among_all(|ids| ids.iter().rev().take(limit).map(|id| snapshots.get(*id)).collect());
         self.found(newest, Vec::is_empty)
     }
 

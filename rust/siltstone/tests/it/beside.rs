@@ -6,6 +6,7 @@ mod dynamic;
 mod handed_out;
 mod late;
 mod released;
+mod streams;
 
 use std::{
     collections::BTreeMap,

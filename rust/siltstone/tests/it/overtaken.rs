@@ -30,10 +30,10 @@ use siltstone::{
         expire::{Retention, expire_snapshots},
         fsck::{Severity, fsck},
         plan_compaction, run_task,
-        scan::{EntryFilter, live_entries},
+        scan::{EntryFilter, VersionSelector, live_entries, travel},
     },
     snapshot::SnapshotManager,
-    table::{CommitReport, InspectArgs, ModifyArgs, ScanArgs, Table},
+    table::{Changes, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Place, Progress, ScanArgs, Table},
 };
 
 use crate::crash::{ROOT, VECTORS, batch, create, open, state};
@@ -322,13 +322,78 @@ fn statistics_and_system_tables_are_those_of_the_newest_version() {
         };
         beside_others(&made(key, &options), |table| analyze(table.context(), 1).map(drop), never_fails);
         beside_others(&made(key, &options), |table| table.files(None).map(drop), never_fails);
-        for system in ["files", "manifests", "partitions", "buckets", "table_indexes", "file_key_ranges"] {
+        for system in ["files", "manifests", "partitions", "buckets", "snapshots", "table_indexes", "file_key_ranges"] {
             let inspect = |table: &Table| table.inspect(system, &InspectArgs::default()).map(drop);
             let base = made(key, &options);
             if system != "table_indexes" {
                 beside_others(&base, inspect, never_fails);
             }
         }
+    }
+}
+
+/// Which versions there are was looked at twice, once for the end and once for the beginning, and the end came before it.
+#[test]
+fn changes_from_no_version_to_no_version_are_those_that_are_left() {
+    for start in [None, Some(Place::Full)] {
+        let args = ChangesArgs { start: start.clone(), ..ChangesArgs::default() };
+        let ends = beside_others(
+            &made(&[], &[]),
+            |table| {
+                let table = Table::open_with(table.context().fs.clone(), ROOT, "main", None, BTreeMap::new())?;
+                let mut changes = Changes::new(Arc::new(table), args.clone())?;
+                let mut ids = Vec::new();
+                loop {
+                    let step = changes.progress();
+                    match step {
+                        // it may be the next one that has gone, or the one whose rows are being read
+                        Err(error) if error.kind() == ErrorKind::SnapshotExpired && !ids.is_empty() => return Ok(ids),
+                        Err(error) => return Err(error),
+                        Ok(Progress::Rows(id, _, mut rows)) => {
+                            ids.push(id);
+                            match rows.try_for_each(|batch| batch.map(drop)) {
+                                Err(error) if error.kind() == ErrorKind::SnapshotExpired => return Ok(ids),
+                                read => read?,
+                            }
+                        }
+                        Ok(_) => return Ok(ids),
+                    }
+                }
+            },
+            |_, at, end| {
+                let ids = end.as_ref().unwrap_or_else(|error| panic!("{start:?}, call {at}: {error:?}"));
+                assert!(!ids.is_empty() && ids.is_sorted(), "{start:?}, call {at}: {ids:?}");
+            },
+        );
+        assert!(ends.len() > 5, "{start:?}");
+    }
+}
+
+#[test]
+fn a_version_that_no_one_names_is_looked_for_again_when_those_before_it_expire() {
+    let scans = [
+        ("scan.mode", "compacted-full", None),
+        ("scan.mode", "default", Some(VersionSelector::Version("watermark-5".to_owned()))),
+    ];
+    for (key, value, version) in scans {
+        let ends = beside_others(
+            &made(&["k"], &[BUCKET]),
+            |table| {
+                let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+                let table = Table::open_with(table.context().fs.clone(), ROOT, "main", None, options)?;
+                let version = version.clone().unwrap_or(VersionSelector::Latest);
+                travel(table.context(), &version).map(|(_, found)| found.map(|snapshot| snapshot.id))
+            },
+            |_, at, end| match end {
+                Ok(found) => assert!(found.is_some(), "{value}, call {at}"),
+                Err(error) => assert_eq!(
+                    (error.kind(), version.is_some()),
+                    (ErrorKind::SnapshotNotFound, true),
+                    "{value}, call {at}: {error:?}"
+                ),
+            },
+        );
+        assert!(ends.len() > 3, "{value}");
     }
 }
 

@@ -219,7 +219,7 @@ impl TableCommit {
             if let Step::Done(found) = &step
                 && let Some(attempt) = tries.attempt_of(found)
             {
-                return self.looked_again(attempt, step, tries);
+                return Ok(self.looked_again(attempt, step, tries));
             }
             if !matches!(step, Step::Untold(_)) {
                 // in a table that has taken the place of this one, it says nothing
@@ -267,18 +267,18 @@ impl TableCommit {
     }
 
     /// A snapshot of an earlier try is found in the line: what is asked after publishing may not have been asked of it.
-    fn looked_again(&self, attempt: Attempt, found: Step, tries: &mut Tries) -> Result<Step> {
+    fn looked_again(&self, attempt: Attempt, found: Step, tries: &mut Tries) -> Step {
         let _shield = cancel::shield();
         match place::look_again(&self.ctx, &self.snapshots, &attempt) {
-            Ok(Kept::Here) => Ok(found),
+            Ok(Kept::Here) => found,
             Ok(Kept::TakenBack) => {
                 tries.taken_back = tries.attempts.len() == 1;
-                Ok(Step::Lost)
+                Step::Lost
             }
-            Ok(Kept::Stays(error)) => Ok(Step::Untold(error)),
-            Ok(Kept::Stands(Standing::Unknown)) => Ok(Step::Untold(unknown(&attempt.snapshot))),
-            Ok(Kept::Stands(_)) => Ok(Step::Lost),
-            Err(error) => Ok(Step::Unknown(error)),
+            Ok(Kept::Stays(error)) => Step::Untold(error),
+            Ok(Kept::Stands(Standing::Unknown)) => Step::Untold(unknown(&attempt.snapshot)),
+            Ok(Kept::Stands(_)) => Step::Lost,
+            Err(error) => Step::Unknown(error),
         }
     }
 

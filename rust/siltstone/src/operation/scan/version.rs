@@ -141,24 +141,31 @@ impl Versions {
         let error =
             Error::new(ErrorKind::SnapshotNotFound, format!("there is no snapshot at or before {}", utc(millis)));
         Err(match self.snapshots.earliest_id()? {
-            Some(id) => {
-                let earliest = self.snapshots.get(id)?;
-                error.hint(format!("the earliest snapshot is {id}, committed at {}", utc(earliest.time_millis)))
-            }
+            Some(id) => match self.snapshots.time_of(id)? {
+                Some(time) => error.hint(format!("the earliest snapshot is {id}, committed at {}", utc(time))),
+                None => error.hint("the earliest snapshot has expired just now"),
+            },
             None => error.hint("the table has no snapshot yet"),
         })
     }
 
     /// The first snapshot whose watermark is at or after `watermark`.
     fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
-        let mut highest = None;
-        for id in self.snapshots.ids()? {
-            let snapshot = self.snapshots.get(id)?;
-            match snapshot.watermark.filter(|w| *w != i64::MIN) {
-                Some(found) if found >= watermark => return Ok(snapshot),
-                found => highest = highest.max(found),
+        let found = self.snapshots.among_all(|ids| {
+            let mut highest = None;
+            for id in ids {
+                let snapshot = self.snapshots.get(*id)?;
+                match snapshot.watermark.filter(|w| *w != i64::MIN) {
+                    Some(found) if found >= watermark => return Ok(Ok(snapshot)),
+                    found => highest = highest.max(found),
+                }
             }
-        }
+            Ok(Err(highest))
+        })?;
+        let highest = match found {
+            Ok(snapshot) => return Ok(snapshot),
+            Err(highest) => highest,
+        };
         Err(Error::new(ErrorKind::SnapshotNotFound, format!("no snapshot has a watermark of {watermark} or later"))
             .hint(
                 highest.map_or("no snapshot has a watermark".to_owned(), |h| format!("the highest watermark is {h}")),
@@ -208,15 +215,18 @@ impl Versions {
         let every = ctx.options.full_compaction_delta_commits;
         let full_only = every.is_some() || ctx.options.changelog_producer == ChangelogProducer::FullCompaction;
         let every = i64::from(every.unwrap_or(1).max(1));
-        for id in self.snapshots.ids()?.into_iter().rev() {
-            let snapshot = self.snapshots.get(id)?;
-            let identifier = snapshot.commit_identifier;
-            let full = identifier == BATCH_COMMIT_IDENTIFIER || identifier % every == 0;
-            if snapshot.commit_kind == CommitKind::Compact && (full || !full_only) {
-                return Ok(Some(snapshot));
+        let compacted = self.snapshots.among_all(|ids| {
+            for id in ids.iter().rev() {
+                let snapshot = self.snapshots.get(*id)?;
+                let identifier = snapshot.commit_identifier;
+                let full = identifier == BATCH_COMMIT_IDENTIFIER || identifier % every == 0;
+                if snapshot.commit_kind == CommitKind::Compact && (full || !full_only) {
+                    return Ok(Some(snapshot));
+                }
             }
-        }
-        self.snapshots.latest()
+            Ok(None)
+        })?;
+        compacted.map_or_else(|| self.snapshots.latest(), |snapshot| Ok(Some(snapshot)))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
     io::{TableContext, check_readable, check_told_alike},
     operation::overtaken::expired_meanwhile,
     options::ChangelogProducer,
-    snapshot::{CommitKind, RemovedSnapshot, Rollback, Snapshot},
+    snapshot::{CommitKind, Snapshot},
 };
 
 /// How to follow.
@@ -68,7 +68,7 @@ pub struct Follow {
     files_since: Option<i64>,
     /// `None`: the one after the state that has to be read first.
     next: Option<i64>,
-    /// The snapshot before `next`, when this stream has read it or has begun after it.
+    /// The snapshot before `next`; `None` before the state that the stream begins with.
     passed: Option<Passed>,
 }
 
@@ -89,8 +89,7 @@ impl Follow {
             next: None,
             passed: None,
         };
-        let begun = follow.begin(&options.start).and_then(|()| follow.check_end());
-        begun.and_then(|()| follow.know_before(&Versions::new(ctx))).map_err(|e| e.with("table", &ctx.name))?;
+        follow.begin(&options.start).and_then(|()| follow.check_end()).map_err(|e| e.with("table", &ctx.name))?;
         Ok(follow)
     }
 
@@ -112,32 +111,17 @@ impl Follow {
         (self.full, self.files_since, self.passed) = (None, None, None);
         self.next = Some(next);
         let versions = Versions::new(&self.ctx);
-        // a rollback that comes in between is found by its time, or by the snapshot
-        let known = self.know_before(&versions);
-        known
-            .and_then(|()| line::check_not_rolled_back(&versions, next, written_at))
-            .map_err(|e| e.with("table", &self.ctx.name))?;
+        let known = versions.snapshots.removals().read()?.count;
+        self.passed = Some(Passed::before(&versions, next, known).map_err(|e| e.with("table", &self.ctx.name))?);
+        // after that look: what was taken back before it is told by the time
+        line::check_not_rolled_back(&versions, next, written_at).map_err(|e| e.with("table", &self.ctx.name))?;
         match earliest(&versions)? {
             Some(first) if next < first => Err(expired(next, first).with("table", &self.ctx.name)),
             _ => Ok(()),
         }
     }
 
-    /// Remembers the version before the first one that comes, where it is there: a rollback behind it is noticed although nothing was
-    /// read yet.
-    fn know_before(&mut self, versions: &Versions) -> Result<()> {
-        let Some(before) = self.next.map(|next| next.saturating_sub(1)).filter(|id| *id > 0) else { return Ok(()) };
-        let removals = versions.snapshots.removals().read()?.count;
-        match Self::snapshot(versions, before) {
-            Ok(Some(found)) => self.passed = Some(Passed { snapshot: RemovedSnapshot::from(&found), removals }),
-            Ok(None) => {}
-            Err(e) if matches!(e.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound) => {}
-            Err(e) => return Err(e),
-        }
-        Ok(())
-    }
-
-    /// The snapshot that was read last is the table's still, or has expired.
+    /// What was read last, or lies before what is read first, is the table's still, or has expired.
     ///
     /// # Errors
     /// `SnapshotNotFound`: a rollback has taken it back.
@@ -150,8 +134,8 @@ impl Follow {
     pub fn rolled_back_to(&self) -> Result<Option<i64>> {
         let next = self.next.unwrap_or(0);
         let removals = Versions::new(&self.ctx).snapshots.removals().read()?;
-        let behind = removals.rollbacks.iter().filter(|rollback| rollback.kept() < next.saturating_sub(1));
-        Ok(behind.max_by_key(|rollback| rollback.record).map(Rollback::kept))
+        let behind = removals.taken_back().filter(|rollback| rollback.kept < next.saturating_sub(1));
+        Ok(behind.max_by_key(|rollback| rollback.record).map(|rollback| rollback.kept))
     }
 
     /// A stream may begin right behind its end, with nothing to read, but not later.
@@ -164,6 +148,18 @@ impl Follow {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Ends with what is the newest version now, after the choice of where to begin.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a beginning that the table has not come to; `SnapshotNotFound` when it was rolled back meanwhile.
+    pub fn end_with_newest(&mut self) -> Result<()> {
+        let newest = Versions::new(&self.ctx).snapshots.latest_id().map_err(|e| e.with("table", &self.ctx.name))?;
+        self.end = Some(newest.unwrap_or(0));
+        self.check_follows()?;
+        // a state was there when it was chosen
+        if self.full.is_some() { Ok(()) } else { self.check_end().map_err(|e| e.with("table", &self.ctx.name)) }
     }
 
     /// The next rows. Snapshots without changes are passed over.
@@ -206,7 +202,7 @@ impl Follow {
 
     fn pass(&mut self, snapshot: &Snapshot, removals: u64) {
         self.next = Some(snapshot.id + 1);
-        self.passed = Some(Passed { snapshot: RemovedSnapshot::from(snapshot), removals });
+        self.passed = Some(Passed { id: snapshot.id, snapshot: Some(snapshot.into()), removals, is_read: true });
     }
 
     /// The state to begin with, without what later changelogs bring (c.1).

@@ -2,7 +2,7 @@
 //!
 //! Source: semantics f.5; `StartupMode`, `DataTableStreamScan`.
 
-use super::{Follow, earliest, expired};
+use super::{Follow, earliest, expired, line::Passed};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -27,15 +27,32 @@ pub enum Start {
 }
 
 impl Follow {
+    /// Again while rollbacks come between the choice of the first snapshot and the look at the one before it.
     pub(super) fn begin(&mut self, start: &Start) -> Result<()> {
-        let versions = Versions::new(&self.ctx);
+        for _ in 0..ATTEMPTS {
+            let versions = Versions::new(&self.ctx);
+            let known = versions.snapshots.removals().read()?.count;
+            (self.full, self.files_since, self.next, self.passed) = (None, None, None, None);
+            self.choose(&versions, start)?;
+            let Some(next) = self.next.filter(|_| self.full.is_none()) else { return Ok(()) };
+            let passed = Passed::before(&versions, next, known)?;
+            let is_overtaken = versions.snapshots.removals().read()?.rolled_back_since(known, passed.id);
+            self.passed = Some(passed);
+            if !is_overtaken {
+                return Ok(());
+            }
+        }
+        self.check_follows()
+    }
+
+    fn choose(&mut self, versions: &Versions, start: &Start) -> Result<()> {
         let latest = versions.snapshots.latest_id()?;
         match start {
-            Start::Options => self.begin_by_options(&versions)?,
+            Start::Options => self.begin_by_options(versions)?,
             Start::Full => self.full = latest,
-            Start::Snapshot(id) => self.begin_at(&versions, *id)?,
-            Start::Tag(name) => self.begin_at(&versions, versions.tags.get(name)?.id)?,
-            Start::Timestamp(millis) => self.next = first_at_or_after(&versions, *millis)?,
+            Start::Snapshot(id) => self.begin_at(versions, *id)?,
+            Start::Tag(name) => self.begin_at(versions, versions.tags.get(name)?.id)?,
+            Start::Timestamp(millis) => self.next = first_at_or_after(versions, *millis)?,
         }
         // an empty table: the stream begins with the id that comes first, and says so when that expires before it is read
         if self.first_snapshot().is_none() {

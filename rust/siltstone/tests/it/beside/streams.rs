@@ -1,0 +1,83 @@
+//! Streams of changes while others roll back, commit and expire.
+
+use siltstone::{
+    operation::{
+        expire::{Retention, expire_snapshots},
+        rollback::rollback,
+        tag::{CreateTag, create_tag},
+    },
+    table::{Changes, ChangesArgs, Progress},
+};
+
+use super::*;
+
+fn stream(fs: &FileIoRef, options: &[(&str, &str)], args: ChangesArgs) -> Result<Changes> {
+    let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let table = Table::open_with(Arc::clone(fs), ROOT, "main", None, options)?;
+    Changes::new(Arc::new(table), args)
+}
+
+/// The ids of the snapshots that a stream hands out, until there is nothing more.
+fn ids(stream: &mut Changes) -> Result<Vec<i64>> {
+    let mut ids = Vec::new();
+    while let Progress::Rows(id, _, mut rows) = stream.progress()? {
+        rows.try_for_each(|batch| batch.map(drop))?;
+        stream.done()?;
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+fn with_versions(count: i32) -> (FaultFileIo, FileIoRef) {
+    let (io, fs) = new_table(&[], &[("bucket", "-1"), ("siltstone.upkeep-lock-timeout", "0 s")]);
+    (1..=count).for_each(|k| drop(put(&fs, &[(k, 0)]).unwrap()));
+    (io, fs)
+}
+
+/// It counted on from the id with which it began, and passed over the commits that had come in the place of those before.
+#[test]
+fn a_stream_that_has_read_nothing_yet_notices_a_rollback_behind_its_beginning() {
+    let latest = [("scan.mode", "latest")];
+    for consumer in [None, Some("k".to_owned())] {
+        let (_, fs) = with_versions(5);
+        let args = || ChangesArgs { consumer: consumer.clone(), follow: true, ..ChangesArgs::default() };
+        let mut begun = stream(&fs, &latest, args()).unwrap();
+        // with the consumer it goes on where the first one began
+        let mut again = stream(&fs, &latest, args()).unwrap();
+        assert!(ids(&mut begun).unwrap().is_empty(), "{consumer:?}");
+        back_to(&fs, 3);
+        (6..=8).for_each(|k| drop(put(&fs, &[(k, 0)]).unwrap()));
+        for stream in [&mut begun, &mut again] {
+            let error = ids(stream).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "{consumer:?}: {error}");
+            assert!(error.to_string().contains("taken back by a rollback"), "{consumer:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_has_read_nothing_yet_goes_on_after_a_rollback_to_the_version_before_its_beginning() {
+    let (_, fs) = with_versions(5);
+    let mut begun =
+        stream(&fs, &[("scan.mode", "latest")], ChangesArgs { follow: true, ..ChangesArgs::default() }).unwrap();
+    put(&fs, &[(6, 0)]).unwrap();
+    back_to(&fs, 5);
+    put(&fs, &[(7, 0)]).unwrap();
+    assert_eq!(ids(&mut begun).unwrap(), [6]);
+}
+
+/// Then only the records tell: what lies before its beginning has expired.
+#[test]
+fn a_stream_that_begins_with_the_earliest_version_notices_a_rollback_to_a_tag_before_it() {
+    let (_, fs) = with_versions(5);
+    let ctx = table(&fs).context().clone();
+    let tag = VersionSelector::Snapshot(1);
+    create_tag(&ctx, "first", &CreateTag { version: tag, ..CreateTag::default() }).unwrap();
+    expire_snapshots(&ctx, &Retention { max: i64::from(i32::MAX), min: 3, older_than: None, limit: i64::MAX }, false)
+        .unwrap();
+    let mut begun = stream(&fs, &[], ChangesArgs { follow: true, ..ChangesArgs::default() }).unwrap();
+    rollback(&ctx, &VersionSelector::Tag("first".to_owned()), false).unwrap();
+    (6..=9).for_each(|k| drop(put(&fs, &[(k, 0)]).unwrap()));
+    let error = ids(&mut begun).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SnapshotNotFound, "{error}");
+}
