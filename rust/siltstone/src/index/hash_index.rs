@@ -88,7 +88,7 @@ impl HashIndexFiles {
     pub fn write(&self, bucket: &BucketId, hashes: &[i32]) -> Result<IndexManifestEntry> {
         let mut bytes = Vec::new();
         limits::reserve(&mut bytes, hashes.len().saturating_mul(4), "the index of the keys of a bucket")?;
-        hashes.iter().for_each(|hash| bytes.extend_from_slice(&hash.to_be_bytes()));
+        bytes.extend(hashes.iter().flat_map(|hash| hash.to_be_bytes()));
         let entry = IndexManifestEntry {
             kind: EntryKind::Add,
             partition: bucket.partition.clone(),

@@ -123,13 +123,11 @@ impl PartitionIndex {
             let text = format!("{bucket} is not the number of a dynamic bucket");
             Error::new(ErrorKind::CorruptFile, text).with("expected", "0 to 32766").with("found", bucket)
         })?;
-        match self.hashes.insert(hash, number)? {
-            Some(other) => Ok(Some(other).filter(|other| *other != number)),
-            None => {
-                self.changed.insert(number);
-                Ok(None)
-            }
+        if let Some(there) = self.hashes.insert(hash, number)? {
+            return Ok(Some(there).filter(|there| *there != number));
         }
+        self.changed.insert(number);
+        Ok(None)
     }
 
     fn with_room(&mut self, rules: BucketRules) -> Option<u16> {
@@ -182,7 +180,9 @@ impl PartitionIndex {
         let wanted: BTreeSet<u16> = self.changed.iter().copied().filter(|b| wanted(i32::from(*b))).collect();
         let mut written: BTreeMap<u16, IndexManifestEntry> = BTreeMap::new();
         if let Err(error) = self.write_new(files, partition, &wanted, &mut written) {
-            written.values().for_each(|entry| files.delete(entry));
+            for entry in written.values() {
+                files.delete(entry);
+            }
             return Err(error);
         }
         let mut changes = BTreeMap::new();

@@ -93,7 +93,8 @@ impl<'a> Planner<'a> {
                 Cow::Owned(changes)
             }
         };
-        if changes.index.is_empty() && !(has_hash_index(self.ctx) && !changes.assigned.is_empty()) {
+        let is_assigned = has_hash_index(self.ctx) && !changes.assigned.is_empty();
+        if changes.index.is_empty() && !is_assigned {
             return Ok(Plan { changes, index: None, rewritten: None });
         }
         let live = self.live_index(latest)?;

@@ -98,7 +98,11 @@ fn messages_are_committed_or_are_a_conflict() {
     let others = |fs: &FileIoRef| drop(put(fs, &[(12, 2), (13, 2), (10, 2)]).unwrap());
     let calls = before_each_call(&io, ours, others, |call, fs, end| match end {
         Ok(_) => {
-            check_rows(fs, &[(1, &[1]), (2, &[20]), (3, &[3]), (10, &[1, 2]), (11, &[1]), (12, &[2]), (13, &[2])], call)
+            check_rows(
+                fs,
+                &[(1, &[1]), (2, &[20]), (3, &[3]), (10, &[1, 2]), (11, &[1]), (12, &[2]), (13, &[2])],
+                call,
+            );
         }
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::CommitConflict, "call {call}: {error}");
