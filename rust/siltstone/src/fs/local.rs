@@ -39,6 +39,8 @@ use crate::{
 const ASK_CHILDREN: usize = 4096;
 /// Bytes collected before the operating system is asked to write.
 const WRITE_BUFFER: usize = 256 * 1024;
+/// How often a directory is made again that others, who take empty ones away, have removed meanwhile.
+const TRIES: usize = 10;
 
 /// Files of this machine (or mounted ones with `link`).
 #[derive(Debug, Default)]
@@ -54,8 +56,21 @@ impl LocalFileIo {
         Self::default()
     }
 
-    /// Creates a directory with its parents and remembers which of them are new.
+    /// Creates a directory with its parents and remembers which of them are new; again when one of them is removed meanwhile.
     fn ensure_dir(&self, directory: &Path) -> Result<()> {
+        for _ in 1..TRIES {
+            match self.make_dir(directory)? {
+                Made::AllThere => return Ok(()),
+                Made::ParentWent(_) => {}
+            }
+        }
+        match self.make_dir(directory)? {
+            Made::AllThere => Ok(()),
+            Made::ParentWent(error) => Err(error),
+        }
+    }
+
+    fn make_dir(&self, directory: &Path) -> Result<Made> {
         let home = self.home.as_ref().and_then(|home| Some((home, Path::new(home.of(directory.to_str()?)?))));
         let mut missing = Vec::new();
         let mut at = directory;
@@ -70,14 +85,22 @@ impl LocalFileIo {
             }
         }
         if missing.is_empty() {
-            return Ok(());
+            return Ok(Made::AllThere);
         }
-        match home {
+        let made = match home {
             Some((home, needed)) => make_below(home, needed, &missing)?,
-            None => fs::create_dir_all(directory).map_err(|e| storage("create the directory", directory, e))?,
+            None => match fs::create_dir_all(directory) {
+                // a file has the name
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(storage("create the directory", directory, e));
+                }
+                result => made(result, directory)?,
+            },
+        };
+        if matches!(made, Made::AllThere) {
+            self.fresh_dirs.add(missing);
         }
-        self.fresh_dirs.add(missing);
-        Ok(())
+        Ok(made)
     }
 
     fn ensure_parent(&self, path: &Path) -> Result<()> {
@@ -90,13 +113,14 @@ impl LocalFileIo {
     fn create_new(&self, path: &str) -> Result<File> {
         let target = Path::new(path);
         let open = || OpenOptions::new().write(true).create_new(true).open(target);
-        let opened = match open() {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                self.ensure_parent(target)?;
-                open()
+        let mut opened = open();
+        for _ in 0..TRIES {
+            if opened.as_ref().err().is_none_or(|e| e.kind() != io::ErrorKind::NotFound) {
+                break;
             }
-            other => other,
-        };
+            self.ensure_parent(target)?;
+            opened = open();
+        }
         opened.map_err(|e| match e.kind() {
             io::ErrorKind::AlreadyExists => exists_already(path),
             _ => storage("create the file", target, e),
@@ -323,20 +347,36 @@ impl FileIo for LocalFileIo {
     }
 }
 
+/// What came of making directories.
+enum Made {
+    AllThere,
+    /// One that was there, or had been made, was removed before the next one below it was made.
+    ParentWent(Error),
+}
+
+fn made(result: io::Result<()>, level: &Path) -> Result<Made> {
+    match result {
+        Ok(()) => Ok(Made::AllThere),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Made::AllThere),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Ok(Made::ParentWent(storage("create the directory", level, e)))
+        }
+        Err(e) => Err(storage("create the directory", level, e)),
+    }
+}
+
 /// Makes directories below `needed`, the outermost of them last in `missing`.
-fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<()> {
+fn make_below(home: &Home, needed: &Path, missing: &[PathBuf]) -> Result<Made> {
     for level in missing.iter().rev() {
-        match fs::create_dir(level) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && !is_dir(needed)? => {
-                return Err(home.gone(&needed.to_string_lossy()));
-            }
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(storage("create the directory", level, e));
-            }
-            _ => {}
+        if let Made::ParentWent(error) = made(fs::create_dir(level), level)? {
+            return if is_dir(needed)? {
+                Ok(Made::ParentWent(error))
+            } else {
+                Err(home.gone(&needed.to_string_lossy()))
+            };
         }
     }
-    Ok(())
+    Ok(Made::AllThere)
 }
 
 /// What a listing says: `own` of the name itself, `target` of what it leads to when it is a link.

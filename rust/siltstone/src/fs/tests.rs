@@ -213,6 +213,33 @@ fn a_handle_of_a_table_makes_neither_its_directory_nor_that_of_a_branch() {
     });
 }
 
+/// A write beside an orphan cleaning ended with a failure of the storage, on a table that nothing is wrong with.
+#[test]
+fn a_file_is_made_though_its_empty_directories_are_removed_meanwhile() {
+    let scratch = Scratch::new();
+    let table = format!("{}/t", scratch.0);
+    LocalFileIo::new().create_dir(&table).expect("create");
+    let ended = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while ended.load(Ordering::SeqCst) == 0 {
+                for directory in ["dt=p/a/bucket-0", "dt=p/a", "dt=p"] {
+                    let _ = std::fs::remove_dir(format!("{table}/{directory}"));
+                }
+                std::thread::sleep(std::time::Duration::from_micros(50));
+            }
+        });
+        let made: Result<()> = (0..2000).try_for_each(|k| {
+            let own = LocalFileIo::new().within(&table).expect("a handle of the table");
+            let path = format!("{table}/dt=p/a/bucket-0/f{k}");
+            own.write_new(&path, b"x", false)?;
+            own.delete(&path)
+        });
+        ended.store(1, Ordering::SeqCst);
+        made.expect("every file is made");
+    });
+}
+
 #[test]
 fn a_handle_of_a_table_makes_no_directory_for_a_hint() {
     each_within(|own, all, table| {

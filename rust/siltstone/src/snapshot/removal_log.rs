@@ -1,7 +1,7 @@
 //! The records of one branch, `siltstone/removal-<k>`, published one after another without replacing.
 
 use super::{
-    Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, UpkeepLock,
+    Removal, RemovalKind, Removals, RemovedSnapshot, Snapshot, TagManager, UpkeepLock,
     manager::{parse_id, read_hint},
     removal::is_old,
 };
@@ -272,6 +272,23 @@ impl RemovalLog {
         self.fs.exists(&self.path(number))
     }
 
+    /// What tags name whose manifest lists are gone: their makers died, or were held up, while it expired.
+    fn lost_tags(&self) -> Result<Vec<Snapshot>> {
+        let root = self.directory.trim_end_matches("/siltstone");
+        let table = root.rsplit_once("/branch/branch-").map_or(root, |(table, _)| table);
+        // no file of a table has a name with a slash
+        let is_there = |list: &str| -> Result<bool> {
+            Ok(!list.contains('/') && self.fs.exists(&format!("{table}/manifest/{list}"))?)
+        };
+        let mut lost = Vec::new();
+        for (_, tagged) in TagManager::new(self.fs.clone(), root).list()? {
+            if !is_there(&tagged.base_manifest_list)? && !is_there(&tagged.delta_manifest_list)? {
+                lost.push(tagged);
+            }
+        }
+        Ok(lost)
+    }
+
     /// Deletes records that no writer asks for any more, oldest first; the hint names a much newer one by then. Who misses a
     /// record and finds no such hint has come to the end of the records.
     fn prune(&self, newest: u64, now: i64) -> Result<()> {
@@ -279,10 +296,20 @@ impl RemovalLog {
             return Ok(());
         }
         let mut hint_is_durable = false;
+        let mut lost = None;
         for number in self.listed()? {
+            let record = self.record(number)?;
             // one that is gone is old, when its number is
-            let time = self.record(number)?.map_or(i64::MIN, |record| record.time_millis);
+            let time = record.as_ref().map_or(i64::MIN, |record| record.time_millis);
             if !is_old(number, time, newest, now) {
+                return Ok(());
+            }
+            let lost = match &lost {
+                Some(lost) => lost,
+                None => lost.insert(self.lost_tags()?),
+            };
+            // without it nobody could tell that what these tags lack is no damage
+            if record.is_some_and(|record| lost.iter().any(|tagged| record.lists(tagged))) {
                 return Ok(());
             }
             if !std::mem::replace(&mut hint_is_durable, true) {

@@ -47,6 +47,7 @@ mod forward_dies;
 mod gaps;
 mod half_way;
 mod hints;
+mod lost_tags;
 mod placed;
 mod renewed;
 mod rollback_storage;

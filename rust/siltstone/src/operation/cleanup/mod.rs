@@ -24,7 +24,7 @@ pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, is_dropped_tree, plan_beside_others};
 pub use references::{References, Roots, elsewhere, elsewhere_but, long_lived};
 pub use release::{Gone, clean_released, finish_released, plan_cleaning, release};
-pub use tagged::Tagged;
+pub use tagged::{Tagged, name_lost_tag};
 pub use unneeded::{Unneeded, bucket_dirs, data_files};
 pub use whole::{all_there, check_all_there};
 

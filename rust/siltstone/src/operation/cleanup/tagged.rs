@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     io::TableContext,
     path::branch_root,
     snapshot::{RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
@@ -36,6 +36,22 @@ pub(super) fn living_tags(
         }
     }
     Ok(all)
+}
+
+/// The error of work that reads what tags keep, which says whose manifest list is gone when it is a tag's.
+pub fn name_lost_tag(ctx: &TableContext, error: Error) -> Error {
+    let file = error.context_value("file").filter(|_| error.kind() == ErrorKind::FileNotFound);
+    let file = file.filter(|_| error.context_value("tag").is_none());
+    let Some(list) = file.and_then(|file| file.rsplit('/').next()) else { return error };
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let names = |tagged: &Snapshot| tagged.base_manifest_list == list || tagged.delta_manifest_list == list;
+    let named = tags.list().ok().and_then(|all| all.into_iter().find(|(_, tagged)| names(tagged)));
+    match named {
+        Some((tag, tagged)) => error.with("tag", &tag).with("snapshot", tagged.id).hint(format!(
+            "the tag '{tag}' cannot be read any more: delete it, unless the files that it lacks can be brought back"
+        )),
+        None => error,
+    }
 }
 
 /// Tagged snapshots of a branch.

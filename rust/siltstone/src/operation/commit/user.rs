@@ -14,7 +14,7 @@ use crate::{
 /// How a commit gets its identifier, and by what it is recognised when its outcome was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Identifier {
-    /// Chosen by the caller: user, identifier and kind name the commit, also across processes.
+    /// Chosen by the caller: user and identifier name the commit, also across processes.
     Explicit(i64),
     /// Shared with other commits: only the manifest list of this very commit names it.
     Shared(i64),
@@ -205,9 +205,11 @@ pub(super) struct Own<'a> {
 }
 
 impl Own<'_> {
-    /// By user, identifier and kind; explicit identifiers only.
+    /// By user and identifier; explicit identifiers only. A commit may publish its compactions apart from its rows, and under the
+    /// same name: one is not the other. What others publish of that name are its rows, whether they add or overwrite.
     fn is_named(&self, name: &CommitName) -> bool {
-        self.identifier == Identifier::Explicit(name.identifier) && name.user == self.user && name.kind == self.kind
+        let same_part = (name.kind == CommitKind::Compact) == (self.kind == CommitKind::Compact);
+        self.identifier == Identifier::Explicit(name.identifier) && name.user == self.user && same_part
     }
 
     fn is(&self, snapshot: &Snapshot) -> bool {

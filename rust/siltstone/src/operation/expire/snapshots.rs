@@ -29,7 +29,7 @@ use crate::{
     io::TableContext,
     operation::cleanup::{
         Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs, elsewhere,
-        finish_released, long_lived, plan_beside_others, upkeep_lock,
+        finish_released, long_lived, name_lost_tag, plan_beside_others, upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
@@ -52,7 +52,7 @@ pub fn expire_snapshots(ctx: &TableContext, keep: &Retention, dry_run: bool) -> 
         let (plan, expired) = plan_beside_others(|| plan(ctx, &snapshots, &going, &deltas))?;
         return Ok(Report::of(&ctx.fs, plan, true)?.with("snapshots", expired));
     }
-    expire(ctx, &upkeep_lock(ctx)?, keep)
+    expire(ctx, &upkeep_lock(ctx)?, keep).map_err(|e| name_lost_tag(ctx, e))
 }
 
 fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Report> {

@@ -19,7 +19,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     operation::cleanup::{
-        FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step, finish_released,
+        FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step, finish_released, name_lost_tag,
         plan_beside_others, upkeep_lock,
     },
     path::branch_root,
@@ -44,7 +44,11 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
             finish_released(&TableContext { branch, ..ctx.clone() }, lock)?;
         }
     }
-    let (plan, examined) = plan_beside_others(|| plan(ctx, older_than))?;
+    let named = |error: Error| {
+        let all = branches(ctx).unwrap_or_default().into_iter();
+        all.fold(error, |error, branch| name_lost_tag(&TableContext { branch, ..ctx.clone() }, error))
+    };
+    let (plan, examined) = plan_beside_others(|| plan(ctx, older_than)).map_err(named)?;
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("examined_files", examined))
 }
 

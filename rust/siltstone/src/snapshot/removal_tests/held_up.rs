@@ -201,3 +201,22 @@ fn the_dead_go_when_the_hint_to_the_latest_snapshot_does_not_name_them_any_more(
     assert_eq!(bed.manager.hint("LATEST").unwrap(), Some(1));
     assert_eq!(bed.manager.listed_ids().unwrap(), [1]);
 }
+
+/// The record was deleted when it was old, and from then on every expiry took what the tag lacks for damage.
+#[test]
+fn a_record_is_kept_while_there_is_a_tag_whose_files_went_with_it() {
+    let bed = Bed::new();
+    let line: Vec<Snapshot> = (1..=3).map(|id| bed.put(id, &format!("s{id}"), Some(0))).collect();
+    bed.remove(RemovalKind::Expire, 2, &line[..1]);
+    bed.remove(RemovalKind::Expire, 3, &line[1..2]);
+    // the maker of one died before it looked whether the version was there still; the other one keeps its files
+    bed.io.put("/t/tag/tag-kept", line[0].to_json().unwrap().as_bytes());
+    bed.io.put("/t/manifest/s1", b"");
+    bed.io.put("/t/tag/tag-dead", line[1].to_json().unwrap().as_bytes());
+    let first = || bed.manager.removals().numbered().unwrap()[0].0;
+    bed.often(3);
+    assert_eq!(first(), 2);
+    bed.io.delete("/t/tag/tag-dead").unwrap();
+    bed.often(3);
+    assert!(first() > 300, "{}", first());
+}

@@ -114,3 +114,30 @@ fn an_overwrite_of_handed_out_messages_leaves_what_its_compaction_has_replaced_t
     assert_eq!(newest(&fs), 1, "one snapshot of compacted files");
     check_whole(&fs);
 }
+
+/// One after the other, the second one was told that it is there already; beside each other, both were acknowledged.
+#[test]
+fn one_identifier_is_committed_once_though_one_adds_and_another_overwrites() {
+    let seventh = |fs: &FileIoRef, messages: Vec<CommitMessage>, overwrites: bool| {
+        let committable = Committable { messages, identifier: Some(7), ..Committable::default() };
+        let all = OverwriteTarget::Static(BTreeMap::new());
+        table(fs).commit_messages(Some("u"), committable, overwrites.then_some(&all)).unwrap()
+    };
+    for overwrites in [false, true] {
+        let (io, fs) = new_table(&[], &[("bucket", "-1")]);
+        put(&fs, &[(1, 1)]).unwrap();
+        let (ours, theirs) = (prepared(&fs, &[(2, 2)]), prepared(&fs, &[(3, 3)]));
+        let others = Arc::clone(&fs);
+        let meanwhile = Meanwhile::new().before("publish: link", "/snapshot/snapshot-2", move || {
+            assert!(!seventh(&others, theirs, !overwrites).already_committed);
+            Ok(())
+        });
+        let (held_up, meanwhile) = beside(&io, meanwhile);
+        let report = seventh(&held_up, ours, overwrites);
+        assert_eq!(meanwhile.left(), 0);
+        assert!(report.already_committed, "overwrites: {overwrites}");
+        let wanted: &[(i32, i64)] = if overwrites { &[(1, 1), (3, 3)] } else { &[(3, 3)] };
+        assert_eq!(rows(&fs), wanted, "overwrites: {overwrites}");
+        check_whole(&fs);
+    }
+}
