@@ -71,9 +71,12 @@ fn a_commit_that_an_expiry_took_for_the_version_that_stays_is_not_taken_back() {
     check_whole(&io, "after an expiry");
 }
 
+/// What others do to a table.
+type Others = fn(&Table);
+
 #[test]
 fn a_commit_that_a_tag_a_branch_or_a_rollback_names_is_not_taken_back() {
-    let relying: [(&str, fn(&Table)); 3] = [
+    let relying: [(&str, Others); 3] = [
         ("tag", |table| drop(create_tag(table.context(), "v", &CreateTag::default()).unwrap())),
         ("branch", |table| create_branch(table.context(), "b", &BranchSource::Snapshot(Some(3))).unwrap()),
         ("rollback", |table| drop(rollback(table.context(), &VersionSelector::Snapshot(3), false).unwrap())),
