@@ -265,7 +265,7 @@ mod tests {
         let zstd = Compression::ZSTD(ZstdLevel::try_new(1).unwrap());
         assert_eq!(
             limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 500), false).unwrap(),
-            Some(500 + 500 * VALUE_BYTES)
+            Some(300 + 500 + 500 * VALUE_BYTES)
         );
         let error = limits(zstd, 5000).check("f", 4, &head(2, 500, 300, 0x7fff_ffff), false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptFile);
@@ -293,8 +293,8 @@ mod tests {
             let error = limits.check("f", offset, page, false).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::CorruptFile);
         }
-        assert_eq!(with(true, true).check("f", 4, &lengths(7), false).unwrap(), Some(200 + 10));
-        assert_eq!(with(false, false).check("f", 4, &lengths(0), false).unwrap(), Some(200 + 10));
+        assert_eq!(with(true, true).check("f", 4, &lengths(7), false).unwrap(), Some(100 + 200 + 10));
+        assert_eq!(with(false, false).check("f", 4, &lengths(0), false).unwrap(), Some(100 + 200 + 10));
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         for length in 0..whole.len() {
             assert_eq!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole[..length], false).unwrap(), None);
         }
-        assert_eq!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole, false).unwrap(), Some(201));
+        assert_eq!(limits(Compression::UNCOMPRESSED, 100).check("f", 4, &whole, false).unwrap(), Some(301));
     }
 
     #[test]
