@@ -362,7 +362,8 @@ fn changes_from_no_version_to_no_version_are_those_that_are_left() {
             },
             |_, at, end| {
                 let ids = end.as_ref().unwrap_or_else(|error| panic!("{start:?}, call {at}: {error:?}"));
-                assert!(!ids.is_empty() && ids.is_sorted(), "{start:?}, call {at}: {ids:?}");
+                // what is left may be a compaction alone, which changes no row
+                assert!((start.is_none() || !ids.is_empty()) && ids.is_sorted(), "{start:?}, call {at}: {ids:?}");
             },
         );
         assert!(ends.len() > 5, "{start:?}");
