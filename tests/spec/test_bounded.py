@@ -315,7 +315,7 @@ def test_a_metadata_file_of_gigabytes_is_refused_before_it_is_read(make, kind):
     t = make({"id": "BIGINT"}, ["id"], bucket=1)
     for n in range(2):
         t.upsert([{"id": n}])
-    t.tags.create("v", snapshot=1)
+    t.tags.create("v", version=1)
     path, read = LARGE[kind]
     path = os.path.join(t.location, path or f"manifest/{t.snapshot().raw['deltaManifestList']}")
     os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -163,7 +163,9 @@ def test_a_plan_says_what_is_compacted(make):
     plan = t.maintenance.plan_compaction(full=True)
     for beside in ({"full": True}, {"where": "p = 'a'"}, {"partitions": {"p": "a"}}, {"idle": "0 s"}):
         with pytest.raises(e.InvalidArgument, match="a plan says what to compact"):
-            t.compact(plan, **beside)
+            t.maintenance.compact(plan, **beside)
+    with pytest.raises(e.InvalidArgument, match="a plan says what to compact"):
+        t.compact(plan, full=True)
     assert t.compact(plan).tasks == 2
 
 
