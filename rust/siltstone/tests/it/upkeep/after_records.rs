@@ -206,12 +206,10 @@ fn an_expiry_of_which_a_call_fails_is_called_off_or_says_what_counts_as_expired(
 fn an_expiry_that_can_neither_plan_nor_be_called_off_says_what_counts_as_expired() {
     let (io, fs) = busy_table();
     let fails = || Err(Error::new(ErrorKind::Storage, "this call fails"));
-    // the consumers are listed once for the choice, and once more after the record
-    let meanwhile = Meanwhile::new().before("list", "/consumer", || Ok(())).before("list", "/consumer", fails).before(
-        "publish: link",
-        "/siltstone/removal-2",
-        fails,
-    );
+    // the consumers are listed once for the choice, once before the record, and once more after it
+    let nothing = || Ok(());
+    let meanwhile = Meanwhile::new().before("list", "/consumer", nothing).before("list", "/consumer", nothing);
+    let meanwhile = meanwhile.before("list", "/consumer", fails).before("publish: link", "/siltstone/removal-2", fails);
     let ctx = TableContext { fs: Arc::new(io.behind(Arc::new(meanwhile))), ..open(&fs, "main") };
     let error = expire_snapshots(&ctx, &until(9, 8), false).unwrap_err();
     assert!(error.message().contains("snapshots before 8 count as expired"), "{error}");
