@@ -186,10 +186,10 @@ impl<F: Fn() + Send + Sync> BeforeCall for Before<F> {
     }
 }
 
-/// The writer has looked at its schema, and its snapshot gets its name after the fast-forward: others may see it for a moment,
-/// so what it names stays though the commit is a conflict.
+/// The writer has looked at its schema, and its snapshot gets its name after the fast-forward: the record of that says that it is no
+/// version, so nobody has seen it.
 #[test]
-fn a_snapshot_whose_schema_went_before_it_got_its_name_is_taken_back_and_its_files_stay() {
+fn a_snapshot_whose_schema_went_before_it_got_its_name_came_too_late_and_goes_with_its_files() {
     let io = made(APPEND, 2);
     create_branch(main_of(&io).context(), "b", &BranchSource::Snapshot(None)).unwrap();
     change(&io, "main", "my.option", "of main");
@@ -202,16 +202,16 @@ fn a_snapshot_whose_schema_went_before_it_got_its_name_is_taken_back_and_its_fil
     let files = || io.paths().into_iter().filter(|path| path.ends_with(".parquet")).count();
     let before = files();
     let error = put(&open(Arc::new(io.behind(Arc::new(gate))), HOME, "main"), OURS).unwrap_err();
-    assert_eq!((error.kind(), error.lets_files_stay()), (ErrorKind::CommitConflict, true), "{error}");
-    assert_eq!(files(), before + 1, "nobody knows who has seen the commit");
+    assert_eq!((error.kind(), error.lets_files_stay()), (ErrorKind::CommitConflict, false), "{error}");
+    assert_eq!(files(), before);
     let snapshots = SnapshotManager::new(Arc::new(io.clone()), HOME);
     assert_eq!(snapshots.listed_ids().unwrap(), [1, 2]);
-    check_whole(&io, "taken back");
+    check_whole(&io, "withdrawn");
 }
 
-/// The same where another writer has built on the snapshot: it cannot be taken back, and nobody says that it was not committed.
+/// The same where another writer commits before it is withdrawn: that one builds on the version before, and takes the id.
 #[test]
-fn a_snapshot_whose_schema_went_and_that_others_have_built_on_is_reported_as_unknown() {
+fn nobody_builds_on_a_snapshot_whose_schema_went_before_it_got_its_name() {
     let io = made(APPEND, 2);
     create_branch(main_of(&io).context(), "b", &BranchSource::Snapshot(None)).unwrap();
     change(&io, "main", "my.option", "of main");
@@ -228,8 +228,11 @@ fn a_snapshot_whose_schema_went_and_that_others_have_built_on_is_reported_as_unk
     };
     let both = Both(forward, builder);
     let error = put(&open(Arc::new(io.behind(Arc::new(both))), HOME, "main"), OURS).unwrap_err();
+    // its name is another's, and so is the schema
     assert!(error.message().contains("it is not known"), "{error}");
-    assert_eq!(SnapshotManager::new(Arc::new(io.clone()), HOME).listed_ids().unwrap(), [1, 2, 3, 4]);
+    assert_eq!(SnapshotManager::new(Arc::new(io.clone()), HOME).listed_ids().unwrap(), [1, 2, 3]);
+    assert_eq!(rows(&main_of(&io), VersionSelector::Latest), [(0, 0), (1, 0), THEIRS]);
+    check_whole(&io, "withdrawn");
 }
 
 #[derive(Debug)]

@@ -92,6 +92,14 @@ fn a_commit_that_a_tag_a_branch_or_a_rollback_names_is_not_taken_back() {
     }
 }
 
+#[test]
+fn a_commit_that_others_have_built_on_is_not_taken_back() {
+    let (io, error) = marks_late(|table| drop(put(table, OURS).unwrap()));
+    assert!(error.message().contains("it is not known"), "{error}");
+    assert_eq!(ids(&io), [1, 2, 3, 4]);
+    check_whole(&io, "built on");
+}
+
 /// Streams have read it: they learn of it as of a rollback.
 #[test]
 fn a_commit_that_is_taken_back_goes_by_a_removal_record() {
