@@ -22,7 +22,9 @@ fn upkeep_that_cannot_read_what_a_tag_keeps_names_the_tag() {
     io.write_new(&path, &content, true).unwrap();
     let records: Vec<String> = io.paths().into_iter().filter(|path| path.contains("/siltstone/removal-")).collect();
     assert!(!records.is_empty());
-    records.iter().for_each(|record| io.delete(record).unwrap());
+    for record in &records {
+        io.delete(record).unwrap();
+    }
     append(&fs, "main", (5, 0));
     let ctx = open(&fs, "main");
     let errors = [
