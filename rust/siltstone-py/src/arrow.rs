@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use pyo3::{prelude::*, types::PyCapsule};
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
-use siltstone::{Error, ErrorKind, io::BatchStream, operation::write::check_arrays, types::check_carried};
+use siltstone::{Error, ErrorKind, io::BatchStream, types::check_carried, write::check_arrays};
 
 use crate::{
     error::{CoreError, Result},

@@ -9,14 +9,12 @@ use std::{
 use pyo3::prelude::*;
 use pyo3_arrow::PySchema;
 use siltstone::{
-    operation::{
-        commit::{Committable, PartitionSpec},
-        scan::{Between, VersionSelector},
-        write::WriteOptions,
-    },
+    commit::{Committable, PartitionSpec},
+    scan::{Between, VersionSelector},
     snapshot::Snapshot,
     table::{ChangesArgs, InspectArgs, ModifyArgs, Place, ScanArgs, Table},
     types::arrow_schema,
+    write::WriteOptions,
 };
 
 use crate::{

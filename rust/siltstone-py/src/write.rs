@@ -7,12 +7,7 @@ use std::sync::{
 
 use arrow_array::Int8Array;
 use pyo3::{prelude::*, types::PyBytes};
-use siltstone::{
-    Error, ErrorKind,
-    operation::{commit::Committable, write::RowKinds},
-    row::RowKind,
-    table::TableWriter,
-};
+use siltstone::{Error, ErrorKind, commit::Committable, row::RowKind, table::TableWriter, write::RowKinds};
 
 use crate::{
     arrow::input,

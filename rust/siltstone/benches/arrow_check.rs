@@ -13,13 +13,11 @@ use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use siltstone::{
-    operation::{
-        commit::Committable,
-        write::{WriteOptions, check_arrays},
-    },
+    commit::Committable,
     schema::NewTable,
     table::{FilesystemCatalog, Table},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
+    write::{WriteOptions, check_arrays},
 };
 
 const ROWS: i32 = 1_000_000;

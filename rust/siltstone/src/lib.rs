@@ -36,7 +36,15 @@ pub mod io;
 pub mod append;
 pub mod merge_tree;
 // what a user asks for
-pub mod operation;
+pub mod commit;
+pub mod compact;
+pub mod dml;
+pub mod maintenance;
+pub mod read;
+pub mod scan;
+pub mod wire;
+pub mod write;
+// the objects that a user holds
 pub mod table;
 
 pub use error::{Error, ErrorKind, Result};

@@ -3,7 +3,7 @@
 //!
 //! The first snapshot may come about while such an option changes: `SchemaManager::commit_changes` looks for snapshots again
 //! after it has published its schema, and a commit looks at the newest schema before and after publishing
-//! (`operation::commit::place`). Whichever comes second gives way.
+//! (`commit::place`). Whichever comes second gives way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

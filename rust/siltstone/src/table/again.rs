@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use crate::{
     Result,
     io::{TableContext, batch_bytes},
-    operation::write::{RowKinds, TableWrite, WriteOptions},
+    write::{RowKinds, TableWrite, WriteOptions},
 };
 
 /// How often the same rows are written for one commit.

@@ -15,7 +15,7 @@ use super::open::local_path;
 use crate::cancel;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::{ConfinedFileIo, FileIoRef, FileStatus, LocalFileIo};
-use crate::operation::cleanup::{delete_tree, is_dropped_tree, with_effect};
+use crate::maintenance::cleanup::{delete_tree, is_dropped_tree, with_effect};
 use crate::options::CoreOptions;
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};

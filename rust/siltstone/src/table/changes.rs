@@ -7,13 +7,10 @@ use arrow_schema::SchemaRef;
 use super::{Planned, ScanArgs, Table, replaced::explained};
 use crate::{
     Error, ErrorKind, Result,
+    commit::replaced,
     env::system_clock,
     io::BatchStream,
-    operation::{
-        commit::replaced,
-        overtaken::TRIES,
-        scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable},
-    },
+    scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable, overtaken::TRIES},
     snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 

@@ -6,7 +6,7 @@ use super::{MAIN_BRANCH, Table, local_path};
 use crate::{
     ErrorKind, Result,
     fs::{FileIoRef, LocalFileIo},
-    operation::fsck::Verdict,
+    maintenance::fsck::Verdict,
     schema::SchemaManager,
     snapshot::SnapshotManager,
 };

@@ -22,10 +22,7 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
-    operation::{
-        overtaken::TRIES,
-        scan::{Resolved, VersionSelector, counterpart},
-    },
+    scan::{Resolved, VersionSelector, counterpart, overtaken::TRIES},
     snapshot::BranchManager,
     types::DataField,
 };

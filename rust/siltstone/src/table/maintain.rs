@@ -5,19 +5,15 @@ use serde_json::{Value, json};
 use super::{Table, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
+    commit::PartitionSpec,
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
-    operation::{
-        CommitMessage,
-        commit::PartitionSpec,
-        compact::{CompactRequest, CompactionTask, TaskResources, plan_compaction, run_task},
-        overtaken::at_newest,
-        partition_spec,
-        scan::bucket_vectors,
-    },
     predicate::Predicate,
+    scan::{bucket_vectors, overtaken::at_newest, partition_spec},
     schema::{READ_BRANCHES, SchemaChange, TableSchema, switches_vectors_off},
     snapshot::BranchManager,
+    wire::{CommitMessage, CompactionTask},
 };
 
 /// What to compact.

@@ -1,6 +1,6 @@
 //! The table object: everything a user asks of one table, in the words of the public API.
 //!
-//! Thin on purpose: arguments become requests of `operation`, answers become reports.
+//! Thin on purpose: arguments become requests of the rooms below, answers become reports.
 
 mod again;
 mod catalog;

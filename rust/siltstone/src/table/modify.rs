@@ -7,21 +7,18 @@ use arrow_array::RecordBatch;
 use super::{CommitReport, Table, TableWriter, scan::filter};
 use crate::{
     Error, ErrorKind, Result,
-    io::check_merges_alike,
-    operation::{
-        commit::{Committable, check_place, explain_by_place},
-        modify::{
-            Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
-            write_matching,
-        },
-        overtaken::again_when_overtaken,
-        read::count,
-        scan::{EntryFilter, ScanPlan, live_entries},
-        write::{RowKinds, WriteOptions},
+    commit::{Committable, check_place, explain_by_place},
+    dml::{
+        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
+        write_matching,
     },
+    io::check_merges_alike,
     options::{ChangelogProducer, ScanMode},
     predicate::Predicate,
+    read::count,
+    scan::{EntryFilter, ScanPlan, live_entries, overtaken::again_when_overtaken},
     snapshot::RemovedSnapshot,
+    write::{RowKinds, WriteOptions},
 };
 
 /// How often a statement runs when others change the same files meanwhile.

@@ -8,8 +8,8 @@
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
+    commit::replaced,
     io::{BatchStream, TableContext},
-    operation::commit::replaced,
 };
 
 impl Table {

@@ -16,17 +16,16 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
-    operation::{
-        overtaken::again_when_overtaken,
-        read::{ReadRequest, count, limited, read_splits},
-        scan::{
-            Between, Incremental, Resolved, ScanPlan, ScanRequest, VersionSelector, partitions_at, plan_at,
-            read_request,
-        },
-        view::{Finish, View, ViewRequest},
-    },
     options::IncrementalMode,
     predicate::{Predicate, parse_predicate},
+    read::{
+        ReadRequest, count, limited, read_splits,
+        view::{Finish, View, ViewRequest},
+    },
+    scan::{
+        Between, Incremental, Resolved, ScanPlan, ScanRequest, VersionSelector, overtaken::again_when_overtaken,
+        partitions_at, plan_at, read_request,
+    },
     types::DataField,
 };
 

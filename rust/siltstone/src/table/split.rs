@@ -1,4 +1,4 @@
-//! Splits that travel to other processes: an envelope (`operation::serde::sealed`) around Paimon's `DataSplit` bytes.
+//! Splits that travel to other processes: an envelope (`wire::sealed`) around Paimon's `DataSplit` bytes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,16 +13,14 @@ use super::{
 };
 use crate::{
     Result,
+    compact::without_secrets,
     fs::LocalFileIo,
     io::{BatchStream, TableContext},
     manifest::DataFileMeta,
-    operation::{
-        Seal, Split, TableIdentity,
-        compact::without_secrets,
-        read::{ReadRequest, read_split},
-        scan::{ScanRequest, read_request},
-    },
     options::CoreOptions,
+    read::{ReadRequest, read_split},
+    scan::{ScanRequest, read_request},
+    wire::{Seal, Split, TableIdentity},
 };
 
 const SPLIT: Seal = Seal { what: "split", magic: "STSP", version: 5 };

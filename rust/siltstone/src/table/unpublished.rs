@@ -4,7 +4,7 @@
 //! found out. Until then, or until the rows are given up, the writer takes and commits no others: a commit without them would say
 //! that they are there.
 
-use crate::{Error, ErrorKind, Result, operation::commit::Committable};
+use crate::{Error, ErrorKind, Result, commit::Committable};
 
 #[derive(Debug)]
 pub(super) struct Unpublished {

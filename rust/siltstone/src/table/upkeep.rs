@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use super::{CommitReport, Table};
 use crate::{
     Error, ErrorKind, Result,
+    commit::is_of_another,
     env::now_millis,
-    operation::{
+    maintenance::{
         analyze::analyze,
         branch::{self, BranchSource},
         cleanup::Report,
-        commit::is_of_another,
         expire::{self, PartitionExpiry, Retention},
         fsck::{Verdict, fsck},
-        orphan::remove_orphan_files,
+        orphan_files::remove_orphan_files,
         rollback::rollback,
-        scan::VersionSelector,
         tag::{self, CreateTag},
     },
     options::{PartitionExpireStrategy, parse_duration},
+    scan::VersionSelector,
     snapshot::{BranchManager, Tag, TagManager},
 };
 

@@ -6,11 +6,12 @@ use super::Table;
 use crate::{
     Result,
     manifest::ManifestEntry,
-    operation::{
-        overtaken::{again_when_overtaken, expired_meanwhile},
-        scan::{EntryFilter, VersionSelector, live_entries, travel},
-    },
     row::{BinaryRow, datum_to_text},
+    scan::{
+        EntryFilter, VersionSelector, live_entries,
+        overtaken::{again_when_overtaken, expired_meanwhile},
+        travel,
+    },
     snapshot::{Snapshot, SnapshotManager, TagManager},
     types::DataType,
 };

@@ -12,21 +12,18 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    commit::{
+        CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, check_place,
+        explain_by_place, invisible_rows,
+    },
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     io::TableContext,
     manifest::DataFileMeta,
-    operation::{
-        CommitMessage, CompactRequest, TaskResources,
-        commit::{
-            CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, check_place,
-            explain_by_place, invisible_rows,
-        },
-        overtaken::at_newest,
-        partition_spec, plan_compaction, run_task,
-        scan::{EntryFilter, bucket_vectors, live_entries},
-        write::{RowKinds, TableWrite, WriteOptions},
-    },
     path::branch_root,
+    scan::{EntryFilter, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
+    wire::CommitMessage,
+    write::{RowKinds, TableWrite, WriteOptions},
 };
 
 /// How often the compaction of a write is tried again when other commits get in its way.

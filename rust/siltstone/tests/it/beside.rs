@@ -15,15 +15,14 @@ use std::{
 
 use siltstone::{
     ErrorKind, Result,
+    commit::{Committable, OverwriteTarget},
     fs::{BeforeCall, FaultFileIo, FileIoRef, Meanwhile},
-    operation::{
-        CommitMessage, WriteOptions,
-        commit::{Committable, OverwriteTarget},
-        fsck::{Severity, fsck},
-        scan::VersionSelector,
-    },
+    maintenance::fsck::{Severity, fsck},
+    scan::VersionSelector,
     snapshot::SnapshotManager,
     table::{CommitReport, ExpireArgs, ModifyArgs, Table, VersionArgs},
+    wire::CommitMessage,
+    write::WriteOptions,
 };
 
 use crate::crash::{ROOT, VECTORS, batch, create, open, state};

@@ -4,19 +4,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
+    commit::{Committable, TableCommit},
     fs::{FaultFileIo, FileIoRef},
     io::TableContext,
-    operation::{
-        CommitMessage, WriteOptions,
-        commit::{Committable, TableCommit},
+    maintenance::{
         expire::{Retention, expire_snapshots},
         rollback::rollback,
-        scan::VersionSelector,
-        write::TableWrite,
     },
+    scan::VersionSelector,
     schema::{NewTable, SchemaManager},
     table::Table,
     types::{DataField, DataType, TypeKind},
+    wire::CommitMessage,
+    write::{TableWrite, WriteOptions},
 };
 
 use crate::crash::batch;

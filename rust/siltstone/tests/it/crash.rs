@@ -12,24 +12,20 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, cast::AsArray, types};
 use siltstone::{
     Result,
+    commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     env::ManualClock,
     fs::{FailWhen, FaultFileIo, FileIoRef},
     io::{FileReadSpec, TableContext, read_data_file},
     manifest::ManifestStore,
-    operation::{
-        CommitMessage, CompactRequest, TableWrite, TaskResources, WriteOptions,
-        commit::{
-            CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants,
-        },
-        plan_compaction,
-        read::read_splits,
-        run_task,
-        scan::{EntryFilter, ScanRequest, live_entries, plan},
-    },
+    read::read_splits,
+    scan::{EntryFilter, ScanRequest, live_entries, plan},
     schema::{NewTable, SchemaManager},
     snapshot::SnapshotManager,
     table::Table,
     types::{DataField, DataType, TypeKind},
+    wire::CommitMessage,
+    write::{TableWrite, WriteOptions},
 };
 
 mod races;

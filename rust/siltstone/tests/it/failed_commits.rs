@@ -6,11 +6,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
     ErrorKind, Result,
+    commit::Committable,
     fs::{FailWhen, FaultFileIo},
-    operation::{WriteOptions, commit::Committable},
     schema::NewTable,
     table::{CommitReport, FilesystemCatalog, ScanArgs, Table, TableWriter},
     types::{DataField, DataType, TypeKind},
+    write::WriteOptions,
 };
 
 use crate::crash::batch;

@@ -8,16 +8,14 @@ use std::{
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     ErrorKind,
+    commit::{Committable, TableCommit},
     deletion_vectors::{BitmapKind, DeletionVector, DeletionVectorsIndexFile, Held},
     fs::{FaultFileIo, FileIo as _, FileIoRef},
     io::{FileWriteSpec, RollingWriter, TableContext},
+    maintenance::fsck::{Severity, fsck},
     manifest::{BucketId, DataFileMeta, EntryKind, FileSource, IndexManifestEntry, ManifestEntry, ManifestStore},
-    operation::{
-        commit::{Committable, TableCommit},
-        fsck::{Severity, fsck},
-        scan::{ScanRequest, plan},
-    },
     row::{BinaryRow, Datum},
+    scan::{ScanRequest, plan},
     schema::{NewTable, SchemaManager},
     snapshot::SnapshotManager,
     table::Table,

@@ -21,7 +21,6 @@ use siltstone::{
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
         encode_manifest_list,
     },
-    operation::{CommitMessage, CompactionTask, Split, TableIdentity, TaskUnit},
     options::CoreOptions,
     path::unescape,
     predicate::{Predicate, parse_predicate},
@@ -30,6 +29,7 @@ use siltstone::{
     snapshot::{RemovedSnapshot, Snapshot},
     stats::{SimpleStats, StatsMode, decode_stats_for},
     types::{DataField, DataType, TypeKind, fields_from_json, parse_type},
+    wire::{CommitMessage, CompactionTask, Split, TableIdentity, TaskUnit},
 };
 
 use crate::{fixtures::fixture, vectors::vectors, watched_memory::peak_of};

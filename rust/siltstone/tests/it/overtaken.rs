@@ -20,20 +20,21 @@ use std::{
 
 use siltstone::{
     Error, ErrorKind, Result,
+    commit::{Committable, TableCommit},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
-    manifest::ManifestEntry,
-    operation::{
-        CommitMessage, CompactRequest, TaskResources, WriteOptions,
+    maintenance::{
         analyze::analyze,
-        commit::{Committable, TableCommit},
         expire::{Retention, expire_snapshots},
         fsck::{Severity, fsck},
-        plan_compaction, run_task,
-        scan::{EntryFilter, VersionSelector, live_entries, travel},
     },
+    manifest::ManifestEntry,
+    scan::{EntryFilter, VersionSelector, live_entries, travel},
     snapshot::SnapshotManager,
     table::{Changes, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Place, Progress, ScanArgs, Table},
+    wire::CommitMessage,
+    write::WriteOptions,
 };
 
 use crate::crash::{ROOT, VECTORS, batch, create, open, state};

@@ -5,12 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::RecordBatch;
 use siltstone::{
     Error, ErrorKind, Result,
-    operation::{
-        read::{count, read_splits},
-        scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
-    },
     predicate::{Predicate, evaluate, parse_predicate},
+    read::{count, read_splits},
     row::{datum_from_array, datum_to_text},
+    scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
     table::Table,
     types::{DataField, TypeKind},
 };

@@ -25,20 +25,20 @@ use std::{
 use arrow_array::{RecordBatch, cast::AsArray, types};
 use siltstone::{
     ErrorKind, Result,
+    commit::Committable,
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef},
-    operation::{
-        WriteOptions,
+    maintenance::{
         branch::{BranchSource, create_branch, delete_branch, fast_forward, rename_branch},
-        commit::Committable,
         fsck::{Severity, fsck},
-        read::read_splits,
-        scan::{ScanRequest, VersionSelector, plan},
     },
     path::branch_root,
+    read::read_splits,
+    scan::{ScanRequest, VersionSelector, plan},
     schema::{NewTable, SchemaChange, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, UpkeepLock},
     table::{CommitReport, ExpireArgs, FilesystemCatalog, InspectArgs, ModifyArgs, Table},
     types::{DataField, DataType, TypeKind},
+    write::WriteOptions,
 };
 
 use crate::crash::batch;

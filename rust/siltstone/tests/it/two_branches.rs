@@ -12,14 +12,12 @@ use std::{
 
 use siltstone::{
     Error, Result,
+    commit::{Committable, PartitionSpec},
     fs::{BeforeCall, FaultFileIo, FileIoRef},
-    operation::{
-        WriteOptions,
-        commit::{Committable, PartitionSpec},
-    },
     schema::{NewTable, SchemaManager},
     table::{InspectArgs, ScanArgs, Table},
     types::{DataField, DataType, TypeKind},
+    write::WriteOptions,
 };
 
 use crate::crash::{ROOT, batch};

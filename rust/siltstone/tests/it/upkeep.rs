@@ -12,24 +12,24 @@ use std::{
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     ErrorKind,
+    commit::{Committable, TableCommit},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
-    operation::{
-        CommitMessage, CompactRequest, TableWrite, TaskResources, WriteOptions,
+    maintenance::{
         branch::{BranchSource, create_branch, delete_branch},
-        commit::{Committable, TableCommit},
         expire::{Retention, expire_snapshots},
-        plan_compaction,
         rollback::rollback,
-        run_task,
-        scan::{EntryFilter, VersionSelector, live_entries},
         tag::{CreateTag, create_automatic, create_tag, delete_tag, expire_tags, neighbour, rename_tag, replace_tag},
     },
     path::branch_root,
+    scan::{EntryFilter, VersionSelector, live_entries},
     schema::{NewTable, SchemaManager},
     snapshot::{BranchManager, Snapshot, SnapshotManager, TagManager},
     table::Table,
     types::{DataField, DataType, TypeKind},
+    wire::CommitMessage,
+    write::{TableWrite, WriteOptions},
 };
 
 use crate::folder::Folder;
@@ -252,7 +252,7 @@ fn a_dry_run_names_what_the_run_deletes_and_deletes_nothing() {
     assert_eq!(files(&io), before);
     let done = expire_snapshots(&ctx, &until(9, 8), false).unwrap();
     let gone: BTreeSet<String> = before.difference(&files(&io)).cloned().collect();
-    let named = |report: &siltstone::operation::cleanup::Report| -> BTreeSet<String> {
+    let named = |report: &siltstone::maintenance::cleanup::Report| -> BTreeSet<String> {
         report.plan.files().map(|file| file.path.clone()).collect()
     };
     assert_eq!(named(&plan), named(&done));
@@ -379,7 +379,7 @@ fn tags_expire_by_their_retention_or_by_their_age() {
     let retain = Some(std::time::Duration::from_secs(60));
     create_tag(&ctx, "short", &CreateTag { retain, ..CreateTag::default() }).unwrap();
     let now = siltstone::env::now_millis();
-    let gone = |report: siltstone::operation::cleanup::Report| report.details["tags"].clone();
+    let gone = |report: siltstone::maintenance::cleanup::Report| report.details["tags"].clone();
     assert_eq!(gone(expire_tags(&ctx, None, now, false).unwrap()), serde_json::json!([]));
     assert_eq!(gone(expire_tags(&ctx, None, now + 120_000, true).unwrap()), serde_json::json!(["short"]));
     assert_eq!(gone(expire_tags(&ctx, None, now + 120_000, false).unwrap()), serde_json::json!(["short"]));

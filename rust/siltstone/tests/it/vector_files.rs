@@ -11,23 +11,22 @@ use std::{
 
 use siltstone::{
     ErrorKind, Result,
+    commit::{CommitOutcome, Committable, CompactionOutcome, TableCommit},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     deletion_vectors::{BitmapKind, DeletionVector, DeletionVectorsIndexFile, Held},
     format::avro::Compression,
     fs::{FaultFileIo, FileIoRef},
     io::TableContext,
-    manifest::{DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore, encode_index_manifest},
-    operation::{
-        CompactRequest, CompactionTask, TaskResources, TaskUnit,
-        commit::{CommitOutcome, Committable, CompactionOutcome, TableCommit},
+    maintenance::{
         expire::{Retention, expire_snapshots},
-        orphan::remove_orphan_files,
-        plan_compaction,
-        read::{count, read_splits},
-        run_task,
-        scan::{ScanRequest, VersionSelector, plan},
+        orphan_files::remove_orphan_files,
         tag::{CreateTag, create_tag, delete_tag},
     },
+    manifest::{DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore, encode_index_manifest},
+    read::{count, read_splits},
+    scan::{ScanRequest, VersionSelector, plan},
     snapshot::{Snapshot, SnapshotManager, TagManager},
+    wire::{CompactionTask, TaskUnit},
 };
 
 use crate::crash::{ROOT, VECTORS, append, compact, delete, memory, open, state};

@@ -33,13 +33,10 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
-    operation::{
-        overtaken::again_when_overtaken,
-        scan::{VersionSelector, travel},
-        view::View,
-    },
     predicate::{Predicate, evaluate},
+    read::view::View,
     row::{Datum, array_from_datums},
+    scan::{VersionSelector, overtaken::again_when_overtaken, travel},
     snapshot::Snapshot,
     types::{DataField, arrow_schema},
 };

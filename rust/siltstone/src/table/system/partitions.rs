@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{
     Result,
-    operation::{
-        overtaken::{again_when_overtaken, expired_meanwhile},
-        scan::{EntryFilter, Resolved, VersionSelector, live_entries_with_last_writes},
-    },
     row::Datum,
+    scan::{
+        EntryFilter, Resolved, VersionSelector, live_entries_with_last_writes,
+        overtaken::{again_when_overtaken, expired_meanwhile},
+    },
     types::DataField,
 };
 

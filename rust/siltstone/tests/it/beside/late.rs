@@ -3,10 +3,8 @@
 
 use siltstone::{
     Error,
-    operation::{
-        CompactRequest, TaskResources, plan_compaction, run_task,
-        tag::{CreateTag, create_tag},
-    },
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    maintenance::tag::{CreateTag, create_tag},
     snapshot::UpkeepLock,
 };
 

@@ -2,7 +2,7 @@
 
 use siltstone::{
     fs::FailWhen,
-    operation::branch::{BranchSource, create_branch},
+    maintenance::branch::{BranchSource, create_branch},
     snapshot::{ReleasedVersions, UpkeepLock},
     table::TagArgs,
 };

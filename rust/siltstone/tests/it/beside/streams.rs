@@ -1,7 +1,7 @@
 //! Streams of changes while others roll back, commit and expire.
 
 use siltstone::{
-    operation::{
+    maintenance::{
         expire::{Retention, expire_snapshots},
         rollback::rollback,
         tag::{CreateTag, create_tag},

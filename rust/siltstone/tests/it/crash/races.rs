@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use siltstone::{
     ErrorKind,
+    commit::{Committable, TableCommit},
     fs::{FileIo as _, FileIoRef, LocalFileIo},
-    operation::commit::{Committable, TableCommit},
     snapshot::{RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
 };
 

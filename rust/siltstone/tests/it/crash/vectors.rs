@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use siltstone::{
     Result,
+    commit::{CommitOutcome, CompactionOutcome, OverwriteTarget, PartitionSpec},
+    dml::{Assignment, Modification, modify_files},
     fs::{FailWhen, FaultFileIo, FileIoRef},
     io::TableContext,
-    operation::{
-        TableWrite, WriteOptions,
-        commit::{CommitOutcome, CompactionOutcome, OverwriteTarget, PartitionSpec},
-        modify::{Assignment, Modification, modify_files},
-    },
     predicate::parse_predicate,
+    write::{TableWrite, WriteOptions},
 };
 
 use super::{ROOT, Scenario, append, batch, committer, compact, memory, once, open, overwrite, state};

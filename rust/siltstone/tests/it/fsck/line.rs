@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
+    commit::TableCommit,
     fs::{FaultFileIo, FileIo as _, FileIoRef},
-    operation::{
-        commit::TableCommit,
+    maintenance::{
         expire::{Retention, expire_snapshots},
         fsck::{Severity, fsck},
-        scan::VersionSelector,
         tag::{CreateTag, create_tag},
     },
+    scan::VersionSelector,
     table::Table,
 };
 

@@ -2,14 +2,11 @@
 
 use siltstone::{
     Result,
+    commit::{Committable, CompactionOutcome, OverwriteTarget, PartitionSpec},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::FileIoRef,
-    operation::{
-        CompactRequest, TaskResources,
-        commit::{Committable, CompactionOutcome, OverwriteTarget, PartitionSpec},
-        orphan::remove_orphan_files,
-        plan_compaction, run_task,
-        scan::VersionSelector,
-    },
+    maintenance::orphan_files::remove_orphan_files,
+    scan::VersionSelector,
     snapshot::Snapshot,
     table::{CommitReport, ExpireArgs, ModifyArgs, TagArgs, VersionArgs},
 };

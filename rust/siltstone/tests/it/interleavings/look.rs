@@ -7,12 +7,10 @@ use siltstone::{
     Error, ErrorKind, Result,
     fs::FileIoRef,
     io::TableContext,
-    operation::{
-        fsck::{Severity, fsck},
-        read::read_splits,
-        scan::{ScanRequest, VersionSelector, plan},
-    },
+    maintenance::fsck::{Severity, fsck},
     path::branch_root,
+    read::read_splits,
+    scan::{ScanRequest, VersionSelector, plan},
     snapshot::{BranchManager, SnapshotManager, TagManager},
 };
 

@@ -8,7 +8,11 @@ use std::{
 };
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use siltstone::{ErrorKind, Result, fs::FaultFileIo, fs::FileIoRef, operation::orphan::remove_orphan_files};
+use siltstone::{
+    ErrorKind, Result,
+    fs::{FaultFileIo, FileIoRef},
+    maintenance::orphan_files::remove_orphan_files,
+};
 
 use super::{
     actors::{Actor, Done, retain},

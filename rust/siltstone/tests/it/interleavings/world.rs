@@ -5,19 +5,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     Result,
+    commit::Committable,
     fs::{FaultFileIo, FileIoRef},
-    operation::{
-        WriteOptions,
+    maintenance::{
         branch::{BranchSource, create_branch},
-        commit::Committable,
         expire::{Retention, expire_snapshots},
-        scan::VersionSelector,
         tag::{CreateTag, create_tag},
     },
+    scan::VersionSelector,
     schema::{NewTable, SchemaManager},
     snapshot::{ConsumerManager, SnapshotManager},
     table::{CommitReport, Table},
     types::{DataField, DataType, TypeKind},
+    write::WriteOptions,
 };
 
 use super::model::{Rows, State};

@@ -1,11 +1,13 @@
 //! A commit was published in the moment after its options changed, and is about to be taken back: it stays where others rely on
 //! it, and otherwise goes like what a rollback takes back.
 
-use siltstone::operation::{
+use siltstone::{
     commit::TableCommit,
-    expire::{Retention, expire_snapshots},
-    rollback::rollback,
-    tag::{CreateTag, create_tag},
+    maintenance::{
+        expire::{Retention, expire_snapshots},
+        rollback::rollback,
+        tag::{CreateTag, create_tag},
+    },
 };
 
 use super::{

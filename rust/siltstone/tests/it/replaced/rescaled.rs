@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use siltstone::{
-    operation::{
-        CompactRequest, TaskResources,
-        commit::{CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit},
-        plan_compaction, run_task,
-        scan::{EntryFilter, live_entries},
-    },
+    commit::{CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    scan::{EntryFilter, live_entries},
     table::{ModifyArgs, TableWriter},
 };
 

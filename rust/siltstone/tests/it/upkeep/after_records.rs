@@ -10,16 +10,16 @@ use siltstone::{
     Error, ErrorKind, Result,
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
-    operation::{
+    maintenance::{
         branch::{BranchSource, create_branch, fast_forward},
         cleanup::Report,
         expire::expire_snapshots,
         fsck::{Severity, fsck},
         rollback::rollback,
-        scan::VersionSelector,
         tag::{CreateTag, create_tag, rename_tag, replace_tag},
     },
     path::branch_root,
+    scan::VersionSelector,
     snapshot::{Snapshot, SnapshotManager, TagManager},
 };
 

@@ -8,7 +8,7 @@ use std::{
 use siltstone::{
     ErrorKind, Result,
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
-    operation::expire::{Retention, expire_changelogs, expire_snapshots},
+    maintenance::expire::{Retention, expire_changelogs, expire_snapshots},
     snapshot::SnapshotManager,
     table::Table,
 };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
     fs::FileIoRef,
-    operation::{
+    maintenance::{
         expire::{Retention, expire_changelogs, expire_snapshots},
         fsck::{Severity, fsck},
         tag::delete_tag,

@@ -6,16 +6,16 @@ use siltstone::{
     ErrorKind, Result,
     fs::{FailWhen, FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
-    operation::{
+    maintenance::{
         analyze::analyze,
         branch::{BranchSource, create_branch, delete_branch, fast_forward},
         expire::{Retention, expire_changelogs, expire_snapshots},
         fsck::{Severity, fsck},
-        orphan::remove_orphan_files,
+        orphan_files::remove_orphan_files,
         rollback::rollback,
-        scan::VersionSelector,
         tag::delete_tag,
     },
+    scan::VersionSelector,
     snapshot::{SnapshotManager, TagManager},
 };
 

@@ -9,7 +9,7 @@ use siltstone::{
     Error, ErrorKind, Result,
     fs::{BeforeCall, FaultFileIo, FileIoRef, Meanwhile},
     io::TableContext,
-    operation::fsck::{Severity, fsck},
+    maintenance::fsck::{Severity, fsck},
     snapshot::SnapshotManager,
 };
 

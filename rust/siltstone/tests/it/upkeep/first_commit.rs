@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use siltstone::{
+    commit::{Committable, TableCommit},
     fs::{FileIoRef, Meanwhile},
     io::TableContext,
-    operation::{
-        commit::{Committable, TableCommit},
-        expire::expire_snapshots,
-    },
+    maintenance::expire::expire_snapshots,
 };
 
 use super::{append, open, table, until, written};

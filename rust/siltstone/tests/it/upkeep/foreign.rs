@@ -4,15 +4,13 @@ use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 
 use siltstone::{
     ErrorKind,
+    commit::{Committable, TableCommit},
     env::ManualClock,
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
+    maintenance::rollback::rollback,
     manifest::ManifestStore,
-    operation::{
-        commit::{Committable, TableCommit},
-        rollback::rollback,
-        scan::{EntryFilter, VersionSelector, live_entries},
-    },
+    scan::{EntryFilter, VersionSelector, live_entries},
     snapshot::{Snapshot, SnapshotManager},
 };
 

@@ -4,16 +4,16 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use siltstone::{
     ErrorKind,
+    commit::TableCommit,
     fs::FileIoRef,
-    operation::{
+    maintenance::{
         branch::{BranchSource, create_branch, delete_branch, rename_branch},
         cleanup::Report,
-        commit::TableCommit,
         expire::expire_snapshots,
-        scan::VersionSelector,
         tag::{CreateTag, create_tag},
     },
     path::branch_root,
+    scan::VersionSelector,
     snapshot::{BranchManager, SnapshotManager, Tag, TagManager},
 };
 

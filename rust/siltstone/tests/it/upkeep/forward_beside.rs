@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use siltstone::{
     Result,
+    commit::{Committable, TableCommit},
     fs::{FailWhen, FaultFileIo, FileIoRef, Meanwhile},
-    operation::{
+    maintenance::{
         branch::{BranchSource, create_branch, fast_forward},
-        commit::{Committable, TableCommit},
         expire::expire_snapshots,
-        scan::VersionSelector,
         tag::{CreateTag, create_tag},
     },
+    scan::VersionSelector,
     schema::{SchemaChange, SchemaManager},
     snapshot::TagManager,
 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use siltstone::{
     ErrorKind,
     fs::{FailWhen, FaultFileIo, FileIoRef},
-    operation::{
+    maintenance::{
         branch::{BranchSource, create_branch, delete_branch, fast_forward, rename_branch},
         expire::expire_snapshots,
     },

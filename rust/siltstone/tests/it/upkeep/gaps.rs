@@ -6,7 +6,7 @@ use siltstone::{
     Error, ErrorKind,
     fs::{FileIoRef, Meanwhile},
     io::TableContext,
-    operation::expire::{Retention, expire_snapshots},
+    maintenance::expire::{Retention, expire_snapshots},
     snapshot::{Snapshot, SnapshotManager},
 };
 

@@ -7,14 +7,14 @@ use siltstone::{
     Error, ErrorKind, Result,
     fs::{FaultFileIo, FileIoRef, Meanwhile},
     io::TableContext,
-    operation::{
+    maintenance::{
         branch::{BranchSource, create_branch, delete_branch, rename_branch},
         expire::expire_snapshots,
         fsck::{Severity, fsck},
-        scan::VersionSelector,
         tag::{CreateTag, create_automatic, create_tag, delete_tag, rename_tag, replace_tag},
     },
     path::branch_root,
+    scan::VersionSelector,
     snapshot::{BranchManager, TagManager},
     table::Table,
 };

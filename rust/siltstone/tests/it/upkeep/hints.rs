@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use siltstone::{
     fs::Meanwhile,
-    operation::{
+    maintenance::{
         branch::{BranchSource, create_branch, fast_forward},
         expire::expire_snapshots,
         rollback::rollback,
-        scan::VersionSelector,
     },
+    scan::VersionSelector,
     snapshot::SnapshotManager,
 };
 

@@ -3,7 +3,7 @@
 use siltstone::{
     ErrorKind,
     fs::FileIo as _,
-    operation::{expire::expire_snapshots, orphan::remove_orphan_files},
+    maintenance::{expire::expire_snapshots, orphan_files::remove_orphan_files},
     snapshot::TagManager,
 };
 

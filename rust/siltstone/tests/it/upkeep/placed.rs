@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use siltstone::{
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
-    operation::{expire::expire_snapshots, rollback::rollback, scan::VersionSelector},
+    maintenance::{expire::expire_snapshots, rollback::rollback},
+    scan::VersionSelector,
     snapshot::TagManager,
 };
 

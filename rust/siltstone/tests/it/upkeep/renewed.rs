@@ -15,13 +15,13 @@ use siltstone::{
     env::now_millis,
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
-    operation::{
+    maintenance::{
         cleanup::Report,
         expire::{PartitionExpiry, expire_consumers, expire_partitions},
-        scan::{EntryFilter, live_entries},
         tag::{CreateTag, create_automatic, create_tag, delete_tag, expire_tags, replace_tag},
     },
     options::PartitionExpireStrategy,
+    scan::{EntryFilter, live_entries},
     schema::{NewTable, SchemaManager},
     snapshot::{ConsumerManager, SnapshotManager, TagManager},
     table::Table,
@@ -88,8 +88,8 @@ fn write(fs: &FileIoRef, rows: &[(i32, i32)]) {
         ("k", Arc::new(rows.iter().map(|r| Some(r.1)).collect::<Int32Array>())),
         ("v", Arc::new(rows.iter().map(|_| Some(0)).collect::<Int64Array>())),
     ];
-    let options = siltstone::operation::WriteOptions { threads: Some(1), ..Default::default() };
-    let mut writer = siltstone::operation::TableWrite::new(table.context(), options).unwrap();
+    let options = siltstone::write::WriteOptions { threads: Some(1), ..Default::default() };
+    let mut writer = siltstone::write::TableWrite::new(table.context(), options).unwrap();
     writer.write(&RecordBatch::try_from_iter(columns).unwrap(), None).unwrap();
     commit(table.context(), writer.prepare_commit().unwrap());
 }
@@ -228,8 +228,8 @@ fn automatic_tags(others: impl Fn(&TableContext) -> Result<()> + Send + 'static)
         let ctx = open(&fs, "main");
         let watermark = Some(day(20_000 + n));
         let messages = written(&ctx, &[(1, n)]);
-        let committable = siltstone::operation::commit::Committable { watermark, messages, ..Default::default() };
-        siltstone::operation::commit::TableCommit::with_new_user(&ctx).commit(committable).unwrap();
+        let committable = siltstone::commit::Committable { watermark, messages, ..Default::default() };
+        siltstone::commit::TableCommit::with_new_user(&ctx).commit(committable).unwrap();
         if n < 2 {
             create_automatic(&ctx).unwrap();
         }

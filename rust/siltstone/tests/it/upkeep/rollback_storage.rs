@@ -6,7 +6,8 @@ use siltstone::{
     Error, ErrorKind,
     fs::{FileIoRef, Meanwhile},
     io::TableContext,
-    operation::{rollback::rollback, scan::VersionSelector},
+    maintenance::rollback::rollback,
+    scan::VersionSelector,
 };
 
 use super::{ROOT, busy_table, open};

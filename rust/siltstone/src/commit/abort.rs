@@ -1,0 +1,299 @@
+//! Deleting files that no snapshot refers to.
+//!
+//! A caller may be wrong about what was committed: the same messages may have been committed by another process, or
+//! by a call whose answer was lost. So every version that can know the files is asked before anything is deleted: the
+//! snapshots, what tags and long-lived changelogs keep of those that have expired, and all other branches, to which the files
+//! may have come by a fast-forward, or because the branch has another name now.
+
+use std::collections::HashSet;
+
+use super::{repeated::MARGIN_MILLIS, standing::stands};
+use crate::{
+    error::{ErrorKind, Result},
+    io::TableContext,
+    maintenance::cleanup::{ManifestCache, References, Roots},
+    manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
+    scan::{EntryFilter, live_entries, overtaken::at_newest},
+    snapshot::{BranchManager, NamedList, Snapshot, SnapshotManager, Standing},
+    wire::CommitMessage,
+};
+
+/// What a snapshot file of the branch means that was never part of the line, or was rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strays {
+    /// Its files are in use: its writer may commit them again.
+    Count,
+    /// It has committed nothing.
+    Ignored,
+}
+
+/// Which files of messages that came to nothing are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    /// Whatever the writers made.
+    All,
+    /// What their compactions made: the rows are committed.
+    ByCompactions,
+}
+
+/// The storage, and the files that must stay.
+#[derive(Debug)]
+pub(super) struct Unused<'a> {
+    ctx: &'a TableContext,
+    used: HashSet<String>,
+}
+
+impl<'a> Unused<'a> {
+    /// Looks which of the messages' files are in use.
+    pub(super) fn find(
+        ctx: &'a TableContext,
+        snapshots: &SnapshotManager,
+        messages: &[CommitMessage],
+        strays: Strays,
+    ) -> Result<Self> {
+        at_newest(ctx, |newest| {
+            let mut search = Search::of_messages(ctx, messages, strays)?;
+            if search.names.is_empty() {
+                return Ok(Self { ctx, used: search.used });
+            }
+            if let Some(newest) = newest {
+                search.live(newest)?;
+                search.history(snapshots)?;
+            }
+            search.kept()?;
+            search.elsewhere()?;
+            // a rollback and an expiry may both have been there since
+            let now = snapshots.latest()?;
+            if let (true, Some(now)) = (now.as_ref() != newest, &now) {
+                search.live(now)?;
+            }
+            Ok(Self { ctx, used: search.used })
+        })
+    }
+
+    /// Whether a version knows a file of the messages.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.used.contains(name)
+    }
+
+    /// Files that the messages' writers made.
+    pub(super) fn delete(&self, made: Made, messages: &[CommitMessage]) -> Result<()> {
+        match made {
+            Made::All => self.delete_all(messages),
+            Made::ByCompactions => self.delete_compactions(messages),
+        }
+    }
+
+    fn delete_all(&self, messages: &[CommitMessage]) -> Result<()> {
+        for message in messages {
+            let data = &message.data;
+            self.delete_files(&message.bucket, data.new_files.iter().chain(&data.changelog_files))?;
+            self.delete_index_files(&data.index_files)?;
+        }
+        self.delete_compactions(messages)
+    }
+
+    /// Files that the messages' compactions made. A file that only changed its level is not theirs.
+    fn delete_compactions(&self, messages: &[CommitMessage]) -> Result<()> {
+        for message in messages {
+            let (data, compact) = (&message.data, &message.compact);
+            let older = compact.compact_before.iter().chain(&data.new_files);
+            let older: HashSet<&str> = older.map(|file| file.file_name.as_str()).collect();
+            let made = compact.compact_after.iter().filter(|file| !older.contains(file.file_name.as_str()));
+            self.delete_files(&message.bucket, made.chain(&compact.changelog_files))?;
+            self.delete_index_files(&compact.index_files)?;
+        }
+        Ok(())
+    }
+
+    fn delete_files<'f>(&self, bucket: &BucketId, files: impl Iterator<Item = &'f DataFileMeta>) -> Result<()> {
+        let paths = &self.ctx.paths;
+        for file in files.filter(|file| !self.used.contains(&file.file_name)) {
+            self.ctx.fs.delete(&paths.data_file(&bucket.partition, bucket.bucket, file)?)?;
+            for extra in paths.extra_files(&bucket.partition, bucket.bucket, file)? {
+                self.ctx.fs.delete(&extra)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_index_files(&self, entries: &[IndexManifestEntry]) -> Result<()> {
+        let made = entries.iter().filter(|e| e.kind == EntryKind::Add && !self.used.contains(&e.file_name));
+        made.into_iter().try_for_each(|entry| self.ctx.fs.delete(&self.ctx.paths.index_file_of(entry)?))
+    }
+}
+
+/// Looks at all branches but that of the context, main among them; again when there are others by then: a branch that got another
+/// name may have been seen under neither.
+pub(super) fn for_other_branches(ctx: &TableContext, mut look: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let mut seen = HashSet::from([ctx.branch.clone()]);
+    loop {
+        let mut names = branches.names()?;
+        names.push("main".to_owned());
+        names.retain(|name| !seen.contains(name));
+        if names.is_empty() {
+            return Ok(());
+        }
+        names.iter().try_for_each(|name| look(name))?;
+        seen.extend(names);
+    }
+}
+
+/// Names of all files that the messages' writers made.
+fn names(messages: &[CommitMessage]) -> impl Iterator<Item = &String> {
+    messages.iter().flat_map(|message| {
+        let (data, compact) = (&message.data, &message.compact);
+        let files = data.new_files.iter().chain(&data.changelog_files);
+        let files = files.chain(&compact.compact_after).chain(&compact.changelog_files);
+        let index = data.index_files.iter().chain(&compact.index_files).filter(|entry| entry.kind == EntryKind::Add);
+        files.map(|file| &file.file_name).chain(index.map(|entry| &entry.file_name))
+    })
+}
+
+/// A search for files in the versions that can know them.
+pub(super) struct Search<'a> {
+    ctx: &'a TableContext,
+    store: ManifestStore,
+    names: HashSet<&'a str>,
+    partitions: HashSet<Vec<u8>>,
+    /// Snapshots from before this time do not matter; `None`: all do.
+    since: Option<i64>,
+    strays: Strays,
+    used: HashSet<String>,
+}
+
+impl<'a> Search<'a> {
+    fn of_messages(ctx: &'a TableContext, messages: &'a [CommitMessage], strays: Strays) -> Result<Self> {
+        let files = messages.iter().flat_map(|m| {
+            let compact = m.compact.compact_after.iter().chain(&m.compact.changelog_files);
+            m.data.new_files.iter().chain(&m.data.changelog_files).chain(compact)
+        });
+        let search = Self::of_files(ctx, names(messages).map(String::as_str).collect(), files)?;
+        let partitions = messages.iter().map(|message| message.bucket.partition.clone()).collect();
+        Ok(Self { partitions, strays, ..search })
+    }
+
+    /// A search in other branches, for names among which are those of `files`.
+    pub(super) fn of_files<'f>(
+        ctx: &'a TableContext,
+        names: HashSet<&'a str>,
+        files: impl Iterator<Item = &'f DataFileMeta>,
+    ) -> Result<Self> {
+        let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
+        let oldest = created.and_then(|times| times.into_iter().min());
+        Ok(Self {
+            ctx,
+            store: ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?,
+            names,
+            partitions: HashSet::new(),
+            since: oldest.map(|oldest| oldest.saturating_sub(MARGIN_MILLIS)),
+            strays: Strays::Count,
+            used: HashSet::new(),
+        })
+    }
+
+    fn live(&mut self, latest: &Snapshot) -> Result<()> {
+        let filter = EntryFilter { partitions: Some(self.partitions.clone()), ..EntryFilter::default() };
+        for entry in live_entries(self.ctx, latest, &filter)? {
+            self.found(entry.file.file_name);
+        }
+        Ok(())
+    }
+
+    /// Whatever a snapshot added or deleted since: a file that is not alive any more may still be read.
+    fn history(&mut self, snapshots: &SnapshotManager) -> Result<()> {
+        let mut index = None;
+        let listed = snapshots.listed_ids()?;
+        let removals = snapshots.removals().read()?;
+        for id in listed.into_iter().rev() {
+            // expired, as all before it, or a rollback has removed it, and those before it are there
+            let Some(snapshot) = snapshots.existing([id])?.pop() else { continue };
+            if self.strays == Strays::Ignored
+                && matches!(stands(snapshots, &removals, &snapshot)?, Standing::TooLate | Standing::RolledBack)
+            {
+                continue;
+            }
+            if self.since.is_some_and(|since| snapshot.time_millis < since) {
+                break;
+            }
+            match self.changes(&snapshot, &mut index) {
+                // it is going
+                Err(e) if e.kind() == ErrorKind::FileNotFound && !snapshots.is_version(&snapshot)? => {}
+                read => read?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What tags and long-lived changelogs of the branch keep of snapshots that have expired.
+    fn kept(&mut self) -> Result<()> {
+        let roots = Roots::of(self.ctx, &self.ctx.branch)?;
+        // those that are going were looked at before
+        let aside = if self.strays == Strays::Ignored { Vec::new() } else { roots.aside };
+        self.referred(&self.ctx.branch, Roots { snapshots: Vec::new(), aside, ..roots })
+    }
+
+    fn elsewhere(&mut self) -> Result<()> {
+        let ctx = self.ctx;
+        for_other_branches(ctx, |branch| self.referred(branch, Roots::of(ctx, branch)?))
+    }
+
+    /// A file that a version of this other branch knows.
+    pub(super) fn found_in(mut self, branch: &str) -> Result<Option<String>> {
+        self.referred(branch, Roots::of(self.ctx, branch)?)?;
+        Ok(self.used.into_iter().min())
+    }
+
+    /// What these versions of a branch refer to.
+    fn referred(&mut self, branch: &str, mut roots: Roots) -> Result<()> {
+        let since = self.since.unwrap_or(i64::MIN);
+        roots.snapshots.retain(|snapshot| snapshot.time_millis >= since);
+        roots.aside.retain(|snapshot| snapshot.time_millis >= since);
+        roots.released.retain(|snapshot| snapshot.time_millis >= since);
+        roots.tags.retain(|(_, tagged)| tagged.time_millis >= since);
+        roots.changelogs.retain(|changelog| changelog.time_millis >= since);
+        let of = TableContext { branch: branch.to_owned(), ..self.ctx.clone() };
+        let mut found = References::default();
+        found.add_branch(&of, &ManifestCache::new(self.ctx)?, &roots)?;
+        found.data.into_iter().chain(found.meta).for_each(|name| self.found(name));
+        Ok(())
+    }
+
+    /// What a snapshot added or deleted. `index`: the index manifest that was read last.
+    fn changes(&mut self, snapshot: &Snapshot, index: &mut Option<String>) -> Result<()> {
+        self.list(snapshot.delta_list())?;
+        if let Some(changelog) = snapshot.changelog_list() {
+            self.list(changelog)?;
+        }
+        if snapshot.index_manifest != *index {
+            self.index(snapshot.index_manifest.as_deref())?;
+            index.clone_from(&snapshot.index_manifest);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: NamedList<'_>) -> Result<()> {
+        let manifests = self.store.read_list(list)?;
+        let entries = self.store.read_all(&manifests, &|head| self.partitions.contains(head.partition))?;
+        for entry in entries {
+            self.found(entry.file.file_name);
+        }
+        Ok(())
+    }
+
+    fn index(&mut self, name: Option<&str>) -> Result<()> {
+        if let Some(name) = name {
+            for entry in self.store.read_index(name)? {
+                self.found(entry.file_name);
+            }
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, name: String) {
+        if self.names.contains(name.as_str()) {
+            self.used.insert(name);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A commit belongs to the table, the branch and the schemas that its writer was opened with.
+//!
+//! ```text
+//! writer A  opens table t, writes, prepares snapshot 5 …                           … publishes snapshot 5
+//! others                             rename t, drop it, make another one of that name, go forward to a branch
+//! ```
+//!
+//! The schema file of the writer says whose place it is: it has the time of its making in it. A branch that is made again has
+//! copies of the same schemas: there the time when the file was written tells. It is looked at
+//!
+//! 1. when the snapshot's file is finished and only its name is missing. The name comes about only in the directory in which the
+//!    file was finished ([`crate::fs::FileIo::publish_if`]), so a table or branch that was replaced gets nothing;
+//! 2. after publishing. When the place has become another's, the snapshot has gone along with its own table, and what it names
+//!    stays: a renamed table or branch has it as a version. Where it lies in a place that is not its own (a fast-forward took
+//!    its schema away), it is taken back ([`super::taken_back`]).
+//!
+//! Both times the newest schema is looked at, too: options that are fixed in a table with snapshots must be there as the files
+//! of the commit were made with. They may have changed before the first snapshot ([`crate::schema::fixed_option_changed`]); where
+//! the version before was made under the writer's schema, they have not. Commits that mark rows as deleted ask whether deletion
+//! vectors are still switched on, too: without them the rows would be there again.
+
+use std::collections::BTreeSet;
+
+use super::{changes::Changes, standing::Attempt, taken_back::take_back};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    fs::read_json,
+    io::TableContext,
+    maintenance::cleanup::upkeep_lock,
+    manifest::DataFileMeta,
+    path::branch_root,
+    schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
+    snapshot::{Snapshot, SnapshotManager, Standing, is_main},
+};
+
+/// What is found where a writer was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The table or branch with the writer's schema.
+    Ours,
+    /// No schema at all.
+    Nothing,
+    /// Other schemas.
+    Others,
+}
+
+/// An error when the table or branch that `ctx` was opened on, or its schema, is not there any more; nothing was committed.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: it was dropped or renamed; `CommitConflict`: something else is in its place.
+pub fn check_place(ctx: &TableContext) -> Result<()> {
+    check_place_of(ctx, Fixed::Unknown)
+}
+
+/// Why what is read under the name of `ctx` is another table's or branch's, or none's; `None`: it is the one that was opened.
+pub fn replaced(ctx: &TableContext) -> Result<Option<Error>> {
+    let (found, what) = (look(ctx)?, what(ctx));
+    let text = match found {
+        Found::Ours => return Ok(None),
+        Found::Nothing => format!("the {what} was dropped or renamed while it was read"),
+        Found::Others => format!(
+            "the {what} was dropped and made again while it was read, or a fast-forward has replaced the schema that it was \
+             opened with"
+        ),
+    };
+    let error = Error::new(lost_kind(ctx), text).with("table", &ctx.name);
+    Ok(Some(error.hint(format!("open the {what} again, and begin anew"))))
+}
+
+/// Whether another table or branch lies under the name of `ctx` by now.
+pub fn is_of_another(ctx: &TableContext) -> Result<bool> {
+    Ok(look(ctx)? == Found::Others)
+}
+
+/// Whether options that are fixed in a table with snapshots are those of a writer's schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fixed {
+    /// The version before was made under this schema or an earlier one: they could not change since.
+    Known,
+    /// The newest schema tells.
+    Unknown,
+    /// The same of a commit that marks rows by deletion vectors, which the newest schema must have as the writer's has.
+    Vectors,
+}
+
+impl Fixed {
+    pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>, changes: &Changes) -> Self {
+        if changes.marks_rows() {
+            return Self::Vectors;
+        }
+        if before.is_some_and(|before| before.schema_id <= ctx.schema.id) { Self::Known } else { Self::Unknown }
+    }
+}
+
+/// [`check_place`] of a commit.
+pub(super) fn check_place_of(ctx: &TableContext, fixed: Fixed) -> Result<()> {
+    match look(ctx)? {
+        Found::Ours if fixed == Fixed::Known => Ok(()),
+        Found::Ours => changed_option(ctx, fixed)?.map_or(Ok(()), |option| Err(redefined(ctx, &option))),
+        found => Err(displaced(ctx, found)),
+    }
+}
+
+/// An error when files of a schema that is not the writer's own were made under other options than the table has.
+///
+/// # Errors
+/// `CommitConflict`: an option that is fixed from the first snapshot on has changed since they were made.
+pub(super) fn check_written_under<'a>(ctx: &TableContext, files: impl Iterator<Item = &'a DataFileMeta>) -> Result<()> {
+    let ids: BTreeSet<i64> = files.map(|file| file.schema_id).filter(|id| *id != ctx.schema.id).collect();
+    for id in ids {
+        if let Some(option) = fixed_option_changed(&*ctx.schemas.get(id)?, &ctx.schema) {
+            return Err(redefined(ctx, &option));
+        }
+    }
+    Ok(())
+}
+
+/// Why reading or writing files of a table failed: when the table is not there any more, that is it.
+pub fn explain_by_place(ctx: &TableContext, error: Error) -> Error {
+    match explain(ctx, false) {
+        Some(displaced) => displaced.caused_by(error),
+        None => error,
+    }
+}
+
+/// To be asked when the file of a snapshot that was published is found to be another's: ours may have gone with its table.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: the place is another's, and it is not known where the snapshot is.
+pub(super) fn check_lost(ctx: &TableContext) -> Result<()> {
+    if look(ctx)? == Found::Ours { Ok(()) } else { Err(moved(ctx)) }
+}
+
+/// Why a commit failed, when that is because its place has become another's; `in_doubt`: it may have been published before.
+pub(super) fn explain(ctx: &TableContext, in_doubt: bool) -> Option<Error> {
+    match look(ctx) {
+        Ok(Found::Ours) => {
+            let option = changed_option(ctx, Fixed::Unknown).ok().flatten()?;
+            Some(if in_doubt { redefined_in_doubt(ctx, &option) } else { redefined(ctx, &option) })
+        }
+        Err(_) => None,
+        Ok(_) if in_doubt => Some(moved(ctx)),
+        Ok(found) => Some(displaced(ctx, found)),
+    }
+}
+
+/// What became of a snapshot that was published.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// It is where it belongs.
+    Here,
+    /// Its schema had been taken away, or options that were free until then have changed: it is no version any more. Others may
+    /// have seen it.
+    TakenBack,
+    /// The same, and others rely on it: it stays, and why.
+    Stays(Error),
+    /// It was none of the versions, or nobody knows, whatever its place says.
+    Stands(Standing),
+}
+
+/// Looks again after a snapshot was published.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: the place is another's, and the snapshot is not in it. It is not known whether it is in a
+/// table or branch with another name.
+pub(super) fn look_again(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
+    let (own, fixed) = (&attempt.snapshot, attempt.fixed);
+    if is_complete(ctx, own, fixed)? {
+        return Ok(Kept::Here);
+    }
+    // whoever renames, drops or goes forward has it
+    let lock = upkeep_lock(ctx).map_err(|e| if is_lost(&e) { moved(ctx) } else { e })?;
+    if is_complete(ctx, own, fixed)? {
+        return Ok(Kept::Here);
+    }
+    take_back(ctx, snapshots, &lock, attempt)
+}
+
+/// Whether an error says that a commit may be in a table or branch that has another name now.
+pub(super) fn is_lost(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::TableNotFound | ErrorKind::BranchNotFound)
+}
+
+/// The place is the writer's, with the options that its files were made with, and has the schema that the snapshot names.
+fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed) -> Result<bool> {
+    if look(ctx)? != Found::Ours {
+        return Ok(false);
+    }
+    if fixed != Fixed::Known {
+        match changed_option(ctx, fixed) {
+            Ok(None) => {}
+            Err(e) if e.kind() != ErrorKind::CommitConflict && !is_lost(&e) => return Err(e),
+            _ => return Ok(false),
+        }
+    }
+    Ok(own.schema_id == ctx.schema.id || ctx.fs.exists(&schemas(ctx).path(own.schema_id))?)
+}
+
+fn look(ctx: &TableContext) -> Result<Found> {
+    let schemas = schemas(ctx);
+    let path = schemas.path(ctx.schema.id);
+    match read_json(&*ctx.fs, &path) {
+        Ok(bytes) => {
+            let ours = is_same(&TableSchema::from_json(&path, &bytes)?, &ctx.schema) && was_written_then(ctx, &path)?;
+            Ok(if ours { Found::Ours } else { Found::Others })
+        }
+        Err(e) if e.kind() == ErrorKind::FileNotFound => {
+            Ok(if schemas.ids()?.is_empty() { Found::Nothing } else { Found::Others })
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether the schema file is the very one that the branch was opened with.
+fn was_written_then(ctx: &TableContext, path: &str) -> Result<bool> {
+    match ctx.written.as_ref().filter(|written| written.path == path) {
+        None => Ok(true),
+        Some(written) => Ok(ctx.fs.status(path)?.is_some_and(|file| file.modified_millis == written.millis)),
+    }
+}
+
+/// The fixed option of the newest schema that the writer's own has otherwise.
+fn changed_option(ctx: &TableContext, fixed: Fixed) -> Result<Option<String>> {
+    let schemas = schemas(ctx);
+    match schemas.latest()? {
+        Some(newest) if newest.id != ctx.schema.id => match schemas.get(ctx.schema.id) {
+            Ok(own) if fixed == Fixed::Vectors && switches_vectors_off(&own, &newest)? => {
+                Ok(Some("deletion-vectors.enabled".to_owned()))
+            }
+            Ok(own) => Ok(fixed_option_changed(&own, &newest)),
+            // it was there a moment ago
+            Err(e) if e.kind() == ErrorKind::FileNotFound => Err(displaced(ctx, look(ctx)?).caused_by(e)),
+            Err(e) => Err(e),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// Options do not tell schemas apart: a handle may have others on top.
+fn is_same(stored: &TableSchema, own: &TableSchema) -> bool {
+    (stored.id, stored.time_millis) == (own.id, own.time_millis)
+        && stored.fields == own.fields
+        && stored.partition_keys == own.partition_keys
+        && stored.primary_keys == own.primary_keys
+}
+
+fn schemas(ctx: &TableContext) -> SchemaManager {
+    SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+}
+
+fn displaced(ctx: &TableContext, found: Found) -> Error {
+    let what = what(ctx);
+    let (kind, text) = match found {
+        Found::Others => (
+            ErrorKind::CommitConflict,
+            format!(
+                "the {what} was dropped and made again while it was open, or a fast-forward has replaced the schema that it \
+                 was opened with"
+            ),
+        ),
+        Found::Ours | Found::Nothing => {
+            (lost_kind(ctx), format!("the {what} was dropped or renamed while it was open"))
+        }
+    };
+    Error::new(kind, text)
+        .with("table", &ctx.name)
+        .hint(format!("open the {what} again and write the rows again; nothing was committed"))
+}
+
+/// The table is the same one, and its data files are made otherwise now.
+fn redefined(ctx: &TableContext, option: &str) -> Error {
+    let what = what(ctx);
+    let text = format!("'{option}' of the {what} was changed since the rows of the commit were written");
+    Error::new(ErrorKind::CommitConflict, text)
+        .with("table", &ctx.name)
+        .with("option", option)
+        .hint(format!("open the {what} again and write the rows again; nothing was committed"))
+}
+
+/// The same when a snapshot may be there that could not be taken back.
+fn redefined_in_doubt(ctx: &TableContext, option: &str) -> Error {
+    let text =
+        format!("'{option}' was changed while a commit was published: it is not known whether it is in the table");
+    Error::new(ErrorKind::Storage, text)
+        .with("table", &ctx.name)
+        .with("option", option)
+        .hint("Do not delete the files. Look whether the rows are in the table before you write them again.")
+}
+
+/// The place is another's after something may have been published.
+pub(super) fn moved(ctx: &TableContext) -> Error {
+    let what = what(ctx);
+    let text = format!(
+        "the {what} was renamed, dropped or replaced while a commit was published: it is not known whether the commit is in it"
+    );
+    Error::new(lost_kind(ctx), text).with("table", &ctx.name).hint(format!(
+        "Do not delete the files. Where the {what} has another name now, look for the rows there before you write them again."
+    ))
+}
+
+fn lost_kind(ctx: &TableContext) -> ErrorKind {
+    if is_main(&ctx.branch) { ErrorKind::TableNotFound } else { ErrorKind::BranchNotFound }
+}
+
+fn what(ctx: &TableContext) -> &'static str {
+    if is_main(&ctx.branch) { "table" } else { "branch" }
+}

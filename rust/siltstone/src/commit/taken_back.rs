@@ -1,0 +1,106 @@
+//! Taking back a snapshot that was published, because its schema went or a fixed option changed in the moment before.
+//!
+//! Between publishing and this, the snapshot was a version: it is taken back as a rollback takes back, by a removal record, and
+//! only where nobody relies on it. What was built on it, a tag or branch of it, a rollback to it, and an expiry of all that was
+//! before it keep it where it is.
+
+use super::{
+    place::{Kept, moved},
+    standing::{Attempt, is_gone},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    maintenance::rollback::check_branch_points,
+    snapshot::{Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
+};
+
+/// Takes back the snapshot of an attempt, which is not what the table asks for.
+///
+/// # Errors
+/// `TableNotFound`, `BranchNotFound`: it is not there, and no record says why.
+pub(super) fn take_back(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    lock: &UpkeepLock,
+    attempt: &Attempt,
+) -> Result<Kept> {
+    let own = &attempt.snapshot;
+    match snapshots.get(own.id) {
+        Ok(found) if RemovedSnapshot::from(own).is(&found) => {}
+        Err(e) if !is_gone(&e) => return Err(e),
+        _ => return gone(ctx, snapshots, attempt),
+    }
+    match attempt.standing(ctx, snapshots)? {
+        Standing::Committed => {}
+        Standing::RolledBack => return Ok(Kept::TakenBack),
+        other => return Ok(Kept::Stands(other)),
+    }
+    let removals = snapshots.removals().read()?;
+    if let Some(why) = relied_on(ctx, snapshots, &removals, attempt)? {
+        return Ok(Kept::Stays(stays(ctx, own, &why)));
+    }
+    if let Some(base) = &attempt.base {
+        snapshots.removals().append_rollback(lock, base.id, std::slice::from_ref(own), &[])?;
+        if snapshots.hint("LATEST")?.is_some_and(|hint| hint > base.id) {
+            snapshots.write_latest_hint(base.id)?;
+        }
+    }
+    ctx.fs.delete(&snapshots.path(own.id))?;
+    Ok(Kept::TakenBack)
+}
+
+/// It is not there any more.
+fn gone(ctx: &TableContext, snapshots: &SnapshotManager, attempt: &Attempt) -> Result<Kept> {
+    match attempt.fate(snapshots)? {
+        Fate::Removed(RemovalKind::Expire) => Ok(Kept::Stays(stays(ctx, &attempt.snapshot, "others have built on it"))),
+        Fate::Removed(_) => Ok(Kept::TakenBack),
+        Fate::NotRemoved | Fate::Unknown => Err(moved(ctx)),
+    }
+}
+
+/// Why a version cannot be taken back; the lock is held.
+fn relied_on(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    removals: &Removals,
+    attempt: &Attempt,
+) -> Result<Option<String>> {
+    let own = &attempt.snapshot;
+    if own.id.checked_add(1).map_or(Ok(false), |next| snapshots.exists(next))? {
+        return Ok(Some("others have built on it".to_owned()));
+    }
+    if removals.rollbacks.iter().any(|rollback| rollback.record > attempt.known && rollback.target == own.id) {
+        return Ok(Some("the table was rolled back to it".to_owned()));
+    }
+    let leaves_one = match &attempt.base {
+        Some(base) => {
+            snapshots.ids()?.contains(&base.id) && snapshots.existing([base.id])?.iter().all(|found| base.is(found))
+        }
+        // the table is as if it had never had one
+        None => removals.say_nothing() && snapshots.hint("LATEST")?.is_none(),
+    };
+    if !leaves_one {
+        return Ok(Some("it is the only version, because all before it have expired".to_owned()));
+    }
+    let named = RemovedSnapshot::from(own);
+    if let Some((name, _)) = snapshots.tags().list()?.into_iter().find(|(_, tagged)| named.is(tagged)) {
+        return Ok(Some(format!("tag '{name}' was made of it")));
+    }
+    let before = Snapshot { id: own.id.saturating_sub(1), ..own.clone() };
+    match check_branch_points(ctx, snapshots, &before, &[]) {
+        Err(e) if e.kind() == ErrorKind::VersionInUse => Ok(Some("a branch was made from it".to_owned())),
+        checked => checked.map(|()| None),
+    }
+}
+
+fn stays(ctx: &TableContext, own: &Snapshot, why: &str) -> Error {
+    let text = format!(
+        "the schema of a commit was taken away or changed when it was published, and it stays, because {why}: it is not known \
+         what it means under the table's options"
+    );
+    Error::new(ErrorKind::Storage, text)
+        .with("table", &ctx.name)
+        .with("snapshot", own.id)
+        .hint("Do not delete the files. Restore the schema or the option, or roll back to the snapshot before.")
+}

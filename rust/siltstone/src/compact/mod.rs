@@ -1,0 +1,16 @@
+//! Dedicated compaction: a plan of independent tasks, which may run anywhere, and whose messages are
+//! committed once.
+//!
+//! ```text
+//!   plan_compaction ─▶ CompactionTask ─ bytes ─▶ any process: run_task ─▶ CommitMessage ─▶ one commit
+//! ```
+//!
+//! Source: semantics a.7 to a.10; `CompactProcedure`, `AppendCompactCoordinator`.
+
+mod plan;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use plan::{CompactRequest, CompactionPlan, plan_compaction, without_secrets};
+pub use run::{TaskResources, run_task};

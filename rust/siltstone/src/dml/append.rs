@@ -1,0 +1,244 @@
+//! Rows of append tables: deletion vectors where the table has them, else rewritten files.
+
+use std::collections::BTreeMap;
+
+use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray, types::Int64Type};
+use arrow_select::filter::filter_record_batch;
+
+use super::{Assignment, Modification, Modified};
+use crate::{
+    append::AppendVectors,
+    deletion_vectors::{BitmapKind, DeletedRows, DeletionVector},
+    error::{Error, ErrorKind, Result},
+    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, read_data_file},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource, IndexManifestEntry},
+    options::CoreOptions,
+    predicate::Predicate,
+    read::vector_of,
+    scan::{ScanPlan, ScanRequest, bucket_vectors, plan},
+    wire::{CommitMessage, Split},
+    write::{TableWrite, WriteOptions},
+};
+
+/// Finds the rows, and prepares messages that delete or update them. Nothing is committed. An error leaves no new file
+/// behind.
+pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modified> {
+    let request = ScanRequest { filter: Some(change.filter.clone()), ..ScanRequest::default() };
+    let plan = plan(ctx, &request)?;
+    let Some(snapshot) = plan.snapshot.clone() else {
+        return Ok(Modified::default());
+    };
+    check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
+    // new versions of rows are written beside; compaction has its own time
+    let quiet = CoreOptions { write_only: true, ..(*ctx.options).clone() };
+    let write_ctx = TableContext { options: quiet.into(), ..ctx.clone() };
+    let mut statement = Statement {
+        ctx,
+        change,
+        filter: plan.read.filter.clone(),
+        writer: TableWrite::new(
+            &write_ctx,
+            WriteOptions { threads: Some(change.threads), stored: true, ..WriteOptions::default() },
+        )?,
+        buckets: BTreeMap::new(),
+        rows: 0,
+    };
+    let done = statement.run(&plan, &bucket_vectors(ctx, &snapshot)?);
+    let Statement { writer, buckets, rows, .. } = statement;
+    let mut messages: Vec<CommitMessage> = buckets.into_values().collect();
+    let written = done.and_then(|()| finish(writer));
+    match written {
+        Ok(more) => messages.extend(more),
+        Err(error) => {
+            discard(ctx, &messages);
+            return Err(error);
+        }
+    }
+    messages.retain(|message| !message.is_empty());
+    Ok(Modified { messages, rows })
+}
+
+fn finish(mut writer: TableWrite) -> Result<Vec<CommitMessage>> {
+    writer.prepare_commit()
+}
+
+struct Statement<'a> {
+    ctx: &'a TableContext,
+    change: &'a Modification,
+    /// The condition on columns that are not partition columns.
+    filter: Option<Predicate>,
+    writer: TableWrite,
+    buckets: BTreeMap<BucketId, CommitMessage>,
+    rows: u64,
+}
+
+impl Statement<'_> {
+    fn run(&mut self, plan: &ScanPlan, index: &BTreeMap<BucketId, Vec<IndexManifestEntry>>) -> Result<()> {
+        let mut splits: BTreeMap<&BucketId, Vec<&Split>> = BTreeMap::new();
+        for split in &plan.splits {
+            splits.entry(&split.bucket).or_default().push(split);
+        }
+        for (bucket, splits) in splits {
+            let entries = index.get(bucket).map_or(&[][..], Vec::as_slice);
+            self.bucket(bucket, &splits, entries)?;
+        }
+        Ok(())
+    }
+
+    fn bucket(&mut self, bucket: &BucketId, splits: &[&Split], entries: &[IndexManifestEntry]) -> Result<()> {
+        let mut vectors = AppendVectors::new(self.ctx, bucket, entries)?;
+        for split in splits {
+            let message = self.buckets.entry(bucket.clone()).or_insert_with(|| CommitMessage {
+                bucket: bucket.clone(),
+                total_buckets: split.total_buckets,
+                data: DataIncrement::default(),
+                compact: CompactIncrement::default(),
+                seen: None,
+                after: None,
+                assigned: None,
+            });
+            for (i, file) in split.files.iter().enumerate() {
+                let old = vector_of(self.ctx, split, i)?;
+                let file = Candidate { ctx: self.ctx, bucket, file, old };
+                let found = file.matches(self.filter.as_ref(), &self.change.set, &mut self.writer, self.rows)?;
+                let matched = found.cardinality();
+                if matched == 0 {
+                    continue;
+                }
+                self.rows = self.rows.saturating_add(matched);
+                let gone = matched.saturating_add(file.old.as_ref().map_or(0, |old| old.cardinality()));
+                let all = i64::try_from(gone).is_ok_and(|gone| gone >= file.file.row_count);
+                if !all && self.ctx.options.deletion_vectors_enabled {
+                    vectors.add(&file.file.file_name, &found)?;
+                    continue;
+                }
+                // a file without rows goes as a whole
+                if !all {
+                    message.data.new_files.extend(file.without(found)?);
+                }
+                vectors.remove(&file.file.file_name);
+                message.data.deleted_files.push(file.file.clone());
+            }
+        }
+        if let Some(message) = self.buckets.get_mut(bucket) {
+            message.data.index_files = vectors.persist()?;
+        }
+        Ok(())
+    }
+}
+
+/// A file that may have rows that satisfy the condition.
+struct Candidate<'a> {
+    ctx: &'a TableContext,
+    bucket: &'a BucketId,
+    file: &'a DataFileMeta,
+    old: Option<std::sync::Arc<DeletedRows>>,
+}
+
+impl Candidate<'_> {
+    /// Which rows satisfy the condition; their new versions are written. `before`: how many rows satisfied it in other files.
+    fn matches(
+        &self,
+        filter: Option<&Predicate>,
+        set: &[Assignment],
+        writer: &mut TableWrite,
+        before: u64,
+    ) -> Result<DeletionVector> {
+        let fields = if set.is_empty() { Vec::new() } else { self.ctx.schema.fields.clone() };
+        let spec = FileReadSpec {
+            position: true,
+            filter: filter.cloned(),
+            exact_filter: filter.is_some(),
+            deletions: self.old.clone(),
+            ..FileReadSpec::new(fields)
+        };
+        let mut found = DeletionVector::new(BitmapKind::of(&self.ctx.options));
+        for batch in read_data_file(self.ctx, &self.bucket.partition, self.bucket.bucket, self.file, &spec)? {
+            let batch = batch?;
+            if !set.is_empty() {
+                let before = usize::try_from(before.saturating_add(found.cardinality())).unwrap_or(usize::MAX);
+                let rows = updated(&batch, batch.num_columns().saturating_sub(1), set, before)?;
+                writer.write_from(&rows, None, before)?;
+            }
+            found.delete_all(&positions(&batch)?)?;
+        }
+        Ok(found)
+    }
+
+    /// The other rows, in new files.
+    fn without(&self, mut found: DeletionVector) -> Result<Vec<DataFileMeta>> {
+        let matched = DeletedRows::try_from(&mut found)?;
+        let spec = FileReadSpec {
+            position: true,
+            deletions: self.old.clone(),
+            ..FileReadSpec::new(self.ctx.schema.fields.clone())
+        };
+        let target = FileWriteSpec::append(self.file.min_sequence_number, FileSource::Append);
+        let mut writer = RollingWriter::new(self.ctx, &self.bucket.partition, self.bucket.bucket, target)?;
+        let copied = read_data_file(self.ctx, &self.bucket.partition, self.bucket.bucket, self.file, &spec)
+            .and_then(|mut batches| batches.try_for_each(|batch| copy(&batch?, &matched, &mut writer)));
+        match copied {
+            Ok(()) => writer.finish(),
+            Err(error) => {
+                writer.abort();
+                Err(error)
+            }
+        }
+    }
+}
+
+fn copy(batch: &RecordBatch, matched: &DeletedRows, writer: &mut RollingWriter) -> Result<()> {
+    let last = batch.num_columns().saturating_sub(1);
+    let kept = matched.keep_at(position_column(batch)?);
+    let rows = batch.project(&(0..last).collect::<Vec<_>>())?;
+    match kept {
+        None => writer.write(&rows),
+        Some(kept) => {
+            let rows = filter_record_batch(&rows, &arrow_array::BooleanArray::new(kept, None))?;
+            if rows.num_rows() == 0 { Ok(()) } else { writer.write(&rows) }
+        }
+    }
+}
+
+fn position_column(batch: &RecordBatch) -> Result<&Int64Array> {
+    let column = batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(|| Error::new(ErrorKind::Internal, "a batch without row positions"))
+}
+
+fn positions(batch: &RecordBatch) -> Result<Vec<u64>> {
+    let column = position_column(batch)?;
+    Ok(column.values().iter().filter_map(|p| u64::try_from(*p).ok()).collect())
+}
+
+/// The first `columns` columns with new values in some of them, which are checked as a write checks them; the others stay
+/// what they are. In errors rows are counted from `before` on.
+pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment], before: usize) -> Result<RecordBatch> {
+    let rows = batch.project(&(0..columns).collect::<Vec<_>>())?;
+    let mut values = rows.columns().to_vec();
+    let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
+    for assignment in set {
+        let value = assignment.value(&rows, before)?;
+        let at = fields.iter().position(|f| f.name() == assignment.column());
+        let slots = at.and_then(|at| Some((values.get_mut(at)?, fields.get_mut(at)?)));
+        let (slot, field) = slots.ok_or_else(|| Error::new(ErrorKind::Internal, "an updated column was not read"))?;
+        *field = std::sync::Arc::new(arrow_schema::Field::new(field.name(), value.data_type().clone(), true));
+        *slot = value;
+    }
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let schema = std::sync::Arc::new(arrow_schema::Schema::new(fields));
+    Ok(RecordBatch::try_new_with_options(schema, values, &options)?)
+}
+
+/// Deletes the files of messages that will not be committed.
+fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
+    for message in messages {
+        let bucket = &message.bucket;
+        let files = message.data.new_files.iter().map(|f| ctx.paths.data_file(&bucket.partition, bucket.bucket, f));
+        let added = message.data.index_files.iter().filter(|entry| entry.kind == EntryKind::Add);
+        for path in files.chain(added.map(|entry| ctx.paths.index_file_of(entry))) {
+            if let Err(error) = path.and_then(|path| ctx.fs.delete(&path)) {
+                tracing::warn!(%error, "an unused file was not deleted");
+            }
+        }
+    }
+}

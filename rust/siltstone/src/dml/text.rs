@@ -1,0 +1,159 @@
+//! Values as text in new values of columns: the text that the same value has when its column becomes STRING.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, StringArray, cast::AsArray};
+use arrow_schema::{DataType as Arrow, Field};
+
+use super::{
+    arithmetic::converted,
+    expression::{Node, invalid},
+};
+use crate::{
+    cast::cast_array,
+    error::Result,
+    types::{DataType, MAX_LENGTH, TypeKind, arrow_type, data_type_from_arrow},
+};
+
+pub(super) fn string() -> DataType {
+    DataType::new(TypeKind::VarChar(MAX_LENGTH))
+}
+
+/// The texts of the values of a node; `None`: of values that operators made. Nested values have none, bytes only where
+/// they are UTF-8.
+pub(super) fn texts(array: &ArrayRef, node: Option<&Node>) -> Result<StringArray> {
+    let t = value_type(array, node)?;
+    if t.is_nested() {
+        let hint = "compute the rows yourself and upsert them";
+        return Err(invalid(format!("values of the type {} are no texts", t.kind)).hint(hint));
+    }
+    let texts = match t.kind {
+        TypeKind::Char(_) | TypeKind::VarChar(_) | TypeKind::Binary(_) | TypeKind::VarBinary(_) => {
+            converted(array, &Arrow::Utf8)?
+        }
+        _ => cast_array(array, &t, &string())?,
+    };
+    Ok(texts.as_string::<i32>().clone())
+}
+
+pub(super) fn concatenate(left: &StringArray, right: &StringArray) -> ArrayRef {
+    let joined = left.iter().zip(right).map(|(a, b)| Some(format!("{}{}", a?, b?)));
+    Arc::new(joined.collect::<StringArray>())
+}
+
+pub(super) fn map_text(texts: &StringArray, f: impl Fn(&str) -> String) -> ArrayRef {
+    Arc::new(texts.iter().map(|text| text.map(&f)).collect::<StringArray>())
+}
+
+/// The type of values: that of their column, which knows how many digits its texts have, else what Arrow's type means.
+fn value_type(array: &ArrayRef, node: Option<&Node>) -> Result<DataType> {
+    let of_column = node.and_then(declared).filter(|t| arrow_type(t).is_ok_and(|t| t == *array.data_type()));
+    match of_column {
+        Some(t) => Ok(t.clone()),
+        None => data_type_from_arrow(&Field::new("value", array.data_type().clone(), true))
+            .map_err(|e| invalid("the value has no text").caused_by(e)),
+    }
+}
+
+/// Of columns of a choice the one with most digits.
+fn declared(node: &Node) -> Option<&DataType> {
+    match node {
+        Node::Column(field) => Some(&field.data_type),
+        Node::Negated(inner) => declared(inner),
+        Node::Coalesce(parts) => parts.iter().filter_map(declared).max_by_key(|t| digits(&t.kind)),
+        Node::Literal(_) | Node::Chain(..) | Node::Upper(_) | Node::Lower(_) => None,
+    }
+}
+
+fn digits(kind: &TypeKind) -> u8 {
+    match kind {
+        TypeKind::Time(p) | TypeKind::Timestamp(p) | TypeKind::LocalZonedTimestamp(p) => *p,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{DurationSecondArray, Float64Array, RecordBatch, Time32MillisecondArray};
+
+    use super::*;
+    use crate::{
+        dml::Assignment,
+        error::{ErrorKind, Result},
+        row::{array_from_datums, datum_from_text},
+        types::{DataField, parse_type},
+    };
+
+    /// The new value of a STRING from a column `v`, whose value is this text.
+    fn new_value(t: &str, value: &str, expression: &str) -> Result<Vec<Option<String>>> {
+        let t = parse_type(t).unwrap();
+        let array = array_from_datums(&[datum_from_text(value, &t).unwrap()], &t).unwrap();
+        computed(t, array, expression)
+    }
+
+    fn computed(t: DataType, array: ArrayRef, expression: &str) -> Result<Vec<Option<String>>> {
+        let fields = [DataField::new(0, "s", string()), DataField::new(1, "v", t)];
+        let none = arrow_array::new_null_array(&Arrow::Utf8, array.len());
+        let rows = RecordBatch::try_from_iter([("s", none), ("v", array)]).unwrap();
+        let value = Assignment::parse(&fields, "s", expression)?.value(&rows, 0)?;
+        Ok(value.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect())
+    }
+
+    /// As `set_type` to STRING gives them.
+    #[test]
+    fn texts_of_values_are_those_of_casts() {
+        for (t, value, expression, text) in [
+            ("DOUBLE", "1e20", "v || ''", "1.0E20"),
+            ("DOUBLE", "1e20", "'' || v", "1.0E20"),
+            ("DOUBLE", "1e20", "upper(v)", "1.0E20"),
+            ("DOUBLE", "1e20", "lower(v)", "1.0e20"),
+            ("DOUBLE", "1e20", "-v || ''", "-1.0E20"),
+            ("DOUBLE", "1e20", "(v * 10) || ''", "1.0E21"),
+            ("DOUBLE", "1e20", "coalesce(v, 1) || ''", "1.0E20"),
+            ("DOUBLE", "1e20", "coalesce(s, v)", "1.0E20"),
+            ("DOUBLE", "1e20", "coalesce(s, v) || '!'", "1.0E20!"),
+            ("FLOAT", "0.1", "v || ''", "0.1"),
+            ("DECIMAL(5, 2)", "1.5", "v || ''", "1.50"),
+            ("TIMESTAMP(0)", "2024-01-01 00:00:00", "v || ''", "2024-01-01 00:00:00"),
+            ("TIMESTAMP(1)", "2024-01-01 00:00:00", "v || ''", "2024-01-01 00:00:00.0"),
+            ("TIMESTAMP(3)", "2024-01-01 00:00:00", "v || ''", "2024-01-01 00:00:00.000"),
+            ("TIME(0)", "01:02:03", "v || ''", "01:02:03"),
+            ("DATE", "2024-01-01", "v || '!'", "2024-01-01!"),
+            ("BOOLEAN", "true", "upper(v)", "TRUE"),
+            ("STRING", "ab", "upper(v) || 1.50", "AB1.50"),
+            ("BYTES", "ab", "v || ''", "ab"),
+        ] {
+            assert_eq!(new_value(t, value, expression).unwrap(), [Some(text.to_owned())], "{t} {expression}");
+        }
+    }
+
+    #[test]
+    fn a_null_has_no_text() {
+        let nulls: ArrayRef = Arc::new(Float64Array::from(vec![None, Some(0.5)]));
+        let double = parse_type("DOUBLE").unwrap();
+        assert_eq!(computed(double, nulls, "v || ''").unwrap(), [None, Some("0.5".to_owned())]);
+    }
+
+    #[test]
+    fn a_nested_value_is_no_text() {
+        for t in ["ARRAY<INT>", "MAP<STRING, INT>", "ROW<a INT>", "MULTISET<STRING>"] {
+            let t = parse_type(t).unwrap();
+            let array = arrow_array::new_null_array(&arrow_type(&t).unwrap(), 1);
+            for expression in ["v || ''", "'' || v", "upper(v)", "lower(v)", "coalesce(s, v)"] {
+                let error = computed(t.clone(), Arc::clone(&array), expression).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{t} {expression}");
+            }
+        }
+        let apart: ArrayRef = Arc::new(DurationSecondArray::from(vec![1]));
+        assert_eq!(texts(&apart, None).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+
+    /// A text with the digits of the first column would lack those of the second.
+    #[test]
+    fn a_choice_has_the_digits_of_all_its_columns() {
+        let (none, value) = (DataField::new(0, "a", parse_type("TIME(0)").unwrap()), parse_type("TIME(3)").unwrap());
+        let choice = Node::Coalesce(vec![Node::Column(none), Node::Column(DataField::new(1, "b", value))]);
+        let array: ArrayRef = Arc::new(Time32MillisecondArray::from(vec![1_002]));
+        assert_eq!(texts(&array, Some(&choice)).unwrap().value(0), "00:00:01.002");
+    }
+}

@@ -1,0 +1,229 @@
+//! Rows, part one: each data and changelog file is read once, under the schema that it was written with, and compared
+//! with what its manifest entry says.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+
+use super::{Check, RESTORE, columns::Columns, keys::Keys};
+use crate::{
+    cancel,
+    error::{Error, ErrorKind, Result},
+    io::{FileReadSpec, OpenDataFile, TableContext},
+    manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestStore},
+    scan::{EntryFilter, live_entries},
+    snapshot::{ChangelogManager, NamedList, Snapshot},
+    threads::in_pool,
+};
+
+const REWRITE: &str = "compact the bucket fully: rows are written anew with what is true of them";
+const WIDER: &str = "nothing: readers skip a little less than they could";
+
+/// A file that is read.
+struct DataFile<'a> {
+    ctx: &'a TableContext,
+    place: String,
+    entry: ManifestEntry,
+    changelog: bool,
+}
+
+/// What is wrong with a file: code, words, repair; a warning when `mild`.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) repair: &'static str,
+    pub(super) mild: bool,
+}
+
+impl Check<'_> {
+    /// Reads all files that these versions and the changelogs of the branches name.
+    pub(super) fn data_files(
+        &mut self,
+        versions: &[(TableContext, Snapshot)],
+        branches: &[TableContext],
+    ) -> Result<()> {
+        let mut known: HashSet<(String, Vec<u8>, i32)> = HashSet::new();
+        let mut files: Vec<DataFile<'_>> = Vec::new();
+        let mut add = |ctx, place: &str, entries: Vec<ManifestEntry>, changelog| {
+            for entry in entries.into_iter().filter(|entry| entry.kind == EntryKind::Add) {
+                if known.insert((entry.file.file_name.clone(), entry.partition.clone(), entry.bucket)) {
+                    files.push(DataFile { ctx, place: place.to_owned(), entry, changelog });
+                }
+            }
+        };
+        for (ctx, version) in versions {
+            cancel::check()?;
+            let place = format!("{}/snapshot-{}", ctx.branch, version.id);
+            add(ctx, &place, known_otherwise(live_entries(ctx, version, &EntryFilter::default()))?, false);
+            add(ctx, &place, known_otherwise(listed(ctx, version.delta_list()))?, false);
+            if let Some(list) = version.changelog_list() {
+                add(ctx, &place, known_otherwise(listed(ctx, list))?, true);
+            }
+        }
+        for ctx in branches {
+            let changelogs = ChangelogManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+            for id in changelogs.ids()? {
+                let place = format!("{}/changelog-{id}", ctx.branch);
+                let Ok(changelog) = changelogs.get(id) else { continue };
+                if let Some(list) = changelog.changelog_list() {
+                    add(ctx, &place, known_otherwise(listed(ctx, list))?, true);
+                } else {
+                    let mut delta = known_otherwise(listed(ctx, changelog.delta_list()))?;
+                    delta.retain(ManifestEntry::is_change);
+                    add(ctx, &place, delta, false);
+                }
+            }
+        }
+        self.verdict.count("data files read", files.len());
+        let faults = cancel::carried(|file: &DataFile<'_>| Ok((file.place.clone(), file.faults()?)));
+        let all = || files.par_iter().map(faults).collect::<Result<_>>();
+        let found: Vec<(String, Vec<Fault>)> = in_pool(all)?;
+        for (place, faults) in found {
+            for fault in faults {
+                self.fault(&place, fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a fault into the verdict.
+    pub(super) fn fault(&mut self, place: &str, fault: Fault) {
+        if fault.mild {
+            self.verdict.warning(fault.code, place, fault.message, fault.repair);
+        } else {
+            self.verdict.problem(fault.code, place, fault.message, fault.repair);
+        }
+    }
+}
+
+/// The entries of a manifest list as they are.
+fn listed(ctx: &TableContext, list: NamedList<'_>) -> Result<Vec<ManifestEntry>> {
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    store.read_all(&store.read_list(list)?, &|_| true)
+}
+
+/// No entries where they cannot be read, which is a finding already.
+///
+/// # Errors
+/// Memory that could not be had: it says nothing about the table.
+fn known_otherwise(entries: Result<Vec<ManifestEntry>>) -> Result<Vec<ManifestEntry>> {
+    match entries {
+        Err(e) if e.kind() == ErrorKind::MemoryLimitExceeded => Err(e),
+        entries => Ok(entries.unwrap_or_default()),
+    }
+}
+
+/// A fault for something that could not be read: what siltstone does not have is only said, a file or schema that is
+/// missing was found missing before.
+///
+/// # Errors
+/// Memory that could not be had: it says nothing about the table.
+pub(super) fn unread(code: &'static str, error: Error) -> Result<Option<Fault>> {
+    Ok(match error.kind() {
+        ErrorKind::MemoryLimitExceeded => return Err(error),
+        ErrorKind::FileNotFound => None,
+        ErrorKind::UnsupportedFeature => Some(Fault {
+            code: "not-checked",
+            message: error.to_string(),
+            repair: "check the table with Java Paimon",
+            mild: true,
+        }),
+        _ => Some(Fault { code, message: error.to_string(), repair: RESTORE, mild: false }),
+    })
+}
+
+impl DataFile<'_> {
+    /// All that is wrong with the file.
+    fn faults(&self) -> Result<Vec<Fault>> {
+        if let Some(missing) = self.missing_schema() {
+            return Ok(vec![missing]);
+        }
+        match self.read() {
+            Ok(faults) => Ok(faults),
+            Err(e) => Ok(unread("bad-data-file", e)?.into_iter().collect()),
+        }
+    }
+
+    /// Nobody can read a file whose schema is gone.
+    fn missing_schema(&self) -> Option<Fault> {
+        match self.ctx.schemas.get(self.entry.file.schema_id) {
+            Err(e) if e.kind() == ErrorKind::FileNotFound => {
+                let message = format!("{} cannot be read: {}", self.entry.file.file_name, e.message());
+                Some(Fault { code: "missing-schema", message, repair: RESTORE, mild: false })
+            }
+            // what is wrong with it is found where it is read
+            _ => None,
+        }
+    }
+
+    fn read(&self) -> Result<Vec<Fault>> {
+        let ctx = self.ctx;
+        let file = &self.entry.file;
+        let schema = ctx.schemas.get(file.schema_id)?;
+        let keyed = !schema.primary_keys.is_empty();
+        let spec = FileReadSpec { system: keyed, ..FileReadSpec::new(schema.fields.clone()) };
+        // readers that skip rows go by the page index: it is read, too
+        let open = OpenDataFile::open(ctx, &self.entry.partition, self.entry.bucket, file)?;
+        let mut columns = Columns::new(&schema.fields, file, open.claims(&schema.fields)?)?;
+        let mut keys = match keyed.then(|| Keys::new(&schema.fields, &schema.trimmed_primary_keys())) {
+            Some(keys) => Some(keys?),
+            None => None,
+        };
+        let mut rows: i64 = 0;
+        for batch in open.read(ctx, &spec)? {
+            let batch = batch?;
+            if let Some(keys) = &mut keys {
+                keys.add(&batch, rows)?;
+            }
+            columns.add(&batch, rows)?;
+            rows = rows.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+        }
+        let mut found = Found { file, faults: Vec::new() };
+        if rows != file.row_count {
+            found.add("wrong-row-count", format!("has {rows} rows, the manifest says {}", file.row_count));
+        }
+        if let Some(keys) = &keys {
+            // the keys of postponed buckets come as they were written
+            keys.check(&mut found, self.entry.bucket >= 0, self.changelog)?;
+        }
+        columns.check(&mut found);
+        Ok(found.faults)
+    }
+}
+
+/// Faults of one file.
+pub(super) struct Found<'a> {
+    pub(super) file: &'a DataFileMeta,
+    faults: Vec<Fault>,
+}
+
+impl Found<'_> {
+    pub(super) fn add(&mut self, code: &'static str, message: String) {
+        let message = format!("{} {message}", self.file.file_name);
+        self.faults.push(Fault { code, message, repair: REWRITE, mild: false });
+    }
+
+    pub(super) fn warn(&mut self, code: &'static str, message: &str) {
+        let message = format!("{} {message}", self.file.file_name);
+        self.faults.push(Fault { code, message, repair: WIDER, mild: true });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_cannot_be_had_is_no_fault_of_a_file() {
+        let error = |kind| Error::new(kind, "a test");
+        let fault = |kind| unread("bad-data-file", error(kind)).unwrap().map(|fault| (fault.code, fault.mild));
+        assert_eq!(
+            unread("x", error(ErrorKind::MemoryLimitExceeded)).unwrap_err().kind(),
+            ErrorKind::MemoryLimitExceeded
+        );
+        assert_eq!(fault(ErrorKind::CorruptFile), Some(("bad-data-file", false)));
+        assert_eq!(fault(ErrorKind::UnsupportedFeature), Some(("not-checked", true)));
+        assert_eq!(fault(ErrorKind::FileNotFound), None);
+    }
+}

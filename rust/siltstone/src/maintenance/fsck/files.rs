@@ -1,0 +1,89 @@
+//! Files: whether everything that metadata names is there with its size, and what nobody names.
+
+use rayon::prelude::*;
+
+use super::{Check, RESTORE};
+use crate::{
+    cancel,
+    error::Result,
+    fs::FileStatus,
+    io::TableContext,
+    maintenance::orphan_files::remove_orphan_files,
+    manifest::{DataFileMeta, ManifestEntry},
+    threads::in_pool,
+};
+
+/// Nobody says how large the file is.
+const ANY_SIZE: i64 = i64::MIN;
+
+impl Check<'_> {
+    /// Remembers files that must exist, and names schemas that they need and that do not.
+    pub(super) fn expect_files<'e>(
+        &mut self,
+        ctx: &TableContext,
+        place: &str,
+        entries: impl Iterator<Item = &'e ManifestEntry>,
+    ) -> Result<()> {
+        for entry in entries {
+            self.schema_is_there(ctx, place, &entry.file);
+            let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file);
+            let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file);
+            let Some(path) = self.told("bad-manifest", place, path, RESTORE)? else { continue };
+            self.files.entry(path).or_insert_with(|| (entry.file.file_size, place.to_owned()));
+            for extra in self.told("bad-manifest", place, extras, RESTORE)?.into_iter().flatten() {
+                self.files.entry(extra).or_insert_with(|| (ANY_SIZE, place.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn schema_is_there(&mut self, ctx: &TableContext, place: &str, file: &DataFileMeta) {
+        let id = file.schema_id;
+        if !self.schemas.contains(&id) && self.lost_schemas.insert((ctx.branch.clone(), id)) {
+            let message = format!("the schema {id} is missing, with which {} was written", file.file_name);
+            self.verdict.problem("missing-schema", place, message, RESTORE);
+        }
+    }
+
+    /// Looks at all remembered files, in parallel.
+    pub(super) fn files_exist(&mut self) -> Result<()> {
+        self.verdict.count("files", self.files.len());
+        let fs = &self.ctx.fs;
+        let files: Vec<(&String, &(i64, String))> = self.files.iter().collect();
+        let status = |(path, _): &(&String, &(i64, String))| cancel::check().and_then(|()| fs.status(path));
+        let found: Vec<Option<FileStatus>> =
+            in_pool(|| files.par_iter().map(cancel::carried(status)).collect::<Result<_>>())?;
+        let mut wrong = Vec::new();
+        for ((path, (size, place)), found) in files.into_iter().zip(found) {
+            match found {
+                None => wrong.push(("missing-file", place.clone(), format!("{path} is missing"))),
+                Some(found) if found.is_dir => {
+                    wrong.push(("missing-file", place.clone(), format!("{path} is a directory")));
+                }
+                Some(found) if *size != ANY_SIZE && u64::try_from(*size) != Ok(found.size) => {
+                    let message = format!("{path} has {} bytes, the metadata says {size}", found.size);
+                    wrong.push(("wrong-size", place.clone(), message));
+                }
+                Some(_) => {}
+            }
+        }
+        for (code, place, message) in wrong {
+            self.verdict.problem(code, &place, message, RESTORE);
+        }
+        Ok(())
+    }
+
+    /// Warnings for files that nothing refers to; when that cannot be known, one that says so.
+    pub(super) fn unreferenced(&mut self, now: i64) {
+        match remove_orphan_files(self.ctx, now, now, true) {
+            Ok(report) => {
+                for file in report.plan.files() {
+                    let message = format!("{} bytes that nothing refers to", file.bytes);
+                    let repair = "remove orphan files, unless a writer is about to commit it";
+                    self.verdict.warning("unreferenced-file", &file.path, message, repair);
+                }
+            }
+            Err(e) => self.verdict.warning("unknown-references", &self.ctx.location.clone(), e.to_string(), RESTORE),
+        }
+    }
+}

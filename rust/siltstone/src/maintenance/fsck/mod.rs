@@ -1,0 +1,262 @@
+//! Checking a table: every version of every branch against its metadata, and the metadata against the files.
+//!
+//! ```text
+//! branch ─ versions (snapshots, tags, changelogs) ─ lists ─ manifests ─ data, changelog and index files
+//! ```
+//!
+//! What is found is a verdict with a place, and a repair that a person can decide on; nothing is changed here. Problems
+//! are what gives wrong rows or an error to a reader; warnings are what only costs time or space.
+//!
+//! Source: the rules of format chapters 1.5, 3, 4 and 8, and semantics e.3.
+
+mod columns;
+mod data;
+mod files;
+mod hashes;
+mod index;
+mod keys;
+mod layout;
+mod line;
+mod manifests;
+mod partitions;
+mod statistics;
+mod steady;
+mod vectors;
+mod versions;
+mod whole;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+
+use super::cleanup::ManifestCache;
+use crate::{
+    cancel,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    options::CoreOptions,
+    path::{PathFactory, branch_root},
+    schema::{SchemaManager, TableSchema},
+    snapshot::{BranchManager, Snapshot},
+};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Readers get an error or wrong rows.
+    Problem,
+    /// Space or time is lost, rows are right.
+    Warning,
+}
+
+/// One thing that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad.
+    pub severity: Severity,
+    /// What kind of thing, stable for programs: `missing-file`, `wrong-size`...
+    pub code: &'static str,
+    /// `main/snapshot-3`, `dev/tag-v1`, or a file.
+    pub place: String,
+    /// What is wrong, in words.
+    pub message: String,
+    /// What could be done about it.
+    pub repair: String,
+}
+
+impl Finding {
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let severity = match self.severity {
+            Severity::Problem => "problem",
+            Severity::Warning => "warning",
+        };
+        json!({
+            "severity": severity, "code": self.code, "place": self.place, "message": self.message, "repair": self.repair,
+        })
+    }
+}
+
+/// What was looked at and what was found.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// Problems first.
+    pub findings: Vec<Finding>,
+    /// How many versions, manifests, files were looked at.
+    pub checked: BTreeMap<&'static str, usize>,
+}
+
+impl Verdict {
+    fn problem(&mut self, code: &'static str, place: &str, message: impl Into<String>, repair: &str) {
+        self.add(Severity::Problem, code, place, message.into(), repair);
+    }
+
+    fn warning(&mut self, code: &'static str, place: &str, message: impl Into<String>, repair: &str) {
+        self.add(Severity::Warning, code, place, message.into(), repair);
+    }
+
+    fn add(&mut self, severity: Severity, code: &'static str, place: &str, message: String, repair: &str) {
+        let finding = Finding { severity, code, place: place.to_owned(), message, repair: repair.to_owned() };
+        self.findings.push(finding);
+    }
+
+    fn count(&mut self, what: &'static str, n: usize) {
+        *self.checked.entry(what).or_default() += n;
+    }
+
+    /// Of a table that cannot be opened at all.
+    pub fn of_unopened(location: &str, e: &Error) -> Self {
+        let mut verdict = Self::default();
+        verdict.problem("bad-schema", location, e.to_string(), RESTORE);
+        verdict
+    }
+
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let findings: Vec<Value> = self.findings.iter().map(Finding::to_json).collect();
+        json!({ "findings": findings, "checked": self.checked })
+    }
+}
+
+const RESTORE: &str = "restore the file from a backup, or roll back to a version that is whole";
+
+/// What is shared by the checks of one run.
+struct Check<'a> {
+    ctx: &'a TableContext,
+    deep: bool,
+    cache: ManifestCache,
+    verdict: Verdict,
+    looked: manifests::Looked,
+    /// Names of index manifests that were looked at.
+    seen: HashSet<String>,
+    /// Paths of data, changelog and index files with the size they must have.
+    files: BTreeMap<String, (i64, String)>,
+    /// Of the branch that is looked at.
+    schemas: HashSet<i64>,
+    /// Schemas that data files need and that are gone, by branch.
+    lost_schemas: HashSet<(String, i64)>,
+}
+
+impl Check<'_> {
+    /// What could be read; `None` and a problem when the table is to blame.
+    ///
+    /// # Errors
+    /// The storage's, and what siltstone does not have.
+    fn told<T>(&mut self, code: &'static str, place: &str, read: Result<T>, repair: &str) -> Result<Option<T>> {
+        match read {
+            Ok(found) => Ok(Some(found)),
+            Err(e) if is_of_table(&e) => {
+                self.verdict.problem(code, place, e.to_string(), repair);
+                Ok(None)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The schemas of a branch, and the table under the newest of them that can be read.
+    fn schemas_of(&mut self, branch: &str) -> Result<Option<TableContext>> {
+        let schemas = SchemaManager::new(self.ctx.fs.clone(), &branch_root(&self.ctx.location, branch));
+        let ids = schemas.ids()?;
+        if ids.is_empty() {
+            self.verdict.problem("bad-schema", branch, "the branch has no schema", RESTORE);
+        }
+        let mut newest = None;
+        for id in &ids {
+            let found = self.told("bad-schema", &schemas.path(*id), schemas.get(*id), RESTORE)?;
+            newest = found.or(newest);
+        }
+        self.schemas = ids.into_iter().collect();
+        match newest {
+            Some(schema) => {
+                let of = of_branch(self.ctx, branch, schema, schemas);
+                self.told("bad-schema", branch, of, RESTORE)
+            }
+            // as it was when the table was opened
+            None => Ok((branch == self.ctx.branch).then(|| self.ctx.clone())),
+        }
+    }
+}
+
+/// Whether an error is about the table's files, not about the storage or what siltstone can do.
+fn is_of_table(e: &Error) -> bool {
+    !matches!(
+        e.kind(),
+        ErrorKind::Storage
+            | ErrorKind::Cancelled
+            | ErrorKind::MemoryLimitExceeded
+            | ErrorKind::UnsupportedFeature
+            | ErrorKind::Internal
+    )
+}
+
+/// The table as a branch has it: under the branch's own schema and stored options.
+fn of_branch(
+    ctx: &TableContext,
+    branch: &str,
+    schema: Arc<TableSchema>,
+    schemas: SchemaManager,
+) -> Result<TableContext> {
+    let options = Arc::new(CoreOptions::parse(&schema.options)?);
+    Ok(TableContext {
+        branch: branch.to_owned(),
+        paths: Arc::new(PathFactory::new(&ctx.location, &schema, &options)),
+        schema,
+        options,
+        schemas: Arc::new(schemas),
+        ..ctx.clone()
+    })
+}
+
+/// Checks all branches; with `deep` every row of every live data file is read, too.
+///
+/// Writers and upkeep may be at work meanwhile: versions that go while they are looked at are no findings.
+///
+/// # Errors
+/// Only when the storage fails; what is wrong with the table is in the verdict.
+pub fn fsck(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
+    steady::steady(ctx, || look(ctx, deep, now))
+}
+
+fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
+    let mut branches = vec!["main".to_owned()];
+    branches.extend(BranchManager::new(ctx.fs.clone(), &ctx.location).names()?);
+    let mut check = Check {
+        ctx,
+        deep,
+        cache: ManifestCache::new(ctx)?,
+        verdict: Verdict::default(),
+        looked: manifests::Looked::default(),
+        seen: HashSet::new(),
+        files: BTreeMap::new(),
+        schemas: HashSet::new(),
+        lost_schemas: HashSet::new(),
+    };
+    let mut whole: Vec<(TableContext, Snapshot)> = Vec::new();
+    let mut contexts = Vec::new();
+    check.layout_of_table()?;
+    for branch in &branches {
+        check.layout_of_branch(branch)?;
+        let Some(of) = check.schemas_of(branch)? else { continue };
+        whole.extend(check.branch(&of)?.into_iter().map(|version| (of.clone(), version)));
+        contexts.push(of);
+    }
+    check.files_exist()?;
+    if deep {
+        check.data_files(&whole, &contexts)?;
+        // what could not be read because the check is to stop is no finding
+        cancel::check()?;
+        check.index_files(&whole)?;
+        cancel::check()?;
+        check.hashes(&whole)?;
+        cancel::check()?;
+        check.whole_versions(&whole, &contexts)?;
+    }
+    check.unreferenced(now);
+    cancel::check()?;
+    let mut verdict = check.verdict;
+    verdict.findings.sort_by_key(|finding| finding.severity);
+    Ok(verdict)
+}

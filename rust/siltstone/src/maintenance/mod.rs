@@ -1,0 +1,10 @@
+//! Keeping a table: snapshots, tags and branches that come and go, files that nothing needs, checks and statistics.
+
+pub mod analyze;
+pub mod branch;
+pub mod cleanup;
+pub mod expire;
+pub mod fsck;
+pub mod orphan_files;
+pub mod rollback;
+pub mod tag;

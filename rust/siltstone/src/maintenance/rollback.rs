@@ -1,0 +1,277 @@
+//! Rollback: a table as it was at a snapshot or tag; everything later goes (semantics g.6).
+//!
+//! ```text
+//! lock ─ [record: it is no version yet ─ snapshot file of an expired tag ─ EARLIEST] ─ removal record ─ LATEST hint
+//!      ─ snapshot files, newest first ─ later changelogs ─ later tags
+//! ```
+//!
+//! Once the record is there, what is later than the target is no version any more, whether its file is there or not: a
+//! rollback that was cut short is done, and the next operation that holds the lock removes what is left of it. An error after
+//! the record is a note of the report.
+//!
+//! Data and manifests of the removed snapshots stay until orphan files are removed: readers may still be at them.
+//!
+//! Source: `RollbackHelper`, `Table.rollbackTo`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::cleanup::{
+    Change, FileKind, Plan, PlannedFile, Report, Step, after_record, all_there, check_all_there, upkeep_lock,
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    manifest::ManifestStore,
+    path::branch_root,
+    scan::{VersionSelector, travel},
+    snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
+};
+
+/// Makes a snapshot or tag the latest version.
+///
+/// With `dry_run` the report only says what would go. A rollback that was cut short is finished by the same call.
+///
+/// # Errors
+/// `SnapshotNotFound`, `SnapshotExpired`, `TagNotFound` for the target; `VersionInUse` when a branch was made from a tag
+/// that would go (nothing is deleted); `UpkeepRunning` beside an expiry or another rollback.
+pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> Result<Report> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
+    let before = latest_before(&snapshots)?;
+    if let Some(lock) = &lock {
+        if before.is_some() { snapshots.settle(lock)? } else { snapshots.remove_placed(lock)? }
+    }
+    let target = travel(ctx, target)?.1.ok_or_else(|| {
+        Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
+    })?;
+    check_whole(ctx, &target)?;
+    let later = later_than(&snapshots, target.id)?;
+    let gone = later_tags(ctx, &snapshots, &target)?;
+    let mut cut_off = later_changelogs(&ChangelogManager::new(ctx.fs.clone(), &root), target.id)?;
+    // whatever cannot be read is found before the rollback takes effect
+    let plan = plan(ctx, &snapshots, &target, &later, &gone)?;
+    plan.check(&ctx.fs)?;
+    let report = if let Some(lock) = &lock {
+        cut_off.extend(gone.into_iter().map(|(_, tagged)| tagged));
+        restore(ctx, &snapshots, lock, &target)?;
+        snapshots.removals().append_rollback(lock, target.id, &later, &cut_off).map_err(|e| e.in_table(&ctx.name))?;
+        let done = format!("the table is back at snapshot {}", target.id);
+        // with writers that came too late
+        let mut strays = Vec::new();
+        let mut report = after_record(ctx, plan, &done, || {
+            strays = remove_strays(ctx, &snapshots, target.id)?;
+            snapshots.settle(lock)
+        })?;
+        report.plan.notes.extend(note_of_strays(&strays));
+        report
+    } else {
+        Report::of(&ctx.fs, plan, true)?
+    };
+    Ok(report.with("previous_snapshot", before.map_or(Value::Null, Value::from)).with("current_snapshot", target.id))
+}
+
+/// The latest version, if there is one: where all snapshots are lost, a tag is what is left to go back to.
+pub(crate) fn latest_before(snapshots: &SnapshotManager) -> Result<Option<i64>> {
+    match snapshots.latest_id() {
+        Err(e) if e.kind() == ErrorKind::Storage => Err(e),
+        found => Ok(found.ok().flatten()),
+    }
+}
+
+/// Deletes what another program, which knows no records, has published meanwhile on a version that was going: it lies behind a
+/// hole after the version that is the latest one now, and would be taken for a version as soon as the hole is filled.
+pub(crate) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, latest: i64) -> Result<Vec<i64>> {
+    let mut gone = Vec::new();
+    loop {
+        let ids = snapshots.listed_ids()?;
+        let later: Vec<i64> = ids.iter().copied().filter(|id| *id > latest).collect();
+        let in_line = (latest + 1..).zip(&later).take_while(|(next, id)| next == *id).count();
+        let strays = later.get(in_line..).unwrap_or_default();
+        if strays.is_empty() || !ids.contains(&latest) {
+            return Ok(gone);
+        }
+        // a listing does not show everything that was published while it was made
+        let hole = latest.saturating_add(1).saturating_add_unsigned(in_line as u64);
+        if snapshots.exists(hole)? {
+            continue;
+        }
+        for id in strays.iter().rev() {
+            ctx.fs.delete(&snapshots.path(*id))?;
+        }
+        gone.extend(strays);
+    }
+}
+
+pub(crate) fn note_of_strays(strays: &[i64]) -> Option<String> {
+    let gone = || format!("snapshots {strays:?}, which another program made meanwhile on what was going, went, too");
+    (!strays.is_empty()).then(gone)
+}
+
+/// Snapshots with later ids, those that are going already among them.
+pub(crate) fn later_than(snapshots: &SnapshotManager, id: i64) -> Result<Vec<Snapshot>> {
+    snapshots.existing(snapshots.listed_ids()?.into_iter().filter(|other| *other > id))
+}
+
+/// Long-lived changelogs with later ids, without those that are broken, which go all the same.
+fn later_changelogs(changelogs: &ChangelogManager, id: i64) -> Result<Vec<Snapshot>> {
+    let read = |id: i64| match changelogs.get(id) {
+        Err(e) if matches!(e.kind(), ErrorKind::FileNotFound | ErrorKind::CorruptFile) => None,
+        other => Some(other),
+    };
+    changelogs.ids()?.into_iter().filter(|other| *other > id).filter_map(read).collect()
+}
+
+/// Tags that go with the snapshots later than the target.
+fn later_tags(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<Vec<(String, Snapshot)>> {
+    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let gone: Vec<(String, Snapshot)> = tags.list()?.into_iter().filter(|(_, tag)| tag.id > target.id).collect();
+    check_branch_points(ctx, snapshots, target, &gone)?;
+    Ok(gone)
+}
+
+/// Before the record: from here on the target is there, whatever becomes of the rest. What an expiry that died has left in
+/// its place goes, and so does what came too late. A record before it says that it is no version until then: one whose rollback died
+/// would be a version once a later rollback has written its record.
+fn restore(ctx: &TableContext, snapshots: &SnapshotManager, lock: &UpkeepLock, target: &Snapshot) -> Result<()> {
+    if let Some(found) = snapshots.existing([target.id])?.pop() {
+        let same = RemovedSnapshot::from(target).is(&found);
+        match (snapshots.is_version(&found)?, same) {
+            (true, true) => return Ok(()),
+            (true, false) => {
+                let message = format!("the table's snapshot {} is another one than the tag's", target.id);
+                return Err(Error::new(ErrorKind::VersionInUse, message)
+                    .with("table", &ctx.name)
+                    .hint("a rollback has cut off what the tag names; roll back to an earlier snapshot first"));
+            }
+            (false, _) => ctx.fs.delete(&snapshots.path(found.id))?,
+        }
+    }
+    let restored = restored(ctx, target)?;
+    let removals = snapshots.removals().append_placing(lock, &restored)?;
+    let snapshot = restored.knowing(removals.count + 1, &removals.branch);
+    ctx.fs.publish(&snapshots.path(snapshot.id), snapshot.to_json()?.as_bytes(), true)?;
+    snapshots.write_earliest_hint(snapshot.id)
+}
+
+/// Before anything later goes: every file of the target must be there.
+///
+/// Only a file that is gone says that the version has expired. What cannot be asked for now, or is damaged, is its own error:
+/// the advice to choose another version would be wrong.
+fn check_whole(ctx: &TableContext, target: &Snapshot) -> Result<()> {
+    let broken = |e: Error| {
+        if e.kind() != ErrorKind::FileNotFound {
+            return e.in_table(&ctx.name).with("snapshot", target.id);
+        }
+        let message = format!("snapshot {} cannot be gone back to, it is not whole", target.id);
+        Error::new(ErrorKind::SnapshotExpired, message)
+            .with("table", &ctx.name)
+            .with("snapshot", target.id)
+            .caused_by(e)
+            .hint("it has expired in part: choose a newer snapshot or a tag")
+    };
+    check_all_there(ctx, target).map_err(broken)
+}
+
+fn plan(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    target: &Snapshot,
+    later: &[Snapshot],
+    gone: &[(String, Snapshot)],
+) -> Result<Plan> {
+    let root = branch_root(&ctx.location, &ctx.branch);
+    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+    let tags = TagManager::new(ctx.fs.clone(), &root);
+    let mut plan = Plan::default();
+    let reason: Arc<str> = Arc::from(format!("later than snapshot {}", target.id));
+    let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
+
+    plan.steps.push(Step::Change(Change::Latest { root: root.clone(), id: target.id }));
+    plan.delete_in_order(later.iter().rev().map(|s| file(snapshots.path(s.id), FileKind::Snapshot)).collect());
+    let long_lived = changelogs.ids()?;
+    let outlived: Vec<i64> = long_lived.iter().copied().filter(|id| *id > target.id).collect();
+    if !outlived.is_empty() {
+        let left = long_lived.iter().copied().filter(|id| *id <= target.id).max().unwrap_or(-1);
+        plan.overwrite(changelogs.hint_path("LATEST"), left.to_string());
+        let files = outlived.iter().rev().map(|id| file(changelogs.path(*id), FileKind::LongLivedChangelog));
+        plan.delete_in_order(files.collect());
+    }
+    plan.delete_in_order(gone.iter().rev().map(|(name, _)| file(tags.path(name), FileKind::Tag)).collect());
+    // what is removed must not come back after a power loss, when the orphan cleaning has taken its files
+    for directory in
+        [ctx.paths.snapshot_dir(&ctx.branch), changelogs.directory().to_owned(), ctx.paths.tag_dir(&ctx.branch)]
+    {
+        plan.steps.push(Step::Change(Change::Sync { directory }));
+    }
+    if !later.is_empty() {
+        plan.notes.push(
+            "readers and writers that are at a removed snapshot will fail; data files of removed snapshots stay until \
+             orphan files are removed"
+                .to_owned(),
+        );
+    }
+    Ok(plan)
+}
+
+/// A tagged snapshot as it becomes a snapshot again: without its changelog when a file of that has expired, because tags do not
+/// keep changelogs and a stream must not look for one that is gone; and without the branch that the tag was for.
+pub(crate) fn restored(ctx: &TableContext, tagged: &Snapshot) -> Result<Snapshot> {
+    let mut snapshot = tagged.clone().keeping_no_branch();
+    match changelog_there(ctx, tagged) {
+        Err(e) if e.kind() == ErrorKind::FileNotFound => {
+            snapshot.changelog_manifest_list = None;
+            snapshot.changelog_manifest_list_size = None;
+            snapshot.changelog_record_count = None;
+        }
+        // damage is told where the changelog is read
+        Err(e) if e.kind() != ErrorKind::CorruptFile => return Err(e),
+        _ => {}
+    }
+    Ok(snapshot)
+}
+
+/// `FileNotFound` when something is gone of what a snapshot's changelog consists of: a tag may keep the list, and its files are
+/// gone.
+fn changelog_there(ctx: &TableContext, snapshot: &Snapshot) -> Result<()> {
+    let Some(list) = snapshot.changelog_list() else { return Ok(()) };
+    let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
+    let entries = store.read_all(&store.read_list(list)?, &|_| true)?;
+    let paths = entries.iter().map(|entry| ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file));
+    all_there(ctx, &paths.collect::<Result<Vec<String>>>()?)
+}
+
+/// A branch was made from a version that would go: that version keeps the branch's files.
+pub(crate) fn check_branch_points(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    target: &Snapshot,
+    gone: &[(String, Snapshot)],
+) -> Result<()> {
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
+        let in_use = |what: String| {
+            Err(Error::new(ErrorKind::VersionInUse, format!("{what} would go, and branch '{branch}' was made from it"))
+                .with("table", &ctx.name)
+                .with("branch", &branch)
+                .hint("delete the branch first, or fast-forward to it"))
+        };
+        let root = branches.root(&branch);
+        let copies = TagManager::new(ctx.fs.clone(), &root);
+        for (name, tag) in gone {
+            if copies.exists(name)? && copies.get(name)?.is_same_version(tag) {
+                return in_use(format!("tag '{name}'"));
+            }
+        }
+        let theirs = SnapshotManager::new(ctx.fs.clone(), &root);
+        if let Some(first) = theirs.ids()?.first().copied().filter(|first| *first > target.id)
+            && snapshots.exists(first)?
+            && snapshots.get(first)?.is_same_version(&theirs.get(first)?)
+        {
+            return in_use(format!("snapshot {first}"));
+        }
+    }
+    Ok(())
+}

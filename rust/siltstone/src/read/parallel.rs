@@ -1,0 +1,204 @@
+//! Several splits at a time.
+//!
+//! Workers take splits in order and put batches into a queue per split; the consumer empties the queues in split order.
+//! The split it waits for always has a worker, so full queues of later splits cannot block it. Queues are short, unless
+//! the consumer holds all rows in the end anyway: then no worker waits for it.
+//!
+//! A worker only decodes the split that the consumer waits for: the consumer does the rest, deletions and filters.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use arrow_array::RecordBatch;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+
+use super::{
+    ReadRequest, limited,
+    piece::{Piece, PieceStream, complete},
+    read_split,
+    split::pieces_of,
+};
+use crate::{
+    cancel::{self, Cancellation},
+    error::{Error, ErrorKind, Result},
+    io::{BatchStream, TableContext},
+    threads::OwnThreads,
+    wire::Split,
+};
+
+/// Batches that wait in the queue of one split.
+const QUEUE: usize = 2;
+
+/// The rows of all splits, in split order, read by `threads` threads ahead of the consumer; what is read ahead is
+/// bounded unless the request is for the whole. Dropping the stream stops the threads and waits for them: no file stays
+/// open.
+pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Result<BatchStream> {
+    let at_once = threads.min(splits.len()).max(1);
+    // threads that no split keeps busy decode beside those that read
+    let request = &ReadRequest { decoders: (threads / at_once).saturating_sub(1), ..request.clone() };
+    let rows: BatchStream = if at_once == 1 {
+        in_turn(ctx, splits, request)
+    } else {
+        Box::new(Parallel::new(ctx, splits, request, at_once))
+    };
+    Ok(limited(rows, request.limit))
+}
+
+fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {
+    let (ctx, splits, request) = (ctx.clone(), splits.to_vec(), request.clone());
+    Box::new(splits.into_iter().flat_map(move |split| opened(&ctx, &split, &request)))
+}
+
+fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> BatchStream {
+    read_split(ctx, split, request).unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+}
+
+/// What a worker says about its split.
+enum Message {
+    Rows(Result<Piece>),
+    End,
+}
+
+struct Work {
+    ctx: TableContext,
+    splits: Vec<Split>,
+    request: ReadRequest,
+    queues: Vec<Sender<Message>>,
+    /// The split that the consumer waits for.
+    awaited: AtomicUsize,
+    /// The split that no worker has begun.
+    next: AtomicUsize,
+    token: Cancellation,
+}
+
+/// Starts its threads with the first batch asked for.
+struct Parallel {
+    waiting: Option<(Arc<Work>, usize)>,
+    work: Arc<Work>,
+    queues: std::vec::IntoIter<Receiver<Message>>,
+    current: Option<Receiver<Message>>,
+    threads: OwnThreads,
+}
+
+impl Parallel {
+    fn new(ctx: &TableContext, splits: &[Split], request: &ReadRequest, threads: usize) -> Self {
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            splits.iter().map(|_| if request.whole { unbounded() } else { bounded(QUEUE) }).unzip();
+        let work = Arc::new(Work {
+            ctx: ctx.clone(),
+            splits: splits.to_vec(),
+            request: request.clone(),
+            queues: senders,
+            awaited: AtomicUsize::new(0),
+            next: AtomicUsize::new(0),
+            token: cancel::current().child(),
+        });
+        let waiting = Some((Arc::clone(&work), threads));
+        Self { waiting, work, queues: receivers.into_iter(), current: None, threads: OwnThreads::new() }
+    }
+
+    fn start(&mut self) -> Result<()> {
+        let Some((work, threads)) = self.waiting.take() else {
+            return Ok(());
+        };
+        for number in 0..threads {
+            let work = Arc::clone(&work);
+            let run = move || work.token.run(|| work.run());
+            match thread::Builder::new().name(format!("siltstone-read-{number}")).spawn(run) {
+                Ok(handle) => self.threads.add(handle),
+                Err(e) if number == 0 => {
+                    return Err(Error::new(ErrorKind::Internal, "a reading thread cannot be started").caused_by(e));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Work {
+    fn run(&self) {
+        while !self.token.is_cancelled() {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let (Some(split), Some(queue)) = (self.splits.get(at), self.queues.get(at)) else {
+                return;
+            };
+            let read = catch_unwind(AssertUnwindSafe(|| self.read(at, split, queue)));
+            if read.is_err() {
+                let panicked =
+                    Error::new(ErrorKind::Internal, "a reading thread failed").with("bucket", split.bucket.bucket);
+                let _ = queue.send(Message::Rows(Err(panicked)));
+            }
+            if queue.send(Message::End).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn read(&self, at: usize, split: &Split, queue: &Sender<Message>) {
+        for piece in self.pieces(split) {
+            let others_wait = self.awaited.load(Ordering::Relaxed) != at;
+            let piece =
+                piece.and_then(|piece| if others_wait { piece.finish().map(Piece::Complete) } else { Ok(piece) });
+            let failed = piece.is_err();
+            if self.token.is_cancelled() || queue.send(Message::Rows(piece)).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    /// Rows can be counted in finished batches only: a limited split comes in these.
+    fn pieces(&self, split: &Split) -> PieceStream {
+        let pieces = match self.request.limit {
+            Some(_) => read_split(&self.ctx, split, &self.request).map(complete),
+            None => pieces_of(&self.ctx, split, &self.request),
+        };
+        pieces.unwrap_or_else(|e| Box::new(std::iter::once(Err(e))))
+    }
+}
+
+impl Iterator for Parallel {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(e) = self.start() {
+            return Some(Err(e));
+        }
+        loop {
+            let queue = match self.current.take() {
+                Some(queue) => queue,
+                None => self.queues.next()?,
+            };
+            match cancel::wait(&queue) {
+                Ok(Some(Message::End)) => {
+                    self.work.awaited.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(Some(Message::Rows(piece))) => {
+                    self.current = Some(queue);
+                    match piece.and_then(Piece::finish) {
+                        Ok(batch) if batch.num_rows() == 0 => {}
+                        result => return Some(result),
+                    }
+                }
+                Ok(None) => return Some(Err(Error::new(ErrorKind::Internal, "a reading thread ended early"))),
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
+
+impl Drop for Parallel {
+    fn drop(&mut self) {
+        self.work.token.cancel();
+        // threads that wait for room in a queue learn that nobody reads
+        self.current = None;
+        self.queues = Vec::new().into_iter();
+        self.threads.join();
+    }
+}

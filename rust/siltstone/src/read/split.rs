@@ -1,0 +1,354 @@
+//! One split as a stream of batches.
+
+use std::{collections::HashSet, sync::Arc};
+
+use arrow_array::{
+    BooleanArray, Int8Array, RecordBatch, RecordBatchOptions, StringArray, cast::AsArray, types::Int8Type,
+};
+use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
+
+use super::{
+    diff,
+    piece::{Last, Piece, PieceStream, complete},
+};
+use crate::{
+    deletion_vectors::{DeletedRows, DeletionMap, DeletionVectorsIndexFile},
+    error::{Error, ErrorKind, Result},
+    fs::strip_scheme,
+    io::{BatchStream, FileReadSpec, KvLayout, TableContext, decode_data_file},
+    manifest::{DataFileMeta, DeletionVectorRange},
+    merge_tree::{MergeReadOptions, read_merged},
+    predicate::{Predicate, evaluate},
+    row::RowKind,
+    scan::{
+        overtaken::version_gone_meanwhile,
+        sections::{Section, sections_of},
+    },
+    schema::merge_columns,
+    types::{DataField, arrow_schema, special},
+    wire::Split,
+};
+
+/// Name of the column that [`ReadRequest::row_kind`] adds.
+pub const ROW_KIND_COLUMN: &str = "rowkind";
+
+/// How splits are read.
+#[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
+pub struct ReadRequest {
+    /// Columns of the result, in order.
+    pub fields: Vec<DataField>,
+    /// Condition that every returned row satisfies.
+    pub filter: Option<Predicate>,
+    /// At most this many rows.
+    pub limit: Option<usize>,
+    /// First column `rowkind` with `+I` and so on; retract rows of streaming splits stay.
+    pub row_kind: bool,
+    /// Largest number of rows of a batch; `None` = the default.
+    pub batch_rows: Option<usize>,
+    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
+    pub memory: Option<usize>,
+    /// Threads that decode beside the reader's within a split; 0 reads on the reader's thread alone.
+    pub decoders: usize,
+    /// Rows that end with a retract stay in merged results, too.
+    pub keep_deletes: bool,
+    /// Column `_SEQUENCE_NUMBER` behind `rowkind`, or first.
+    pub sequence_number: bool,
+    /// The consumer holds all rows in the end: splits are read ahead of it as far as it goes.
+    pub whole: bool,
+}
+
+impl ReadRequest {
+    /// The Arrow schema of the result.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        let schema = arrow_schema(&self.fields)?;
+        let kind = self.row_kind.then(|| Arc::new(Field::new(ROW_KIND_COLUMN, Arrow::Utf8, false)));
+        let number = Field::new(special::SEQUENCE_NUMBER, Arrow::Int64, false);
+        let number = self.sequence_number.then(|| Arc::new(number));
+        let fields: Vec<_> = kind.into_iter().chain(number).chain(schema.fields().iter().cloned()).collect();
+        Ok(Arc::new(Schema::new(fields)))
+    }
+
+    pub(super) fn batch_rows(&self) -> usize {
+        self.batch_rows.unwrap_or(FileReadSpec::DEFAULT_BATCH_ROWS).max(1)
+    }
+}
+
+/// The rows of a split that satisfy the request.
+pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    let batches = pieces_of(ctx, split, request)?.map(|piece| piece?.finish());
+    let rows = batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
+    Ok(limited(Box::new(rows), request.limit))
+}
+
+/// [`read_split`], without its limit, in pieces that another thread may finish. `SnapshotExpired` when files are gone with
+/// their version.
+pub(super) fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
+    let (at, id, list) = (ctx.clone(), split.snapshot_id, split.snapshot_list.clone());
+    let expired = move |error| version_gone_meanwhile(&at, id, list.as_deref(), error);
+    let pieces = opened(ctx, split, request).map_err(&expired)?;
+    Ok(Box::new(pieces.map(move |piece| piece.map_err(&expired))))
+}
+
+fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
+    let has_key = !ctx.schema.primary_keys.is_empty();
+    if request.sequence_number && !has_key {
+        return Err(Error::unsupported("sequence numbers of a table without a primary key")
+            .with("table", &ctx.name)
+            .with("option", "table-read.sequence-number.enabled"));
+    }
+    let merging = has_key && !split.is_streaming && !split.raw_convertible && {
+        let sections = sections_of(ctx, &split.files)?;
+        !sections.iter().all(Section::needs_no_merge)
+    };
+    if !split.before_files.is_empty() {
+        compared(ctx, split, request).map(complete)
+    } else if merging {
+        merged(ctx, split, request).map(complete)
+    } else {
+        one_after_another(ctx, split, request, has_key)
+    }
+}
+
+/// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
+fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<PieceStream> {
+    let keep_retracts = request.keep_deletes || (split.is_streaming && request.row_kind);
+    let finish = Finish::new(request, None)?;
+    let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
+    let files = split.files.clone().into_iter().enumerate();
+    let pieces = files.flat_map(move |(i, file)| -> PieceStream {
+        let deletions = match vector_of(&ctx, &split, i) {
+            Ok(deletions) => deletions,
+            Err(e) => return Box::new(std::iter::once(Err(e))),
+        };
+        let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
+        let spec = FileReadSpec {
+            fields: request.fields.clone(),
+            system: has_key && (retracts || request.row_kind || request.sequence_number),
+            drop_retracts: retracts,
+            position: false,
+            rows: None,
+            filter: request.filter.clone(),
+            exact_filter: request.filter.is_some(),
+            batch_rows: request.batch_rows(),
+            deletions,
+            late_casts: Vec::new(),
+        };
+        let kinds = spec.system.then(|| spec.fields.len() + 1);
+        let finish = finish.clone();
+        let last: Last = Arc::new(move |batch| finish.apply(batch, kinds, false));
+        match decode_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
+            Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
+            Err(e) => Box::new(std::iter::once(Err(e))),
+        }
+    });
+    Ok(Box::new(pieces))
+}
+
+/// Overlapping files: rows of one key are merged, then filtered and projected.
+fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    let layout = layout(ctx, request)?;
+    let keys = ctx.schema.trimmed_primary_keys();
+    let key_filter = request.filter.as_ref().map(|f| f.relaxed(&|c| keys.contains(&c)));
+    let options = MergeReadOptions {
+        key_filter: key_filter.filter(|f| !f.is_always_true()),
+        value_filter: request.filter.clone(),
+        drop_deletes: !request.keep_deletes,
+        batch_rows: request.batch_rows(),
+        threads: request.decoders,
+        memory: request.memory,
+        deletions: read_vectors(ctx, &split.files, split.deletion_files.as_deref())?,
+        ..MergeReadOptions::default()
+    };
+    let kinds = layout.kind_index();
+    let rows = read_merged(ctx, &split.bucket.partition, split.bucket.bucket, &split.files, &layout, options)?;
+    let finish = Finish::new(request, request.filter.clone())?;
+    Ok(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), false))))
+}
+
+/// The deletion vector of the split's file at `i`.
+pub fn vector_of(ctx: &TableContext, split: &Split, i: usize) -> Result<Option<Arc<DeletedRows>>> {
+    split.deletion_file(i).map(|(path, range)| read_vector(ctx, path, range)).transpose()
+}
+
+fn read_vector(ctx: &TableContext, path: &str, range: &DeletionVectorRange) -> Result<Arc<DeletedRows>> {
+    let path = strip_scheme(path);
+    let read = DeletionVectorsIndexFile::read(&ctx.fs, path, range).map_err(|e| e.with("table", &ctx.name));
+    read.map(Arc::new)
+}
+
+/// The deletion vectors of some files, one entry a file.
+fn read_vectors(
+    ctx: &TableContext,
+    files: &[DataFileMeta],
+    vectors: Option<&[Option<(String, DeletionVectorRange)>]>,
+) -> Result<DeletionMap> {
+    let pairs = files.iter().zip(vectors.unwrap_or_default());
+    let with_vector = pairs.filter_map(|(file, vector)| Some((file.file_name.clone(), vector.as_ref()?)));
+    let read = with_vector.map(|(name, (path, range))| Ok((name, read_vector(ctx, path, range)?)));
+    Ok(Arc::new(read.collect::<Result<_>>()?))
+}
+
+/// Files of two states: their difference, or as a stream the old rows taken back and the new ones.
+fn compared(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
+    let wanted: HashSet<i32> = request.fields.iter().map(|f| f.id).collect();
+    let others = ctx.schema.fields.iter().filter(|f| !wanted.contains(&f.id)).cloned();
+    // rows differ when any column does
+    let fields: Vec<DataField> = request.fields.iter().cloned().chain(others).collect();
+    let layout = layout(ctx, &ReadRequest { fields, ..request.clone() })?;
+    let keys = ctx.schema.trimmed_primary_keys();
+    let key_filter = request.filter.as_ref().map(|f| f.relaxed(&|c| keys.contains(&c)));
+    let options = MergeReadOptions {
+        key_filter: key_filter.filter(|f| !f.is_always_true()),
+        drop_deletes: split.is_streaming || !request.keep_deletes,
+        batch_rows: request.batch_rows(),
+        threads: request.decoders,
+        memory: request.memory,
+        ..MergeReadOptions::default()
+    };
+    let kinds = layout.kind_index();
+    let drop_retracts = split.is_streaming && !request.row_kind && !request.keep_deletes;
+    let finish = Finish::new(request, request.filter.clone())?;
+    let vectors = split.before_deletion_files.as_deref();
+    let before = MergeReadOptions { deletions: read_vectors(ctx, &split.before_files, vectors)?, ..options.clone() };
+    let vectors = split.deletion_files.as_deref();
+    let after = MergeReadOptions { deletions: read_vectors(ctx, &split.files, vectors)?, ..options };
+    let rows = if split.is_streaming {
+        diff::replaced(ctx, split, &layout, before, after)?
+    } else {
+        diff::difference(ctx, split, &layout, before, after)?
+    };
+    Ok(Box::new(rows.map(move |batch| finish.apply(&batch?, Some(kinds), drop_retracts))))
+}
+
+/// The result's columns first, then what merging and filtering need besides.
+fn layout(ctx: &TableContext, request: &ReadRequest) -> Result<KvLayout> {
+    let mut fields = request.fields.clone();
+    let mut names: HashSet<String> = fields.iter().map(|f| f.name.clone()).collect();
+    let keys: Vec<String> = ctx.schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
+    let filtered = request.filter.iter().flat_map(|f| f.columns()).map(str::to_owned);
+    for name in filtered.chain(keys.iter().cloned()) {
+        if names.insert(name.clone()) {
+            fields.push(ctx.schema.field(&name).cloned().ok_or_else(|| missing(ctx, &name))?);
+        }
+    }
+    let wanted: Vec<String> = fields.iter().map(|f| f.name.clone()).collect();
+    for name in merge_columns(&ctx.schema, &ctx.options, &wanted).map_err(|e| e.with("table", &ctx.name))? {
+        fields.push(ctx.schema.field(&name).cloned().ok_or_else(|| missing(ctx, &name))?);
+    }
+    let positions = |names: &[String]| -> Result<Vec<usize>> {
+        let position = |name: &String| fields.iter().position(|f| f.name == *name).ok_or_else(|| missing(ctx, name));
+        names.iter().map(position).collect()
+    };
+    let (key, sequence) = (positions(&keys)?, positions(&ctx.options.sequence_fields)?);
+    Ok(KvLayout { fields, key, sequence, sequence_descending: ctx.options.sequence_descending() })
+}
+
+fn missing(ctx: &TableContext, column: &str) -> Error {
+    Error::new(ErrorKind::IllegalSchema, format!("the table has no column '{column}', which its key or options name"))
+        .with("table", &ctx.name)
+        .with("column", column)
+}
+
+/// From what was read to what was asked.
+#[derive(Clone)]
+struct Finish {
+    schema: SchemaRef,
+    filter: Option<Predicate>,
+    /// The result's columns are the first ones of a batch.
+    width: usize,
+    row_kind: bool,
+    sequence_number: bool,
+}
+
+impl Finish {
+    fn new(request: &ReadRequest, filter: Option<Predicate>) -> Result<Self> {
+        Ok(Self {
+            schema: request.arrow_schema()?,
+            filter,
+            width: request.fields.len(),
+            row_kind: request.row_kind,
+            sequence_number: request.sequence_number,
+        })
+    }
+
+    /// `kinds`: position of `_VALUE_KIND`. Drops retracts when told, and rows that fail the filter.
+    fn apply(&self, batch: &RecordBatch, kinds: Option<usize>, drop_retracts: bool) -> Result<RecordBatch> {
+        let numbers = kinds.and_then(|i| batch.columns().get(i.checked_sub(1)?));
+        let kinds = kinds.and_then(|i| batch.columns().get(i)).map(|c| c.as_primitive_opt::<Int8Type>());
+        let kinds = match kinds {
+            Some(None) => return Err(Error::new(ErrorKind::Internal, "_VALUE_KIND is not an Int8 column")),
+            Some(Some(kinds)) => Some(kinds.clone()),
+            None => None,
+        };
+        let mut mask: Option<BooleanArray> = None;
+        if let (true, Some(kinds)) = (drop_retracts, &kinds) {
+            mask = Some(kinds.iter().map(|k| Some(matches!(k, Some(0 | 2)))).collect());
+        }
+        if let Some(filter) = &self.filter {
+            let kept = evaluate(filter, batch)?;
+            mask = Some(match mask {
+                Some(mask) => arrow_arith::boolean::and_kleene(&mask, &kept)?,
+                None => kept,
+            });
+        }
+        let mut columns: Vec<_> = batch.columns().iter().take(self.width).cloned().collect();
+        if self.sequence_number {
+            let missing = || Error::new(ErrorKind::Internal, "rows without sequence numbers");
+            columns.insert(0, Arc::clone(numbers.ok_or_else(missing)?));
+        }
+        if self.row_kind {
+            columns.insert(0, Arc::new(kind_texts(kinds.as_ref(), batch.num_rows())?));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let result = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
+        match mask {
+            Some(mask) if mask.true_count() < mask.len() => {
+                Ok(arrow_select::filter::filter_record_batch(&result, &mask)?)
+            }
+            _ => Ok(result),
+        }
+    }
+}
+
+fn kind_texts(kinds: Option<&Int8Array>, rows: usize) -> Result<StringArray> {
+    let Some(kinds) = kinds else {
+        return Ok(StringArray::from(vec![RowKind::Insert.as_str(); rows]));
+    };
+    let texts: Result<Vec<&str>> = kinds.values().iter().map(|k| RowKind::from_byte(*k).map(RowKind::as_str)).collect();
+    Ok(StringArray::from(texts?))
+}
+
+/// At most so many rows; `None` = all.
+pub fn limited(rows: BatchStream, limit: Option<usize>) -> BatchStream {
+    match limit {
+        Some(left) => Box::new(Limited { rows, left }),
+        None => rows,
+    }
+}
+
+/// Stops after so many rows.
+struct Limited {
+    rows: BatchStream,
+    left: usize,
+}
+
+impl Iterator for Limited {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let batch = match self.rows.next()? {
+            Ok(batch) => batch,
+            Err(e) => {
+                self.left = 0;
+                return Some(Err(e));
+            }
+        };
+        let taken = batch.num_rows().min(self.left);
+        self.left -= taken;
+        Some(Ok(if taken < batch.num_rows() { batch.slice(0, taken) } else { batch }))
+    }
+}

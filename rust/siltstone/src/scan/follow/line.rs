@@ -1,0 +1,87 @@
+//! Whether what a stream has read is still part of the table: ids are used again after a rollback, and whoever only counts
+//! on would pass over the snapshots that have come in the place of those it has read.
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    scan::version::Versions,
+    snapshot::RemovedSnapshot,
+};
+
+/// What a stream has behind it: the snapshot that it has read last, or the one before those with which it begins.
+#[derive(Clone, Debug)]
+pub(super) struct Passed {
+    pub(super) id: i64,
+    /// `None`: it was not there any more when the stream began, so that only removal records tell.
+    pub(super) snapshot: Option<RemovedSnapshot>,
+    /// How many removal records there were when it was a version.
+    pub(super) removals: u64,
+    /// Whether the stream has handed it out.
+    pub(super) is_read: bool,
+}
+
+impl Passed {
+    /// What a stream has behind it that begins with the snapshot `next`, chosen when there were so many removal records or more.
+    pub(super) fn before(versions: &Versions, next: i64, removals: u64) -> Result<Self> {
+        let id = next.saturating_sub(1);
+        let snapshot = match versions.with_changelog(id) {
+            Ok(found) => {
+                let records = versions.snapshots.removals().read()?;
+                let is_none = records.is_rolled_back(&found) || records.is_placing(&found);
+                (!is_none).then(|| RemovedSnapshot::from(&found))
+            }
+            // what cannot be read is not asked for: the stream begins after it
+            Err(e) if has_no_identity(e.kind()) => None,
+            Err(e) => return Err(e),
+        };
+        Ok(Self { id, snapshot, removals, is_read: false })
+    }
+}
+
+fn has_no_identity(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound | ErrorKind::CorruptFile)
+}
+
+/// What a stream has behind it is the table's still, or has expired.
+///
+/// # Errors
+/// `SnapshotNotFound`: a rollback has taken it back.
+pub(super) fn check_follows(versions: &Versions, passed: &Passed) -> Result<()> {
+    let gone = || if passed.is_read { rolled_back(passed.id) } else { beginning_gone(passed.id) };
+    let not_rolled_back = || {
+        let removals = versions.snapshots.removals().read()?;
+        if removals.rolled_back_since(passed.removals, passed.id) { Err(gone()) } else { Ok(()) }
+    };
+    let Some(snapshot) = &passed.snapshot else { return not_rolled_back() };
+    match versions.with_changelog(passed.id) {
+        Ok(found) if snapshot.is(&found) => Ok(()),
+        // what has expired there may be what came in its place
+        Err(e) if e.kind() == ErrorKind::SnapshotExpired => not_rolled_back(),
+        Ok(_) => Err(gone()),
+        Err(e) if e.kind() == ErrorKind::SnapshotNotFound => Err(gone()),
+        Err(e) => Err(e),
+    }
+}
+
+/// No rollback since a consumer's progress was written has taken back what it had read.
+pub(super) fn check_not_rolled_back(versions: &Versions, next: i64, written_at: i64) -> Result<()> {
+    let removals = versions.snapshots.removals().read()?;
+    let read = next.saturating_sub(1);
+    match removals.taken_back().find(|rollback| rollback.kept < read && rollback.time_millis >= written_at) {
+        Some(_) => Err(rolled_back(read)),
+        None => Ok(()),
+    }
+}
+
+fn rolled_back(last: i64) -> Error {
+    taken_back(last, format!("snapshot {last}, the last one that was read, was taken back by a rollback"))
+}
+
+fn beginning_gone(last: i64) -> Error {
+    taken_back(last, format!("snapshot {last}, behind which the stream begins, was taken back by a rollback"))
+}
+
+fn taken_back(last: i64, message: String) -> Error {
+    Error::new(ErrorKind::SnapshotNotFound, message)
+        .with("snapshot", last)
+        .hint("start again from a snapshot that exists; reset the consumer, if there is one")
+}

@@ -1,0 +1,39 @@
+//! From a version of the table to the splits that a query reads.
+//!
+//! Source: semantics f.1 to f.3 and f.5; `AbstractFileStoreScan`, `KeyValueFileStoreScan`, `SplitGenerator`.
+//!
+//! ```text
+//! version -> snapshot -> manifests -> live entries -> files that may match -> splits
+//! (version)             (entries, buckets: by         (prune, bounds, sections) (split)
+//!                        partition, bucket, level)
+//! ```
+
+mod between;
+mod bounds;
+mod buckets;
+mod deletions;
+mod entries;
+mod follow;
+mod incremental;
+mod last_writes;
+mod older_schema;
+pub mod overtaken;
+pub(crate) mod partition_spec;
+mod prune;
+mod request;
+mod resolved;
+pub(crate) mod sections;
+mod split;
+mod supported;
+mod target;
+mod version;
+
+pub use between::{Between, Incremental};
+pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
+pub use entries::{EntryFilter, live_entries};
+pub use follow::{Follow, FollowOptions, Start, Step, end_of, first_readable};
+pub use last_writes::{LastWrites, live_entries_with_last_writes};
+pub(crate) use request::skips_level_0;
+pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions_at, plan, plan_at, read_request};
+pub use resolved::Resolved;
+pub use version::{counterpart, travel};

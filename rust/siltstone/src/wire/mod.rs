@@ -1,0 +1,13 @@
+//! What travels between planning, executing and committing: splits, compaction tasks and commit messages, their bytes, and
+//! the table they were made for.
+
+mod identity;
+mod java_bytes;
+mod model;
+mod sealed;
+mod task;
+
+pub use identity::TableIdentity;
+pub use model::{Assigned, CommitMessage, Seen, Split};
+pub(crate) use sealed::Seal;
+pub use task::{CompactionTask, TaskUnit};

@@ -1,0 +1,246 @@
+//! Which (partition, bucket) each row belongs to, and the rows of each, in their order (format chapter 6).
+
+use std::{collections::HashMap, ops::Range};
+
+use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
+use arrow_select::take::{take, take_record_batch};
+
+use super::dynamic::Assigner;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    index::{BucketFunction, assign_buckets},
+    manifest::BucketId,
+    options::CoreOptions,
+    row::{BinaryRow, binary_rows, hash_rows},
+    schema::TableSchema,
+    types::DataType,
+    wire::CommitMessage,
+};
+
+/// The rows of one bucket.
+#[derive(Debug)]
+pub(super) struct Portion {
+    pub(super) bucket: BucketId,
+    pub(super) rows: RecordBatch,
+    pub(super) kinds: Int8Array,
+}
+
+/// How the rows of one table are distributed.
+pub(super) struct Router {
+    partition: Columns,
+    buckets: Buckets,
+    function: BucketFunction,
+}
+
+/// Columns by position, with their types.
+struct Columns {
+    at: Vec<usize>,
+    types: Vec<DataType>,
+}
+
+/// Neighbouring rows of one partition, and its number.
+type Stretch = (Range<usize>, usize);
+
+enum Buckets {
+    /// Every row goes to bucket 0: unaware, or a fixed number of one.
+    One,
+    /// By the hash of these columns.
+    Hashed(Columns, i32),
+    /// By an index of the hashes of the key, which are these columns.
+    Assigned(Columns, Box<Assigner>),
+}
+
+impl Router {
+    /// `assigner`: of tables that have one.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, assigner: Option<Assigner>) -> Result<Self> {
+        let n = options.bucket;
+        let buckets = match (n, assigner) {
+            (-1, Some(assigner)) => {
+                let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
+                Buckets::Assigned(Columns::named(schema, &key)?, Box::new(assigner))
+            }
+            (-1, None) if schema.has_primary_key() => {
+                let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
+                            (cross-partition upsert)";
+                return Err(Error::unsupported(what).with("option", "bucket"));
+            }
+            (-1 | 1, _) => Buckets::One,
+            (n, _) if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
+            (-2, _) => {
+                return Err(Error::unsupported("writing to a postponed bucket (bucket = -2)").with("option", "bucket"));
+            }
+            (n, _) => {
+                let message = format!("bucket = {n} is not a number of buckets");
+                return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "bucket"));
+            }
+        };
+        if matches!(&buckets, Buckets::Hashed(key, _) if key.at.is_empty()) {
+            return Err(Error::new(ErrorKind::IllegalSchema, "an append table with fixed buckets needs a bucket-key")
+                .with("option", "bucket-key"));
+        }
+        Ok(Self { partition: Columns::named(schema, &schema.partition_keys)?, buckets, function: function(options)? })
+    }
+
+    /// Splits rows; the portions keep the rows' order and come in the order of their first row.
+    pub(super) fn split(&mut self, rows: RecordBatch, kinds: Int8Array) -> Result<Vec<Portion>> {
+        if rows.num_rows() == 0 {
+            return Ok(Vec::new());
+        }
+        let (partitions, partition_of) = self.partitions(&rows)?;
+        let bucket_of = self.bucket_numbers(&rows, &partitions, &partition_of)?;
+        let (buckets, members) = group(&partitions, &partition_of, &bucket_of, rows.num_rows())?;
+        let mut buckets = buckets.into_iter();
+        if members.len() == 1 {
+            return Ok(buckets.next().map(|bucket| Portion { bucket, rows, kinds }).into_iter().collect());
+        }
+        let portion = |(bucket, members): (BucketId, Vec<u32>)| {
+            let members = UInt32Array::from(members);
+            Ok(Portion {
+                bucket,
+                rows: take_record_batch(&rows, &members)?,
+                kinds: take(&kinds, &members, None)?.as_primitive().clone(),
+            })
+        };
+        buckets.zip(members).map(portion).collect()
+    }
+
+    /// The distinct partitions, and which one each stretch of rows belongs to.
+    fn partitions(&self, rows: &RecordBatch) -> Result<(Vec<Vec<u8>>, Vec<Stretch>)> {
+        let all = 0..rows.num_rows();
+        if self.partition.at.is_empty() {
+            return Ok((vec![BinaryRow::empty().to_serialized()], vec![(all, 0)]));
+        }
+        let columns = self.partition.of(rows)?;
+        let stretches = arrow_ord::partition::partition(&columns)?.ranges();
+        let firsts: Vec<u32> = stretches.iter().map(|r| position(r.start)).collect::<Result<_>>()?;
+        let firsts = UInt32Array::from(firsts);
+        let columns = columns.iter().map(|c| take(c, &firsts, None)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let keys = binary_rows(&self.partition.types, &columns)?;
+        let mut numbers: HashMap<&[u8], usize> = HashMap::new();
+        let mut partitions = Vec::new();
+        let mut partition_of = Vec::with_capacity(stretches.len());
+        for (i, stretch) in stretches.into_iter().enumerate() {
+            let number = *numbers.entry(keys.row(i)).or_insert_with(|| {
+                partitions.push(keys.serialized(i));
+                partitions.len() - 1
+            });
+            partition_of.push((stretch, number));
+        }
+        Ok((partitions, partition_of))
+    }
+
+    fn bucket_numbers(
+        &mut self,
+        rows: &RecordBatch,
+        partitions: &[Vec<u8>],
+        partition_of: &[Stretch],
+    ) -> Result<Vec<i32>> {
+        match &mut self.buckets {
+            Buckets::One => Ok(Vec::new()),
+            Buckets::Hashed(key, n) => assign_buckets(self.function, &key.types, &key.of(rows)?, *n),
+            Buckets::Assigned(key, assigner) => {
+                let hashes = hash_rows(&key.types, &key.of(rows)?)?;
+                assigner.assign(partitions, partition_of, &hashes)
+            }
+        }
+    }
+
+    /// Adds to messages what a commit has to know of how their rows were distributed.
+    pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
+        match &mut self.buckets {
+            Buckets::Assigned(_, assigner) => assigner.add_to(messages),
+            Buckets::One | Buckets::Hashed(..) => Ok(()),
+        }
+    }
+
+    /// What was seen of the table may have changed.
+    pub(super) fn reset(&mut self) {
+        if let Buckets::Assigned(_, assigner) = &mut self.buckets {
+            assigner.reset();
+        }
+    }
+}
+
+impl Columns {
+    fn named(schema: &TableSchema, names: &[String]) -> Result<Self> {
+        let find = |name: &String| {
+            let at = schema.fields.iter().position(|f| &f.name == name);
+            at.ok_or_else(|| Error::new(ErrorKind::IllegalSchema, format!("key column '{name}' is not a column")))
+        };
+        let at: Vec<usize> = names.iter().map(find).collect::<Result<_>>()?;
+        let types = at.iter().filter_map(|i| schema.fields.get(*i)).map(|f| f.data_type.clone()).collect();
+        Ok(Self { at, types })
+    }
+
+    fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        Ok(rows.project(&self.at)?.columns().to_vec())
+    }
+}
+
+fn function(options: &CoreOptions) -> Result<BucketFunction> {
+    options.get("bucket-function.type").map_or(Ok(BucketFunction::default()), BucketFunction::parse)
+}
+
+/// Bucket numbers below this one are looked up in an array, those above in a map: an option says how large they are.
+const FEW_BUCKETS: usize = 1 << 14;
+
+/// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each.
+fn group(
+    partitions: &[Vec<u8>],
+    partition_of: &[Stretch],
+    bucket_of: &[i32],
+    rows: usize,
+) -> Result<(Vec<BucketId>, Vec<Vec<u32>>)> {
+    let mut groups = Groups { partitions, rows, buckets: Vec::new(), members: Vec::new(), numbers: HashMap::new() };
+    for (stretch, partition) in partition_of {
+        if bucket_of.is_empty() {
+            let number = groups.number(*partition, 0);
+            let rows = position(stretch.start)?..position(stretch.end)?;
+            groups.members.get_mut(number).into_iter().for_each(|m| m.extend(rows.clone()));
+            continue;
+        }
+        // group numbers of this partition's buckets: one look at an array for each row
+        let mut known: Vec<Option<usize>> = Vec::new();
+        for (row, bucket) in stretch.clone().zip(bucket_of.get(stretch.clone()).unwrap_or_default()) {
+            let at = usize::try_from(*bucket).unwrap_or_default();
+            let number = if let Some(number) = known.get(at).copied().flatten() {
+                number
+            } else {
+                let number = groups.number(*partition, *bucket);
+                if at < FEW_BUCKETS {
+                    known.resize(known.len().max(at + 1), None);
+                    known.get_mut(at).into_iter().for_each(|k| *k = Some(number));
+                }
+                number
+            };
+            if let Some(group) = groups.members.get_mut(number) {
+                group.push(position(row)?);
+            }
+        }
+    }
+    Ok((groups.buckets, groups.members))
+}
+
+struct Groups<'a> {
+    partitions: &'a [Vec<u8>],
+    rows: usize,
+    buckets: Vec<BucketId>,
+    members: Vec<Vec<u32>>,
+    numbers: HashMap<(usize, i32), usize>,
+}
+
+impl Groups<'_> {
+    fn number(&mut self, partition: usize, bucket: i32) -> usize {
+        *self.numbers.entry((partition, bucket)).or_insert_with(|| {
+            let partition = self.partitions.get(partition).cloned().unwrap_or_default();
+            self.buckets.push(BucketId { partition, bucket });
+            // the more groups there are, the fewer rows each has
+            self.members.push(Vec::with_capacity(self.rows / (16 + self.members.len())));
+            self.members.len() - 1
+        })
+    }
+}
+
+fn position(row: usize) -> Result<u32> {
+    u32::try_from(row).map_err(|e| Error::new(ErrorKind::InvalidArgument, "a batch has too many rows").caused_by(e))
+}
