@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{assigned::Assignment, unseen::is_of};
+use super::{assigned::Assignment, lookup_conflict::is_of};
 pub(super) use crate::deletion_vectors::DELETION_VECTORS;
 use crate::{
     manifest::{BucketId, DataFileMeta, DroppedDeletes, EntryKind, IndexManifestEntry, ManifestEntry},

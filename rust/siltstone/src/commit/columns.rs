@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{changes::Changes, unseen::is_of};
+use super::{changes::Changes, lookup_conflict::is_of};
 use crate::{
     error::{ErrorKind, Result},
     io::{TableContext, altered, lost_column},

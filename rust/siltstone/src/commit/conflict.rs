@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     changes::Changes,
-    vectors::{Checked, check_buckets, with_vectors},
+    dv_conflict::{Checked, check_buckets, with_vectors},
 };
 use crate::{
     error::{Error, ErrorKind, Result},

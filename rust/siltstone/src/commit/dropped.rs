@@ -14,7 +14,7 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use super::{changes::Changes, unseen::is_of};
+use super::{changes::Changes, lookup_conflict::is_of};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,

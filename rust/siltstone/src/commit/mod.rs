@@ -1,7 +1,7 @@
 //! From commit messages to snapshots: conflict checks, manifests, publishing, retry.
 //!
 //! ```text
-//! messages ─ changes ─ fold ─ plan (overwrite, conflict, unseen, tied, vectors, index_files) ─ write (merge) ─ durable ─ publish (retry, outcome, place, standing, descent, user)
+//! messages ─ changes ─ squash ─ plan (overwrite, conflict, lookup_conflict, tied, dv_conflict, index_files) ─ write (merge) ─ fsync ─ publish (retry, outcome, place, standing, descent, user)
 //! ```
 //!
 //! New input and compaction are two snapshots with two outcomes: a conflict of the compaction never loses rows.
@@ -16,11 +16,12 @@ mod columns;
 mod conflict;
 mod descent;
 mod dropped;
-mod durable;
-mod fold;
+mod dv_conflict;
+mod fsync;
 mod idle;
 mod index_files;
 pub mod invariants;
+mod lookup_conflict;
 mod merge;
 mod model;
 mod new_rows;
@@ -31,13 +32,12 @@ mod plan;
 mod publish;
 mod repeated;
 mod retry;
+mod squash;
 mod standing;
 mod taken_back;
 mod tied;
 mod undisturbed;
-mod unseen;
 mod user;
-mod vectors;
 mod write;
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ use self::{
     changes::{Changes, Collected},
     overwrite::Partitions,
     plan::Source,
-    publish::{Doubt, Published, Request},
+    publish::{Published, Request, UnknownOutcome},
     repeated::Since,
     user::{Identifier, Seen, UserHistory, newest_expired},
 };
@@ -85,7 +85,7 @@ pub struct TableCommit {
     user: String,
     clock: ClockRef,
     history: Mutex<UserHistory>,
-    doubts: Mutex<Vec<Doubt>>,
+    doubts: Mutex<Vec<UnknownOutcome>>,
 }
 
 /// Whether an explicit identifier is there already.
@@ -194,7 +194,7 @@ impl TableCommit {
         if compact.is_empty() {
             new.files = overwrite::upgraded(&self.ctx, new.files)?;
         }
-        let folded = fold::folded(&self.ctx, &new, &compact);
+        let folded = squash::squashed(&self.ctx, &new, &compact);
         let visible = visible(folded.as_ref().map_or(&new, |folded| &folded.changes));
         if let Some(folded) = &folded {
             new = folded.changes.clone();

@@ -10,9 +10,9 @@ use super::{
     conflict::ConflictCheck,
     dropped::check_dropped_deletes,
     index_files::combine,
+    lookup_conflict::check_unseen,
     overwrite::{self, Partitions},
     tied::check_ties,
-    unseen::check_unseen,
 };
 use crate::{
     error::Result,

@@ -14,7 +14,7 @@
 //! Every try, in doubt or not, looks at what others have committed since, once it is known that none of the call's own attempts
 //! is in the line.
 //!
-//! When the tries end with the outcome unknown, it stays in memory ([`Doubt`]): committing the same files again
+//! When the tries end with the outcome unknown, it stays in memory ([`UnknownOutcome`]): committing the same files again
 //! with the same committer looks for that snapshot first.
 
 use std::{
@@ -25,7 +25,7 @@ use std::{
 use super::{
     TableCommit,
     buckets::BaseManifests,
-    durable::sync_names,
+    fsync::sync_names,
     place::{self, Fixed, Kept, check_place, check_place_of},
     plan::{Brought, Plan, Planner, Source},
     repeated::Since,
@@ -77,7 +77,7 @@ impl Request<'_> {
 
 /// A commit whose outcome was not known when its call ended.
 #[derive(Debug)]
-pub(super) struct Doubt {
+pub(super) struct UnknownOutcome {
     files: HashSet<Brought>,
     kind: CommitKind,
     attempts: Vec<Attempt>,
@@ -421,7 +421,7 @@ impl TableCommit {
             tries.delta.delete(store);
         }
         if tries.unseen || (tries.in_doubt && error.kind() != ErrorKind::CommitConflict) {
-            let doubt = Doubt {
+            let doubt = UnknownOutcome {
                 files: request.source.brought(),
                 kind: request.kind,
                 attempts: tries.attempts,
@@ -443,7 +443,7 @@ impl TableCommit {
             return tries;
         }
         let files = request.source.brought();
-        let (same, other): (Vec<Doubt>, Vec<Doubt>) =
+        let (same, other): (Vec<UnknownOutcome>, Vec<UnknownOutcome>) =
             doubts.drain(..).partition(|d| d.kind == request.kind && !files.is_empty() && files.is_subset(&d.files));
         tries.overlaps = other.iter().any(|d| !d.files.is_disjoint(&files));
         *doubts = other;
@@ -457,7 +457,7 @@ impl TableCommit {
         tries
     }
 
-    fn doubts(&self) -> MutexGuard<'_, Vec<Doubt>> {
+    fn doubts(&self) -> MutexGuard<'_, Vec<UnknownOutcome>> {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

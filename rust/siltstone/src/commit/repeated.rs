@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Whoever commits them second must not name them again, nor what the one has compacted and the other has not: an overwrite may
-//! leave out new files that a compaction of the same messages has replaced ([`super::fold`]). Each try looks, after it has read the table, for a snapshot that has
+//! leave out new files that a compaction of the same messages has replaced ([`super::squash`]). Each try looks, after it has read the table, for a snapshot that has
 //! added one of its files; whoever is first after that look takes the id that this try wants. A snapshot that an expiry deletes
 //! goes after the data files that go with it: so the search takes what is there of expired ones, too, and only then looks
 //! whether the files exist. Other branches are asked in the same way where they may have the files: a fast-forward gives main what a

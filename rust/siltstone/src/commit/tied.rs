@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     changes::Changes,
-    unseen::{files_meet, is_of},
+    lookup_conflict::{files_meet, is_of},
 };
 use crate::{
     error::{Error, ErrorKind, Result},

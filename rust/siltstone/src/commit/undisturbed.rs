@@ -13,7 +13,7 @@
 use super::{
     TableCommit,
     changes::Changes,
-    unseen::{files_meet, is_of},
+    lookup_conflict::{files_meet, is_of},
 };
 use crate::{
     error::{Error, ErrorKind, Result},

@@ -25,7 +25,7 @@ use crate::{
     io::TableContext,
     manifest::ManifestStore,
     path::branch_root,
-    scan::{VersionSelector, travel},
+    scan::{VersionSelector, time_travel},
     snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
 };
 
@@ -44,7 +44,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     if let Some(lock) = &lock {
         if before.is_some() { snapshots.settle(lock)? } else { snapshots.remove_placed(lock)? }
     }
-    let target = travel(ctx, target)?.1.ok_or_else(|| {
+    let target = time_travel(ctx, target)?.1.ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot to go back to").with("table", &ctx.name)
     })?;
     check_whole(ctx, &target)?;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch, UInt32Array, cast::AsArray, types::Int8Type};
 use arrow_select::take::take;
 
-use super::carry::{Carried, carry};
+use super::rebatch::{Rebatched, rebatch};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, KvLayout, TableContext},
@@ -63,7 +63,7 @@ pub(super) fn difference(
     let by_key = KvLayout { sequence: Vec::new(), ..layout.clone() };
     let rows = merge(vec![before, after], &by_key, Arc::new(SideBySide), merging)?;
     let difference = Difference { layout: by_key, keep_deletes };
-    Ok(carry(rows, move |rows, more| difference.pair(&rows, more)))
+    Ok(rebatch(rows, move |rows, more| difference.pair(&rows, more)))
 }
 
 /// What a stream says when `files` replace `before_files`: the old rows taken back, then the new ones.
@@ -113,7 +113,7 @@ struct Difference {
 
 impl Difference {
     /// The difference of some rows; a last row without a partner waits until the next batch shows its first key.
-    fn pair(&self, rows: &RecordBatch, more: bool) -> Result<Carried> {
+    fn pair(&self, rows: &RecordBatch, more: bool) -> Result<Rebatched> {
         let same_as_next = self.same_as_next(rows)?;
         let (mut singles, mut pairs, mut waiting) = (Vec::new(), Vec::new(), None);
         let mut at = 0;

@@ -2,13 +2,13 @@
 //!
 //! Source: semantics f.4; `MergeFileSplitRead`, `RawFileSplitRead`.
 
-mod carry;
 mod count;
+pub mod data_system_tables;
 mod diff;
 mod parallel;
 mod piece;
+mod rebatch;
 mod split;
-pub mod view;
 
 pub use count::count;
 pub use parallel::read_splits;

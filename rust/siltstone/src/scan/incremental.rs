@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{
     EntryFilter, ScanPlan,
-    between::{Changes, Source},
     deletions::DeletionFiles,
     entries::{listed_entries, live_entries},
+    feature_check::{check_files, drop_postponed},
+    incremental_range::{Changes, Source},
     prune::buckets_of_interest,
     request::{Prepared, mergeable},
-    split::Splitter,
-    supported::{check_files, drop_postponed},
-    version::Versions,
+    split::SplitGenerator,
+    time_travel::Versions,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -157,7 +157,7 @@ fn change_splits(
     residual: &Predicate,
     snapshot: &Snapshot,
 ) -> Result<Vec<Split>> {
-    let splitter = Splitter::new(ctx, snapshot);
+    let splitter = SplitGenerator::new(ctx, snapshot);
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(ctx, entries, residual, true)? {
         let order: Vec<String> = bucket.files.iter().map(|f| f.file_name.clone()).collect();
@@ -250,7 +250,7 @@ fn compared(ctx: &TableContext, old: &State, new: &State, snapshot: &Snapshot) -
             if is_before { &mut bucket.before } else { &mut bucket.after }.push(entry.file.clone());
         }
     }
-    let splitter = Splitter::new(ctx, snapshot);
+    let splitter = SplitGenerator::new(ctx, snapshot);
     let mut splits = Vec::new();
     for (id, sides) in buckets {
         let names = |files: &[DataFileMeta]| -> HashSet<String> { files.iter().map(|f| f.file_name.clone()).collect() };

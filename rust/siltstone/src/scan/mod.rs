@@ -8,13 +8,13 @@
 //!                        partition, bucket, level)
 //! ```
 
-mod between;
 mod bounds;
 mod buckets;
 mod deletions;
 mod entries;
-mod follow;
+mod feature_check;
 mod incremental;
+mod incremental_range;
 mod last_writes;
 mod older_schema;
 pub mod overtaken;
@@ -24,16 +24,15 @@ mod request;
 mod resolved;
 pub(crate) mod sections;
 mod split;
-mod supported;
-mod target;
-mod version;
+mod stream_scan;
+mod time_travel;
 
-pub use between::{Between, Incremental};
 pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
 pub use entries::{EntryFilter, live_entries};
-pub use follow::{Follow, FollowOptions, Start, Step, end_of, first_readable};
+pub use incremental_range::{Between, Incremental};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};
 pub(crate) use request::skips_level_0;
 pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions_at, plan, plan_at, read_request};
 pub use resolved::Resolved;
-pub use version::{counterpart, travel};
+pub use stream_scan::{Start, Step, StreamScan, StreamScanOptions, end_of, first_readable};
+pub use time_travel::{counterpart, time_travel};

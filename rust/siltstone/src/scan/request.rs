@@ -6,16 +6,16 @@ use std::{
 };
 
 use super::{
-    between::Incremental,
     deletions::DeletionFiles,
     entries::{EntryFilter, live_entries},
+    feature_check::{check_files, check_options, drop_postponed},
     incremental,
+    incremental_range::Incremental,
     overtaken::{again_when_overtaken, expired_meanwhile},
     prune::buckets_of_interest,
     resolved::Resolved,
     sections::{Section, sections_of},
-    split::Splitter,
-    supported::{check_files, check_options, drop_postponed},
+    split::SplitGenerator,
 };
 use crate::{
     cancel,
@@ -47,7 +47,7 @@ pub enum VersionSelector {
     Version(String),
 }
 
-/// What to read. The filter's columns are those of the version's schema (see [`travel`]).
+/// What to read. The filter's columns are those of the version's schema (see [`time_travel`](super::time_travel())).
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct ScanRequest {
@@ -162,7 +162,7 @@ fn splits_of(
     if level_0 == Level0::SwitchedOn && has_level_0 {
         return Err(switched_later(ctx, at, true));
     }
-    let mut splitter = Splitter::new(ctx, at);
+    let mut splitter = SplitGenerator::new(ctx, at);
     splitter.deletions = DeletionFiles::of(ctx, at, &entries)?;
     if has_vectors {
         chosen.keep_files(&mut entries)?;

@@ -2,8 +2,8 @@
 
 use super::{
     VersionSelector,
-    between::{Changes, Incremental},
-    version::travelled,
+    incremental_range::{Changes, Incremental},
+    time_travel::travelled,
 };
 use crate::{error::Result, io::TableContext, snapshot::Snapshot};
 

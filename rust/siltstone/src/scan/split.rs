@@ -43,7 +43,7 @@ fn pack<T>(items: Vec<T>, weight: impl Fn(&T) -> i64, target: i64, open_cost: i6
 }
 
 /// Turns buckets into splits.
-pub(super) struct Splitter<'a> {
+pub(super) struct SplitGenerator<'a> {
     ctx: &'a TableContext,
     snapshot: &'a Snapshot,
     target: i64,
@@ -54,7 +54,7 @@ pub(super) struct Splitter<'a> {
     pub(super) deletions: DeletionFiles,
 }
 
-impl<'a> Splitter<'a> {
+impl<'a> SplitGenerator<'a> {
     pub(super) fn new(ctx: &'a TableContext, snapshot: &'a Snapshot) -> Self {
         let size = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         Self {

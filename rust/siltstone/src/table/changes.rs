@@ -10,7 +10,7 @@ use crate::{
     commit::replaced,
     env::system_clock,
     io::BatchStream,
-    scan::{Follow, FollowOptions, ScanRequest, Start, Step, end_of, first_readable, overtaken::TRIES},
+    scan::{ScanRequest, Start, Step, StreamScan, StreamScanOptions, end_of, first_readable, overtaken::TRIES},
     snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 
@@ -57,7 +57,7 @@ pub enum Progress {
 pub struct Changes {
     table: Arc<Table>,
     args: ScanArgs,
-    follow: Follow,
+    follow: StreamScan,
     waits: bool,
     consumer: Option<String>,
     /// How to begin again, until something was handed out: where what is there is asked for, and no version is named.
@@ -173,7 +173,7 @@ impl Changes {
         };
         // a consumer's progress counts, wherever the caller would begin
         let start = if known.is_some() { Start::Options } else { start_of(args.start.as_ref()) };
-        let mut follow = Follow::new(ctx, request, &FollowOptions { start, end }, system_clock())?;
+        let mut follow = StreamScan::new(ctx, request, &StreamScanOptions { start, end }, system_clock())?;
         if args.end.is_none() && !args.follow {
             follow.end_with_newest()?;
         }

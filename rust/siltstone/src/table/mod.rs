@@ -5,8 +5,8 @@
 mod again;
 mod catalog;
 mod changes;
-mod check;
 mod fallback;
+mod fsck;
 mod maintain;
 mod modify;
 mod name;
@@ -23,7 +23,7 @@ mod write;
 
 pub use catalog::{FilesystemCatalog, FoundTable};
 pub use changes::{Changes, ChangesArgs, Place, Progress};
-pub use check::check;
+pub use fsck::check;
 pub use maintain::{CompactArgs, run_compaction_task};
 pub use modify::ModifyArgs;
 pub use name::TableName;

@@ -19,8 +19,9 @@ use crate::{
     options::IncrementalMode,
     predicate::{Predicate, parse_predicate},
     read::{
-        ReadRequest, count, limited, read_splits,
-        view::{Finish, View, ViewRequest},
+        ReadRequest, count,
+        data_system_tables::{DataSystemTable, DataSystemTableRequest, Finish},
+        limited, read_splits,
     },
     scan::{
         Between, Incremental, Resolved, ScanPlan, ScanRequest, VersionSelector, overtaken::again_when_overtaken,
@@ -100,9 +101,9 @@ impl ScanArgs {
     }
 
     /// The arguments as a view takes them, without the version.
-    pub(super) fn view_request(&self, view: View, ctx: &TableContext) -> Result<ViewRequest> {
+    pub(super) fn view_request(&self, view: DataSystemTable, ctx: &TableContext) -> Result<DataSystemTableRequest> {
         let fields = view.filter_fields(ctx);
-        Ok(ViewRequest {
+        Ok(DataSystemTableRequest {
             columns: self.columns.clone(),
             filter: filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), &fields)?,
             limit: self.limit,
@@ -305,10 +306,10 @@ impl Asked<'_> {
 }
 
 /// The view of a name.
-pub(super) fn view(name: &str) -> Result<View> {
-    View::find(name).ok_or_else(|| {
+pub(super) fn view(name: &str) -> Result<DataSystemTable> {
+    DataSystemTable::find(name).ok_or_else(|| {
         Error::new(ErrorKind::TableNotFound, format!("there is no view '${name}' of the rows of a table"))
-            .hint(format!("views: {}", View::NAMES.join(", ")))
+            .hint(format!("views: {}", DataSystemTable::NAMES.join(", ")))
     })
 }
 

@@ -10,7 +10,7 @@ use crate::{
     scan::{
         EntryFilter, VersionSelector, live_entries,
         overtaken::{again_when_overtaken, expired_meanwhile},
-        travel,
+        time_travel,
     },
     snapshot::{Snapshot, SnapshotManager, TagManager},
     types::DataType,
@@ -56,7 +56,7 @@ impl Table {
     pub fn files(&self, id: Option<i64>) -> Result<Vec<Value>> {
         let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
         let entries = again_when_overtaken(self.context(), || {
-            let (ctx, snapshot) = travel(self.context(), &version)?;
+            let (ctx, snapshot) = time_travel(self.context(), &version)?;
             let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
             live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
         });

@@ -30,7 +30,7 @@ use siltstone::{
         fsck::{Severity, fsck},
     },
     manifest::ManifestEntry,
-    scan::{EntryFilter, VersionSelector, live_entries, travel},
+    scan::{EntryFilter, VersionSelector, live_entries, time_travel},
     snapshot::SnapshotManager,
     table::{Changes, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Place, Progress, ScanArgs, Table},
     wire::CommitMessage,
@@ -384,7 +384,7 @@ fn a_version_that_no_one_names_is_looked_for_again_when_those_before_it_expire()
                 let options = BTreeMap::from([(key.to_owned(), value.to_owned())]);
                 let table = Table::open_with(table.context().fs.clone(), ROOT, "main", None, options)?;
                 let version = version.clone().unwrap_or(VersionSelector::Latest);
-                travel(table.context(), &version).map(|(_, found)| found.map(|snapshot| snapshot.id))
+                time_travel(table.context(), &version).map(|(_, found)| found.map(|snapshot| snapshot.id))
             },
             |_, at, end| match end {
                 Ok(found) => assert!(found.is_some(), "{value}, call {at}"),

@@ -8,7 +8,7 @@ use siltstone::{
     predicate::{Predicate, evaluate, parse_predicate},
     read::{count, read_splits},
     row::{datum_from_array, datum_to_text},
-    scan::{ScanPlan, ScanRequest, VersionSelector, plan, travel},
+    scan::{ScanPlan, ScanRequest, VersionSelector, plan, time_travel},
     table::Table,
     types::{DataField, TypeKind},
 };
@@ -166,7 +166,7 @@ fn a_filter_gives_the_same_rows_whatever_is_pruned() {
         let table = open(&fixture, "main").expect("opens");
         let Ok(all) = plan(table.context(), &ScanRequest::default()) else { continue };
         let Ok(batches) = read(&all, 1) else { continue };
-        let (ctx, _) = travel(table.context(), &VersionSelector::Latest).expect("travels");
+        let (ctx, _) = time_travel(table.context(), &VersionSelector::Latest).expect("travels");
         let batches: Vec<RecordBatch> = batches.into_iter().take(50).collect();
         let whole = all.splits.iter().flat_map(|s| &s.files).map(|f| f.row_count).sum::<i64>() < 5000;
         if !whole || batches.is_empty() {
@@ -266,7 +266,7 @@ fn each_partition_is_pruned_by_its_own_number_of_buckets() {
 fn a_version_that_is_not_there_says_which_are() {
     let table = open(&fixtures::fixture("time_travel"), "main").expect("opens");
     let refused = |version: VersionSelector| {
-        let e = travel(table.context(), &version).expect_err("not there");
+        let e = time_travel(table.context(), &version).expect_err("not there");
         (e.kind(), format!("{e} {}", e.hint_text().unwrap_or_default()))
     };
     let (kind, text) = refused(VersionSelector::Snapshot(99));
@@ -279,7 +279,7 @@ fn a_version_that_is_not_there_says_which_are() {
     assert_eq!(kind, ErrorKind::TagNotFound);
     assert!(text.contains("t2"), "{text}");
     assert_eq!(refused(VersionSelector::Tag("nope".to_owned())).0, ErrorKind::TagNotFound);
-    let at = |version| travel(table.context(), &version).expect("there").1.expect("a snapshot");
+    let at = |version| time_travel(table.context(), &version).expect("there").1.expect("a snapshot");
     assert_eq!(at(VersionSelector::Version("t2".to_owned())).id, 2);
     assert_eq!(at(VersionSelector::Version("3".to_owned())).id, 3);
     let third = at(VersionSelector::Snapshot(3));
@@ -296,7 +296,8 @@ fn options_choose_the_version_when_nothing_else_does() {
         Table::open_with(Arc::new(fixture.io()), ROOT, "main", None, options).expect("opens")
     };
     let id = |options: &[(&str, &str)]| {
-        travel(open(options).context(), &VersionSelector::Latest).map(|(_, snapshot)| snapshot.expect("a snapshot").id)
+        time_travel(open(options).context(), &VersionSelector::Latest)
+            .map(|(_, snapshot)| snapshot.expect("a snapshot").id)
     };
     assert_eq!(id(&[("scan.snapshot-id", "2")]).expect("there"), 2);
     assert_eq!(id(&[("scan.tag-name", "t2")]).expect("there"), 2);

@@ -8,7 +8,7 @@
 
 mod create;
 mod delete;
-mod forward;
+mod fast_forward;
 mod forward_common;
 mod forward_schemas;
 mod forward_tags;
@@ -17,5 +17,5 @@ mod rename;
 
 pub use create::{BranchSource, create_branch};
 pub use delete::delete_branch;
-pub use forward::fast_forward;
+pub use fast_forward::fast_forward;
 pub use rename::rename_branch;

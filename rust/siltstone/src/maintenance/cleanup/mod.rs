@@ -1,7 +1,7 @@
 //! What everything that deletes shares: plans of paths with reasons, their execution, and what living versions need.
 //!
 //! ```text
-//! references (branches, snapshots, tags, changelogs) ─ needs (files of each) ─ plan (path, reason, size) ─ execute
+//! references (branches, snapshots, tags, changelogs) ─ metadata_files (of each) ─ plan (path, reason, size) ─ execute
 //! ```
 //!
 //! Source: semantics g.2, g.4 and g.8; `FileDeletionBase`, `OrphanFilesClean`.
@@ -9,23 +9,23 @@
 mod after_record;
 mod cache;
 mod effect;
-mod needs;
+mod metadata_files;
 mod plan;
 mod references;
 mod release;
 mod tagged;
-mod unneeded;
+mod unused_file;
 mod whole;
 
 pub use after_record::after_record;
 pub use cache::ManifestCache;
 pub use effect::with_effect;
-pub use needs::{MetaFile, MetaParts, metadata_files, metadata_names};
+pub use metadata_files::{MetaFile, MetaParts, metadata_files, metadata_names};
 pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, is_dropped_tree, plan_beside_others};
-pub use references::{References, Roots, elsewhere, elsewhere_but, long_lived};
+pub use references::{References, Roots, long_lived, referenced_by_other_branches, referenced_by_other_branches_but};
 pub use release::{Gone, clean_released, finish_released, plan_cleaning, release};
 pub use tagged::{Tagged, name_lost_tag};
-pub use unneeded::{Unneeded, bucket_dirs, data_files};
+pub use unused_file::{UnusedFile, bucket_dirs, data_files};
 pub use whole::{all_there, check_all_there};
 
 use crate::{

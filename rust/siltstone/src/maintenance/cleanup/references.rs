@@ -190,12 +190,16 @@ pub fn long_lived(ctx: &TableContext, cache: &ManifestCache) -> Result<Reference
 
 /// What the *other* branches refer to; `None` when there are none. Files are shared between branches, and an expiry of
 /// one must not take what another one needs.
-pub fn elsewhere(ctx: &TableContext, cache: &ManifestCache) -> Result<Option<References>> {
-    elsewhere_but(ctx, cache, None)
+pub fn referenced_by_other_branches(ctx: &TableContext, cache: &ManifestCache) -> Result<Option<References>> {
+    referenced_by_other_branches_but(ctx, cache, None)
 }
 
-/// [`elsewhere`] as it is when the branch `gone` is not there.
-pub fn elsewhere_but(ctx: &TableContext, cache: &ManifestCache, gone: Option<&str>) -> Result<Option<References>> {
+/// [`referenced_by_other_branches`] as it is when the branch `gone` is not there.
+pub fn referenced_by_other_branches_but(
+    ctx: &TableContext,
+    cache: &ManifestCache,
+    gone: Option<&str>,
+) -> Result<Option<References>> {
     let mut branches = BranchManager::new(ctx.fs.clone(), &ctx.location).names()?;
     branches.push("main".to_owned());
     branches.retain(|name| *name != ctx.branch && Some(name.as_str()) != gone);

@@ -13,8 +13,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, Unneeded, bucket_dirs,
-    data_files, elsewhere_but, long_lived, metadata_files, metadata_names, plan_beside_others,
+    FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, UnusedFile, bucket_dirs,
+    data_files, long_lived, metadata_files, metadata_names, plan_beside_others, referenced_by_other_branches_but,
 };
 use crate::{
     error::{ErrorKind, Result},
@@ -107,7 +107,7 @@ pub fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Go
     // where ids have a gap, the neighbours may be of another line
     kept.extend(snapshots.latest()?);
     let cache = ManifestCache::new(ctx)?;
-    let elsewhere = elsewhere_but(ctx, &cache, gone.branch)?;
+    let elsewhere = referenced_by_other_branches_but(ctx, &cache, gone.branch)?;
     let mut used_data: HashSet<String> = elsewhere.as_ref().map(|e| e.data.clone()).unwrap_or_default();
     let mut used_meta: HashSet<String> = elsewhere.map(|e| e.meta).unwrap_or_default();
     let changelogs = long_lived(ctx, &cache)?;
@@ -119,7 +119,7 @@ pub fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Go
         used_meta.extend(metadata_names(ctx, cache.store(), version, parts)?);
     }
     let reason: Arc<str> = Arc::from(format!("only tag '{name}' (snapshot {}) kept it", tagged.id));
-    let mut unused: Vec<Unneeded> = Vec::new();
+    let mut unused: Vec<UnusedFile> = Vec::new();
     match cache.visit_live(tagged, &mut |entry| {
         if !used_data.contains(&entry.file.file_name) {
             unused.push(entry.clone().into());

@@ -15,7 +15,7 @@ use crate::{
     io::TableContext,
     maintenance::cleanup::{
         Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, Step, Tagged,
-        elsewhere, metadata_files, metadata_names, plan_beside_others, upkeep_lock,
+        metadata_files, metadata_names, plan_beside_others, referenced_by_other_branches, upkeep_lock,
     },
     path::branch_root,
     snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, UpkeepLock},
@@ -117,24 +117,25 @@ fn plan(
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let tags = Tagged::read(ctx, &snapshots)?;
     let cache = ManifestCache::new(ctx)?;
-    let mut elsewhere = elsewhere(ctx, &cache)?;
+    let mut referenced_by_other_branches = referenced_by_other_branches(ctx, &cache)?;
     let first = going.first().map_or(end.id, |s| s.id);
     let lines = second_lines(&snapshots, first, earliest.id)?;
     if !lines.is_empty() {
-        elsewhere.get_or_insert_default().data.extend(live_names(&cache, earliest)?);
+        referenced_by_other_branches.get_or_insert_default().data.extend(live_names(&cache, earliest)?);
     }
     let (own, deltas): (Vec<Snapshot>, Vec<Snapshot>) =
         going.iter().cloned().partition(|changelog| changelog.changelog_manifest_list.is_some());
-    plan.delete(added_changelog(ctx, &cache, &own, elsewhere.as_ref())?.0);
+    plan.delete(added_changelog(ctx, &cache, &own, referenced_by_other_branches.as_ref())?.0);
     let versions: Vec<&Snapshot> = deltas.iter().collect();
     let deltas = Deltas::read(&cache, &versions, &lines)?;
-    let data = deleted_data(ctx, &cache, &deltas, &tags, false, elsewhere.as_ref(), &mut plan.notes)?;
+    let data =
+        deleted_data(ctx, &cache, &deltas, &tags, false, referenced_by_other_branches.as_ref(), &mut plan.notes)?;
     plan.delete(data.files);
     // all tags: of `end` itself, the lists may be gone that would name what a later one has, too
     let mut kept = tags.between(first, i64::MAX);
     let whole = first_whole(ctx, changelogs, &versions, end.id)?;
     kept.extend([end, earliest].into_iter().chain(&whole));
-    plan.delete(unused_lists(ctx, &cache, going, &kept, elsewhere.as_ref())?);
+    plan.delete(unused_lists(ctx, &cache, going, &kept, referenced_by_other_branches.as_ref())?);
     let reason: Arc<str> = Arc::from("the changelog has expired");
     let file = |changelog: &Snapshot| PlannedFile {
         path: changelogs.path(changelog.id),
@@ -191,7 +192,7 @@ fn unused_lists(
     cache: &ManifestCache,
     going: &[Snapshot],
     kept: &[&Snapshot],
-    elsewhere: Option<&References>,
+    referenced_by_other_branches: Option<&References>,
 ) -> Result<Vec<PlannedFile>> {
     let mut used: HashSet<String> = HashSet::new();
     for version in kept {
@@ -205,7 +206,7 @@ fn unused_lists(
         let parts = MetaParts { data: !own, changelog: own, index: false, tolerant: true };
         let reason: Arc<str> = Arc::from(format!("only changelogs up to {} need it", changelog.id));
         for MetaFile { name, path, bytes, kind } in metadata_files(ctx, cache.store(), changelog, parts)? {
-            let needed = elsewhere.is_some_and(|other| other.meta.contains(&name));
+            let needed = referenced_by_other_branches.is_some_and(|other| other.meta.contains(&name));
             if !needed && used.insert(name) {
                 unused.push(PlannedFile { path, kind, bytes, reason: Arc::clone(&reason) });
             }

@@ -16,7 +16,7 @@ use super::deltas::Deltas;
 use crate::{
     error::{Error, Result},
     io::TableContext,
-    maintenance::cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, Unneeded, data_files},
+    maintenance::cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, UnusedFile, data_files},
     manifest::EntryKind,
     snapshot::{NamedList, Snapshot},
     threads::in_pool,
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Unused {
     pub(super) files: Vec<PlannedFile>,
-    pub(super) entries: Vec<Unneeded>,
+    pub(super) entries: Vec<UnusedFile>,
 }
 
 /// Files that these snapshots deleted and that no tag and no other branch needs.
@@ -41,7 +41,7 @@ pub(super) fn deleted_data(
 ) -> Result<Unused> {
     notes.extend_from_slice(&deltas.notes);
     let mut tagged: HashMap<String, HashSet<String>> = HashMap::new();
-    let (mut entries, mut reasons): (Vec<Unneeded>, Vec<Arc<str>>) = Default::default();
+    let (mut entries, mut reasons): (Vec<UnusedFile>, Vec<Arc<str>>) = Default::default();
     for (id, mut deleted) in deltas.deleted() {
         if keep_appended {
             deleted.retain(|file| file.compacted);
@@ -82,19 +82,19 @@ pub(super) fn added_changelog(
     cache: &ManifestCache,
     snapshots: &[Snapshot],
     elsewhere: Option<&References>,
-) -> Result<(Vec<PlannedFile>, Vec<Unneeded>)> {
+) -> Result<(Vec<PlannedFile>, Vec<UnusedFile>)> {
     let with_changelog: Vec<(&Snapshot, NamedList<'_>)> =
         snapshots.iter().filter_map(|s| Some((s, s.changelog_list()?))).collect();
-    let added = |list: NamedList<'_>| -> Result<Vec<Unneeded>> {
+    let added = |list: NamedList<'_>| -> Result<Vec<UnusedFile>> {
         let mut entries = cache.entries_of_list(list)?;
         entries.retain(|entry| {
             entry.kind == EntryKind::Add && elsewhere.is_none_or(|used| !used.data.contains(&entry.file.file_name))
         });
-        Ok(entries.into_iter().map(Unneeded::from).collect())
+        Ok(entries.into_iter().map(UnusedFile::from).collect())
     };
-    let parts: Vec<(i64, Vec<Unneeded>)> =
+    let parts: Vec<(i64, Vec<UnusedFile>)> =
         in_pool(|| with_changelog.par_iter().map(|(s, list)| Ok((s.id, added(*list)?))).collect::<Result<_>>())?;
-    let (mut reasons, mut all): (Vec<Arc<str>>, Vec<Unneeded>) = Default::default();
+    let (mut reasons, mut all): (Vec<Arc<str>>, Vec<UnusedFile>) = Default::default();
     for (id, mut files) in parts {
         let reason: Arc<str> = Arc::from(format!("changelog of snapshot {id}, which expires"));
         reasons.extend(iter::repeat_n(reason, files.len()));

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    maintenance::cleanup::{ManifestCache, Unneeded},
+    maintenance::cleanup::{ManifestCache, UnusedFile},
     manifest::{EntryKind, ManifestEntry},
     snapshot::{NamedList, Snapshot},
     threads::in_pool,
@@ -25,7 +25,7 @@ use crate::{
 /// What one delta does to files that it does not take back itself (an upgrade deletes a file and adds it).
 #[derive(Debug, Default)]
 struct Delta {
-    deleted: HashMap<String, (Unneeded, u64)>,
+    deleted: HashMap<String, (UnusedFile, u64)>,
     added: HashMap<String, u64>,
 }
 
@@ -99,7 +99,7 @@ impl Deltas {
     }
 
     /// Files by snapshot, ascending.
-    pub(super) fn deleted(&self) -> impl Iterator<Item = (i64, Vec<Unneeded>)> {
+    pub(super) fn deleted(&self) -> impl Iterator<Item = (i64, Vec<UnusedFile>)> {
         self.deltas.iter().map(|(id, delta)| (*id, delta.deleted.values().map(|(file, _)| file.clone()).collect()))
     }
 
@@ -147,7 +147,7 @@ mod tests {
 
     fn delta(deleted: &[(&str, u64)], added: &[(&str, u64)]) -> Delta {
         Delta {
-            deleted: deleted.iter().map(|(name, id)| ((*name).to_owned(), (Unneeded::default(), *id))).collect(),
+            deleted: deleted.iter().map(|(name, id)| ((*name).to_owned(), (UnusedFile::default(), *id))).collect(),
             added: added.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     commit::TableCommit,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{FileKind, Plan, Report, Unneeded, data_files, with_effect},
+    maintenance::cleanup::{FileKind, Plan, Report, UnusedFile, data_files, with_effect},
     manifest::ManifestEntry,
     options::PartitionExpireStrategy,
     row::{BinaryRow, datum_to_legacy_text},
@@ -105,7 +105,7 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
     old.truncate(expiry.limit);
     let reason: Arc<str> = Arc::from("its partition has expired; the file stays until its snapshots expire");
     let entries = old.iter().flat_map(|(_, partition)| &partition.entries);
-    let gone: Vec<Unneeded> = entries.cloned().map(Unneeded::from).collect();
+    let gone: Vec<UnusedFile> = entries.cloned().map(UnusedFile::from).collect();
     let report = |plan| Report { plan, dry_run, ..Report::default() };
     if dry_run {
         plan.delete(data_files(ctx, &gone, &vec![reason; gone.len()], FileKind::Data)?);

@@ -28,8 +28,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::cleanup::{
-        Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs, elsewhere,
-        finish_released, long_lived, name_lost_tag, plan_beside_others, upkeep_lock,
+        Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs,
+        finish_released, long_lived, name_lost_tag, plan_beside_others, referenced_by_other_branches, upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
@@ -241,26 +241,34 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
     }
     let tags = Tagged::read(ctx, snapshots)?;
     let cache = ManifestCache::new(ctx)?;
-    let mut elsewhere = elsewhere(ctx, &cache)?;
+    let mut referenced_by_other_branches = referenced_by_other_branches(ctx, &cache)?;
     let outlive = Retention::changelogs_outlive(&ctx.options);
     if !outlive {
         // others, with other options, have left changelogs that go on
-        elsewhere.get_or_insert_default().extend(long_lived(ctx, &cache)?);
+        referenced_by_other_branches.get_or_insert_default().extend(long_lived(ctx, &cache)?);
     }
     let produces = ctx.options.changelog_producer != ChangelogProducer::None;
 
     let keep_appended = outlive && !produces;
     let versions: Vec<&Snapshot> = going.iter().chain(&end).collect();
-    let mut elsewhere = with_other_lines(&cache, &versions, elsewhere)?;
+    let mut referenced_by_other_branches = with_other_lines(&cache, &versions, referenced_by_other_branches)?;
     if let (true, Some(end)) = (chosen.mixed, &end) {
         // the last version was not made from all of them, whatever their ids say
-        elsewhere.get_or_insert_default().data.extend(live_names(&cache, end)?);
+        referenced_by_other_branches.get_or_insert_default().data.extend(live_names(&cache, end)?);
     }
-    let data = deleted_data(ctx, &cache, deltas, &tags, keep_appended, elsewhere.as_ref(), &mut plan.notes)?;
+    let data = deleted_data(
+        ctx,
+        &cache,
+        deltas,
+        &tags,
+        keep_appended,
+        referenced_by_other_branches.as_ref(),
+        &mut plan.notes,
+    )?;
     let mut entries = data.entries;
     plan.delete(data.files);
     if !outlive {
-        let (files, of) = added_changelog(ctx, &cache, going, elsewhere.as_ref())?;
+        let (files, of) = added_changelog(ctx, &cache, going, referenced_by_other_branches.as_ref())?;
         plan.delete(files);
         entries.extend(of);
     }
@@ -269,7 +277,8 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
     }
     if let Some(end) = &end {
         let skip = Skip { data_lists: keep_appended, changelog: outlive };
-        let unused = unused_metadata(ctx, cache.store(), going, end, &tags, elsewhere.as_ref(), skip)?;
+        let unused =
+            unused_metadata(ctx, cache.store(), going, end, &tags, referenced_by_other_branches.as_ref(), skip)?;
         plan.delete(unused);
     } else {
         plan.notes.push(format!("snapshot {} is gone, another job expires snapshots: metadata stays", chosen.end));
@@ -287,9 +296,9 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
 fn with_other_lines(
     cache: &ManifestCache,
     versions: &[&Snapshot],
-    elsewhere: Option<References>,
+    referenced_by_other_branches: Option<References>,
 ) -> Result<Option<References>> {
-    let mut kept = elsewhere;
+    let mut kept = referenced_by_other_branches;
     for pair in versions.windows(2) {
         if let [before, after] = pair
             && before.id + 1 != after.id

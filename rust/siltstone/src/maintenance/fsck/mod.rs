@@ -11,6 +11,8 @@
 
 mod columns;
 mod data;
+mod duplicate_keys;
+mod dv_check;
 mod files;
 mod hashes;
 mod index;
@@ -19,11 +21,9 @@ mod layout;
 mod line;
 mod manifests;
 mod partitions;
+mod stable_snapshot;
 mod statistics;
-mod steady;
-mod vectors;
 mod versions;
-mod whole;
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -217,7 +217,7 @@ fn of_branch(
 /// # Errors
 /// Only when the storage fails; what is wrong with the table is in the verdict.
 pub fn fsck(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
-    steady::steady(ctx, || look(ctx, deep, now))
+    stable_snapshot::steady(ctx, || look(ctx, deep, now))
 }
 
 fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {

@@ -10,7 +10,7 @@ use crate::{
     io::TableContext,
     maintenance::cleanup::{Report, check_all_there, clean_released, release, settled_lock, upkeep_lock, with_effect},
     path::branch_root,
-    scan::{VersionSelector, travel},
+    scan::{VersionSelector, time_travel},
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, exists_already},
 };
 
@@ -191,7 +191,7 @@ fn expired(ctx: &TableContext, name: &str, snapshot: &Snapshot, done: &str) -> E
 pub(super) fn source(ctx: &TableContext, version: &VersionSelector) -> Result<Snapshot> {
     let found = match version {
         VersionSelector::Latest => managers(ctx).0.latest()?,
-        other => travel(ctx, other)?.1,
+        other => time_travel(ctx, other)?.1,
     };
     found.map(Snapshot::keeping_no_branch).ok_or_else(|| {
         Error::new(ErrorKind::SnapshotNotFound, "the table has no snapshot yet, there is nothing to tag")

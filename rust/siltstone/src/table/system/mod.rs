@@ -34,9 +34,9 @@ use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
     predicate::{Predicate, evaluate},
-    read::view::View,
+    read::data_system_tables::DataSystemTable,
     row::{Datum, array_from_datums},
-    scan::{VersionSelector, overtaken::again_when_overtaken, travel},
+    scan::{VersionSelector, overtaken::again_when_overtaken, time_travel},
     snapshot::Snapshot,
     types::{DataField, arrow_schema},
 };
@@ -114,7 +114,7 @@ impl Table {
 
     /// Names of all system tables: those made of metadata, and the views of the table's rows.
     pub fn all_system_tables() -> Vec<&'static str> {
-        Self::system_tables().into_iter().chain(View::NAMES).collect()
+        Self::system_tables().into_iter().chain(DataSystemTable::NAMES).collect()
     }
 
     /// The schema of what [`Table::inspect`] gives, and the check of its arguments.
@@ -157,7 +157,7 @@ impl Table {
     /// The version that the table's options name, and the table under its schema.
     fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
         self.check_one_version()?;
-        travel(self.context(), &VersionSelector::Latest)
+        time_travel(self.context(), &VersionSelector::Latest)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    scan::version::Versions,
+    scan::time_travel::Versions,
     snapshot::RemovedSnapshot,
 };
 

@@ -6,25 +6,25 @@ use arrow_select::concat::concat_batches;
 use crate::{Result, io::BatchStream};
 
 /// What a step makes of some rows: the finished ones, and those that wait for the next batch.
-pub(super) type Carried = (RecordBatch, Option<RecordBatch>);
+pub(super) type Rebatched = (RecordBatch, Option<RecordBatch>);
 
 /// Passes batches through `step`, each with the rows that the one before left waiting in front. `step` also learns
 /// whether more rows may come; the last time nothing may wait. Empty batches do not come out.
-pub(super) fn carry(
+pub(super) fn rebatch(
     rows: BatchStream,
-    step: impl FnMut(RecordBatch, bool) -> Result<Carried> + Send + 'static,
+    step: impl FnMut(RecordBatch, bool) -> Result<Rebatched> + Send + 'static,
 ) -> BatchStream {
-    Box::new(Carry { rows, step, waiting: None, done: false })
+    Box::new(Rebatch { rows, step, waiting: None, done: false })
 }
 
-struct Carry<F> {
+struct Rebatch<F> {
     rows: BatchStream,
     step: F,
     waiting: Option<RecordBatch>,
     done: bool,
 }
 
-impl<F: FnMut(RecordBatch, bool) -> Result<Carried>> Carry<F> {
+impl<F: FnMut(RecordBatch, bool) -> Result<Rebatched>> Rebatch<F> {
     /// The finished rows of one more batch; `None`: there is none.
     fn more(&mut self) -> Result<Option<RecordBatch>> {
         let next = self.rows.next().transpose()?;
@@ -40,7 +40,7 @@ impl<F: FnMut(RecordBatch, bool) -> Result<Carried>> Carry<F> {
     }
 }
 
-impl<F: FnMut(RecordBatch, bool) -> Result<Carried>> Iterator for Carry<F> {
+impl<F: FnMut(RecordBatch, bool) -> Result<Rebatched>> Iterator for Rebatch<F> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,6 +1,9 @@
 //! Which snapshot a query reads (semantics f.5, batch).
 
-use super::{VersionSelector, older_schema::under_schema, resolved::Resolved, target::Target};
+mod target;
+
+use self::target::Target;
+use super::{VersionSelector, older_schema::under_schema, resolved::Resolved};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -13,7 +16,7 @@ use crate::{
 ///
 /// `Latest` follows the table's `scan.*` options when there are any. Options stay those of today, except stored ones that
 /// name columns.
-pub fn travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
+pub fn time_travel(ctx: &TableContext, version: &VersionSelector) -> Result<(TableContext, Option<Snapshot>)> {
     travelled(ctx, version).map(|found| (found.ctx, found.snapshot)).map_err(|e| e.in_table(&ctx.name))
 }
 
@@ -68,7 +71,7 @@ pub fn counterpart(
         Target::Watermark(watermark) => VersionSelector::Version(format!("watermark-{watermark}")),
         Target::Version(text) => VersionSelector::Version(text),
     };
-    match travel(other, &selector) {
+    match time_travel(other, &selector) {
         Err(e) if e.kind() == ErrorKind::SnapshotNotFound => Ok(None),
         found => found.map(|_| Some(selector)),
     }

@@ -23,7 +23,7 @@ use arrow_select::{filter::filter_record_batch, take::take};
 
 use super::{
     ROW_KIND_COLUMN,
-    carry::{Carried, carry},
+    rebatch::{Rebatched, rebatch},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -36,7 +36,7 @@ use crate::{
 
 /// A view of the table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
+pub enum DataSystemTable {
     /// `$audit_log`
     AuditLog,
     /// `$binlog`
@@ -47,7 +47,7 @@ pub enum View {
 
 /// What is asked of a view; the filter is over the view's columns.
 #[derive(Clone, Debug, Default)]
-pub struct ViewRequest {
+pub struct DataSystemTableRequest {
     /// Columns in the order of the result; `None` = all.
     pub columns: Option<Vec<String>>,
     /// Condition.
@@ -60,7 +60,7 @@ pub struct ViewRequest {
     pub memory: Option<usize>,
 }
 
-impl View {
+impl DataSystemTable {
     /// Names of all views.
     pub const NAMES: [&'static str; 3] = ["audit_log", "binlog", "ro"];
 
@@ -99,7 +99,7 @@ impl View {
     }
 
     /// The scan below the view, and what to do with its rows.
-    pub fn prepare(self, ctx: &TableContext, request: ViewRequest) -> Result<(ScanRequest, Finish)> {
+    pub fn prepare(self, ctx: &TableContext, request: DataSystemTableRequest) -> Result<(ScanRequest, Finish)> {
         let base = ScanRequest {
             limit: request.limit,
             batch_rows: request.batch_rows,
@@ -211,7 +211,7 @@ impl Finish {
     pub fn apply(&self, rows: BatchStream) -> BatchStream {
         let Some(output) = self.output.clone() else { return rows };
         let rows = match self.pack.clone() {
-            Some(keys) => carry(rows, move |batch, more| packed(batch, more, &keys)),
+            Some(keys) => rebatch(rows, move |batch, more| packed(batch, more, &keys)),
             None => rows,
         };
         let (filter, pack) = (self.filter.clone(), self.pack.is_some());
@@ -240,7 +240,7 @@ impl Finish {
 }
 
 /// What a condition on packed rows is about: of each array its first value. The others of a row that has two are the same,
-/// because only key columns are in conditions there ([`View::split_filter`]).
+/// because only key columns are in conditions there ([`DataSystemTable::split_filter`]).
 fn first_values(rows: &RecordBatch) -> Result<RecordBatch> {
     let mut fields = Vec::with_capacity(rows.num_columns());
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(rows.num_columns());
@@ -272,7 +272,7 @@ fn finished(kept: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
 }
 
 /// Rows as arrays, -U and +U of one key as one; a -U at the end waits for its +U in the next batch.
-fn packed(mut rows: RecordBatch, more: bool, keys: &[String]) -> Result<Carried> {
+fn packed(mut rows: RecordBatch, more: bool, keys: &[String]) -> Result<Rebatched> {
     let before = RowKind::UpdateBefore.as_str();
     let count = rows.num_rows();
     let mut waiting = None;

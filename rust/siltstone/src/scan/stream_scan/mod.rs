@@ -14,12 +14,12 @@ use self::line::Passed;
 pub use self::start::{Start, end_of};
 use super::{
     ScanPlan, ScanRequest, VersionSelector,
-    between::Source,
+    feature_check::check_options,
     incremental::{of_overwrite, of_snapshot},
+    incremental_range::Source,
     overtaken::expired_meanwhile,
     request::{Prepared, plan},
-    supported::check_options,
-    version::Versions,
+    time_travel::Versions,
 };
 use crate::{
     env::ClockRef,
@@ -31,7 +31,7 @@ use crate::{
 
 /// How to follow.
 #[derive(Clone, Debug, Default)]
-pub struct FollowOptions {
+pub struct StreamScanOptions {
     /// Where to begin.
     pub start: Start,
     /// The last snapshot, its changes included; `None` = no end.
@@ -56,7 +56,7 @@ pub enum Step {
 
 /// A stream's place in the table.
 #[derive(Debug)]
-pub struct Follow {
+pub struct StreamScan {
     ctx: TableContext,
     prepared: Prepared,
     request: ScanRequest,
@@ -72,9 +72,9 @@ pub struct Follow {
     passed: Option<Passed>,
 }
 
-impl Follow {
+impl StreamScan {
     /// A stream that begins as told. `request` gives columns and condition; its version is not looked at.
-    pub fn new(ctx: &TableContext, request: ScanRequest, options: &FollowOptions, clock: ClockRef) -> Result<Self> {
+    pub fn new(ctx: &TableContext, request: ScanRequest, options: &StreamScanOptions, clock: ClockRef) -> Result<Self> {
         check_options(ctx)?;
         let request = ScanRequest { row_kind: true, version: VersionSelector::Latest, incremental: None, ..request };
         let prepared = Prepared::new(ctx, &request)?;

@@ -18,7 +18,7 @@ use crate::{
 
 /// What is kept of a manifest's entry: an old table has hundreds of thousands of them, and statistics are large.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unneeded {
+pub struct UnusedFile {
     /// A serialized `BinaryRow`.
     pub partition: Vec<u8>,
     /// Number of the bucket.
@@ -33,7 +33,7 @@ pub struct Unneeded {
     extra_files: Vec<String>,
 }
 
-impl From<ManifestEntry> for Unneeded {
+impl From<ManifestEntry> for UnusedFile {
     fn from(entry: ManifestEntry) -> Self {
         let compacted = entry.is_compacted();
         let file = entry.file;
@@ -53,7 +53,7 @@ impl From<ManifestEntry> for Unneeded {
 /// that threads that delete do not wait for each other's folders.
 pub fn data_files(
     ctx: &TableContext,
-    files: &[Unneeded],
+    files: &[UnusedFile],
     reasons: &[Arc<str>],
     kind: FileKind,
 ) -> Result<Vec<PlannedFile>> {
@@ -65,7 +65,7 @@ pub fn data_files(
             new.insert(ctx.paths.bucket_dir(&file.partition, file.bucket)?);
         }
     }
-    let planned = |(file, reason): (&Unneeded, &Arc<str>)| {
+    let planned = |(file, reason): (&UnusedFile, &Arc<str>)| {
         let bucket = buckets.get(&(file.partition.as_slice(), file.bucket)).map_or("", String::as_str);
         let path = data_file_in(bucket, &file.name, file.external_path.as_deref());
         let extras = extra_files_beside(&path, &file.extra_files);
@@ -82,7 +82,7 @@ pub fn data_files(
 }
 
 /// Directories that may be empty once these files are gone: buckets, then partitions, the deepest first.
-pub fn bucket_dirs(ctx: &TableContext, files: &[Unneeded]) -> Result<Vec<String>> {
+pub fn bucket_dirs(ctx: &TableContext, files: &[UnusedFile]) -> Result<Vec<String>> {
     ctx.paths.check_data_root()?;
     let buckets: BTreeSet<(&[u8], i32)> = files.iter().map(|file| (file.partition.as_slice(), file.bucket)).collect();
     let mut by_depth: Vec<BTreeSet<String>> = Vec::new();

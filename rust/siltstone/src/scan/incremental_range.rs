@@ -4,7 +4,7 @@
 
 use chrono::NaiveDateTime;
 
-use super::version::{Versions, utc};
+use super::time_travel::{Versions, utc};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,

@@ -1,10 +1,10 @@
 //! What a selector and the table's `scan.*` options ask for (semantics f.5, batch).
 
-use super::VersionSelector;
 use crate::{
     error::Result,
     io::TableContext,
     options::{NamedVersion, ScanMode},
+    scan::VersionSelector,
 };
 
 /// A selector with the table's options taken in.

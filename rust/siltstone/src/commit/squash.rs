@@ -23,7 +23,7 @@ use crate::{
 
 /// One change instead of two.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(super) struct Squashed {
     pub(super) changes: Changes,
     /// New files that the compaction replaced.
     files: Vec<ManifestEntry>,
@@ -33,9 +33,9 @@ pub(super) struct Folded {
 
 /// What is left of new files after their compaction; `None` where readers read level 0, and when the compaction takes away
 /// anything else.
-pub(super) fn folded(ctx: &TableContext, new: &Changes, compact: &Changes) -> Option<Folded> {
-    let hidden = ctx.options.deletion_vectors_enabled || ctx.options.merge_engine == MergeEngine::FirstRow;
-    if !hidden || ctx.schema.primary_keys.is_empty() || compact.files.is_empty() {
+pub(super) fn squashed(ctx: &TableContext, new: &Changes, compact: &Changes) -> Option<Squashed> {
+    let skips_level0 = ctx.options.deletion_vectors_enabled || ctx.options.merge_engine == MergeEngine::FirstRow;
+    if !skips_level0 || ctx.schema.primary_keys.is_empty() || compact.files.is_empty() {
         return None;
     }
     let (left, mut files) = net(&new.files, &compact.files, |entry| (entry.kind, entry.id()))?;
@@ -47,7 +47,7 @@ pub(super) fn folded(ctx: &TableContext, new: &Changes, compact: &Changes) -> Op
     let (left_index, index) = net(&new.index, &compact.index, key)?;
     let changes = Changes { files: left, changelog: new.changelog.clone(), index: left_index, ..Changes::default() };
     let changes = Changes { assigned: new.assigned.clone(), ..changes };
-    Some(Folded { changes, files, index })
+    Some(Squashed { changes, files, index })
 }
 
 /// What is added in the end, and what was added and taken away again; `None` when anything else is taken away.
@@ -71,7 +71,7 @@ fn net<E: Clone, K: Eq + std::hash::Hash>(
     Some((left.into_iter().flatten().collect(), gone))
 }
 
-impl Folded {
+impl Squashed {
     /// Deletes what is of no use once the snapshot is there. A failure is logged: orphan cleaning finds the rest.
     pub(super) fn delete_replaced(&self, ctx: &TableContext) {
         let data = self.files.iter().flat_map(|entry| {

@@ -2,12 +2,12 @@
 //!
 //! Source: semantics f.5; `StartupMode`, `DataTableStreamScan`.
 
-use super::{Follow, earliest, expired, line::Passed};
+use super::{StreamScan, earliest, expired, line::Passed};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::{NamedVersion, ScanMode},
-    scan::version::Versions,
+    scan::time_travel::Versions,
 };
 
 /// Where a stream begins.
@@ -26,7 +26,7 @@ pub enum Start {
     Timestamp(i64),
 }
 
-impl Follow {
+impl StreamScan {
     /// Again while rollbacks come between the choice of the first snapshot and the look at the one before it.
     pub(super) fn begin(&mut self, start: &Start) -> Result<()> {
         for _ in 0..ATTEMPTS {
