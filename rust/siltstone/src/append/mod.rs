@@ -8,13 +8,13 @@
 //! Source: semantics a.10; `AppendOnlyWriter`, `BucketedAppendCompactManager`, `AppendCompactCoordinator`.
 
 mod bucketed;
+mod deletion_maintainer;
 mod pack;
 mod rewrite;
-mod vectors;
 mod writer;
 
 pub use bucketed::BucketQueue;
+pub use deletion_maintainer::AppendVectors;
 pub use pack::{PackRules, VectorPlaces, pack_small_files, pack_with_vectors};
 pub use rewrite::rewrite;
-pub use vectors::AppendVectors;
 pub use writer::{AppendSettings, AppendWriter};

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::{bucketed::BucketQueue, rewrite::rewrite, vectors::AppendVectors};
+use super::{bucketed::BucketQueue, deletion_maintainer::AppendVectors, rewrite::rewrite};
 use crate::{
     deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},

@@ -18,6 +18,7 @@ mod interval;
 mod levels;
 mod lookup;
 pub(crate) mod merge;
+mod merge_deletions;
 pub mod merge_function;
 mod read;
 mod sorted_run;
@@ -26,7 +27,6 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod ties;
-mod vectors;
 mod writer;
 
 pub use buffer::{WriteBuffer, WriteBufferOptions};
@@ -34,7 +34,7 @@ pub use interval::interval_partition;
 pub use levels::Levels;
 pub use lookup::LookupCache;
 pub use merge::{MergeOptions, SpillOptions, merge, read_ahead};
+pub use merge_deletions::BucketVectors;
 pub use read::{MergeReadOptions, read_merged};
 pub use sorted_run::{LevelSortedRun, SortedRun};
-pub use vectors::BucketVectors;
 pub use writer::{MergeTreeWriter, WriterSettings};

@@ -6,7 +6,7 @@ use super::{
     SortedRun, interval_partition,
     merge::{
         LateCasts, MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead,
-        wrapper::{Rule, Wrapper},
+        wrapper::{MergeFunctionWrapper, Rule},
     },
     merge_function::{Choice, MergeFunction, for_layout},
     ties::{CommitOrder, Stays, may_tie, runs_in_order},
@@ -98,7 +98,7 @@ pub fn read_merged(
 }
 
 /// Makes a wrapper for each section.
-pub(super) type WrapperFactory = Arc<dyn Fn() -> Result<Wrapper> + Send + Sync>;
+pub(super) type WrapperFactory = Arc<dyn Fn() -> Result<MergeFunctionWrapper> + Send + Sync>;
 
 /// What the levels of records mean.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ pub(super) fn level_rule(ctx: &TableContext, layout: &KvLayout) -> LevelRule {
         return LevelRule::None;
     }
     let layout = layout.clone();
-    LevelRule::Merging(Arc::new(move || Wrapper::new(Rule::Levels, &layout)))
+    LevelRule::Merging(Arc::new(move || MergeFunctionWrapper::new(Rule::Levels, &layout)))
 }
 
 /// Opens sections when their turn comes.
@@ -169,7 +169,11 @@ impl SectionReader {
     }
 
     /// A section whose records' levels matter: every run has files of one level only.
-    fn wrapped_section(reader: &Arc<Self>, section: Vec<SortedRun>, wrapper: Wrapper) -> Result<BatchStream> {
+    fn wrapped_section(
+        reader: &Arc<Self>,
+        section: Vec<SortedRun>,
+        wrapper: MergeFunctionWrapper,
+    ) -> Result<BatchStream> {
         let ties = may_tie(section.iter().flat_map(|run| &run.files));
         let mut runs = reader.in_order(section)?;
         if !ties {

@@ -85,7 +85,7 @@ pub(crate) fn stream(layout: &KvLayout, records: &[Record], rows: usize) -> Batc
     Box::new(batches.into_iter())
 }
 
-/// Paimon's order of two values, written independently of the kernel.
+/// Paimon's order of two values, written independently of the merge.
 pub(crate) fn model_order(a: &Datum, b: &Datum) -> Ordering {
     match (a, b) {
         (Datum::Null, Datum::Null) => Ordering::Equal,

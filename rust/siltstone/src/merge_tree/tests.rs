@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::{
     LookupCache, MergeReadOptions, MergeTreeWriter, WriterSettings,
-    compact::{CompactResources, CompactionGate, pick, run_compaction},
+    compact::{CompactResources, CompactionPermits, pick, run_compaction},
     interval_partition, read_merged,
     testing::{self, Record},
     writer::table_layout,
@@ -521,7 +521,7 @@ fn a_full_compaction_due_at_a_commit_happens_once() {
 }
 
 fn alone() -> WriterSettings {
-    let gate = CompactionGate::new(1);
+    let permits = CompactionPermits::new(1);
     WriterSettings {
         encoded: None,
         budget: usize::MAX,
@@ -529,7 +529,7 @@ fn alone() -> WriterSettings {
         write_only: false,
         streaming: true,
         threads: 0,
-        gate,
+        permits,
         cache: LookupCache::new(1 << 20),
         ignore_previous: false,
     }

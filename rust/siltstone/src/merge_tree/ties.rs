@@ -19,7 +19,7 @@
 //! Which file of level 0 was committed first is told by the order of the manifests' entries, which commits append to and
 //! merges of manifests keep. Neither numbers nor times of files tell: they are from the writing, not from the commit.
 //!
-//! [`runs_in_order`] puts the inputs of a merge in this order, and the kernel, which asks for the number of the input when
+//! [`runs_in_order`] puts the inputs of a merge in this order, and the merge, which asks for the number of the input when
 //! everything else is equal, needs to know nothing of it. Where the numbers of no two inputs overlap, as with one writer,
 //! nothing is put in order, and runs are as few as they can be.
 //!

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, bounded};
 use super::{
     BucketVectors, Levels, LookupCache, WriteBuffer, WriteBufferOptions,
     compact::{
-        ChangelogFiles, CompactResources, CompactUnit, CompactionGate, delete_file, forces_level0, pick_deleted,
+        ChangelogFiles, CompactResources, CompactUnit, CompactionPermits, delete_file, forces_level0, pick_deleted,
         pick_in, run_compaction,
     },
     merge::{KeepAll, MergeOptions, SpillOptions, merge, read_ahead},
@@ -43,7 +43,7 @@ pub struct WriterSettings {
     /// Threads that work beside the caller's, for sorting, decoding and compaction.
     pub threads: usize,
     /// Bounds the compactions of all writers that share it.
-    pub gate: CompactionGate,
+    pub permits: CompactionPermits,
     /// What lookups of earlier compactions left, for all writers that share it.
     pub cache: LookupCache,
     /// The rows replace what is there (overwrite): there is no changelog.
@@ -379,11 +379,11 @@ impl MergeTreeWriter {
             memory: self.settings.encoded,
         };
         let (sender, receiver) = bounded(1);
-        let gate = (self.settings.threads > 0).then(|| self.settings.gate.clone());
+        let permits = (self.settings.threads > 0).then(|| self.settings.permits.clone());
         // beside the writing it outlives the call that started it; without threads it is part of the call
-        let token = if gate.is_some() { Some(self.token.clone()) } else { None };
+        let token = if permits.is_some() { Some(self.token.clone()) } else { None };
         let work = move || {
-            let _place = gate.as_ref().map(CompactionGate::enter);
+            let _place = permits.as_ref().map(CompactionPermits::enter);
             let compact = || run_compaction(&ctx, &partition, bucket, &files, &unit, &resources);
             let result = match &token {
                 Some(token) => token.run(compact),

@@ -58,7 +58,7 @@ use crate::{
     cancel,
     io::{TableContext, batch_bytes},
     manifest::{BucketId, DataFileMeta, EntryKind},
-    merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionGate},
+    merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionPermits},
     scan::overtaken::{again_when_overtaken, overtaken, replaced},
     schema::{EngineSpec, check_writable},
     threads::install,
@@ -87,7 +87,7 @@ pub struct TableWrite {
     encoded: Option<usize>,
     threads: usize,
     pool: Option<rayon::ThreadPool>,
-    gate: CompactionGate,
+    permits: CompactionPermits,
     cache: LookupCache,
     writers: BTreeMap<BucketId, BucketWriter>,
     /// The snapshot that each of them began with.
@@ -127,7 +127,7 @@ impl TableWrite {
             options,
             pool: None,
             // a compaction merges on one thread and encodes on another
-            gate: CompactionGate::new(threads / 2),
+            permits: CompactionPermits::new(threads / 2),
             cache: LookupCache::new(ctx.options.lookup_cache_max_memory_size),
             writers: BTreeMap::new(),
             seen: BTreeMap::new(),
@@ -313,7 +313,7 @@ impl TableWrite {
             std::mem::forget((std::mem::take(&mut self.writers), self.pool.take()));
             return;
         }
-        // all of them first: one may wait at the gate for another
+        // all of them first: one may wait for the permit of another
         self.writers.values().for_each(BucketWriter::stop);
         std::mem::take(&mut self.writers).into_values().for_each(BucketWriter::abort);
     }
@@ -395,7 +395,7 @@ impl TableWrite {
             write_only: o.write_only,
             streaming: self.options.streaming,
             threads: self.threads - 1,
-            gate: self.gate.clone(),
+            permits: self.permits.clone(),
             cache: self.cache.clone(),
             ignore_previous: self.options.ignore_previous_files,
         };

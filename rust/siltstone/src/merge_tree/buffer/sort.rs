@@ -15,9 +15,9 @@ use crate::{
     io::{BatchStream, KvLayout},
     merge_tree::{
         merge::{
-            assembler::Assembler,
+            batch_builder::BatchBuilder,
             key::{KeyCodec, KeyShape, with_codec},
-            slot::{Slot, SlotFactory, tie_order},
+            source_batch::{SourceBatch, SourceBatchFactory, tie_order},
         },
         merge_function::MergeFunction,
     },
@@ -45,8 +45,8 @@ pub(super) fn merged(
     function: Arc<dyn MergeFunction>,
     batch_rows: usize,
 ) -> Result<BatchStream> {
-    let factory = SlotFactory::new(layout)?;
-    let mut assembler = Assembler::new(layout.arrow_schema()?, function, false, batch_rows);
+    let factory = SourceBatchFactory::new(layout)?;
+    let mut assembler = BatchBuilder::new(layout.arrow_schema()?, function, false, batch_rows);
     assembler.slots = batches.into_iter().map(|b| factory.slot(b, 0)).collect::<Result<Vec<_>>>()?;
     let by_user = !layout.sequence.is_empty();
     let shape = KeyShape::of(layout)?;
@@ -56,7 +56,7 @@ pub(super) fn merged(
     }))
 }
 
-fn sort<C: KeyCodec>(codec: &C, slots: &[Slot], by_user: bool) -> Result<(Vec<C::Keys>, Vec<Place>)>
+fn sort<C: KeyCodec>(codec: &C, slots: &[SourceBatch], by_user: bool) -> Result<(Vec<C::Keys>, Vec<Place>)>
 where
     C::Keys: Sync,
 {
@@ -90,7 +90,7 @@ where
     Ok((keys, order))
 }
 
-fn places<C: KeyCodec>(slots: &[Slot], keys: &[C::Keys]) -> Result<Vec<Place>> {
+fn places<C: KeyCodec>(slots: &[SourceBatch], keys: &[C::Keys]) -> Result<Vec<Place>> {
     let rows: usize = slots.iter().map(|s| s.batch.num_rows()).sum();
     let mut order = Vec::with_capacity(rows);
     for (batch, (slot, keys)) in slots.iter().zip(keys).enumerate() {
@@ -129,13 +129,13 @@ fn sort_by_bytes(mut order: Vec<Place>) -> Result<Vec<Place>> {
 }
 
 /// Only there so that the codec's type is known.
-fn rows_of<C: KeyCodec>(_: &C, assembler: Assembler, keys: Vec<C::Keys>, order: Vec<Place>) -> BatchStream {
+fn rows_of<C: KeyCodec>(_: &C, assembler: BatchBuilder, keys: Vec<C::Keys>, order: Vec<Place>) -> BatchStream {
     Box::new(SortedRows::<C> { assembler, keys, done: order.is_empty(), order, at: 0 })
 }
 
 /// Gives sorted rows to the engine, a batch at a time.
 struct SortedRows<C: KeyCodec> {
-    assembler: Assembler,
+    assembler: BatchBuilder,
     keys: Vec<C::Keys>,
     order: Vec<Place>,
     at: usize,

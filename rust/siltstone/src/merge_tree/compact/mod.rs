@@ -1,7 +1,7 @@
 //! Compaction: picking a unit (pure), executing it, and doing so beside a writer.
 
-mod execute;
-mod gate;
+mod compact_task;
+mod permits;
 mod rewriter;
 mod universal;
 
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Timelike};
 
-pub use execute::run_compaction;
-pub use gate::CompactionGate;
+pub use compact_task::run_compaction;
+pub use permits::CompactionPermits;
 pub(super) use rewriter::ChangelogFiles;
 pub use rewriter::looks_values_up;
 pub use universal::{UniversalRules, pick_full};

@@ -15,7 +15,7 @@ use crate::{
 
 /// How the compactions of a table merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rewriter {
+pub(super) enum MergeTreeCompactRewriter {
     /// The reducer rule.
     Plain,
     /// What reaches the highest level is compared with what was there.
@@ -37,7 +37,7 @@ pub(super) enum Upgrade {
     Rewrite,
 }
 
-impl Rewriter {
+impl MergeTreeCompactRewriter {
     pub(super) fn of(options: &CoreOptions) -> Self {
         if options.changelog_producer == ChangelogProducer::FullCompaction {
             Self::FullChangelog
@@ -93,20 +93,20 @@ impl Rewriter {
     }
 
     /// Whether the rule gives changelog rows.
-    pub(super) fn tells(self, options: &CoreOptions) -> bool {
+    pub(super) fn produces_changelog(self, options: &CoreOptions) -> bool {
         matches!(options.changelog_producer, ChangelogProducer::FullCompaction | ChangelogProducer::Lookup)
             && self != Self::Plain
     }
 
-    /// Whether the values of other records are looked up; else at most where they are. `tells`: a changelog wants them; `late`:
+    /// Whether the values of other records are looked up; else at most where they are. `produces_changelog`: a changelog wants them; `late`:
     /// the others may be the newer ones.
-    pub(super) fn looks_values_up(self, options: &CoreOptions, tells: bool, late: bool) -> bool {
+    pub(super) fn looks_values_up(self, options: &CoreOptions, produces_changelog: bool, late: bool) -> bool {
         // a newer record replaces the older one whatever it holds
         let place_is_enough = !late
             && options.deletion_vectors_enabled
             && options.merge_engine == MergeEngine::Deduplicate
             && options.sequence_fields.is_empty()
-            && !tells;
+            && !produces_changelog;
         self == Self::Lookup && !place_is_enough
     }
 }
@@ -114,8 +114,8 @@ impl Rewriter {
 /// Whether compactions of a primary-key table may put values of other records, which they look up, into the rows that they make:
 /// of which files come late ([`ties`](crate::merge_tree::ties)) the options say nothing.
 pub fn looks_values_up(options: &CoreOptions) -> bool {
-    let rewriter = Rewriter::of(options);
-    rewriter.looks_values_up(options, rewriter.tells(options), true)
+    let rewriter = MergeTreeCompactRewriter::of(options);
+    rewriter.looks_values_up(options, rewriter.produces_changelog(options), true)
 }
 
 /// Columns that make an update worth telling; `None` tells every update (option `changelog-producer.row-deduplicate`).

@@ -1,21 +1,21 @@
 //! The k-way merge: sorted batch streams in, one sorted and merged batch stream out, in bounded memory.
 //!
-//! [`kernel`] is the loop, [`key`] says how keys are compared, [`slot`] how equal keys are ordered ([`nested_order`]: nested
-//! sequence fields), [`assembler`]
-//! applies the engine and builds batches, [`open`] keeps the records of one key few, [`ahead`] puts decoding on other threads, [`spill`] keeps the number of open
-//! inputs small, [`wrapper`] knows the levels of records: lookup, changelogs, first-row.
+//! [`sort_merge_reader`] is the loop, [`key`] says how keys are compared, [`source_batch`] how equal keys are ordered
+//! ([`nested_order`]: nested sequence fields), [`batch_builder`] applies the engine and builds batches, [`open`] keeps the
+//! records of one key few, [`prefetch`] puts decoding on other threads, [`spill`] keeps the number of open inputs small,
+//! [`wrapper`] knows the levels of records: lookup, changelogs, first-row.
 
-pub(crate) mod ahead;
-pub(crate) mod assembler;
-mod kernel;
+pub(crate) mod batch_builder;
 pub(crate) mod key;
+mod loser_tree;
 pub(crate) mod nested_order;
 mod open;
-pub(crate) mod slot;
+pub(crate) mod prefetch;
+mod sort_merge_reader;
+pub(crate) mod source_batch;
 pub(crate) mod spill;
 #[cfg(test)]
 mod tests;
-mod tree;
 pub(crate) mod wrapper;
 
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use std::sync::Arc;
 use arrow_array::{Array, Int8Array, RecordBatch, cast::AsArray, types::Int8Type};
 use arrow_schema::SchemaRef;
 
-pub use ahead::read_ahead;
+pub use prefetch::read_ahead;
 pub use spill::SpillOptions;
 
 use self::{
-    ahead::Decoders,
-    kernel::Kernel,
     key::{KeyShape, with_codec},
+    prefetch::Decoders,
+    sort_merge_reader::SortMergeReader,
     spill::SpilledRun,
-    wrapper::Wrapper,
+    wrapper::MergeFunctionWrapper,
 };
 use super::merge_function::{Choice, Computed, Groups, MergeFunction};
 use crate::{
@@ -125,7 +125,7 @@ pub(crate) fn merge_wrapped(
     layout: &KvLayout,
     function: Arc<dyn MergeFunction>,
     mut options: MergeOptions,
-    wrapper: Wrapper,
+    wrapper: MergeFunctionWrapper,
 ) -> Result<BatchStream> {
     if let Some(spill) = options.spill.take() {
         limit_level0(&mut inputs, layout, &mut options, &spill)?;
@@ -141,10 +141,12 @@ fn merge_inputs(
     layout: &KvLayout,
     function: Arc<dyn MergeFunction>,
     options: &MergeOptions,
-    wrapper: Option<Wrapper>,
+    wrapper: Option<MergeFunctionWrapper>,
 ) -> Result<BatchStream> {
     let shape = KeyShape::of(layout)?;
-    Ok(with_codec!(shape, layout, |codec| Box::new(Kernel::new(codec, inputs, layout, function, options, wrapper)?)))
+    Ok(with_codec!(shape, layout, |codec| Box::new(SortMergeReader::new(
+        codec, inputs, layout, function, options, wrapper
+    )?)))
 }
 
 /// Sorts the last level-0 inputs into spilled runs until at most `max_fan_in` inputs are left, or one of level 0. The

@@ -3,7 +3,7 @@
 //! come from are let go.
 #![allow(clippy::indexing_slicing, reason = "slots were handed out by the merge that asks for them back")]
 
-use super::slot::Slot;
+use super::source_batch::SourceBatch;
 use crate::{io::batch_bytes, merge_tree::merge_function::Carried};
 
 /// The slot number of the record that stands for those that are put together.
@@ -46,7 +46,7 @@ impl OpenGroup {
     }
 
     /// Whether these records, all of the group so far, are to be put together.
-    pub(super) fn is_large(&mut self, rows: &[(usize, usize)], slots: &[Slot]) -> bool {
+    pub(super) fn is_large(&mut self, rows: &[(usize, usize)], slots: &[SourceBatch]) -> bool {
         let new = rows.get(self.counted..).unwrap_or_default().iter().filter(|(slot, _)| *slot != CARRIED);
         let bytes = new.map(|&(slot, _)| slots[slot].row_bytes).fold(0, usize::saturating_add);
         self.bytes = self.bytes.saturating_add(bytes);

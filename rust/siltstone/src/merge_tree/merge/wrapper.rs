@@ -6,7 +6,7 @@
 //!                                                                 before, after ─▶ changelog (+I, -U +U, -D)
 //! ```
 //!
-//! The assembler collects groups and hands over many at once; keys are probed, engines run and rows compared batch by
+//! The batch builder collects groups and hands over many at once; keys are probed, engines run and rows compared batch by
 //! batch. Source: semantics c.3 and c.4; `LookupChangelogMergeFunctionWrapper`, `FullChangelogMergeFunctionWrapper`,
 //! `FirstRowMergeFunctionWrapper`.
 #![allow(clippy::indexing_slicing, reason = "places and groups are made by the assembler that owns the slots")]
@@ -18,7 +18,7 @@ use arrow_select::interleave::interleave;
 
 use super::{
     key::one_nan,
-    slot::{Slot, SlotFactory, tie_order},
+    source_batch::{SourceBatch, SourceBatchFactory, tie_order},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -62,9 +62,9 @@ pub(crate) enum Rule {
 }
 
 /// Decides what becomes of groups whose records have levels.
-pub(crate) struct Wrapper {
+pub(crate) struct MergeFunctionWrapper {
     rule: Rule,
-    factory: SlotFactory,
+    factory: SourceBatchFactory,
     key: Vec<usize>,
     kind: usize,
     levels: Vec<i32>,
@@ -72,7 +72,7 @@ pub(crate) struct Wrapper {
     /// columns that make an update worth telling; `None` tells every update
     compared: Option<Vec<usize>>,
     /// only the changelog is wanted
-    pub(crate) discards: bool,
+    pub(crate) changelog_only: bool,
 }
 
 /// Groups that are complete: group `g` is `rows[ends[g - 1]..ends[g]]`.
@@ -109,18 +109,18 @@ struct Question {
     passes: Option<Place>,
 }
 
-impl Wrapper {
+impl MergeFunctionWrapper {
     /// A wrapper over batches of a layout.
     pub(crate) fn new(rule: Rule, layout: &KvLayout) -> Result<Self> {
         Ok(Self {
             rule,
-            factory: SlotFactory::new(layout)?,
+            factory: SourceBatchFactory::new(layout)?,
             key: layout.key.clone(),
             kind: layout.kind_index(),
             levels: Vec::new(),
             changelog: None,
             compared: None,
-            discards: false,
+            changelog_only: false,
         })
     }
 
@@ -135,8 +135,8 @@ impl Wrapper {
     }
 
     /// Makes no rows, only a changelog.
-    pub(crate) fn discarding(self, discards: bool) -> Self {
-        Self { discards, ..self }
+    pub(crate) fn with_changelog_only(self, changelog_only: bool) -> Self {
+        Self { changelog_only, ..self }
     }
 
     /// The level of each input.
@@ -144,13 +144,13 @@ impl Wrapper {
         Self { levels, ..self }
     }
 
-    fn level(&self, slot: &Slot) -> i32 {
+    fn level(&self, slot: &SourceBatch) -> i32 {
         self.levels.get(slot.input).copied().unwrap_or(0)
     }
 
     /// Whether records of this slot that are alone in their group go through as they are.
     #[inline]
-    pub(crate) fn passes_singles(&self, choice: Choice, slot: &Slot) -> bool {
+    pub(crate) fn passes_singles(&self, choice: Choice, slot: &SourceBatch) -> bool {
         let chosen = matches!(choice, Choice::Last { .. } | Choice::First { .. }) && !slot.has_retracts;
         match self.rule {
             Rule::Levels => true,
@@ -174,7 +174,7 @@ impl Wrapper {
     pub(super) fn decide(
         &mut self,
         groups: &Finished<'_>,
-        slots: &mut Vec<Slot>,
+        slots: &mut Vec<SourceBatch>,
         engine: &dyn MergeFunction,
     ) -> Result<Decided> {
         match self.rule {
@@ -184,7 +184,12 @@ impl Wrapper {
     }
 
     /// Lookup, full compaction, plain level rule.
-    fn changes(&mut self, groups: &Finished<'_>, slots: &mut Vec<Slot>, engine: &dyn MergeFunction) -> Result<Decided> {
+    fn changes(
+        &mut self,
+        groups: &Finished<'_>,
+        slots: &mut Vec<SourceBatch>,
+        engine: &dyn MergeFunction,
+    ) -> Result<Decided> {
         let above: Vec<Option<Place>> = (0..groups.len()).map(|g| self.above(groups.group(g), slots)).collect();
         let found = self.look_up(groups, &above, slots)?;
         let mut input = EngineInput::with_capacity(groups.rows.len() + groups.len(), groups.len());
@@ -203,7 +208,7 @@ impl Wrapper {
     }
 
     /// The record that stands for all levels above 0: of the smallest level, or of the top level.
-    fn above(&self, group: &[Place], slots: &[Slot]) -> Option<Place> {
+    fn above(&self, group: &[Place], slots: &[SourceBatch]) -> Option<Place> {
         let levels = group.iter().map(|&(slot, row)| (self.level(&slots[slot]), (slot, row)));
         match self.rule {
             Rule::Top(top) => levels.into_iter().find(|(level, _)| *level == top).map(|(_, place)| place),
@@ -212,7 +217,7 @@ impl Wrapper {
     }
 
     /// The first row that readers see: it stays, whatever numbers rows have that came after it.
-    fn visible(&self, group: &[Place], slots: &[Slot]) -> Option<Place> {
+    fn visible(&self, group: &[Place], slots: &[SourceBatch]) -> Option<Place> {
         let is_visible = |&&(slot, row): &&Place| self.level(&slots[slot]) > 0 && !slots[slot].is_retract(row);
         group.iter().filter(is_visible).max_by_key(|(slot, _)| self.level(&slots[*slot])).copied()
     }
@@ -223,7 +228,7 @@ impl Wrapper {
         group: &[Place],
         above: Option<Place>,
         found: Option<Place>,
-        slots: &[Slot],
+        slots: &[SourceBatch],
         input: &mut EngineInput,
     ) -> Question {
         let level = |place: &Place| self.level(&slots[place.0]);
@@ -253,7 +258,7 @@ impl Wrapper {
         &mut self,
         groups: &Finished<'_>,
         above: &[Option<Place>],
-        slots: &mut Vec<Slot>,
+        slots: &mut Vec<SourceBatch>,
     ) -> Result<Vec<Option<Place>>> {
         let mut found = vec![None; groups.len()];
         let Rule::Lookup(Some(probe)) = &mut self.rule else { return Ok(found) };
@@ -275,7 +280,7 @@ impl Wrapper {
         &self,
         questions: &[Question],
         rows: &[Option<Place>],
-        slots: &[Slot],
+        slots: &[SourceBatch],
     ) -> Result<Vec<(Place, RowKind)>> {
         let add = |place: Option<Place>| place.filter(|&(slot, row)| !slots[slot].is_retract(row));
         let pairs: Vec<(Option<Place>, Option<Place>)> = questions
@@ -302,7 +307,7 @@ impl Wrapper {
     }
 
     /// For every pair of two rows whether a compared column differs; empty when nothing is compared.
-    fn changed(&self, pairs: &[(Option<Place>, Option<Place>)], slots: &[Slot]) -> Result<Vec<bool>> {
+    fn changed(&self, pairs: &[(Option<Place>, Option<Place>)], slots: &[SourceBatch]) -> Result<Vec<bool>> {
         let Some(compared) = &self.compared else { return Ok(Vec::new()) };
         let (old, new): (Vec<Place>, Vec<Place>) = pairs.iter().filter_map(|&(a, b)| Some((a?, b?))).unzip();
         let mut changed = vec![false; old.len()];
@@ -325,7 +330,7 @@ impl Wrapper {
     fn first_row(
         &mut self,
         groups: &Finished<'_>,
-        slots: &mut Vec<Slot>,
+        slots: &mut Vec<SourceBatch>,
         engine: &dyn MergeFunction,
     ) -> Result<Decided> {
         let mut input = EngineInput::with_capacity(groups.rows.len(), groups.len());
@@ -380,8 +385,8 @@ impl EngineInput {
     fn ask(
         &self,
         engine: &dyn MergeFunction,
-        slots: &mut Vec<Slot>,
-        factory: &SlotFactory,
+        slots: &mut Vec<SourceBatch>,
+        factory: &SourceBatchFactory,
     ) -> Result<Vec<Option<Place>>> {
         let groups = Finished { rows: &self.rows, ends: &self.ends };
         let retracts = |place: &&Place| slots[place.0].is_retract(place.1);
@@ -407,8 +412,8 @@ impl EngineInput {
     fn compute(
         &self,
         engine: &dyn MergeFunction,
-        slots: &mut Vec<Slot>,
-        factory: &SlotFactory,
+        slots: &mut Vec<SourceBatch>,
+        factory: &SourceBatchFactory,
     ) -> Result<Vec<Option<Place>>> {
         let sources: Vec<RecordBatch> = slots.iter().map(|s| s.batch.clone()).collect();
         let inputs: Vec<usize> = slots.iter().map(|s| s.input).collect();
@@ -434,7 +439,7 @@ impl EngineInput {
 }
 
 /// The key columns of some records.
-fn keys_of(key: &[usize], places: impl Iterator<Item = Place>, slots: &[Slot]) -> Result<RecordBatch> {
+fn keys_of(key: &[usize], places: impl Iterator<Item = Place>, slots: &[SourceBatch]) -> Result<RecordBatch> {
     let places: Vec<Place> = places.collect();
     let Some(first) = slots.first() else {
         return Err(Error::new(ErrorKind::Internal, "no records, but keys of them are asked for"));
@@ -445,7 +450,7 @@ fn keys_of(key: &[usize], places: impl Iterator<Item = Place>, slots: &[Slot]) -
 }
 
 /// One column of some records.
-fn column_of(column: usize, places: &[Place], slots: &[Slot]) -> Result<ArrayRef> {
+fn column_of(column: usize, places: &[Place], slots: &[SourceBatch]) -> Result<ArrayRef> {
     let mut place_of = vec![usize::MAX; slots.len()];
     let mut sources: Vec<&dyn Array> = Vec::new();
     let mut indices = Vec::with_capacity(places.len());

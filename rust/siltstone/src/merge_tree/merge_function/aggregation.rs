@@ -6,7 +6,7 @@ use super::{
     columns::{Columns, DELETE, INSERT, Kinds, Plan, Remembered},
     record_names::RecordNames,
 };
-use crate::{Result, aggregate::Step, io::KvLayout, merge_tree::merge::slot::is_retract, schema::EngineSpec};
+use crate::{Result, aggregate::Step, io::KvLayout, merge_tree::merge::source_batch::is_retract, schema::EngineSpec};
 
 /// Aggregates columns.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::{
     Error, ErrorKind, Result,
     aggregate::{Added, ColumnGroups, Step, gather::gather, no_retract, present::last_present},
     io::KvLayout,
-    merge_tree::merge::{row_kinds, slot::is_retract},
+    merge_tree::merge::{row_kinds, source_batch::is_retract},
     schema::{ColumnRole, ColumnRule, EngineSpec},
 };
 
@@ -311,7 +311,7 @@ pub(super) const DELETE: i8 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{merge_tree::merge::slot::is_retract, row::RowKind};
+    use crate::{merge_tree::merge::source_batch::is_retract, row::RowKind};
 
     #[test]
     fn kinds_are_those_of_the_format() {

@@ -1,7 +1,7 @@
 //! What becomes of the records of one key: the interface of every merge engine.
 //!
-//! The merge kernel orders records and finds groups of equal keys. An engine either *chooses a row* of each
-//! group, which the kernel does by itself ([`Choice`]), or *computes* new rows from whole groups
+//! The merge orders records and finds groups of equal keys. An engine either *chooses a row* of each
+//! group, which the merge does by itself ([`Choice`]), or *computes* new rows from whole groups
 //! ([`MergeFunction::merge`]). In plain merges a group of a single record passes through unchanged, row kind and
 //! sequence number included (the reducer rule, semantics a.6).
 

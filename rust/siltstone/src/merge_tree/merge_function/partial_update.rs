@@ -21,7 +21,7 @@ use crate::{
     Error, ErrorKind, Result,
     aggregate::Step,
     io::KvLayout,
-    merge_tree::merge::slot::is_retract,
+    merge_tree::merge::source_batch::is_retract,
     schema::{ColumnRole, EngineSpec},
 };
 

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{
     CompactResources, CompactUnit,
-    rewriter::{ChangelogFiles, Rewriter, Upgrade, compared_columns, runs_above},
+    rewriter::{ChangelogFiles, MergeTreeCompactRewriter, Upgrade, compared_columns, runs_above},
 };
 use crate::{
     Result,
@@ -17,7 +17,7 @@ use crate::{
         lookup::{LevelProbe, SharedProbe},
         merge::{
             read_ahead,
-            wrapper::{Probe, Rule, Wrapper},
+            wrapper::{MergeFunctionWrapper, Probe, Rule},
         },
         merge_function::for_table,
         read::{LevelRule, SectionReader, WrapperFactory, level_rule},
@@ -51,7 +51,7 @@ pub fn run_compaction(
     check_merges_alike(ctx, [ctx.schema.id])?;
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
     let tree = Levels::new(files, ctx.options.num_levels, key_types.clone())?;
-    let mut task = Task {
+    let mut task = CompactTask {
         ctx,
         partition,
         bucket,
@@ -63,7 +63,7 @@ pub fn run_compaction(
         max_level: tree.max_level(),
         left: left_up_to(files, unit),
         key_types,
-        rewriter: Rewriter::of(&ctx.options),
+        rewriter: MergeTreeCompactRewriter::of(&ctx.options),
         layout: table_layout(ctx),
         commits: CommitOrder::of(files),
         probe: None,
@@ -91,7 +91,7 @@ fn left_up_to(files: &[DataFileMeta], unit: &CompactUnit) -> Vec<String> {
     left.map(|file| file.file_name.clone()).collect()
 }
 
-struct Task<'a> {
+struct CompactTask<'a> {
     ctx: &'a TableContext,
     partition: &'a [u8],
     bucket: i32,
@@ -102,7 +102,7 @@ struct Task<'a> {
     /// names of known files up to the output level that the unit leaves where they are
     left: Vec<String>,
     key_types: Vec<DataType>,
-    rewriter: Rewriter,
+    rewriter: MergeTreeCompactRewriter,
     layout: KvLayout,
     commits: CommitOrder,
     /// looks into the levels above the output
@@ -128,7 +128,7 @@ enum Output {
     Keep,
 }
 
-impl Task<'_> {
+impl CompactTask<'_> {
     fn run(&mut self) -> Result<()> {
         if self.unit.file_rewrite {
             return self.unit.files.iter().try_for_each(|f| self.rewrite(vec![vec![SortedRun::single(f.clone())]]));
@@ -169,8 +169,8 @@ impl Task<'_> {
         let is_there = file.level == self.unit.output_level;
         let keeps_deletes = !is_there && self.unit.output_level == self.max_level && file.delete_row_count != Some(0);
         // what reaches the highest level, or is there already, leaves its deleted rows behind
-        let sheds = self.unit.output_level == self.max_level && self.deletions.contains_key(&file.file_name);
-        if keeps_deletes || sheds || self.ctx.options.compaction_force_rewrite_all_files {
+        let drops_deletes = self.unit.output_level == self.max_level && self.deletions.contains_key(&file.file_name);
+        if keeps_deletes || drops_deletes || self.ctx.options.compaction_force_rewrite_all_files {
             return self.rewrite(vec![vec![SortedRun::single(file.clone())]]);
         }
         if is_there {
@@ -179,7 +179,9 @@ impl Task<'_> {
         let alone = vec![vec![SortedRun::single(file.clone())]];
         let late = self.late.contains(&file.file_name);
         match self.rewriter.upgrade(&self.ctx.options, file, late, self.unit.output_level, self.max_level) {
-            Upgrade::Changelog if self.tells() || self.marks() => self.produce(alone, true, Output::Keep),
+            Upgrade::Changelog if self.produces_changelog() || self.writes_deletion_vectors() => {
+                self.produce(alone, true, Output::Keep)
+            }
             Upgrade::Rewrite => {
                 let drop_deletes = self.ctx.options.deletion_vectors_enabled;
                 self.produce(alone, true, Output::Rewrite { drop_deletes })
@@ -191,12 +193,12 @@ impl Task<'_> {
         }
     }
 
-    fn tells(&self) -> bool {
-        self.rewriter.tells(&self.ctx.options) && !self.resources.ignore_previous
+    fn produces_changelog(&self) -> bool {
+        self.rewriter.produces_changelog(&self.ctx.options) && !self.resources.ignore_previous
     }
 
     /// Rows of older levels are deleted by vectors.
-    fn marks(&self) -> bool {
+    fn writes_deletion_vectors(&self) -> bool {
         self.ctx.options.deletion_vectors_enabled && self.probe.is_some()
     }
 
@@ -221,11 +223,13 @@ impl Task<'_> {
     fn produce(&mut self, sections: Vec<Vec<SortedRun>>, applies: bool, output: Output) -> Result<()> {
         let inputs: Vec<DataFileMeta> = sections.iter().flatten().flat_map(|run| run.files.clone()).collect();
         let level = self.unit.output_level;
-        let tells = applies && self.tells();
-        if tells || output != Output::Keep {
+        let produces_changelog = applies && self.produces_changelog();
+        if produces_changelog || output != Output::Keep {
             check_rewritable(self.ctx, inputs.iter().chain(&self.looked_up))?;
         }
-        let changelog = tells.then(|| ChangelogFiles::new(self.ctx, self.partition, self.bucket, level)).transpose()?;
+        let changelog = produces_changelog
+            .then(|| ChangelogFiles::new(self.ctx, self.partition, self.bucket, level))
+            .transpose()?;
         let merged = self.reader(applies, output, changelog.as_ref())?.read(sections);
         let dropped = self.dropped_deletes(&inputs, output)?;
         let written = self.write(merged, output);
@@ -335,20 +339,22 @@ impl Task<'_> {
         Arc::new(move || {
             let probe = probe.clone().map(|probe| Box::new(probe) as Box<dyn Probe>);
             let rule = match rewriter {
-                Rewriter::Plain => Rule::Levels,
-                Rewriter::FullChangelog => Rule::Top(top),
-                Rewriter::Lookup => Rule::Lookup(probe),
-                Rewriter::FirstRow => Rule::FirstRow(probe),
+                MergeTreeCompactRewriter::Plain => Rule::Levels,
+                MergeTreeCompactRewriter::FullChangelog => Rule::Top(top),
+                MergeTreeCompactRewriter::Lookup => Rule::Lookup(probe),
+                MergeTreeCompactRewriter::FirstRow => Rule::FirstRow(probe),
             };
-            let wrapper = Wrapper::new(rule, &layout)?;
+            let wrapper = MergeFunctionWrapper::new(rule, &layout)?;
             let sink = changelog.as_ref().map(ChangelogFiles::sink);
-            Ok(wrapper.with_changelog(sink).comparing(compared.clone()).discarding(output == Output::Keep))
+            Ok(wrapper.with_changelog(sink).comparing(compared.clone()).with_changelog_only(output == Output::Keep))
         })
     }
 
     /// Opens nothing yet: files are opened when keys fall into their range.
     fn open_probe(&mut self, tree: &Levels) -> Result<()> {
-        if !matches!(self.rewriter, Rewriter::Lookup | Rewriter::FirstRow) || self.unit.output_level <= 0 {
+        if !matches!(self.rewriter, MergeTreeCompactRewriter::Lookup | MergeTreeCompactRewriter::FirstRow)
+            || self.unit.output_level <= 0
+        {
             return Ok(());
         }
         let runs = runs_above(tree, self.unit.output_level);
@@ -359,7 +365,7 @@ impl Task<'_> {
             }
         }
         let o = &self.ctx.options;
-        let values = self.rewriter.looks_values_up(o, self.tells(), !self.late.is_empty());
+        let values = self.rewriter.looks_values_up(o, self.produces_changelog(), !self.late.is_empty());
         if values {
             self.looked_up = above().cloned().collect();
         }

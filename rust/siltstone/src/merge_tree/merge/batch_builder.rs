@@ -1,6 +1,6 @@
 //! From groups of equal keys to result batches.
 //!
-//! The merge feeds rows in merge order and says where a key ends. The assembler applies the engine's
+//! The merge feeds rows in merge order and says where a key ends. The batch builder applies the engine's
 //! [`Choice`] and collects the winners as *segments* (consecutive rows of one slot). A finished batch is gathered
 //! the cheapest way its segments allow: a slice for one segment, `concat` of slices for long ones, row by row for
 //! short ones.
@@ -14,8 +14,8 @@ use arrow_select::concat::concat;
 
 use super::{
     open::{CARRIED, OpenGroup},
-    slot::Slot,
-    wrapper::{Finished, Place, Wrapper},
+    source_batch::SourceBatch,
+    wrapper::{Finished, MergeFunctionWrapper, Place},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -48,14 +48,14 @@ struct Group {
 }
 
 /// Collects winners and makes batches of them.
-pub(crate) struct Assembler {
+pub(crate) struct BatchBuilder {
     schema: SchemaRef,
     function: Arc<dyn MergeFunction>,
     choice: Choice,
     drop_deletes: bool,
     batch_rows: usize,
     /// batches that rows may come from
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<SourceBatch>,
     segments: Vec<Segment>,
     pending_rows: usize,
     group: Group,
@@ -65,7 +65,7 @@ pub(crate) struct Assembler {
     /// the records behind the last end
     open: OpenGroup,
     /// decides over finished groups instead of the plain reducer rule
-    wrapper: Option<Wrapper>,
+    wrapper: Option<MergeFunctionWrapper>,
     /// a record that the engine cannot take, or with a value that could not be cast
     refusal: Option<Error>,
     /// whether any batch has had values that could not be cast
@@ -73,7 +73,7 @@ pub(crate) struct Assembler {
     ready: VecDeque<RecordBatch>,
 }
 
-impl Assembler {
+impl BatchBuilder {
     pub(crate) fn new(
         schema: SchemaRef,
         function: Arc<dyn MergeFunction>,
@@ -101,13 +101,13 @@ impl Assembler {
     }
 
     /// Lets a wrapper decide over groups.
-    pub(crate) fn with_wrapper(self, wrapper: Option<Wrapper>) -> Self {
+    pub(crate) fn with_wrapper(self, wrapper: Option<MergeFunctionWrapper>) -> Self {
         Self { wrapper, ..self }
     }
 
     /// Takes a batch that rows may come from. Values that could not be cast matter when their rows are chosen, or told of in a
     /// changelog; whoever computes rows looks at all of them.
-    pub(crate) fn take(&mut self, mut slot: Slot, failures: Option<Failures>) -> Result<()> {
+    pub(crate) fn take(&mut self, mut slot: SourceBatch, failures: Option<Failures>) -> Result<()> {
         if let Some(failures) = failures.as_ref().filter(|_| self.choice == Choice::Computed)
             && let Some(error) = failure_in(failures, 0..failures.len())
         {
@@ -126,7 +126,7 @@ impl Assembler {
     #[cold]
     fn check_casts(&mut self, slot: usize, rows: Range<usize>) {
         // what is discarded is not looked at
-        if self.refusal.is_none() && self.wrapper.as_ref().is_none_or(|wrapper| !wrapper.discards) {
+        if self.refusal.is_none() && self.wrapper.as_ref().is_none_or(|wrapper| !wrapper.changelog_only) {
             self.refusal = self.slots.get(slot).and_then(|slot| slot.cast_failure(rows));
         }
     }
@@ -249,7 +249,7 @@ impl Assembler {
                 self.check_casts(slot, start..end);
             }
             self.flush()?;
-            if self.wrapper.as_ref().is_some_and(|w| w.discards) {
+            if self.wrapper.as_ref().is_some_and(|w| w.changelog_only) {
                 return Ok(());
             }
             let batch = &self.slots[slot].batch;
@@ -316,16 +316,16 @@ impl Assembler {
     }
 
     /// Lets the wrapper decide over the finished groups, and makes batches of what it decided.
-    fn flush_wrapped(&mut self, mut wrapper: Wrapper) -> (Wrapper, Result<()>) {
+    fn flush_wrapped(&mut self, mut wrapper: MergeFunctionWrapper) -> (MergeFunctionWrapper, Result<()>) {
         let result = self.decide(&mut wrapper);
         (wrapper, result)
     }
 
-    fn decide(&mut self, wrapper: &mut Wrapper) -> Result<()> {
+    fn decide(&mut self, wrapper: &mut MergeFunctionWrapper) -> Result<()> {
         let places = if self.computed_ends.is_empty() { Vec::new() } else { self.decided(wrapper)? };
         let segments = std::mem::take(&mut self.segments);
         self.pending_rows = 0;
-        if wrapper.discards {
+        if wrapper.changelog_only {
             return Ok(());
         }
         for Segment { slot, start, len } in segments {
@@ -349,7 +349,7 @@ impl Assembler {
     }
 
     /// One row for each finished group, and their changelog goes where the wrapper sends it.
-    fn decided(&mut self, wrapper: &mut Wrapper) -> Result<Vec<Option<Place>>> {
+    fn decided(&mut self, wrapper: &mut MergeFunctionWrapper) -> Result<Vec<Option<Place>>> {
         let done = self.computed_ends.last().copied().unwrap_or(0);
         let finished = Finished { rows: &self.computed_rows[..done], ends: &self.computed_ends };
         let decided = wrapper.decide(&finished, &mut self.slots, self.function.as_ref())?;
@@ -450,13 +450,13 @@ impl Assembler {
     fn drop_computed(&mut self, computed: &Computed) -> Result<()> {
         let kinds = super::row_kinds(&computed.rows, self.schema.fields().len() - 1)?;
         let retracts = kinds.values().iter().fold(0, |all, kind| all | kind);
-        let drop_deletes = self.drop_deletes && super::slot::is_retract(retracts);
+        let drop_deletes = self.drop_deletes && super::source_batch::is_retract(retracts);
         if computed.keep.is_none() && !drop_deletes {
             return Ok(());
         }
         let keeps = |row: usize| {
             computed.keep.as_ref().is_none_or(|keep| keep.is_valid(row) && keep.value(row))
-                && !(drop_deletes && super::slot::is_retract(kinds.value(row)))
+                && !(drop_deletes && super::source_batch::is_retract(kinds.value(row)))
         };
         let segments = std::mem::take(&mut self.segments);
         self.pending_rows = 0;

@@ -16,11 +16,11 @@ use arrow_schema::SchemaRef;
 
 use super::{
     LateCasts, MergeOptions,
-    assembler::Assembler,
+    batch_builder::BatchBuilder,
     key::KeyCodec,
-    slot::{SlotFactory, tie_order},
-    tree::LoserTree,
-    wrapper::Wrapper,
+    loser_tree::LoserTree,
+    source_batch::{SourceBatchFactory, tie_order},
+    wrapper::MergeFunctionWrapper,
 };
 use crate::{
     Error, ErrorKind, Result, cancel,
@@ -51,16 +51,16 @@ struct GroupKey {
 }
 
 /// Merges streams; the keys are compared as `C` encodes them.
-pub(super) struct Kernel<C: KeyCodec> {
+pub(super) struct SortMergeReader<C: KeyCodec> {
     codec: C,
-    factory: SlotFactory,
+    factory: SourceBatchFactory,
     schema: SchemaRef,
     inputs: Vec<Input>,
     heads: Vec<u64>,
-    /// keys of the assembler's slots, by slot number
+    /// keys of the batch builder's slots, by slot number
     keys: Vec<C::Keys>,
     tree: Option<LoserTree>,
-    assembler: Assembler,
+    assembler: BatchBuilder,
     group: Option<GroupKey>,
     late_casts: LateCasts,
     /// rows may be sent on without comparing them with their own input
@@ -75,14 +75,14 @@ pub(super) struct Kernel<C: KeyCodec> {
     failed: bool,
 }
 
-impl<C: KeyCodec> Kernel<C> {
+impl<C: KeyCodec> SortMergeReader<C> {
     pub(super) fn new(
         codec: C,
         inputs: Vec<BatchStream>,
         layout: &KvLayout,
         function: Arc<dyn MergeFunction>,
         options: &MergeOptions,
-        wrapper: Option<Wrapper>,
+        wrapper: Option<MergeFunctionWrapper>,
     ) -> Result<Self> {
         let schema = options.schema(layout)?;
         let unique = options.unique_inputs || function.choice() == Choice::All;
@@ -90,8 +90,8 @@ impl<C: KeyCodec> Kernel<C> {
         let input = |stream| Input { stream, slot: 0, row: 0, rows: 0, done: false };
         Ok(Self {
             codec,
-            factory: SlotFactory::new(layout)?,
-            assembler: Assembler::new(Arc::clone(&schema), function, options.drop_deletes, options.batch_rows)
+            factory: SourceBatchFactory::new(layout)?,
+            assembler: BatchBuilder::new(Arc::clone(&schema), function, options.drop_deletes, options.batch_rows)
                 .with_wrapper(wrapper),
             schema,
             late_casts: options.late_casts,
@@ -326,7 +326,7 @@ impl<C: KeyCodec> Kernel<C> {
     }
 }
 
-impl<C: KeyCodec> Iterator for Kernel<C> {
+impl<C: KeyCodec> Iterator for SortMergeReader<C> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A batch with its system columns at hand.
-pub(crate) struct Slot {
+pub(crate) struct SourceBatch {
     /// the batch
     pub(crate) batch: RecordBatch,
     /// which input it came from
@@ -35,7 +35,7 @@ pub(crate) struct Slot {
     pub(crate) failures: Option<Failures>,
 }
 
-impl Slot {
+impl SourceBatch {
     /// Whether a row is -U or -D.
     #[inline]
     pub(crate) fn is_retract(&self, row: usize) -> bool {
@@ -60,13 +60,13 @@ pub(crate) fn is_retract(kind: i8) -> bool {
 }
 
 /// Makes slots, and orders records with equal keys: user sequence fields, sequence number, retract before add.
-pub(crate) struct SlotFactory {
+pub(crate) struct SourceBatchFactory {
     sequence: usize,
     kind: usize,
     user: Option<RowColumns>,
 }
 
-impl SlotFactory {
+impl SourceBatchFactory {
     pub(crate) fn new(layout: &KvLayout) -> Result<Self> {
         let user = match layout.sequence.as_slice() {
             [] => None,
@@ -75,7 +75,7 @@ impl SlotFactory {
         Ok(Self { sequence: layout.sequence_index(), kind: layout.kind_index(), user })
     }
 
-    pub(crate) fn slot(&self, batch: RecordBatch, input: usize) -> Result<Slot> {
+    pub(crate) fn slot(&self, batch: RecordBatch, input: usize) -> Result<SourceBatch> {
         let sequence =
             column(&batch, self.sequence)?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("_SEQUENCE_NUMBER"))?;
         let kinds = column(&batch, self.kind)?.as_primitive_opt::<Int8Type>().ok_or_else(|| wrong("_VALUE_KIND"))?;
@@ -85,13 +85,13 @@ impl SlotFactory {
         let (sequence, kinds) = (sequence.values().clone(), kinds.values().clone());
         let has_retracts = kinds.iter().fold(0, |all, kind| all | kind) & 1 == 1;
         let user = self.user.as_ref().map(|user| user.encode(&batch)).transpose()?;
-        Ok(Slot { batch, input, sequence, kinds, user, has_retracts, row_bytes: 0, failures: None })
+        Ok(SourceBatch { batch, input, sequence, kinds, user, has_retracts, row_bytes: 0, failures: None })
     }
 }
 
 /// The order of two records with equal keys; the input number last, so that no two records are equal (which input comes
 /// last: [`ties`](crate::merge_tree::ties)). What was found elsewhere or computed counts as the last input.
-pub(crate) fn tie_order(a: &Slot, i: usize, b: &Slot, j: usize) -> Ordering {
+pub(crate) fn tie_order(a: &SourceBatch, i: usize, b: &SourceBatch, j: usize) -> Ordering {
     let user = match (&a.user, &b.user) {
         (Some(a), Some(b)) => a.row(i).cmp(&b.row(j)),
         _ => Ordering::Equal,
