@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use proptest::prelude::*;
 
-use super::{Added, AggregateFunction, ColumnGroups, Step, present::last_present, testing::function};
+use super::{Added, AggregateFunction, ColumnGroups, Step, last_non_null::last_present, testing::function};
 
 const TYPES: [&str; 7] = ["TINYINT", "BIGINT", "DOUBLE", "DECIMAL(20, 2)", "TIMESTAMP(6)", "BOOLEAN", "STRING"];
 const FLOATS: [f64; 8] = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.5, f64::INFINITY, f64::NAN, -f64::NAN];

@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBufferBuilder;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, order::slices, pick::Nulls, runs::reduce};
+use super::{AggregateFunction, Aggregated, ColumnGroups, Step, grouped_reduce::reduce, order::slices, select::Nulls};
 use crate::{
     Error, ErrorKind, Result,
     types::{DataType, TypeKind, arrow_type},

@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     AggregateFunction, FieldOptions,
-    pick::{Pick, Picking, Place},
+    select::{Pick, Picking, Place},
 };
 use crate::{
     Result,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use datasketches::hll::{HllSketch, HllType, HllUnion};
 
-use super::{AggregateFunction, FieldOptions, by_union::ByUnion, fold::Fold};
+use super::{AggregateFunction, FieldOptions, fold::Fold, set_union::SetUnion};
 use crate::{
     Error, ErrorKind, Result,
     codec::ByteReader,
@@ -44,7 +44,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "hll_sketch", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "hll_sketch", check, union }, &field.data_type)))
 }
 
 /// The union, in Java's bytes.

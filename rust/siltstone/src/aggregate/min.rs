@@ -6,9 +6,9 @@ use arrow_array::ArrayRef;
 
 use super::{
     AggregateFunction, FieldOptions,
-    extreme::Extreme,
+    min_max::Extreme,
     order::{ColumnOrder, column_order},
-    pick::{Pick, Picking, Place},
+    select::{Pick, Picking, Place},
 };
 use crate::{
     Result,

@@ -4,8 +4,8 @@
 //! keys into one column of results, so that it can work on whole Arrow arrays.
 //!
 //! ```text
-//! picking functions    last_value, max, ...   the result is one of the inputs: [`pick`] finds it, one [`gather`] copies
-//!                                              [`present`] and [`extreme`]: the same for records that are all added
+//! picking functions    last_value, max, ...   the result is one of the inputs: [`select`] finds it, one [`gather`] copies
+//!                                              [`last_non_null`] and [`min_max`]: the same for records that are all added
 //! computing functions  sum, product           [`arithmetic`] over typed slices
 //! nested functions     collect, merge_map ...  [`elements`]: numbers of elements, copied once
 //! listagg                                      over string slices
@@ -20,19 +20,19 @@ mod arithmetic;
 mod bitmap;
 mod bool_and;
 mod bool_or;
-mod by_union;
 mod collect;
 mod count;
 mod elements;
 mod error;
-mod extreme;
 mod first_non_null_value;
 mod first_value;
 pub mod fold;
 pub(crate) mod gather;
+mod grouped_reduce;
 mod hash_order;
 mod hll_sketch;
 mod ignore_retract;
+pub(crate) mod last_non_null;
 mod last_non_null_value;
 mod last_value;
 mod listagg;
@@ -40,6 +40,7 @@ mod max;
 mod merge_map;
 mod merge_map_with_keytime;
 mod min;
+mod min_max;
 mod nested_key;
 mod nested_partial_update;
 #[cfg(test)]
@@ -47,14 +48,13 @@ mod nested_tests;
 mod nested_update;
 mod options;
 pub(crate) mod order;
-pub(crate) mod pick;
-pub(crate) mod present;
 mod primary_key;
 mod product;
 mod rbm32;
 mod rbm64;
 mod registry;
-mod runs;
+pub(crate) mod select;
+mod set_union;
 mod sum;
 #[cfg(test)]
 pub(crate) mod testing;

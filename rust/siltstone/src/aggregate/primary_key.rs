@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     Added, AggregateFunction, FieldOptions,
-    pick::{Pick, Picking, Place},
+    select::{Pick, Picking, Place},
 };
 use crate::{
     Result,

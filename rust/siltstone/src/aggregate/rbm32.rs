@@ -17,8 +17,8 @@ use std::{
 use super::{
     AggregateFunction, FieldOptions,
     bitmap::container::{Container, Form, MAX_ARRAY},
-    by_union::ByUnion,
     fold::Fold,
+    set_union::SetUnion,
 };
 use crate::{
     Result,
@@ -37,7 +37,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "rbm32", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "rbm32", check, union }, &field.data_type)))
 }
 
 type Bitmap = BTreeMap<u16, Container>;

@@ -16,11 +16,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     AggregateFunction, FieldOptions,
     bitmap::{
-        art::{Key, Node},
         container::{Container, Form},
+        radix_tree::{Key, Node},
     },
-    by_union::ByUnion,
     fold::Fold,
+    set_union::SetUnion,
 };
 use crate::{
     Result,
@@ -37,7 +37,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "rbm64", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "rbm64", check, union }, &field.data_type)))
 }
 
 /// Reads so many numbers in a form.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use datasketches::theta::CompactThetaSketch;
 
-use super::{AggregateFunction, FieldOptions, by_union::ByUnion, fold::Fold};
+use super::{AggregateFunction, FieldOptions, fold::Fold, set_union::SetUnion};
 use crate::{
     Error, ErrorKind, Result,
     codec::ByteReader,
@@ -47,7 +47,7 @@ pub(super) fn accepts(data_type: &DataType) -> bool {
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(ByUnion { name: "theta_sketch", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "theta_sketch", check, union }, &field.data_type)))
 }
 
 /// What a sketch holds; empty with [`EXACT`] and no hash.

@@ -359,7 +359,7 @@ impl TableWriter {
     /// failed commit.
     pub fn keep(&mut self) -> Result<()> {
         self.published()?;
-        self.write.usable()?;
+        self.write.check_open()?;
         self.failed = None;
         Ok(())
     }

@@ -11,12 +11,11 @@
 mod arrow_check;
 mod bucket;
 mod convert;
-mod counted;
+mod count_column;
 mod decimal;
 mod dynamic;
 mod input;
 mod key_names;
-mod kinds;
 #[cfg(test)]
 mod lifecycle;
 mod nested;
@@ -25,8 +24,9 @@ mod pieces;
 mod place;
 mod reopen;
 mod restore;
-mod retracts;
+mod retraction;
 mod route;
+mod row_kinds;
 mod sketches;
 #[cfg(test)]
 mod tests;
@@ -43,13 +43,13 @@ pub use self::{
 };
 use self::{
     bucket::BucketWriter,
-    counted::Counted,
+    count_column::CountColumns,
     dynamic::Assigner,
     input::Input,
-    kinds::KindRules,
     pieces::{parts, pieces},
     restore::{Found, Restored},
     route::{Portion, Router},
+    row_kinds::KindRules,
     sketches::SketchRules,
 };
 use crate::{
@@ -79,7 +79,7 @@ pub struct TableWrite {
     input: Input,
     kinds: KindRules,
     sketches: SketchRules,
-    counted: Counted,
+    counted: CountColumns,
     router: Router,
     options: WriteOptions,
     budget: usize,
@@ -91,7 +91,7 @@ pub struct TableWrite {
     cache: LookupCache,
     writers: BTreeMap<BucketId, BucketWriter>,
     /// The snapshot that each of them began with.
-    seen: BTreeMap<BucketId, Seen>,
+    base_snapshots: BTreeMap<BucketId, Seen>,
     /// Why the compaction of a bucket was given up: others have compacted its files, and they have expired; or others have
     /// altered the table.
     given_up: Option<Error>,
@@ -119,7 +119,7 @@ impl TableWrite {
             input: Input::new(&ctx.schema, &ctx.options, options.stored)?,
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
-            counted: Counted::new(&spec),
+            counted: CountColumns::new(&spec),
             router: Router::new(&ctx.schema, &ctx.options, Assigner::of(ctx, options.ignore_previous_files))?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
@@ -130,7 +130,7 @@ impl TableWrite {
             permits: CompactionPermits::new(threads / 2),
             cache: LookupCache::new(ctx.options.lookup_cache_max_memory_size),
             writers: BTreeMap::new(),
-            seen: BTreeMap::new(),
+            base_snapshots: BTreeMap::new(),
             given_up: None,
             overtaken: false,
             failed: false,
@@ -147,7 +147,7 @@ impl TableWrite {
 
     /// [`Self::write`] of a batch that has `before` rows of the same input in front of it: errors count from there.
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
-        self.usable()?;
+        self.check_open()?;
         let (mut start, mut taken) = (0, 0);
         for part in parts(batch) {
             let pieces = pieces(&part, before.saturating_add(start)).map_err(|e| e.with("table", &self.ctx.name));
@@ -185,7 +185,7 @@ impl TableWrite {
 
     /// Compacts the buckets that this writer has touched; the result comes with the next `prepare_commit`.
     pub fn compact(&mut self, full: bool) -> Result<()> {
-        self.usable()?;
+        self.check_open()?;
         self.reopen_overtaken()?;
         let done = self.writers.values_mut().try_for_each(|w| w.compact(full));
         done.inspect_err(|_| self.failed = true)
@@ -194,9 +194,9 @@ impl TableWrite {
     /// Flushes everything, waits for compactions, and returns one message for each changed bucket, in
     /// (partition, bucket) order. The writer can go on after it.
     pub fn prepare_commit(&mut self) -> Result<Vec<CommitMessage>> {
-        self.usable()?;
+        self.check_open()?;
         let total_buckets = self.ctx.options.bucket;
-        let all_seen = std::mem::take(&mut self.seen);
+        let all_seen = std::mem::take(&mut self.base_snapshots);
         let ctx = self.ctx.clone();
         let prepare = |(bucket, writer): (&BucketId, &mut BucketWriter)| {
             let (data, compact) = writer.prepare_commit()?;
@@ -221,7 +221,7 @@ impl TableWrite {
         } else {
             self.writers.iter_mut().map(prepare).collect()
         };
-        self.seen = all_seen;
+        self.base_snapshots = all_seen;
         let mut messages = Vec::with_capacity(prepared.len());
         let mut failure = None;
         for message in prepared {
@@ -245,9 +245,9 @@ impl TableWrite {
         }
         self.overtaken = self.writers.values().any(BucketWriter::is_overtaken);
         messages.retain(|m| !m.is_empty());
-        self.look_again(&mut messages);
+        self.refresh_base(&mut messages);
         for message in &messages {
-            if let Some(seen) = self.seen.get_mut(&message.bucket) {
+            if let Some(seen) = self.base_snapshots.get_mut(&message.bucket) {
                 seen.made.extend(message.compact.compact_after.iter().map(|file| file.file_name.clone()));
             }
         }
@@ -256,7 +256,7 @@ impl TableWrite {
 
     /// Where the snapshots have expired that tell what others brought since a bucket's files were looked at, its files are
     /// looked at again: a writer that knows all of them above level 0, and no others, has seen what there is now.
-    fn look_again(&mut self, messages: &mut [CommitMessage]) {
+    fn refresh_base(&mut self, messages: &mut [CommitMessage]) {
         if !self.ctx.options.needs_lookup() || !self.looks_at_files() || self.ctx.schema.primary_keys.is_empty() {
             return;
         }
@@ -275,7 +275,7 @@ impl TableWrite {
                 for message in messages.iter_mut().filter(|message| buckets.contains(&message.bucket)) {
                     let seen = Seen::from(snapshot.clone());
                     message.seen = Some(seen.clone());
-                    self.seen.insert(message.bucket.clone(), seen);
+                    self.base_snapshots.insert(message.bucket.clone(), seen);
                 }
             }
             Ok(None) => {}
@@ -295,7 +295,7 @@ impl TableWrite {
     /// Closes the bucket writers: the next write looks at the live files of the then latest snapshot.
     /// Call it after a commit (never between `prepare_commit` and its commit).
     pub fn reset(&mut self) -> Result<()> {
-        self.usable()?;
+        self.check_open()?;
         self.close_writers();
         self.router.reset();
         Ok(())
@@ -307,7 +307,7 @@ impl TableWrite {
     }
 
     fn close_writers(&mut self) {
-        self.seen.clear();
+        self.base_snapshots.clear();
         if self.process != std::process::id() {
             // the files are the parent's, and the threads did not come along
             std::mem::forget((std::mem::take(&mut self.writers), self.pool.take()));
@@ -319,7 +319,7 @@ impl TableWrite {
     }
 
     /// An error after one that was not about the input, and in another process.
-    pub fn usable(&self) -> Result<()> {
+    pub fn check_open(&self) -> Result<()> {
         if self.process != std::process::id() {
             return Err(Error::new(ErrorKind::InvalidArgument, "this writer belongs to the process that was forked")
                 .with("table", &self.ctx.name)
@@ -359,7 +359,7 @@ impl TableWrite {
             let writer = self.new_writer(bucket, found.buckets.remove(bucket).unwrap_or_default())?;
             self.writers.insert(bucket.clone(), writer);
             if looks {
-                self.seen.insert(bucket.clone(), found.snapshot.clone().into());
+                self.base_snapshots.insert(bucket.clone(), found.snapshot.clone().into());
             }
         }
         Ok(())

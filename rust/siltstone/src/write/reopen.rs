@@ -47,12 +47,12 @@ impl TableWrite {
         for bucket in buckets {
             let restored = found.buckets.remove(bucket).unwrap_or_default();
             let Some(old) = self.writers.get(bucket) else { continue };
-            let seen = self.seen.get(bucket).map_or(0, |seen| seen.snapshot.id);
+            let seen = self.base_snapshots.get(bucket).map_or(0, |seen| seen.snapshot.id);
             if is_undecided(&self.ctx, bucket, &restored, old.file_names(), seen)? {
                 continue;
             }
             let writer = self.new_writer(bucket, restored)?.continuing(old);
-            self.seen.insert(bucket.clone(), found.snapshot.clone().into());
+            self.base_snapshots.insert(bucket.clone(), found.snapshot.clone().into());
             if let Some(old) = self.writers.insert(bucket.clone(), writer) {
                 old.abort();
             }

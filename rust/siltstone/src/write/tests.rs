@@ -16,7 +16,8 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
 use super::{
-    RowKinds, convert::convert, counted::Counted, input::Input, kinds::KindRules, place::Place, route::Router,
+    RowKinds, convert::convert, count_column::CountColumns, input::Input, place::Place, route::Router,
+    row_kinds::KindRules,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -436,7 +437,7 @@ fn a_counted_column_holds_one_for_a_value_and_zero_for_null() {
     let rows = batch(vec![("id", ints(vec![Some(1), Some(2)])), ("n", ints(vec![Some(700), None]))]);
     let rows = Input::new(&schema, &options(&[]), false).unwrap().normalize(&rows, 0).unwrap();
     let count = |set: &[(&str, &str)]| {
-        let rows = Counted::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
+        let rows = CountColumns::new(&EngineSpec::of(&schema, &options(set)).unwrap()).apply(rows.clone()).unwrap();
         assert_eq!(rows.column(0).as_primitive::<Int64Type>().values().to_vec(), [1, 2], "keys are no counts");
         let at = rows.num_columns() - 1;
         rows.column(at).as_primitive::<Int64Type>().iter().collect::<Vec<_>>()

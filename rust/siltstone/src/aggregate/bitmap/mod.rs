@@ -3,5 +3,5 @@
 //! The union of two bitmaps must have Java's bytes, and those depend on how containers came about ([`container`]);
 //! so both formats are read, merged and written here.
 
-pub(super) mod art;
 pub(super) mod container;
+pub(super) mod radix_tree;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    aggregate::{Added, ColumnGroups, Step, gather::gather, no_retract, present::last_present},
+    aggregate::{Added, ColumnGroups, Step, gather::gather, last_non_null::last_present, no_retract},
     io::KvLayout,
     merge_tree::merge::{row_kinds, source_batch::is_retract},
     schema::{ColumnRole, ColumnRule, EngineSpec},

@@ -12,7 +12,7 @@ use crate::{
     Result,
     aggregate::{
         order::{ColumnOrder, column_order},
-        pick::Nulls,
+        select::Nulls,
     },
     merge_tree::merge::nested_order::comparable,
 };

@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind, Result, row::Datum};
 
 /// A function of two serialized sets.
 #[derive(Debug)]
-pub(super) struct ByUnion {
+pub(super) struct SetUnion {
     /// Its name in options.
     pub(super) name: &'static str,
     /// Whether bytes are a value: what passes has a union with all others that pass.
@@ -14,7 +14,7 @@ pub(super) struct ByUnion {
     pub(super) union: fn(&[u8], &[u8]) -> Result<Vec<u8>>,
 }
 
-impl ValueFunction for ByUnion {
+impl ValueFunction for SetUnion {
     fn name(&self) -> &'static str {
         self.name
     }

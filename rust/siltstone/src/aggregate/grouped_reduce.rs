@@ -4,7 +4,7 @@
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
-use super::pick::Nulls;
+use super::select::Nulls;
 
 /// A record: source and row.
 pub(super) type Record = (usize, usize);

@@ -10,11 +10,11 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
 use crate::{error::Result, schema::EngineSpec};
 
 /// Positions of the columns that are counted.
-pub(super) struct Counted {
+pub(super) struct CountColumns {
     columns: Vec<usize>,
 }
 
-impl Counted {
+impl CountColumns {
     pub(super) fn new(spec: &EngineSpec) -> Self {
         let counted =
             |(at, column): (usize, &crate::schema::ColumnRule)| (column.function.name() == "count").then_some(at);

@@ -9,7 +9,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use super::{
     gather::gather_known,
-    runs::{Record, firsts},
+    grouped_reduce::{Record, firsts},
 };
 use crate::Result;
 

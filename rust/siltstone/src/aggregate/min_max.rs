@@ -17,9 +17,9 @@ use arrow_schema::{DataType as Arrow, TimeUnit};
 
 use super::{
     ColumnGroups,
+    grouped_reduce::reduce,
     order::{JavaOrder, slices},
-    pick::Nulls,
-    runs::reduce,
+    select::Nulls,
 };
 use crate::Result;
 

@@ -3,7 +3,7 @@
 use arrow_array::{Array, BooleanArray, Int8Array, RecordBatch, cast::AsArray};
 use arrow_select::filter::{filter, filter_record_batch};
 
-use super::{RowKinds, key_names::KeyNames, place::InputRows, retracts::Refusal};
+use super::{RowKinds, key_names::KeyNames, place::InputRows, retraction::Refusal};
 use crate::{
     error::{Error, ErrorKind, Result},
     options::CoreOptions,

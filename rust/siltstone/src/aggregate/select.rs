@@ -11,8 +11,8 @@ use arrow_buffer::NullBuffer;
 use super::{
     Added, AggregateError, AggregateFunction, Aggregated, ColumnGroups, Step,
     error::no_retract,
-    extreme::{Extreme, extremes},
     gather::gather,
+    min_max::{Extreme, extremes},
 };
 use crate::Result;
 
