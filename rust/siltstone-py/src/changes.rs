@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
-use siltstone::table::{Changes as Stream, ChangesArgs, Progress, Table};
+use siltstone::table::{ChangeStream as Stream, ChangesArgs, Progress, Table};
 
 use crate::{
     arrow::Batches,

@@ -12,7 +12,7 @@ use siltstone::{
     commit::{Committable, PartitionSpec},
     scan::{Between, VersionSelector},
     snapshot::Snapshot,
-    table::{ChangesArgs, InspectArgs, ModifyArgs, Place, ScanArgs, Table},
+    table::{ChangesArgs, InspectArgs, ModifyArgs, ScanArgs, StreamPosition, Table},
     types::arrow_schema,
     write::WriteOptions,
 };
@@ -427,20 +427,20 @@ impl<'py> FromPyObject<'_, 'py> for BetweenInput {
 }
 
 /// `("snapshot", 3)`, `("tag", "v1")`, `("time", 0)` or `("full", None)`.
-struct PlaceInput(Place);
+struct PlaceInput(StreamPosition);
 
 impl<'py> FromPyObject<'_, 'py> for PlaceInput {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok((_, tag)) = object.extract::<(String, String)>() {
-            return Ok(Self(Place::Tag(tag)));
+            return Ok(Self(StreamPosition::Tag(tag)));
         }
         let (what, number): (String, Option<i64>) = object.extract()?;
         Ok(Self(match (what.as_str(), number) {
-            ("time", Some(millis)) => Place::Time(millis),
-            (_, Some(id)) => Place::Snapshot(id),
-            (_, None) => Place::Full,
+            ("time", Some(millis)) => StreamPosition::Time(millis),
+            (_, Some(id)) => StreamPosition::Snapshot(id),
+            (_, None) => StreamPosition::Full,
         }))
     }
 }

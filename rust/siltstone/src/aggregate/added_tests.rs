@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use proptest::prelude::*;
 
-use super::{Added, AggregateFunction, ColumnGroups, Step, last_non_null::last_present, testing::function};
+use super::{Added, AggStep, AggregateFunction, ColumnGroups, last_non_null::last_present, testing::function};
 
 const TYPES: [&str; 7] = ["TINYINT", "BIGINT", "DOUBLE", "DECIMAL(20, 2)", "TIMESTAMP(6)", "BOOLEAN", "STRING"];
 const FLOATS: [f64; 8] = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.5, f64::INFINITY, f64::NAN, -f64::NAN];
@@ -68,7 +68,7 @@ proptest! {
         for data_type in TYPES {
             let arrays: Vec<ArrayRef> = sources.iter().map(|values| column(data_type, values).slice(1, 68)).collect();
             for f in functions(data_type) {
-                let added = vec![Step::Add; rows.len()];
+                let added = vec![AggStep::Add; rows.len()];
                 let groups =
                     |steps| ColumnGroups { arrays: &arrays, rows: &rows, ends: &ends, steps, pass_single: false };
                 let (fast, slow) = (f.aggregate(&groups(None)), f.aggregate(&groups(Some(&added))));

@@ -12,7 +12,9 @@ use arrow_array::{
 };
 use arrow_buffer::NullBufferBuilder;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, grouped_reduce::reduce, order::slices, select::Nulls};
+use super::{
+    AggStep, AggregateFunction, Aggregated, ColumnGroups, grouped_reduce::reduce, order::slices, select::Nulls,
+};
 use crate::{
     Error, ErrorKind, Result,
     types::{DataType, TypeKind, arrow_type},
@@ -136,14 +138,14 @@ where
             |acc, step, at| {
                 let input = value(at);
                 *acc = match (step, *acc, input) {
-                    (Step::Skip, acc, _) | (Step::Retract, acc, None) => acc,
-                    (Step::Set | Step::Resume, ..) => input,
-                    (Step::Clear, ..) => None,
-                    (Step::Add, Some(acc), Some(input)) => self.function.agg(acc, input)?,
-                    (Step::AddReversed, Some(acc), Some(input)) => self.function.agg(input, acc)?,
-                    (Step::Add | Step::AddReversed, acc, input) => acc.or(input),
-                    (Step::Retract, None, Some(input)) => self.function.retract_first(input)?,
-                    (Step::Retract, Some(acc), Some(input)) => self.function.retract(acc, input)?,
+                    (AggStep::Skip, acc, _) | (AggStep::Retract, acc, None) => acc,
+                    (AggStep::Set | AggStep::Resume, ..) => input,
+                    (AggStep::Clear, ..) => None,
+                    (AggStep::Add, Some(acc), Some(input)) => self.function.agg(acc, input)?,
+                    (AggStep::AddReversed, Some(acc), Some(input)) => self.function.agg(input, acc)?,
+                    (AggStep::Add | AggStep::AddReversed, acc, input) => acc.or(input),
+                    (AggStep::Retract, None, Some(input)) => self.function.retract_first(input)?,
+                    (AggStep::Retract, Some(acc), Some(input)) => self.function.retract(acc, input)?,
                 };
                 Ok(())
             },

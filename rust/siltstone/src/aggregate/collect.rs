@@ -100,13 +100,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::{
-        Step::{self, Add, AddReversed, Retract},
+        AggStep::{self, Add, AddReversed, Retract},
         testing::{Unordered, fold, function, try_function},
     };
 
     const DISTINCT: &[(&str, &str)] = &[("distinct", "true")];
 
-    fn collect(data_type: &str, options: &[(&str, &str)], values: Value, steps: &[Step]) -> Value {
+    fn collect(data_type: &str, options: &[(&str, &str)], values: Value, steps: &[AggStep]) -> Value {
         fold(function("collect", data_type, options).as_ref(), data_type, &values, steps).unwrap()
     }
 
@@ -250,7 +250,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_arrays_give_what_the_rules_say(arrays in arrays(), distinct: bool) {
-            let steps: Vec<Step> = arrays.iter().map(|(kind, _)| if *kind == 0 { Retract } else { Add }).collect();
+            let steps: Vec<AggStep> = arrays.iter().map(|(kind, _)| if *kind == 0 { Retract } else { Add }).collect();
             let given: Vec<Value> = arrays.iter().map(|(_, array)| json!(array)).collect();
             let options = if distinct { DISTINCT } else { &[] };
             let found = collect("ARRAY<INT>", options, json!(given), &steps);

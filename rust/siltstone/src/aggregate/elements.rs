@@ -16,7 +16,7 @@ use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType as Arrow, Field};
 use arrow_select::take::take;
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, Step, error::no_retract, gather::gather};
+use super::{AggStep, AggregateFunction, Aggregated, ColumnGroups, error::no_retract, gather::gather};
 use crate::{Error, ErrorKind, Result};
 
 /// An array or map as element numbers; `None` is null.
@@ -77,12 +77,12 @@ impl<F: ElementFunction> AggregateFunction for OverElements<F> {
             |acc: &mut Elements, step, (_, row)| {
                 let input = nested.row(row);
                 *acc = match step {
-                    Step::Skip => return Ok(()),
-                    Step::Set | Step::Resume => input,
-                    Step::Clear => None,
-                    Step::Add => self.0.agg(&mut values, acc.take(), input)?,
-                    Step::AddReversed => self.0.agg_reversed(&mut values, acc.take(), input)?,
-                    Step::Retract => self.0.retract(&mut values, acc.take(), input)?,
+                    AggStep::Skip => return Ok(()),
+                    AggStep::Set | AggStep::Resume => input,
+                    AggStep::Clear => None,
+                    AggStep::Add => self.0.agg(&mut values, acc.take(), input)?,
+                    AggStep::AddReversed => self.0.agg_reversed(&mut values, acc.take(), input)?,
+                    AggStep::Retract => self.0.retract(&mut values, acc.take(), input)?,
                 };
                 Ok(())
             },

@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     AggregateFunction, FieldOptions,
-    select::{Pick, Picking, Place},
+    select::{Pick, Picking, RowRef},
 };
 use crate::{
     Result,
@@ -37,7 +37,7 @@ impl Pick for FirstValue {
         Ok(())
     }
 
-    fn agg((): &(), seen: &mut bool, acc: Place, input: Place) -> Place {
+    fn agg((): &(), seen: &mut bool, acc: RowRef, input: RowRef) -> RowRef {
         if std::mem::replace(seen, true) { acc } else { input }
     }
 

@@ -8,7 +8,7 @@ use std::{fmt, mem};
 use arrow_array::{Array, ArrayRef};
 use arrow_select::interleave::interleave;
 
-use super::{AggregateFunction, Aggregated, BytesCheck, ColumnGroups, Step, error::no_retract};
+use super::{AggStep, AggregateFunction, Aggregated, BytesCheck, ColumnGroups, error::no_retract};
 use crate::{
     Error, ErrorKind, Result,
     row::{Datum, array_from_datums, datum_from_array},
@@ -57,20 +57,20 @@ impl<F: ValueFunction> Fold<F> {
         Self { function, data_type: data_type.clone() }
     }
 
-    fn step(&self, acc: &mut Acc, step: Step, at: (usize, usize), arrays: &[ArrayRef]) -> Result<()> {
+    fn step(&self, acc: &mut Acc, step: AggStep, at: (usize, usize), arrays: &[ArrayRef]) -> Result<()> {
         *acc = match step {
-            Step::Skip => return Ok(()),
-            Step::Set | Step::Resume => Acc::Record(at),
-            Step::Clear => Acc::Value(Datum::Null),
-            Step::Add | Step::AddReversed | Step::Retract => {
+            AggStep::Skip => return Ok(()),
+            AggStep::Set | AggStep::Resume => Acc::Record(at),
+            AggStep::Clear => Acc::Value(Datum::Null),
+            AggStep::Add | AggStep::AddReversed | AggStep::Retract => {
                 let before = match mem::replace(acc, Acc::Value(Datum::Null)) {
                     Acc::Value(value) => value,
                     Acc::Record(at) => self.value(arrays, at)?,
                 };
                 let input = self.value(arrays, at)?;
                 Acc::Value(match step {
-                    Step::AddReversed => self.function.agg_reversed(before, input)?,
-                    Step::Retract => self.function.retract(before, input)?,
+                    AggStep::AddReversed => self.function.agg_reversed(before, input)?,
+                    AggStep::Retract => self.function.retract(before, input)?,
                     _ => self.function.agg(before, input)?,
                 })
             }

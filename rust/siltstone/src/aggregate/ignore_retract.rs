@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Added, AggregateError, AggregateFunction, Aggregated, BytesCheck, ColumnGroups, Step};
+use super::{Added, AggStep, AggregateError, AggregateFunction, Aggregated, BytesCheck, ColumnGroups};
 
 /// A function that passes over retracts.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ impl AggregateFunction for IgnoreRetract {
 }
 
 /// The steps with retracts passed over; `None` when there are none.
-fn without_retracts(groups: &ColumnGroups<'_>) -> Option<Vec<Step>> {
-    let skip = |step: &Step| if *step == Step::Retract { Step::Skip } else { *step };
-    let steps = groups.steps.filter(|steps| steps.contains(&Step::Retract))?;
+fn without_retracts(groups: &ColumnGroups<'_>) -> Option<Vec<AggStep>> {
+    let skip = |step: &AggStep| if *step == AggStep::Retract { AggStep::Skip } else { *step };
+    let steps = groups.steps.filter(|steps| steps.contains(&AggStep::Retract))?;
     Some(steps.iter().map(skip).collect())
 }

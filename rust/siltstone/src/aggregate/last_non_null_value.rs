@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     Added, AggregateFunction, FieldOptions,
-    select::{Pick, Picking, Place},
+    select::{Pick, Picking, RowRef},
 };
 use crate::{
     Result,
@@ -38,15 +38,15 @@ impl Pick for LastNonNullValue {
         Ok(())
     }
 
-    fn agg((): &(), (): &mut (), acc: Place, input: Place) -> Place {
+    fn agg((): &(), (): &mut (), acc: RowRef, input: RowRef) -> RowRef {
         input.or(acc)
     }
 
-    fn settled(input: Place, retracts: bool) -> Option<Place> {
+    fn settled(input: RowRef, retracts: bool) -> Option<RowRef> {
         input.is_some().then_some(if retracts { None } else { input })
     }
 
-    fn retract(acc: Place, input: Place) -> Result<Place> {
+    fn retract(acc: RowRef, input: RowRef) -> Result<RowRef> {
         Ok(if input.is_some() { None } else { acc })
     }
 }

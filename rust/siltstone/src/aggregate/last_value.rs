@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     Added, AggregateFunction, FieldOptions,
-    select::{Pick, Picking, Place},
+    select::{Pick, Picking, RowRef},
 };
 use crate::{
     Result,
@@ -38,15 +38,15 @@ impl Pick for LastValue {
         Ok(())
     }
 
-    fn agg((): &(), (): &mut (), _: Place, input: Place) -> Place {
+    fn agg((): &(), (): &mut (), _: RowRef, input: RowRef) -> RowRef {
         input
     }
 
-    fn settled(input: Place, retracts: bool) -> Option<Place> {
+    fn settled(input: RowRef, retracts: bool) -> Option<RowRef> {
         Some(if retracts { None } else { input })
     }
 
-    fn retract(_: Place, _: Place) -> Result<Place> {
+    fn retract(_: RowRef, _: RowRef) -> Result<RowRef> {
         Ok(None)
     }
 }

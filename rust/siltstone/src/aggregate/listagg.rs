@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, StringArray, builder::StringBuilder, cast::AsArray};
 
-use super::{AggregateFunction, Aggregated, ColumnGroups, FieldOptions, Step, error::no_retract};
+use super::{AggStep, AggregateFunction, Aggregated, ColumnGroups, FieldOptions, error::no_retract};
 use crate::{
     Error, ErrorKind, Result,
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
@@ -49,12 +49,12 @@ impl AggregateFunction for Listagg {
             |acc: &mut Text<'_>, step, at| {
                 let input = text(&texts, at)?.map(Cow::Borrowed);
                 *acc = match step {
-                    Step::Skip => return Ok(()),
-                    Step::Set | Step::Resume => input,
-                    Step::Clear => None,
-                    Step::Add => self.agg(acc.take(), input),
-                    Step::AddReversed => self.agg(input, acc.take()),
-                    Step::Retract => return Err(no_retract(NAME)),
+                    AggStep::Skip => return Ok(()),
+                    AggStep::Set | AggStep::Resume => input,
+                    AggStep::Clear => None,
+                    AggStep::Add => self.agg(acc.take(), input),
+                    AggStep::AddReversed => self.agg(input, acc.take()),
+                    AggStep::Retract => return Err(no_retract(NAME)),
                 };
                 Ok(())
             },
@@ -165,7 +165,7 @@ mod tests {
     fn out_of_order_texts_come_first() {
         let f = listagg(&[]);
         let array: ArrayRef = Arc::new(StringArray::from(vec!["b", "a", ""]));
-        let steps = [Step::Add, Step::AddReversed, Step::AddReversed];
+        let steps = [AggStep::Add, AggStep::AddReversed, AggStep::AddReversed];
         let result = testing::one_group(f.as_ref(), &array, Some(&steps)).unwrap();
         assert_eq!(result.as_string::<i32>().value(0), "a,b");
     }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_retract_is_an_error_that_names_the_function() {
         let array: ArrayRef = Arc::new(StringArray::from(vec!["b"]));
-        let error = testing::one_group(listagg(&[]).as_ref(), &array, Some(&[Step::Retract])).unwrap_err();
+        let error = testing::one_group(listagg(&[]).as_ref(), &array, Some(&[AggStep::Retract])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::DeleteNotAllowed);
         assert!(error.to_string().contains("'listagg' cannot take values back"), "{error}");
     }

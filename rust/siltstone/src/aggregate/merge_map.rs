@@ -65,11 +65,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::{
-        Step::{self, Add, AddReversed, Retract},
+        AggStep::{self, Add, AddReversed, Retract},
         testing::{fold, function, try_function},
     };
 
-    fn merge(data_type: &str, values: Value, steps: &[Step]) -> Value {
+    fn merge(data_type: &str, values: Value, steps: &[AggStep]) -> Value {
         fold(function("merge_map", data_type, &[]).as_ref(), data_type, &values, steps).unwrap()
     }
 
@@ -137,7 +137,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_maps_give_what_the_rules_say(maps in maps()) {
-            let steps: Vec<Step> = maps.iter().map(|(kind, _)| if *kind == 0 { Retract } else { Add }).collect();
+            let steps: Vec<AggStep> = maps.iter().map(|(kind, _)| if *kind == 0 { Retract } else { Add }).collect();
             let pairs = |map: &std::collections::BTreeMap<i32, Option<i32>>| map.iter().map(|(k, v)| json!([k, v])).collect::<Vec<_>>();
             let given: Vec<Value> = maps.iter().map(|(_, map)| json!(map.as_ref().map(pairs))).collect();
             let mut merged = merge("MAP<INT, INT>", json!(given), &steps);

@@ -116,14 +116,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::{
-        Step::{self, Add, AddReversed, Retract},
+        AggStep::{self, Add, AddReversed, Retract},
         testing::{fold, function, try_function},
     };
     use super::*;
 
     const TYPE: &str = "MAP<INT, ROW<v INT, ts STRING>>";
 
-    fn merge(values: Value, steps: &[Step]) -> Value {
+    fn merge(values: Value, steps: &[AggStep]) -> Value {
         fold(function("merge_map_with_keytime", TYPE, &[]).as_ref(), TYPE, &values, steps).unwrap()
     }
 

@@ -8,7 +8,7 @@ use super::{
     AggregateFunction, FieldOptions,
     min_max::Extreme,
     order::{ColumnOrder, column_order},
-    select::{Pick, Picking, Place},
+    select::{Pick, Picking, RowRef},
 };
 use crate::{
     Result,
@@ -38,7 +38,7 @@ impl Pick for Min {
         column_order(arrays)
     }
 
-    fn agg(values: &Self::Values<'_>, (): &mut (), acc: Place, input: Place) -> Place {
+    fn agg(values: &Self::Values<'_>, (): &mut (), acc: RowRef, input: RowRef) -> RowRef {
         let (Some(a), Some(b)) = (acc, input) else { return acc.or(input) };
         if values.compare(a, b) == Ordering::Less { acc } else { input }
     }

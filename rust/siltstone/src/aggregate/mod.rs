@@ -1,6 +1,6 @@
 //! Aggregate functions: one file each, and one line each in [`registry`].
 //!
-//! A merge engine decides, record by record, what happens to a column ([`Step`]); a function turns the records of many
+//! A merge engine decides, record by record, what happens to a column ([`AggStep`]); a function turns the records of many
 //! keys into one column of results, so that it can work on whole Arrow arrays.
 //!
 //! ```text
@@ -74,12 +74,12 @@ pub use registry::{aggregate_function, function_names, is_function};
 /// What a record does to the accumulated value of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Step {
+pub enum AggStep {
     /// Nothing.
     Skip,
     /// The accumulated value becomes the record's value, null included; states beside the value stay.
     Set,
-    /// [`Step::Set`] of a record that stands for others: states beside the value are as after these
+    /// [`AggStep::Set`] of a record that stands for others: states beside the value are as after these
     /// ([`AggregateFunction::has_seen`]).
     Resume,
     /// The accumulated value becomes null.
@@ -101,9 +101,9 @@ pub struct ColumnGroups<'a> {
     pub rows: &'a [(usize, usize)],
     /// Group `g` is `rows[ends[g - 1]..ends[g]]`, the first one starting at 0.
     pub ends: &'a [usize],
-    /// What each record does; `None`: all are [`Step::Add`].
-    pub steps: Option<&'a [Step]>,
-    /// The only record of a group of one is [`Step::Set`], whatever `steps` says: it passes through.
+    /// What each record does; `None`: all are [`AggStep::Add`].
+    pub steps: Option<&'a [AggStep]>,
+    /// The only record of a group of one is [`AggStep::Set`], whatever `steps` says: it passes through.
     pub pass_single: bool,
 }
 
@@ -119,12 +119,12 @@ impl ColumnGroups<'_> {
     }
 
     /// Goes through all records: `start` makes the state of a group, `step` changes it for each record that does
-    /// something (never called with [`Step::Skip`]), `finish` takes it. An error of `step` or `finish` names its group.
+    /// something (never called with [`AggStep::Skip`]), `finish` takes it. An error of `step` or `finish` names its group.
     #[inline]
     pub fn walk<A>(
         &self,
         start: impl Fn() -> A,
-        mut step: impl FnMut(&mut A, Step, (usize, usize)) -> crate::Result<()>,
+        mut step: impl FnMut(&mut A, AggStep, (usize, usize)) -> crate::Result<()>,
         mut finish: impl FnMut(A) -> crate::Result<()>,
     ) -> Result<(), AggregateError> {
         let mut from = 0;
@@ -133,14 +133,14 @@ impl ColumnGroups<'_> {
             let rows = self.rows.get(from..end).unwrap_or_default();
             let mut state = start();
             match (self.steps.and_then(|steps| steps.get(from..end)), rows) {
-                (_, [one]) if self.pass_single => step(&mut state, Step::Set, *one).map_err(named)?,
+                (_, [one]) if self.pass_single => step(&mut state, AggStep::Set, *one).map_err(named)?,
                 (None, rows) => {
                     for &row in rows {
-                        step(&mut state, Step::Add, row).map_err(named)?;
+                        step(&mut state, AggStep::Add, row).map_err(named)?;
                     }
                 }
                 (Some(steps), rows) => {
-                    for (&row, &what) in rows.iter().zip(steps).filter(|(_, what)| **what != Step::Skip) {
+                    for (&row, &what) in rows.iter().zip(steps).filter(|(_, what)| **what != AggStep::Skip) {
                         step(&mut state, what, row).map_err(named)?;
                     }
                 }
@@ -152,7 +152,7 @@ impl ColumnGroups<'_> {
     }
 }
 
-/// The result of records that are all [`Step::Add`], when it is known without asking the function.
+/// The result of records that are all [`AggStep::Add`], when it is known without asking the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// The value of the last record, null included.
@@ -171,7 +171,7 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
     /// Its name in the option `fields.<f>.aggregate-function`.
     fn name(&self) -> &'static str;
 
-    /// Whether it takes [`Step::Retract`]; the engine refuses the step for functions that do not.
+    /// Whether it takes [`AggStep::Retract`]; the engine refuses the step for functions that do not.
     fn retracts(&self) -> bool {
         false
     }
@@ -197,7 +197,7 @@ pub trait AggregateFunction: Send + Sync + fmt::Debug {
     fn aggregate(&self, groups: &ColumnGroups<'_>) -> Aggregated;
 
     /// Whether, after the records of one group, its state beside the value says that it has seen one. With it and the
-    /// value the group can go on: [`Step::Resume`], otherwise [`Step::Set`].
+    /// value the group can go on: [`AggStep::Resume`], otherwise [`AggStep::Set`].
     fn has_seen(&self, _group: &ColumnGroups<'_>) -> Result<bool, AggregateError> {
         Ok(false)
     }

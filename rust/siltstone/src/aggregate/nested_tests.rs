@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Step::{self, Add, AddReversed, Retract, Set},
+    AggStep::{self, Add, AddReversed, Retract, Set},
     testing::{Unordered, fold, function, try_function},
 };
 use crate::{ErrorKind, Result};
@@ -12,15 +12,15 @@ use crate::{ErrorKind, Result};
 const ORDERS: &str = "ARRAY<ROW<sub_order_id BIGINT, product_name STRING, price BIGINT>>";
 const KEY: (&str, &str) = ("nested-key", "sub_order_id");
 
-fn try_update(options: &[(&str, &str)], values: Value, steps: &[Step]) -> Result<Value> {
+fn try_update(options: &[(&str, &str)], values: Value, steps: &[AggStep]) -> Result<Value> {
     fold(function("nested_update", ORDERS, options).as_ref(), ORDERS, &values, steps)
 }
 
-fn update(options: &[(&str, &str)], values: Value, steps: &[Step]) -> Unordered {
+fn update(options: &[(&str, &str)], values: Value, steps: &[AggStep]) -> Unordered {
     Unordered(try_update(options, values, steps).unwrap())
 }
 
-fn partial(options: &[(&str, &str)], values: Value, steps: &[Step]) -> Unordered {
+fn partial(options: &[(&str, &str)], values: Value, steps: &[AggStep]) -> Unordered {
     Unordered(fold(function("nested_partial_update", ORDERS, options).as_ref(), ORDERS, &values, steps).unwrap())
 }
 
@@ -270,7 +270,7 @@ proptest! {
     #[test]
     fn any_tables_give_what_the_rules_say(tables in tables(), limit in 0..5_usize, sequence: bool) {
         let t = "ARRAY<ROW<k BIGINT, v BIGINT>>";
-        let steps: Vec<Step> = tables.iter().map(|(kind, _)| if *kind == 0 { Retract } else { Add }).collect();
+        let steps: Vec<AggStep> = tables.iter().map(|(kind, _)| if *kind == 0 { Retract } else { Add }).collect();
         let given: Vec<Value> = tables.iter().map(|(_, table)| json!(table)).collect();
         let limit_text = limit.to_string();
         let mut options = vec![("nested-key", "k"), ("count-limit", limit_text.as_str())];

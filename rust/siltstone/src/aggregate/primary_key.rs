@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 
 use super::{
     Added, AggregateFunction, FieldOptions,
-    select::{Pick, Picking, Place},
+    select::{Pick, Picking, RowRef},
 };
 use crate::{
     Result,
@@ -38,15 +38,15 @@ impl Pick for PrimaryKey {
         Ok(())
     }
 
-    fn agg((): &(), (): &mut (), _: Place, input: Place) -> Place {
+    fn agg((): &(), (): &mut (), _: RowRef, input: RowRef) -> RowRef {
         input
     }
 
-    fn settled(input: Place, _: bool) -> Option<Place> {
+    fn settled(input: RowRef, _: bool) -> Option<RowRef> {
         Some(input)
     }
 
-    fn retract(_: Place, input: Place) -> Result<Place> {
+    fn retract(_: RowRef, input: RowRef) -> Result<RowRef> {
         Ok(input)
     }
 }

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 
 use super::{
-    Added, AggregateError, AggregateFunction, Aggregated, ColumnGroups, Step,
+    Added, AggStep, AggregateError, AggregateFunction, Aggregated, ColumnGroups,
     error::no_retract,
     gather::gather,
     min_max::{Extreme, extremes},
@@ -17,7 +17,7 @@ use super::{
 use crate::Result;
 
 /// A value of a column as (source, row), or null.
-pub(crate) type Place = Option<(usize, usize)>;
+pub(crate) type RowRef = Option<(usize, usize)>;
 
 /// A function that picks.
 pub(super) trait Pick: Send + Sync + fmt::Debug {
@@ -42,15 +42,15 @@ pub(super) trait Pick: Send + Sync + fmt::Debug {
     fn values<'a>(&self, arrays: &'a [ArrayRef]) -> Result<Self::Values<'a>>;
 
     /// `agg(acc, input)`
-    fn agg(values: &Self::Values<'_>, state: &mut Self::State, acc: Place, input: Place) -> Place;
+    fn agg(values: &Self::Values<'_>, state: &mut Self::State, acc: RowRef, input: RowRef) -> RowRef;
 
     /// What `agg` or, when `retracts`, `retract` gives, when it does not depend on the accumulated value.
-    fn settled(_input: Place, _retracts: bool) -> Option<Place> {
+    fn settled(_input: RowRef, _retracts: bool) -> Option<RowRef> {
         None
     }
 
     /// `retract(acc, input)`
-    fn retract(_acc: Place, _input: Place) -> Result<Place> {
+    fn retract(_acc: RowRef, _input: RowRef) -> Result<RowRef> {
         Err(no_retract(Self::NAME))
     }
 
@@ -86,7 +86,7 @@ impl<P: Pick> AggregateFunction for Picking<P> {
         {
             return Ok(result);
         }
-        let reversed = groups.steps.is_some_and(|steps| steps.contains(&Step::AddReversed));
+        let reversed = groups.steps.is_some_and(|steps| steps.contains(&AggStep::AddReversed));
         if P::LAST_DECIDES && !reversed {
             return Ok(gather(groups.arrays, &picked_backwards::<P>(groups))?);
         }
@@ -111,7 +111,7 @@ impl<P: Pick> Picking<P> {
     fn walk(
         &self,
         groups: &ColumnGroups<'_>,
-        mut finish: impl FnMut(Place, P::State),
+        mut finish: impl FnMut(RowRef, P::State),
     ) -> std::result::Result<(), AggregateError> {
         let values = self.0.values(groups.arrays)?;
         let nulls = Nulls::new(groups.arrays);
@@ -119,17 +119,17 @@ impl<P: Pick> Picking<P> {
             || (None, P::State::default()),
             |(acc, state), step, at| {
                 *acc = match step {
-                    Step::Skip => *acc,
+                    AggStep::Skip => *acc,
                     // a null that was set is a null
-                    Step::Set => nulls.place(at),
-                    Step::Resume => {
+                    AggStep::Set => nulls.place(at),
+                    AggStep::Resume => {
                         P::resume(state);
                         nulls.place(at)
                     }
-                    Step::Clear => None,
-                    Step::Add => P::agg(&values, state, *acc, nulls.place(at)),
-                    Step::AddReversed => P::agg(&values, state, nulls.place(at), *acc),
-                    Step::Retract => P::retract(*acc, nulls.place(at))?,
+                    AggStep::Clear => None,
+                    AggStep::Add => P::agg(&values, state, *acc, nulls.place(at)),
+                    AggStep::AddReversed => P::agg(&values, state, nulls.place(at), *acc),
+                    AggStep::Retract => P::retract(*acc, nulls.place(at))?,
                 };
                 Ok(())
             },
@@ -153,12 +153,12 @@ fn picked_backwards<P: Pick>(groups: &ColumnGroups<'_>) -> Vec<(usize, usize)> {
             (_, [one]) if groups.pass_single => nulls.place(*one),
             (None, rows) => rows.iter().rev().find_map(|row| P::settled(nulls.place(*row), false)).flatten(),
             (Some(steps), rows) => {
-                let settled = |(row, step): (&(usize, usize), &Step)| match step {
-                    Step::Skip => None,
-                    Step::Clear => Some(None),
-                    Step::Set | Step::Resume => Some(nulls.place(*row)),
-                    Step::Add | Step::AddReversed => P::settled(nulls.place(*row), false),
-                    Step::Retract => P::settled(nulls.place(*row), true),
+                let settled = |(row, step): (&(usize, usize), &AggStep)| match step {
+                    AggStep::Skip => None,
+                    AggStep::Clear => Some(None),
+                    AggStep::Set | AggStep::Resume => Some(nulls.place(*row)),
+                    AggStep::Add | AggStep::AddReversed => P::settled(nulls.place(*row), false),
+                    AggStep::Retract => P::settled(nulls.place(*row), true),
                 };
                 rows.iter().zip(steps).rev().find_map(settled).flatten()
             }
@@ -179,7 +179,7 @@ impl<'a> Nulls<'a> {
     }
 
     #[inline]
-    pub(crate) fn place(&self, at: (usize, usize)) -> Place {
+    pub(crate) fn place(&self, at: (usize, usize)) -> RowRef {
         self.is_valid(at).then_some(at)
     }
 

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::{Array, ArrayRef, cast::AsArray};
 use serde_json::{Value, json};
 
-use super::{AggregateFunction, ColumnGroups, FieldOptions, Step, aggregate_function};
+use super::{AggStep, AggregateFunction, ColumnGroups, FieldOptions, aggregate_function};
 use crate::{
     Result,
     codec::{from_hex, to_hex},
@@ -34,7 +34,7 @@ pub(super) fn function(name: &str, data_type: &str, options: &[(&str, &str)]) ->
 }
 
 /// All rows of `array` as one group.
-pub(super) fn one_group(f: &dyn AggregateFunction, array: &ArrayRef, steps: Option<&[Step]>) -> Result<ArrayRef> {
+pub(super) fn one_group(f: &dyn AggregateFunction, array: &ArrayRef, steps: Option<&[AggStep]>) -> Result<ArrayRef> {
     let rows: Vec<(usize, usize)> = (0..array.len()).map(|row| (0, row)).collect();
     let arrays = [Arc::clone(array)];
     let groups = ColumnGroups { arrays: &arrays, rows: &rows, ends: &[rows.len()], steps, pass_single: false };
@@ -42,11 +42,11 @@ pub(super) fn one_group(f: &dyn AggregateFunction, array: &ArrayRef, steps: Opti
 }
 
 /// What the function makes of one group of these values.
-pub(super) fn fold(f: &dyn AggregateFunction, data_type: &str, values: &Value, steps: &[Step]) -> Result<Value> {
+pub(super) fn fold(f: &dyn AggregateFunction, data_type: &str, values: &Value, steps: &[AggStep]) -> Result<Value> {
     let t = parse_type(data_type)?;
     let values = values.as_array().unwrap();
     let datums: Vec<Datum> = values.iter().map(|value| datum(value, &t)).collect();
-    let steps = if steps.is_empty() { vec![Step::Add; values.len()] } else { steps.to_vec() };
+    let steps = if steps.is_empty() { vec![AggStep::Add; values.len()] } else { steps.to_vec() };
     let result = one_group(f, &array_from_datums(&datums, &t)?, Some(&steps))?;
     assert_eq!(result.len(), 1);
     Ok(json_at(&result, 0, &t))

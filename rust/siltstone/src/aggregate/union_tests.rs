@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
+    AggStep::{Add, AddReversed, Retract},
     AggregateFunction,
-    Step::{Add, AddReversed, Retract},
     testing::{fold, function, try_function},
 };
 use crate::{

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::changes::Changes;
+use super::changes::FileChanges;
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -92,7 +92,7 @@ pub(crate) fn has_hash_index(ctx: &TableContext) -> bool {
 pub(super) fn settle(
     ctx: &TableContext,
     live: &[IndexManifestEntry],
-    changes: &Changes,
+    changes: &FileChanges,
     replaces: bool,
 ) -> Result<Option<Settled>> {
     if changes.assigned.is_empty() || !has_hash_index(ctx) {

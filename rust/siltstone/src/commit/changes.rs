@@ -12,7 +12,7 @@ use crate::{
 
 /// What one snapshot changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Changes {
+pub(super) struct FileChanges {
     /// Data files added and deleted.
     pub(super) files: Vec<ManifestEntry>,
     /// Changelog files added.
@@ -27,7 +27,7 @@ pub(super) struct Changes {
     pub(super) assigned: Vec<Assignment>,
 }
 
-impl Changes {
+impl FileChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.changelog.is_empty() && self.index.is_empty()
     }
@@ -84,8 +84,8 @@ pub(super) fn signed_rows(entry: &ManifestEntry) -> i64 {
 /// Changes of one commit: new input and compaction become snapshots of their own.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    pub(super) append: Changes,
-    pub(super) compact: Changes,
+    pub(super) append: FileChanges,
+    pub(super) compact: FileChanges,
 }
 
 impl Collected {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{changes::Changes, lookup_conflict::is_of};
+use super::{changes::FileChanges, lookup_conflict::is_of};
 use crate::{
     error::{ErrorKind, Result},
     io::{TableContext, altered, lost_column},
@@ -13,7 +13,7 @@ use crate::{
 /// A conflict when rows of replaced files (or of live ones in which keys were looked up) have become rows of an older schema,
 /// without some of their columns or with other values: whoever rewrote them had opened the table before an alter. Files that only
 /// change their level stay what they are; their changes in a changelog do not.
-pub(super) fn check_columns_kept(ctx: &TableContext, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
+pub(super) fn check_columns_kept(ctx: &TableContext, base: &[ManifestEntry], changes: &FileChanges) -> Result<()> {
     let added = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
     let stay: HashSet<&str> = added.clone().map(|entry| entry.file.file_name.as_str()).collect();
     let (mut rewritten, mut all) = (Schemas::default(), Schemas::default());
@@ -41,7 +41,7 @@ pub(super) fn check_columns_kept(ctx: &TableContext, base: &[ManifestEntry], cha
 }
 
 /// The schemas by which records of a compaction were merged.
-pub(super) fn merged_by(ctx: &TableContext, changes: &Changes) -> BTreeSet<i64> {
+pub(super) fn merged_by(ctx: &TableContext, changes: &FileChanges) -> BTreeSet<i64> {
     let mut all = Schemas::default();
     changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete).for_each(|entry| all.add(entry));
     let made = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add && !all.moves(entry));

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    changes::Changes,
+    changes::FileChanges,
     dv_conflict::{Checked, check_buckets, with_vectors},
 };
 use crate::{
@@ -169,7 +169,7 @@ impl ConflictCheck<'_> {
     pub(super) fn check_vectors(
         &self,
         base: &[ManifestEntry],
-        changes: &Changes,
+        changes: &FileChanges,
         live: &[IndexManifestEntry],
     ) -> Result<()> {
         check_buckets(base, changes, live).map_err(|e| self.deletion(e))

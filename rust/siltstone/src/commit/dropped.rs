@@ -14,7 +14,7 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use super::{changes::Changes, lookup_conflict::is_of};
+use super::{changes::FileChanges, lookup_conflict::is_of};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -25,7 +25,7 @@ use crate::{
 
 /// A conflict when a live file (`base`) that a compaction did not know may have older rows of keys whose deletes it has dropped.
 /// Rows are older by their sequence numbers; with `sequence.field` any may be.
-pub(super) fn check_dropped_deletes(ctx: &TableContext, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
+pub(super) fn check_dropped_deletes(ctx: &TableContext, base: &[ManifestEntry], changes: &FileChanges) -> Result<()> {
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
     for (bucket, dropped) in &changes.dropped {
         let taken = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete && is_of(entry, bucket));

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::changes::{Changes, DELETION_VECTORS};
+use super::changes::{DELETION_VECTORS, FileChanges};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -102,7 +102,7 @@ fn delta_with_vectors<'a>(
 
 /// Tables with buckets: a vector file is replaced as a whole, so a commit must name (by a DELETE entry) the one it knew;
 /// and the files that the resulting vectors belong to must be alive after the commit.
-pub(super) fn check_buckets(base: &[ManifestEntry], changes: &Changes, live: &[IndexManifestEntry]) -> Result<()> {
+pub(super) fn check_buckets(base: &[ManifestEntry], changes: &FileChanges, live: &[IndexManifestEntry]) -> Result<()> {
     let is_vector = |entry: &&IndexManifestEntry| entry.index_type == DELETION_VECTORS;
     let bucket = |entry: &IndexManifestEntry| (entry.partition.clone(), entry.bucket);
     let touched: HashSet<(Vec<u8>, i32)> = changes.index.iter().filter(is_vector).map(bucket).collect();

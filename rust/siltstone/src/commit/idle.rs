@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Changes, CommitOutcome, Committable, Partitions, Source, TableCommit, outcome_of, request};
+use super::{CommitOutcome, Committable, FileChanges, Partitions, Source, TableCommit, outcome_of, request};
 use crate::{
     error::Result,
     io::TableContext,
@@ -20,7 +20,7 @@ impl TableCommit {
         since: i64,
     ) -> Result<(CommitOutcome, Result<HashSet<Vec<u8>>>)> {
         let partitions = Partitions::Idle { of: partitions, since };
-        let new = Changes::default();
+        let new = FileChanges::default();
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let published = self.publish(&request(&Committable::default(), CommitKind::Overwrite, source))?;
         let dropped = published.snapshot.as_ref().map(|snapshot| dropped(&self.ctx, snapshot));

@@ -18,7 +18,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::changes::Changes;
+use super::changes::FileChanges;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -39,7 +39,7 @@ pub(super) fn check_unseen(
     store: &ManifestStore,
     latest: &Snapshot,
     base: &[ManifestEntry],
-    changes: &Changes,
+    changes: &FileChanges,
 ) -> Result<()> {
     let looks_up = ctx.options.needs_lookup() && !ctx.schema.primary_keys.is_empty();
     let from_level_0 = |bucket: &BucketId| {
@@ -161,7 +161,7 @@ fn check_nothing_left(
     ctx: &TableContext,
     bucket: &BucketId,
     base: &[ManifestEntry],
-    changes: &Changes,
+    changes: &FileChanges,
     types: &[DataType],
 ) -> Result<()> {
     let highest = ctx.options.num_levels.saturating_sub(1);

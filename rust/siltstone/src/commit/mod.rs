@@ -55,7 +55,7 @@ pub use undisturbed::ReadVersion;
 
 use self::{
     abort::{Made, Strays, Unused},
-    changes::{Changes, Collected},
+    changes::{Collected, FileChanges},
     overwrite::Partitions,
     plan::Source,
     publish::{Published, Request, UnknownOutcome},
@@ -198,7 +198,7 @@ impl TableCommit {
         let visible = visible(folded.as_ref().map_or(&new, |folded| &folded.changes));
         if let Some(folded) = &folded {
             new = folded.changes.clone();
-            compact = Changes::default();
+            compact = FileChanges::default();
         }
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
@@ -228,7 +228,7 @@ impl TableCommit {
     /// Deletes all rows, or those of the partitions that match any of the specifications.
     pub fn truncate(&self, partitions: Option<&[PartitionSpec]>) -> Result<CommitOutcome> {
         let partitions = self.partitions(partitions)?;
-        let new = Changes::default();
+        let new = FileChanges::default();
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         Ok(outcome_of(self.publish(&request(&Committable::default(), CommitKind::Overwrite, source))?))
     }
@@ -236,7 +236,7 @@ impl TableCommit {
     /// Deletes all rows of these partitions (serialized rows).
     pub fn drop_partitions(&self, partitions: HashSet<Vec<u8>>) -> Result<CommitOutcome> {
         let partitions = Partitions::These(partitions);
-        let new = Changes::default();
+        let new = FileChanges::default();
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         Ok(outcome_of(self.publish(&request(&Committable::default(), CommitKind::Overwrite, source))?))
     }
@@ -261,7 +261,7 @@ impl TableCommit {
 
     /// Makes a snapshot of kind ANALYZE that names a statistics file and changes nothing else.
     pub fn commit_statistics(&self, name: &str) -> Result<Option<Snapshot>> {
-        let none = Changes::default();
+        let none = FileChanges::default();
         let nothing = Committable::default();
         let request = request(&nothing, CommitKind::Analyze, Source::Files(&none));
         let request = Request { statistics: Some(name.to_owned()), allow_empty: true, ..request };
@@ -305,7 +305,7 @@ impl TableCommit {
     fn commit_compaction(
         &self,
         committable: &Committable,
-        compact: &Changes,
+        compact: &FileChanges,
         mut outcome: CommitOutcome,
         looked_up_to: Option<Seen>,
         since: Option<&Since>,
@@ -338,7 +338,7 @@ impl TableCommit {
     }
 
     /// An overwrite has no changelog (semantics c.5).
-    fn drop_changelog(&self, changes: &mut Changes) {
+    fn drop_changelog(&self, changes: &mut FileChanges) {
         if !changes.changelog.is_empty() {
             let files: Vec<&str> = changes.changelog.iter().map(|entry| entry.file.file_name.as_str()).collect();
             tracing::warn!(
@@ -419,7 +419,7 @@ fn request<'a>(committable: &'a Committable, kind: CommitKind, source: Source<'a
 }
 
 /// Names of the files that a commit adds above level 0.
-fn visible(changes: &Changes) -> HashSet<String> {
+fn visible(changes: &FileChanges) -> HashSet<String> {
     let above = changes.files.iter().filter(|entry| entry.kind == EntryKind::Add && entry.file.level > 0);
     above.map(|entry| entry.file.file_name.clone()).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
-use super::changes::Changes;
+use super::changes::FileChanges;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -18,7 +18,7 @@ pub(super) fn check_new_rows(
     ctx: &TableContext,
     newest: &TableSchema,
     kind: CommitKind,
-    changes: &Changes,
+    changes: &FileChanges,
 ) -> Result<()> {
     let known = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
     let known: HashSet<&str> = known.map(|entry| entry.file.file_name.as_str()).collect();

@@ -10,7 +10,7 @@
 use super::{
     TableCommit,
     plan::Brought,
-    publish::{Request, Step, Tries},
+    publish::{CommitStep, Request, Tries},
     standing::{Attempt, unknown, unseen},
     user::{Own, Search},
 };
@@ -40,7 +40,7 @@ impl TableCommit {
         tries: &mut Tries,
         removals: &Removals,
         latest: Option<&Snapshot>,
-    ) -> Result<Option<Step>> {
+    ) -> Result<Option<CommitStep>> {
         tries.forget_what_was_rolled_back(removals);
         let (snapshots, lists) = (&self.snapshots, tries.lists());
         let own = Own { user: &self.user, identifier: request.identifier, kind: request.kind, lists: &lists };
@@ -50,27 +50,29 @@ impl TableCommit {
                 Search::Found(found) => {
                     self.settle_found(&found)?;
                     let ours = lists.contains(&found.delta_manifest_list);
-                    return Ok(Some(if ours { Step::Done(found) } else { Step::Theirs }));
+                    return Ok(Some(if ours { CommitStep::Done(found) } else { CommitStep::Theirs }));
                 }
-                Search::Untold(found) => return Ok(Some(Step::Untold(unknown(&found)))),
+                Search::Untold(found) => return Ok(Some(CommitStep::Untold(unknown(&found)))),
                 Search::NotFrom(id) => from = Some(id),
             }
         }
         for attempt in &tries.attempts {
             match attempt.fate(snapshots)? {
-                Fate::Removed(RemovalKind::Expire) => return Ok(Some(Step::Done(Box::new(attempt.snapshot.clone())))),
-                Fate::Unknown => return Ok(Some(Step::Untold(unknown(&attempt.snapshot)))),
+                Fate::Removed(RemovalKind::Expire) => {
+                    return Ok(Some(CommitStep::Done(Box::new(attempt.snapshot.clone()))));
+                }
+                Fate::Unknown => return Ok(Some(CommitStep::Untold(unknown(&attempt.snapshot)))),
                 Fate::Removed(_) | Fate::NotRemoved => {}
             }
         }
         if let (Some(latest), Some(from)) = (latest, from)
             && let Some(attempt) = self.left_in(request, tries, latest, from)?
         {
-            return Ok(Some(Step::Done(Box::new(attempt.snapshot.clone()))));
+            return Ok(Some(CommitStep::Done(Box::new(attempt.snapshot.clone()))));
         }
         if let (Some(seen), Some(from)) = (tries.seen, from) {
             match own.has_expired(snapshots, seen, from)? {
-                Some(true) => return Ok(Some(Step::Theirs)),
+                Some(true) => return Ok(Some(CommitStep::Theirs)),
                 Some(false) => tries.unseen = false,
                 None => {
                     tries.unseen = true;
@@ -78,7 +80,11 @@ impl TableCommit {
                     let (now, newest) = self.snapshots.latest_with_removals()?;
                     let as_before = now.count == removals.count
                         && newest.as_ref().map(RemovedSnapshot::from) == latest.map(RemovedSnapshot::from);
-                    return Ok(Some(if as_before { Step::Untold(unseen(request.identifier)) } else { Step::Lost }));
+                    return Ok(Some(if as_before {
+                        CommitStep::Untold(unseen(request.identifier))
+                    } else {
+                        CommitStep::Lost
+                    }));
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    changes::{Changes, deletion_of},
+    changes::{FileChanges, deletion_of},
     model::{OverwriteTarget, PartitionSpec},
 };
 use crate::{
@@ -145,8 +145,8 @@ pub(super) fn changes(
     store: &ManifestStore,
     latest: Option<&Snapshot>,
     partitions: &Partitions,
-    new: &Changes,
-) -> Result<(Changes, Vec<ManifestEntry>)> {
+    new: &FileChanges,
+) -> Result<(FileChanges, Vec<ManifestEntry>)> {
     let Some(latest) = latest else {
         return Ok((new.clone(), Vec::new()));
     };
@@ -168,7 +168,7 @@ pub(super) fn changes(
         }
     }
     index.extend(new.index.iter().cloned());
-    Ok((Changes { files, index, assigned: new.assigned.clone(), ..Changes::default() }, live))
+    Ok((FileChanges { files, index, assigned: new.assigned.clone(), ..FileChanges::default() }, live))
 }
 
 /// Option `overwrite-upgrade`: new level-0 files of a bucket that do not overlap are committed at the highest level,

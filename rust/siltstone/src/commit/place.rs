@@ -21,7 +21,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{changes::Changes, standing::Attempt, taken_back::take_back};
+use super::{changes::FileChanges, standing::Attempt, taken_back::take_back};
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::read_json,
@@ -84,7 +84,7 @@ pub(super) enum Fixed {
 }
 
 impl Fixed {
-    pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>, changes: &Changes) -> Self {
+    pub(super) fn of(ctx: &TableContext, before: Option<&Snapshot>, changes: &FileChanges) -> Self {
         if changes.marks_rows() {
             return Self::Vectors;
         }

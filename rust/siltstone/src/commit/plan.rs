@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet};
 use super::{
     assigned::{Rewritten, has_hash_index, settle},
     buckets::{self, BaseManifests},
-    changes::{Changes, DELETION_VECTORS},
+    changes::{DELETION_VECTORS, FileChanges},
     columns::{check_columns_kept, merged_by},
     conflict::ConflictCheck,
     dropped::check_dropped_deletes,
@@ -26,9 +26,9 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'a> {
     /// They are given.
-    Files(&'a Changes),
+    Files(&'a FileChanges),
     /// Whatever lives in these partitions goes, `new` comes.
-    Overwrite { partitions: &'a Partitions, new: &'a Changes },
+    Overwrite { partitions: &'a Partitions, new: &'a FileChanges },
     /// None: only the manifests are packed anew.
     Manifests,
 }
@@ -62,8 +62,8 @@ impl Source<'_> {
 
 /// Changes that passed the checks.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
-    pub(super) changes: Cow<'a, Changes>,
+pub(super) struct CommitPlan<'a> {
+    pub(super) changes: Cow<'a, FileChanges>,
     /// All index files after the commit; `None` when they stay as they are.
     pub(super) index: Option<Vec<IndexManifestEntry>>,
     /// Index files that were written for this try.
@@ -83,9 +83,9 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     /// `check`: look at the live files also when nothing is taken away.
-    pub(super) fn plan(&self, latest: Option<&Snapshot>, check: bool) -> Result<Plan<'a>> {
+    pub(super) fn plan(&self, latest: Option<&Snapshot>, check: bool) -> Result<CommitPlan<'a>> {
         let changes = match self.source {
-            Source::Manifests => Cow::Owned(Changes::default()),
+            Source::Manifests => Cow::Owned(FileChanges::default()),
             Source::Files(changes) => self.checked_files(changes, latest, check)?,
             Source::Overwrite { partitions, new } => {
                 let (changes, base) = overwrite::changes(self.ctx, self.store, latest, partitions, new)?;
@@ -95,7 +95,7 @@ impl<'a> Planner<'a> {
         };
         let is_assigned = has_hash_index(self.ctx) && !changes.assigned.is_empty();
         if changes.index.is_empty() && !is_assigned {
-            return Ok(Plan { changes, index: None, rewritten: None });
+            return Ok(CommitPlan { changes, index: None, rewritten: None });
         }
         let live = self.live_index(latest)?;
         let replaces = matches!(self.source, Source::Overwrite { .. });
@@ -104,10 +104,10 @@ impl<'a> Planner<'a> {
             None => (Cow::Borrowed(&changes.index), None),
         };
         if index.is_empty() {
-            return Ok(Plan { changes, index: None, rewritten });
+            return Ok(CommitPlan { changes, index: None, rewritten });
         }
         match combine(live, &index, self.without_buckets()) {
-            Ok(combined) => Ok(Plan { index: Some(combined), rewritten, changes }),
+            Ok(combined) => Ok(CommitPlan { index: Some(combined), rewritten, changes }),
             Err(error) => {
                 rewritten.iter().for_each(Rewritten::delete);
                 Err(error)
@@ -115,7 +115,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn checked_files(&self, given: &'a Changes, latest: Option<&Snapshot>, check: bool) -> Result<Cow<'a, Changes>> {
+    fn checked_files(
+        &self,
+        given: &'a FileChanges,
+        latest: Option<&Snapshot>,
+        check: bool,
+    ) -> Result<Cow<'a, FileChanges>> {
         let discard = self.kind == CommitKind::Append && self.ctx.options.commit_discard_duplicate_files;
         if self.kind == CommitKind::Append && !check && !discard {
             let rules = self.rules(latest);
@@ -149,7 +154,7 @@ impl<'a> Planner<'a> {
         Ok(changes)
     }
 
-    fn has_newest_bucket_counts(&self, latest: Option<&Snapshot>, changes: &Changes) -> Result<bool> {
+    fn has_newest_bucket_counts(&self, latest: Option<&Snapshot>, changes: &FileChanges) -> Result<bool> {
         let Some(latest) = latest.filter(|_| changes.files.iter().any(|entry| entry.total_buckets > 0)) else {
             return Ok(true);
         };
@@ -158,7 +163,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Live files of the partitions that change.
-    fn base(&self, latest: Option<&Snapshot>, changes: &Changes) -> Result<Vec<ManifestEntry>> {
+    fn base(&self, latest: Option<&Snapshot>, changes: &FileChanges) -> Result<Vec<ManifestEntry>> {
         let Some(latest) = latest else {
             return Ok(Vec::new());
         };
@@ -173,7 +178,7 @@ impl<'a> Planner<'a> {
         ConflictCheck { ctx: self.ctx, user: self.user, latest, kind: self.kind }
     }
 
-    fn check(&self, latest: Option<&Snapshot>, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
+    fn check(&self, latest: Option<&Snapshot>, base: &[ManifestEntry], changes: &FileChanges) -> Result<()> {
         let rules = self.rules(latest);
         if !(self.ctx.options.deletion_vectors_enabled && self.without_buckets()) {
             rules.check(base, &changes.files, None)?;

@@ -27,7 +27,7 @@ use super::{
     buckets::BaseManifests,
     fsync::sync_names,
     place::{self, Fixed, Kept, check_place, check_place_of},
-    plan::{Brought, Plan, Planner, Source},
+    plan::{Brought, CommitPlan, Planner, Source},
     repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
@@ -148,7 +148,7 @@ impl Tries {
     }
 }
 
-pub(super) enum Step {
+pub(super) enum CommitStep {
     Done(Box<Snapshot>),
     /// Another process published this identifier.
     Theirs,
@@ -182,22 +182,22 @@ impl TableCommit {
         loop {
             let tried = self.try_once(request, &store, &mut tries).map_err(|error| self.explained(error, &tries));
             let failed = match tried {
-                Ok(Step::Done(snapshot)) => return Ok(published(Some(*snapshot), &retry)),
-                Ok(Step::Theirs) => {
+                Ok(CommitStep::Done(snapshot)) => return Ok(published(Some(*snapshot), &retry)),
+                Ok(CommitStep::Theirs) => {
                     if !tries.in_doubt {
                         tries.delta.delete(&store);
                     }
                     return Ok(Published { theirs: true, ..published(None, &retry) });
                 }
-                Ok(Step::Nothing) => return Ok(published(None, &retry)),
-                Ok(Step::Lost) => None,
-                Ok(Step::Unknown(error)) if place::is_lost(&error) => {
+                Ok(CommitStep::Nothing) => return Ok(published(None, &retry)),
+                Ok(CommitStep::Lost) => None,
+                Ok(CommitStep::Unknown(error)) if place::is_lost(&error) => {
                     return Err(self.end(request, &store, tries, error));
                 }
-                Ok(Step::Unknown(error)) => Some(error),
+                Ok(CommitStep::Unknown(error)) => Some(error),
                 Err(error) if tries.in_doubt && is_transient(&error) => Some(error),
                 Err(error) if self.was_overtaken(&error, &tries) => None,
-                Ok(Step::Untold(error)) | Err(error) => return Err(self.end(request, &store, tries, error)),
+                Ok(CommitStep::Untold(error)) | Err(error) => return Err(self.end(request, &store, tries, error)),
             };
             if let Err(exhausted) = retry.next() {
                 let error = match failed {
@@ -209,7 +209,7 @@ impl TableCommit {
         }
     }
 
-    fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<Step> {
+    fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<CommitStep> {
         let (mut removals, mut latest) = self.snapshots.latest_with_removals()?;
         if SnapshotManager::fence_is_void(&removals, latest.as_ref()) {
             self.snapshots.settle(&upkeep_lock(&self.ctx)?)?;
@@ -217,12 +217,12 @@ impl TableCommit {
         }
         let latest = latest.as_ref();
         if let Some(step) = self.known_outcome(request, tries, &removals, latest)? {
-            if let Step::Done(found) = &step
+            if let CommitStep::Done(found) = &step
                 && let Some(attempt) = tries.attempt_of(found)
             {
                 return Ok(self.looked_again(attempt, step, tries));
             }
-            if !matches!(step, Step::Untold(_)) {
+            if !matches!(step, CommitStep::Untold(_)) {
                 // in a table that has taken the place of this one, it says nothing
                 check_place(&self.ctx)?;
             }
@@ -242,7 +242,7 @@ impl TableCommit {
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
         let plan = planner.plan(latest, request.check || tries.in_doubt || tries.overlaps)?;
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
-            return Ok(Step::Nothing);
+            return Ok(CommitStep::Nothing);
         }
         let now = self.clock.now_millis();
         let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals: &removals };
@@ -254,12 +254,13 @@ impl TableCommit {
                 let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
                 let step = self.put(attempt, store, &written, tries)?;
-                if let (Step::Done(_), [], Some(rewritten)) = (&step, tries.attempts.as_slice(), &plan.rewritten) {
+                if let (CommitStep::Done(_), [], Some(rewritten)) = (&step, tries.attempts.as_slice(), &plan.rewritten)
+                {
                     rewritten.delete_replaced();
                 }
                 Ok(step)
             }
-            Ok(None) => Ok(Step::Nothing),
+            Ok(None) => Ok(CommitStep::Nothing),
             Err(error) => {
                 written.delete(store);
                 Err(error)
@@ -268,23 +269,23 @@ impl TableCommit {
     }
 
     /// A snapshot of an earlier try is found in the line: what is asked after publishing may not have been asked of it.
-    fn looked_again(&self, attempt: Attempt, found: Step, tries: &mut Tries) -> Step {
+    fn looked_again(&self, attempt: Attempt, found: CommitStep, tries: &mut Tries) -> CommitStep {
         let _shield = cancel::shield();
         match place::look_again(&self.ctx, &self.snapshots, &attempt) {
             Ok(Kept::Here) => found,
             Ok(Kept::TakenBack) => {
                 tries.taken_back = tries.attempts.len() == 1;
-                Step::Lost
+                CommitStep::Lost
             }
-            Ok(Kept::Stays(error)) => Step::Untold(error),
-            Ok(Kept::Stands(Standing::Unknown)) => Step::Untold(unknown(&attempt.snapshot)),
-            Ok(Kept::Stands(_)) => Step::Lost,
-            Err(error) => Step::Unknown(error),
+            Ok(Kept::Stays(error)) => CommitStep::Untold(error),
+            Ok(Kept::Stands(Standing::Unknown)) => CommitStep::Untold(unknown(&attempt.snapshot)),
+            Ok(Kept::Stands(_)) => CommitStep::Lost,
+            Err(error) => CommitStep::Unknown(error),
         }
     }
 
     /// Manifests of the changes, and durable names of the files that they add.
-    fn prepare_changes(&self, plan: &Plan<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<()> {
+    fn prepare_changes(&self, plan: &CommitPlan<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<()> {
         tries.delta.prepare(store, &plan.changes, !tries.in_doubt)?;
         if !tries.synced {
             sync_names(&self.ctx, plan.changes.files.iter().chain(&plan.changes.changelog), plan.changes.index.iter())?;
@@ -294,7 +295,7 @@ impl TableCommit {
         sync_names(&self.ctx, std::iter::empty(), rewritten.new.iter())
     }
 
-    fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<Step> {
+    fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<CommitStep> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
         let still = || check_place_of(&self.ctx, attempt.fixed);
@@ -309,7 +310,7 @@ impl TableCommit {
                 Ok(()) => {
                     written.delete(store);
                     clear_the_way(&self.ctx, &self.snapshots);
-                    return Ok(Step::Lost);
+                    return Ok(CommitStep::Lost);
                 }
                 Err(error) => Err(error),
             },
@@ -327,11 +328,11 @@ impl TableCommit {
                 Ok(Kept::Stands(standing)) => Ok(standing),
                 Ok(Kept::Stays(error)) => {
                     tries.doubt(attempt);
-                    return Ok(Step::Untold(error));
+                    return Ok(CommitStep::Untold(error));
                 }
                 Ok(Kept::TakenBack) => {
                     tries.took_back(attempt);
-                    return Ok(Step::Lost);
+                    return Ok(CommitStep::Lost);
                 }
                 Err(error) => Err(error),
             },
@@ -341,11 +342,11 @@ impl TableCommit {
             Ok(Standing::TooLate) => match withdraw(&self.ctx, &self.snapshots, &attempt) {
                 Ok(Withdrawn::Gone) => {
                     written.delete(store);
-                    return Ok(Step::Lost);
+                    return Ok(CommitStep::Lost);
                 }
                 Ok(Withdrawn::Left) => {
                     tries.strays.push(attempt.snapshot.delta_manifest_list);
-                    return Ok(Step::Lost);
+                    return Ok(CommitStep::Lost);
                 }
                 Ok(Withdrawn::Committed) => Ok(Standing::Committed),
                 Ok(Withdrawn::Unknown) => Ok(Standing::Unknown),
@@ -357,18 +358,18 @@ impl TableCommit {
             Ok(Standing::Unknown) => {
                 let error = unknown(&attempt.snapshot);
                 tries.doubt(attempt);
-                Step::Untold(error)
+                CommitStep::Untold(error)
             }
             Ok(Standing::Committed) => {
                 if has_name {
                     self.hint(attempt.snapshot.id);
                 }
-                Step::Done(Box::new(attempt.snapshot))
+                CommitStep::Done(Box::new(attempt.snapshot))
             }
-            Ok(_) => Step::Lost,
+            Ok(_) => CommitStep::Lost,
             Err(error) => {
                 tries.doubt(attempt);
-                Step::Unknown(error)
+                CommitStep::Unknown(error)
             }
         })
     }

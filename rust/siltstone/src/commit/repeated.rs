@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use super::{
     TableCommit,
     abort::{Search, Strays, Unused, for_other_branches},
-    changes::{Changes, brought_by},
+    changes::{FileChanges, brought_by},
     model::Committable,
     plan::Source,
     publish::{Request, Tries},
@@ -148,7 +148,12 @@ fn still_there(snapshots: &SnapshotManager, snapshot: &RemovedSnapshot) -> Resul
 ///
 /// # Errors
 /// `CommitConflict`.
-fn check_not_elsewhere(ctx: &TableContext, since: &Since, changes: &Changes, brought: &[ManifestEntry]) -> Result<()> {
+fn check_not_elsewhere(
+    ctx: &TableContext,
+    since: &Since,
+    changes: &FileChanges,
+    brought: &[ManifestEntry],
+) -> Result<()> {
     // what only changes its level is in all branches that share it
     let taken = changes.files.iter().filter(|entry| entry.kind == EntryKind::Delete);
     let taken: HashSet<&str> = taken.map(|entry| entry.file.file_name.as_str()).collect();

@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::changes::Changes;
+use super::changes::FileChanges;
 use crate::{
     io::TableContext,
     manifest::{EntryId, EntryKind, IndexManifestEntry, ManifestEntry},
@@ -24,7 +24,7 @@ use crate::{
 /// One change instead of two.
 #[derive(Debug)]
 pub(super) struct Squashed {
-    pub(super) changes: Changes,
+    pub(super) changes: FileChanges,
     /// New files that the compaction replaced.
     files: Vec<ManifestEntry>,
     /// New index files that later ones replaced.
@@ -33,7 +33,7 @@ pub(super) struct Squashed {
 
 /// What is left of new files after their compaction; `None` where readers read level 0, and when the compaction takes away
 /// anything else.
-pub(super) fn squashed(ctx: &TableContext, new: &Changes, compact: &Changes) -> Option<Squashed> {
+pub(super) fn squashed(ctx: &TableContext, new: &FileChanges, compact: &FileChanges) -> Option<Squashed> {
     let skips_level0 = ctx.options.deletion_vectors_enabled || ctx.options.merge_engine == MergeEngine::FirstRow;
     if !skips_level0 || ctx.schema.primary_keys.is_empty() || compact.files.is_empty() {
         return None;
@@ -45,8 +45,9 @@ pub(super) fn squashed(ctx: &TableContext, new: &Changes, compact: &Changes) -> 
         (entry.kind, (entry.partition.clone(), entry.bucket, entry.index_type.clone(), entry.file_name.clone()))
     };
     let (left_index, index) = net(&new.index, &compact.index, key)?;
-    let changes = Changes { files: left, changelog: new.changelog.clone(), index: left_index, ..Changes::default() };
-    let changes = Changes { assigned: new.assigned.clone(), ..changes };
+    let changes =
+        FileChanges { files: left, changelog: new.changelog.clone(), index: left_index, ..FileChanges::default() };
+    let changes = FileChanges { assigned: new.assigned.clone(), ..changes };
     Some(Squashed { changes, files, index })
 }
 

@@ -14,7 +14,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    changes::Changes,
+    changes::FileChanges,
     lookup_conflict::{files_meet, is_of},
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 
 /// A conflict when a compaction lifts rows over equal ones of a live file (`base`, in the order of commits) that it does not
 /// take in and that stands before them. Where readers leave level 0 out they have seen neither.
-pub(super) fn check_ties(ctx: &TableContext, base: &[ManifestEntry], changes: &Changes) -> Result<()> {
+pub(super) fn check_ties(ctx: &TableContext, base: &[ManifestEntry], changes: &FileChanges) -> Result<()> {
     if ctx.schema.primary_keys.is_empty() || skips_level_0(ctx) {
         return Ok(());
     }
@@ -51,7 +51,7 @@ pub(super) fn check_ties(ctx: &TableContext, base: &[ManifestEntry], changes: &C
 }
 
 /// The highest level that is written, of each bucket.
-fn output_levels(changes: &Changes) -> HashMap<BucketId, i32> {
+fn output_levels(changes: &FileChanges) -> HashMap<BucketId, i32> {
     let mut levels: HashMap<BucketId, i32> = HashMap::new();
     for entry in changes.files.iter().filter(|entry| entry.kind == EntryKind::Add) {
         let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };

@@ -12,7 +12,7 @@
 
 use super::{
     TableCommit,
-    changes::Changes,
+    changes::FileChanges,
     lookup_conflict::{files_meet, is_of},
 };
 use crate::{
@@ -33,7 +33,7 @@ impl TableCommit {
     pub(super) fn check_undisturbed(
         &self,
         read: &ReadVersion,
-        changes: &Changes,
+        changes: &FileChanges,
         store: &ManifestStore,
         latest: Option<&Snapshot>,
         removals: &Removals,
@@ -81,7 +81,7 @@ impl TableCommit {
 /// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
 fn disturbs(
     snapshot: &Snapshot,
-    changes: &Changes,
+    changes: &FileChanges,
     store: &ManifestStore,
     types: &[DataType],
 ) -> Result<Option<String>> {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::{
     assigned::Rewritten,
     buckets::BaseManifests,
-    changes::Changes,
+    changes::FileChanges,
     invariants,
     merge::{Thresholds, merge_manifests},
     new_rows::check_new_rows,
-    plan::Plan,
+    plan::CommitPlan,
     publish::Request,
 };
 use crate::{
@@ -33,14 +33,19 @@ const SNAPSHOT_VERSION: i32 = 3;
 /// Manifests of the changes themselves.
 #[derive(Debug, Default)]
 pub(super) struct DeltaManifests {
-    of: Changes,
+    of: FileChanges,
     files: Vec<ManifestFileMeta>,
     changelog: Vec<ManifestFileMeta>,
 }
 
 impl DeltaManifests {
     /// Writes them, or keeps those of an earlier try with the same changes.
-    pub(super) fn prepare(&mut self, store: &ManifestStore, changes: &Changes, replace_written: bool) -> Result<()> {
+    pub(super) fn prepare(
+        &mut self,
+        store: &ManifestStore,
+        changes: &FileChanges,
+        replace_written: bool,
+    ) -> Result<()> {
         if self.of.files != changes.files || self.of.changelog != changes.changelog {
             if replace_written {
                 self.delete(store);
@@ -117,7 +122,7 @@ impl SnapshotWriter<'_> {
     pub(super) fn write(
         &self,
         latest: Option<&Snapshot>,
-        plan: &Plan<'_>,
+        plan: &CommitPlan<'_>,
         delta: &DeltaManifests,
         identifier: i64,
         written: &mut Written,
@@ -200,7 +205,7 @@ impl SnapshotWriter<'_> {
     fn index_manifest(
         &self,
         latest: Option<&Snapshot>,
-        plan: &Plan<'_>,
+        plan: &CommitPlan<'_>,
         written: &mut Written,
     ) -> Result<Option<String>> {
         match &plan.index {

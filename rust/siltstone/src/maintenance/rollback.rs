@@ -18,7 +18,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::cleanup::{
-    Change, FileKind, Plan, PlannedFile, Report, Step, after_record, all_there, check_all_there, upkeep_lock,
+    Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, all_there, check_all_there,
+    upkeep_lock,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -181,15 +182,15 @@ fn plan(
     target: &Snapshot,
     later: &[Snapshot],
     gone: &[(String, Snapshot)],
-) -> Result<Plan> {
+) -> Result<CleanupPlan> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
     let tags = TagManager::new(ctx.fs.clone(), &root);
-    let mut plan = Plan::default();
+    let mut plan = CleanupPlan::default();
     let reason: Arc<str> = Arc::from(format!("later than snapshot {}", target.id));
     let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };
 
-    plan.steps.push(Step::Change(Change::Latest { root: root.clone(), id: target.id }));
+    plan.steps.push(CleanupStep::Change(Change::Latest { root: root.clone(), id: target.id }));
     plan.delete_in_order(later.iter().rev().map(|s| file(snapshots.path(s.id), FileKind::Snapshot)).collect());
     let long_lived = changelogs.ids()?;
     let outlived: Vec<i64> = long_lived.iter().copied().filter(|id| *id > target.id).collect();
@@ -204,7 +205,7 @@ fn plan(
     for directory in
         [ctx.paths.snapshot_dir(&ctx.branch), changelogs.directory().to_owned(), ctx.paths.tag_dir(&ctx.branch)]
     {
-        plan.steps.push(Step::Change(Change::Sync { directory }));
+        plan.steps.push(CleanupStep::Change(Change::Sync { directory }));
     }
     if !later.is_empty() {
         plan.notes.push(

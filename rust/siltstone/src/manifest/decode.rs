@@ -12,7 +12,7 @@ use super::{
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
-    format::avro::{ContainerReader, Cursor, FieldRule, Plan, WriterType},
+    format::avro::{ContainerReader, Cursor, DecodePlan, FieldRule, WriterType},
     fs::{check_external_path, check_file_name},
     limits::{self, MOST},
     stats::SimpleStats,
@@ -144,8 +144,8 @@ pub(super) fn manifest(
     keep: &(dyn Fn(EntryHead<'_>) -> bool + Sync),
 ) -> Result<Vec<ManifestEntry>> {
     let container = ContainerReader::open(file, bytes)?;
-    let top = Plan::new(file, &**nested(file, Some(&container.schema))?, ENTRY)?;
-    let meta = Plan::new(file, &**nested(file, top.type_of(|s| *s == EntrySlot::File))?, FILE)?;
+    let top = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, ENTRY)?;
+    let meta = DecodePlan::new(file, &**nested(file, top.type_of(|s| *s == EntrySlot::File))?, FILE)?;
     let key_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::KeyStats))?;
     let value_stats = stats_plan(file, meta.type_of(|s| *s == FileSlot::ValueStats))?;
     let plan = EntryPlan { top, meta, key_stats, value_stats };
@@ -164,7 +164,7 @@ pub(super) fn manifest(
 /// Records of a manifest list.
 pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
     let container = ContainerReader::open(file, bytes)?;
-    let plan = Plan::new(file, &**nested(file, Some(&container.schema))?, LIST)?;
+    let plan = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, LIST)?;
     let stats = stats_plan(file, plan.type_of(|s| *s == ListSlot::PartitionStats))?;
     let out = records(file, &container, |at| read_manifest_meta(&plan, &stats, at))?;
     each_once(&out).map_err(|e| e.with("file", file))?;
@@ -174,13 +174,13 @@ pub(super) fn manifest_list(file: &str, bytes: &[u8]) -> Result<Vec<ManifestFile
 /// Records of an index manifest.
 pub(super) fn index_manifest(file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
     let container = ContainerReader::open(file, bytes)?;
-    let top = Plan::new(file, &**nested(file, Some(&container.schema))?, INDEX)?;
+    let top = DecodePlan::new(file, &**nested(file, Some(&container.schema))?, INDEX)?;
     let vectors = match top.type_of(|s| *s == IndexSlot::Vectors) {
-        Some(t) => Some(Plan::new(file, &**nested(file, Some(t))?, VECTOR)?),
+        Some(t) => Some(DecodePlan::new(file, &**nested(file, Some(t))?, VECTOR)?),
         None => None,
     };
     let global = match top.type_of(|s| *s == IndexSlot::GlobalIndex) {
-        Some(t) => Some(Plan::new(file, &**nested(file, Some(t))?, GLOBAL)?),
+        Some(t) => Some(DecodePlan::new(file, &**nested(file, Some(t))?, GLOBAL)?),
         None => None,
     };
     let plan = IndexPlan { top, vectors, global };
@@ -220,15 +220,15 @@ fn nested<'t>(
     })
 }
 
-fn stats_plan(file: &str, data_type: Option<&WriterType>) -> Result<Plan<StatsSlot>> {
-    Plan::new(file, nested(file, data_type)?, STATS)
+fn stats_plan(file: &str, data_type: Option<&WriterType>) -> Result<DecodePlan<StatsSlot>> {
+    DecodePlan::new(file, nested(file, data_type)?, STATS)
 }
 
 struct EntryPlan {
-    top: Plan<EntrySlot>,
-    meta: Plan<FileSlot>,
-    key_stats: Plan<StatsSlot>,
-    value_stats: Plan<StatsSlot>,
+    top: DecodePlan<EntrySlot>,
+    meta: DecodePlan<FileSlot>,
+    key_stats: DecodePlan<StatsSlot>,
+    value_stats: DecodePlan<StatsSlot>,
 }
 
 impl EntryPlan {
@@ -322,7 +322,7 @@ fn blank_file() -> DataFileMeta {
     }
 }
 
-fn read_stats(plan: &Plan<StatsSlot>, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<SimpleStats> {
+fn read_stats(plan: &DecodePlan<StatsSlot>, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<SimpleStats> {
     let mut stats = blank_stats();
     enter(data_type, at)?;
     plan.run(at, |slot, t, at| {
@@ -338,7 +338,11 @@ fn read_stats(plan: &Plan<StatsSlot>, data_type: &WriterType, at: &mut Cursor<'_
     Ok(stats)
 }
 
-fn read_manifest_meta(plan: &Plan<ListSlot>, stats: &Plan<StatsSlot>, at: &mut Cursor<'_>) -> Result<ManifestFileMeta> {
+fn read_manifest_meta(
+    plan: &DecodePlan<ListSlot>,
+    stats: &DecodePlan<StatsSlot>,
+    at: &mut Cursor<'_>,
+) -> Result<ManifestFileMeta> {
     let mut m = ManifestFileMeta {
         file_name: String::new(),
         file_size: 0,
@@ -375,9 +379,9 @@ fn read_manifest_meta(plan: &Plan<ListSlot>, stats: &Plan<StatsSlot>, at: &mut C
 }
 
 struct IndexPlan {
-    top: Plan<IndexSlot>,
-    vectors: Option<Plan<VectorSlot>>,
-    global: Option<Plan<GlobalSlot>>,
+    top: DecodePlan<IndexSlot>,
+    vectors: Option<DecodePlan<VectorSlot>>,
+    global: Option<DecodePlan<GlobalSlot>>,
 }
 
 impl IndexPlan {

@@ -42,7 +42,7 @@ pub(super) enum Literal {
 
 /// Where a literal lies among the values of a type.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum LiteralPosition {
     /// It is this value.
     At(Datum),
     /// It lies between this value and the next one.
@@ -62,17 +62,16 @@ pub(super) fn compare(field: &DataField, op: CompareOp, literal: &Literal) -> Re
     let column = field.name.clone();
     let place = place(literal, field)?;
     Ok(match (place, op) {
-        (Place::At(value), op) => Predicate::Compare { column, op, value },
+        (LiteralPosition::At(value), op) => Predicate::Compare { column, op, value },
         (_, CompareOp::Eq) => Predicate::Constant(false),
         (_, CompareOp::NotEq) => Predicate::IsNotNull(column),
-        (Place::After(value), CompareOp::Lt | CompareOp::LtEq) => {
+        (LiteralPosition::After(value), CompareOp::Lt | CompareOp::LtEq) => {
             Predicate::Compare { column, op: CompareOp::LtEq, value }
         }
-        (Place::After(value), _) => Predicate::Compare { column, op: CompareOp::Gt, value },
-        (Place::Above, CompareOp::Lt | CompareOp::LtEq) | (Place::Below, CompareOp::Gt | CompareOp::GtEq) => {
-            Predicate::IsNotNull(column)
-        }
-        (Place::Above | Place::Below, _) => Predicate::Constant(false),
+        (LiteralPosition::After(value), _) => Predicate::Compare { column, op: CompareOp::Gt, value },
+        (LiteralPosition::Above, CompareOp::Lt | CompareOp::LtEq)
+        | (LiteralPosition::Below, CompareOp::Gt | CompareOp::GtEq) => Predicate::IsNotNull(column),
+        (LiteralPosition::Above | LiteralPosition::Below, _) => Predicate::Constant(false),
     })
 }
 
@@ -84,7 +83,7 @@ pub(super) fn is_in(field: &DataField, literals: &[Literal], negated: bool) -> R
     }
     let mut values = Vec::with_capacity(literals.len());
     for literal in literals.iter().filter(|l| **l != Literal::Null) {
-        if let Place::At(value) = place(literal, field)? {
+        if let LiteralPosition::At(value) = place(literal, field)? {
             values.push(value);
         }
     }
@@ -126,7 +125,7 @@ fn mismatch(field: &DataField, sentence: impl Into<String>) -> Error {
 }
 
 /// Where the literal lies among the values of the column's type.
-pub(super) fn place(literal: &Literal, field: &DataField) -> Result<Place> {
+pub(super) fn place(literal: &Literal, field: &DataField) -> Result<LiteralPosition> {
     let found = match &field.data_type.kind {
         TypeKind::Boolean => boolean(literal),
         TypeKind::TinyInt => integer(literal, |v| i8::try_from(v).ok().map(Datum::TinyInt)),
@@ -137,11 +136,11 @@ pub(super) fn place(literal: &Literal, field: &DataField) -> Result<Place> {
         TypeKind::Float => float(literal),
         TypeKind::Double => double(literal),
         TypeKind::Char(_) | TypeKind::VarChar(_) => match literal {
-            Literal::Text(text) => Some(Place::At(Datum::String(text.clone()))),
+            Literal::Text(text) => Some(LiteralPosition::At(Datum::String(text.clone()))),
             _ => None,
         },
         TypeKind::Binary(_) | TypeKind::VarBinary(_) => match literal {
-            Literal::Bytes(bytes) => Some(Place::At(Datum::Bytes(bytes.clone()))),
+            Literal::Bytes(bytes) => Some(LiteralPosition::At(Datum::Bytes(bytes.clone()))),
             _ => None,
         },
         TypeKind::Date => date(literal),
@@ -187,34 +186,38 @@ fn number_text(literal: &Literal) -> Option<&str> {
     }
 }
 
-fn boolean(literal: &Literal) -> Option<Place> {
+fn boolean(literal: &Literal) -> Option<LiteralPosition> {
     match literal {
-        Literal::Boolean(value) => Some(Place::At(Datum::Boolean(*value))),
-        Literal::Text(text) if text.trim().eq_ignore_ascii_case("true") => Some(Place::At(Datum::Boolean(true))),
-        Literal::Text(text) if text.trim().eq_ignore_ascii_case("false") => Some(Place::At(Datum::Boolean(false))),
+        Literal::Boolean(value) => Some(LiteralPosition::At(Datum::Boolean(*value))),
+        Literal::Text(text) if text.trim().eq_ignore_ascii_case("true") => {
+            Some(LiteralPosition::At(Datum::Boolean(true)))
+        }
+        Literal::Text(text) if text.trim().eq_ignore_ascii_case("false") => {
+            Some(LiteralPosition::At(Datum::Boolean(false)))
+        }
         _ => None,
     }
 }
 
-fn integer(literal: &Literal, fit: impl Fn(i128) -> Option<Datum>) -> Option<Place> {
+fn integer(literal: &Literal, fit: impl Fn(i128) -> Option<Datum>) -> Option<LiteralPosition> {
     Some(whole(scaled(number_text(literal)?, 0)?, fit))
 }
 
 /// Places an integer number of units whose range `fit` knows.
-fn whole(value: Scaled, fit: impl Fn(i128) -> Option<Datum>) -> Place {
-    let outside = |v: i128| if v < 0 { Place::Below } else { Place::Above };
+fn whole(value: Scaled, fit: impl Fn(i128) -> Option<Datum>) -> LiteralPosition {
+    let outside = |v: i128| if v < 0 { LiteralPosition::Below } else { LiteralPosition::Above };
     match value {
-        Scaled::Exact(v) => fit(v).map_or_else(|| outside(v), Place::At),
-        Scaled::Between(v) => fit(v).map_or_else(|| outside(v), Place::After),
-        Scaled::TooLarge => Place::Above,
-        Scaled::TooSmall => Place::Below,
+        Scaled::Exact(v) => fit(v).map_or_else(|| outside(v), LiteralPosition::At),
+        Scaled::Between(v) => fit(v).map_or_else(|| outside(v), LiteralPosition::After),
+        Scaled::TooLarge => LiteralPosition::Above,
+        Scaled::TooSmall => LiteralPosition::Below,
     }
 }
 
 /// Decimals of so many digits or fewer are stored as 64 bits.
 const LONG_DIGITS: u8 = 18;
 
-fn decimal(literal: &Literal, precision: u8, scale: u8) -> Option<Place> {
+fn decimal(literal: &Literal, precision: u8, scale: u8) -> Option<LiteralPosition> {
     // sums of up to 18 digits are kept although they have more digits than the column (aggregate `sum`)
     let limit = if precision <= LONG_DIGITS { 1 << 63 } else { 10_u128.checked_pow(u32::from(precision))? };
     let fit = |v: i128| (v.unsigned_abs() < limit).then_some(Datum::Decimal(v));
@@ -223,51 +226,51 @@ fn decimal(literal: &Literal, precision: u8, scale: u8) -> Option<Place> {
 
 /// The value nearest to a fraction stands for it: `f = 0.1` finds what a write makes of 0.1. A number that a write
 /// refuses lies beside: see [`rounded`].
-fn float(literal: &Literal) -> Option<Place> {
+fn float(literal: &Literal) -> Option<LiteralPosition> {
     let text = number_text(literal)?.trim();
     let value: f32 = text.parse().ok()?;
     Some(match rounded(text, f64::from(value)) {
-        Ordering::Equal => Place::At(Datum::Float(value)),
-        Ordering::Less => Place::After(Datum::Float(value)),
-        Ordering::Greater => Place::After(Datum::Float(value.next_down())),
+        Ordering::Equal => LiteralPosition::At(Datum::Float(value)),
+        Ordering::Less => LiteralPosition::After(Datum::Float(value)),
+        Ordering::Greater => LiteralPosition::After(Datum::Float(value.next_down())),
     })
 }
 
 /// As [`float`].
-fn double(literal: &Literal) -> Option<Place> {
+fn double(literal: &Literal) -> Option<LiteralPosition> {
     let text = number_text(literal)?.trim();
     let value: f64 = text.parse().ok()?;
     Some(match rounded(text, value) {
-        Ordering::Equal => Place::At(Datum::Double(value)),
-        Ordering::Less => Place::After(Datum::Double(value)),
-        Ordering::Greater => Place::After(Datum::Double(value.next_down())),
+        Ordering::Equal => LiteralPosition::At(Datum::Double(value)),
+        Ordering::Less => LiteralPosition::After(Datum::Double(value)),
+        Ordering::Greater => LiteralPosition::After(Datum::Double(value.next_down())),
     })
 }
 
-fn date(literal: &Literal) -> Option<Place> {
+fn date(literal: &Literal) -> Option<LiteralPosition> {
     let (Literal::Date(text) | Literal::Text(text) | Literal::Timestamp(text)) = literal else {
         return None;
     };
     if let Some(days) = parse_date(text) {
-        return Some(Place::At(Datum::Date(days)));
+        return Some(LiteralPosition::At(Datum::Date(days)));
     }
     let moment = Moment::parse(text).filter(|m| m.offset.is_none())?;
     let days = i32::try_from(moment.seconds.div_euclid(86_400)).ok()?;
     let midnight = moment.seconds.rem_euclid(86_400) == 0 && moment.nanos == 0;
-    Some(if midnight { Place::At(Datum::Date(days)) } else { Place::After(Datum::Date(days)) })
+    Some(if midnight { LiteralPosition::At(Datum::Date(days)) } else { LiteralPosition::After(Datum::Date(days)) })
 }
 
-fn time(literal: &Literal) -> Option<Place> {
+fn time(literal: &Literal) -> Option<LiteralPosition> {
     let (Literal::Time(text) | Literal::Text(text)) = literal else {
         return None;
     };
     let (seconds, nanos) = parse_time(text)?;
     let millis = Datum::Time(i32::try_from(seconds * 1000 + nanos / 1_000_000).ok()?);
-    Some(if nanos % 1_000_000 == 0 { Place::At(millis) } else { Place::After(millis) })
+    Some(if nanos % 1_000_000 == 0 { LiteralPosition::At(millis) } else { LiteralPosition::After(millis) })
 }
 
 /// A timestamp column holds whole seconds, milli-, micro- or nanoseconds, by its precision.
-fn timestamp(literal: &Literal, precision: u8, zoned: bool) -> Option<Place> {
+fn timestamp(literal: &Literal, precision: u8, zoned: bool) -> Option<LiteralPosition> {
     let (Literal::Timestamp(text) | Literal::Text(text) | Literal::Date(text)) = literal else {
         return None;
     };
@@ -286,8 +289,8 @@ fn timestamp(literal: &Literal, precision: u8, zoned: bool) -> Option<Place> {
     let millis = seconds.checked_mul(1000)?.checked_add(kept / 1_000_000)?;
     let nanos_of_milli = i32::try_from(kept % 1_000_000).ok()?;
     if unit == 1 && ticks(millis, nanos_of_milli, TimeUnit::Nanosecond).is_none() {
-        return Some(if millis < 0 { Place::Below } else { Place::Above });
+        return Some(if millis < 0 { LiteralPosition::Below } else { LiteralPosition::Above });
     }
     let value = Datum::Timestamp { millis, nanos_of_milli };
-    Some(if kept == moment.nanos { Place::At(value) } else { Place::After(value) })
+    Some(if kept == moment.nanos { LiteralPosition::At(value) } else { LiteralPosition::After(value) })
 }

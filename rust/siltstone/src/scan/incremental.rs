@@ -9,7 +9,7 @@ use super::{
     deletions::DeletionFiles,
     entries::{listed_entries, live_entries},
     feature_check::{check_files, drop_postponed},
-    incremental_range::{Changes, Source},
+    incremental_range::{IncrementalChanges, Source},
     prune::buckets_of_interest,
     request::{Prepared, mergeable},
     split::SplitGenerator,
@@ -30,7 +30,7 @@ pub(super) fn plan(
     ctx: &TableContext,
     prepared: Prepared,
     mode: IncrementalMode,
-    changes: &Changes,
+    changes: &IncrementalChanges,
 ) -> Result<ScanPlan> {
     let empty = |prepared: Prepared| ScanPlan {
         ctx: ctx.clone(),
@@ -41,9 +41,9 @@ pub(super) fn plan(
     };
     match changes {
         _ if prepared.nothing => Ok(empty(prepared)),
-        Changes::Nothing => Ok(empty(prepared)),
-        Changes::Files { after, until, source } => files(ctx, prepared, *after, *until, *source, mode),
-        Changes::Diff { before, after } => diff(ctx, prepared, before.as_deref(), after.as_ref().clone()),
+        IncrementalChanges::Nothing => Ok(empty(prepared)),
+        IncrementalChanges::Files { after, until, source } => files(ctx, prepared, *after, *until, *source, mode),
+        IncrementalChanges::Diff { before, after } => diff(ctx, prepared, before.as_deref(), after.as_ref().clone()),
     }
 }
 
@@ -52,9 +52,9 @@ pub(super) fn partitions(
     ctx: &TableContext,
     prepared: Prepared,
     mode: IncrementalMode,
-    changes: &Changes,
+    changes: &IncrementalChanges,
 ) -> Result<HashSet<Vec<u8>>> {
-    if let Changes::Diff { after, .. } = changes {
+    if let IncrementalChanges::Diff { after, .. } = changes {
         let live = live_entries(ctx, after, &prepared.changes_filter(ctx))?;
         return Ok(live.into_iter().map(|entry| entry.partition).collect());
     }

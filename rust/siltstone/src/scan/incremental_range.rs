@@ -57,10 +57,10 @@ impl Incremental {
     }
 
     /// The snapshots and the way to read them.
-    pub(super) fn resolve(&self, ctx: &TableContext) -> Result<Changes> {
+    pub(super) fn resolve(&self, ctx: &TableContext) -> Result<IncrementalChanges> {
         let versions = Versions::new(ctx);
         let Some(latest) = versions.snapshots.latest()? else {
-            return Ok(Changes::Nothing);
+            return Ok(IncrementalChanges::Nothing);
         };
         let search = Search { ctx, versions, latest, mode: self.mode };
         let found = match &self.between {
@@ -68,9 +68,11 @@ impl Incremental {
             Between::Names(start, end) => search.names(start, end, self.tags_as_snapshots),
             Between::Times(start, end) => search.times(*start, *end),
             Between::ToAutoTag(name) => search.to_auto_tag(name),
-            Between::Latest => {
-                Ok(Changes::Files { after: search.latest.id - 1, until: search.latest.id, source: Source::Delta })
-            }
+            Between::Latest => Ok(IncrementalChanges::Files {
+                after: search.latest.id - 1,
+                until: search.latest.id,
+                source: Source::Delta,
+            }),
         };
         found.map_err(|e| e.with("table", &ctx.name))
     }
@@ -97,7 +99,7 @@ impl Source {
 
 /// What is to be read.
 #[derive(Clone, Debug)]
-pub(super) enum Changes {
+pub(super) enum IncrementalChanges {
     /// No row.
     Nothing,
     /// Files of the snapshots `after + 1 ..= until`.
@@ -124,19 +126,19 @@ impl Search<'_> {
         }
     }
 
-    fn ids(&self, start: i64, end: i64) -> Result<Changes> {
+    fn ids(&self, start: i64, end: i64) -> Result<IncrementalChanges> {
         if start > end {
             return Err(backwards(start, end));
         }
         if start == end {
-            return Ok(Changes::Nothing);
+            return Ok(IncrementalChanges::Nothing);
         }
         if self.mode == IncrementalMode::Diff {
             let before = if start == 0 { None } else { Some(Box::new(self.versions.by_id(start)?)) };
-            return Ok(Changes::Diff { before, after: Box::new(self.versions.by_id(end)?) });
+            return Ok(IncrementalChanges::Diff { before, after: Box::new(self.versions.by_id(end)?) });
         }
         self.check_range(start, end)?;
-        Ok(Changes::Files { after: start, until: end, source: self.source() })
+        Ok(IncrementalChanges::Files { after: start, until: end, source: self.source() })
     }
 
     /// All snapshots after `start` up to `end` must be there.
@@ -164,7 +166,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn names(&self, start: &str, end: &str, as_snapshots: bool) -> Result<Changes> {
+    fn names(&self, start: &str, end: &str, as_snapshots: bool) -> Result<IncrementalChanges> {
         let tags = &self.versions.tags;
         if tags.exists(start)? && tags.exists(end)? {
             let (before, after) = (tags.get(start)?, tags.get(end)?);
@@ -189,33 +191,33 @@ impl Search<'_> {
         Err(Error::new(ErrorKind::InvalidArgument, message).hint("give two tags or two snapshot ids"))
     }
 
-    fn times(&self, start: i64, end: i64) -> Result<Changes> {
+    fn times(&self, start: i64, end: i64) -> Result<IncrementalChanges> {
         if start > end {
             let message = format!("the end {} is before the start {}", utc(end), utc(start));
             return Err(Error::new(ErrorKind::InvalidArgument, message).hint("swap start and end"));
         }
         let snapshots = &self.versions.snapshots;
         let Some(earliest) = snapshots.earliest_id()? else {
-            return Ok(Changes::Nothing);
+            return Ok(IncrementalChanges::Nothing);
         };
         let earliest = snapshots.get(earliest)?;
         if start == end || start > self.latest.time_millis || end < earliest.time_millis {
-            return Ok(Changes::Nothing);
+            return Ok(IncrementalChanges::Nothing);
         }
         let before = snapshots.at_or_before(start)?.filter(|_| earliest.time_millis <= start);
         let after = snapshots.at_or_before(end)?.unwrap_or_else(|| self.latest.clone());
         if self.mode != IncrementalMode::Diff {
             let start = before.map_or(earliest.id - 1, |s| s.id);
-            return Ok(Changes::Files { after: start, until: after.id, source: self.source() });
+            return Ok(IncrementalChanges::Files { after: start, until: after.id, source: self.source() });
         }
         Ok(match before {
             Some(before) => diff(before, after),
-            None if earliest.id == 1 => Changes::Diff { before: None, after: Box::new(after) },
+            None if earliest.id == 1 => IncrementalChanges::Diff { before: None, after: Box::new(after) },
             None => diff(earliest, after),
         })
     }
 
-    fn to_auto_tag(&self, name: &str) -> Result<Changes> {
+    fn to_auto_tag(&self, name: &str) -> Result<IncrementalChanges> {
         let format = Period::of_options(&self.ctx.options)?;
         let Some(end) = format.time(name) else {
             return Err(Error::new(ErrorKind::InvalidOption, format!("tag '{name}' is not an automatic tag"))
@@ -224,19 +226,19 @@ impl Search<'_> {
         };
         let tags = self.versions.tags.list()?;
         let Some((_, after)) = tags.iter().find(|(tag, _)| tag == name) else {
-            return Ok(Changes::Nothing);
+            return Ok(IncrementalChanges::Nothing);
         };
         let earlier = tags.iter().filter_map(|(tag, snapshot)| Some((format.time(tag)?, snapshot)));
         let before = earlier.filter(|(time, _)| *time < end).max_by_key(|(time, _)| *time);
-        Ok(before.map_or(Changes::Nothing, |(_, before)| diff(before.clone(), after.clone())))
+        Ok(before.map_or(IncrementalChanges::Nothing, |(_, before)| diff(before.clone(), after.clone())))
     }
 }
 
-fn diff(before: Snapshot, after: Snapshot) -> Changes {
+fn diff(before: Snapshot, after: Snapshot) -> IncrementalChanges {
     if before.id == after.id {
-        return Changes::Nothing;
+        return IncrementalChanges::Nothing;
     }
-    Changes::Diff { before: Some(Box::new(before)), after: Box::new(after) }
+    IncrementalChanges::Diff { before: Some(Box::new(before)), after: Box::new(after) }
 }
 
 fn backwards(start: i64, end: i64) -> Error {

@@ -34,5 +34,5 @@ pub use last_writes::{LastWrites, live_entries_with_last_writes};
 pub(crate) use request::skips_level_0;
 pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions_at, plan, plan_at, read_request};
 pub use resolved::Resolved;
-pub use stream_scan::{Start, Step, StreamScan, StreamScanOptions, end_of, first_readable};
+pub use stream_scan::{Start, StreamScan, StreamScanOptions, StreamStep, end_of, first_readable};
 pub use time_travel::{counterpart, time_travel};

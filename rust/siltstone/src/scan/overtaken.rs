@@ -71,10 +71,10 @@ pub fn overtaken(ctx: &TableContext, bucket: Option<&BucketId>, error: &Error) -
         // without any version there is nothing to begin again with
         let Some(newest) = newest else { return Ok(false) };
         Ok(!match place {
-            Place::Bucket | Place::Index if names_index(ctx, newest, name)? => true,
-            Place::Bucket => names_data(ctx, newest, bucket, name)?,
-            Place::Index => false,
-            Place::Manifest => names_manifest(ctx, newest, name)?,
+            MissingKind::Bucket | MissingKind::Index if names_index(ctx, newest, name)? => true,
+            MissingKind::Bucket => names_data(ctx, newest, bucket, name)?,
+            MissingKind::Index => false,
+            MissingKind::Manifest => names_manifest(ctx, newest, name)?,
         })
     })
 }
@@ -130,7 +130,7 @@ fn has_gone(ctx: &TableContext, id: i64, is_it: impl Fn(&Snapshot) -> bool) -> R
 
 /// What a file is, by its directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MissingKind {
     /// A data file, or an index file beside data files.
     Bucket,
     Index,
@@ -138,13 +138,13 @@ enum Place {
 }
 
 /// The file that an error says is gone.
-fn missing_file(error: &Error) -> Option<(Place, &str)> {
+fn missing_file(error: &Error) -> Option<(MissingKind, &str)> {
     let path = error.context_value("file").filter(|_| error.kind() == ErrorKind::FileNotFound)?;
     let (directory, name) = path.rsplit_once('/')?;
     let place = match directory.rsplit('/').next()? {
-        "index" => Place::Index,
-        "manifest" => Place::Manifest,
-        bucket if bucket.starts_with("bucket-") => Place::Bucket,
+        "index" => MissingKind::Index,
+        "manifest" => MissingKind::Manifest,
+        bucket if bucket.starts_with("bucket-") => MissingKind::Bucket,
         _ => return None,
     };
     Some((place, name))

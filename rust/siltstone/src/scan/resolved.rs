@@ -2,7 +2,7 @@
 
 use super::{
     VersionSelector,
-    incremental_range::{Changes, Incremental},
+    incremental_range::{Incremental, IncrementalChanges},
     time_travel::travelled,
 };
 use crate::{error::Result, io::TableContext, snapshot::Snapshot};
@@ -17,7 +17,7 @@ pub struct Resolved {
     /// Only files made at these epoch milliseconds or later.
     pub(super) files_since: Option<i64>,
     /// What lies between two versions, where that is asked for instead of a state.
-    pub(super) between: Option<(Incremental, Changes)>,
+    pub(super) between: Option<(Incremental, IncrementalChanges)>,
 }
 
 impl Resolved {

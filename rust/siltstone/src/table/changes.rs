@@ -10,13 +10,13 @@ use crate::{
     commit::replaced,
     env::system_clock,
     io::BatchStream,
-    scan::{ScanRequest, Start, Step, StreamScan, StreamScanOptions, end_of, first_readable, overtaken::TRIES},
+    scan::{ScanRequest, Start, StreamScan, StreamScanOptions, StreamStep, end_of, first_readable, overtaken::TRIES},
     snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
 };
 
 /// A place in the table's history, as a caller names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum StreamPosition {
     /// Snapshot id.
     Snapshot(i64),
     /// A tag.
@@ -33,9 +33,9 @@ pub struct ChangesArgs {
     /// Columns, condition, limits of reading.
     pub scan: ScanArgs,
     /// Where to begin, when the consumer does not know; `None`: the `scan.*` options, else the earliest snapshot.
-    pub start: Option<Place>,
+    pub start: Option<StreamPosition>,
     /// Where to end, inclusive. `None`: the latest snapshot, or never when following.
-    pub end: Option<Place>,
+    pub end: Option<StreamPosition>,
     /// Id of the consumer; `None`: option `consumer-id`.
     pub consumer: Option<String>,
     /// Wait for snapshots to come.
@@ -44,7 +44,7 @@ pub struct ChangesArgs {
 
 /// What a stream has for its caller.
 pub enum Progress {
-    /// Rows of a snapshot. When they have been handed out, [`Changes::done`] remembers that.
+    /// Rows of a snapshot. When they have been handed out, [`ChangeStream::done`] remembers that.
     Rows(i64, SchemaRef, BatchStream),
     /// Nothing yet: ask again after this many milliseconds.
     Wait(u64),
@@ -54,7 +54,7 @@ pub enum Progress {
 
 /// A stream of changes.
 #[derive(Debug)]
-pub struct Changes {
+pub struct ChangeStream {
     table: Arc<Table>,
     args: ScanArgs,
     follow: StreamScan,
@@ -144,7 +144,7 @@ impl Table {
     }
 }
 
-impl Changes {
+impl ChangeStream {
     /// Begins, and registers the consumer so that what it has not read is kept.
     pub fn new(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
         let begun = Self::begin(Arc::clone(&table), args);
@@ -187,7 +187,7 @@ impl Changes {
             }
             (None, None) => {}
         }
-        let is_any = matches!(args.start, None | Some(Place::Full)) && args.end.is_none() && !args.follow;
+        let is_any = matches!(args.start, None | Some(StreamPosition::Full)) && args.end.is_none() && !args.follow;
         let anew = (is_any && consumer.is_none()).then(|| Box::new(args.clone()));
         Ok(Self { args: args.scan, follow, waits: args.follow, consumer, anew, table })
     }
@@ -219,13 +219,13 @@ impl Changes {
             });
         }
         Ok(match step? {
-            Step::Rows { snapshot_id, plan } => {
+            StreamStep::Rows { snapshot_id, plan } => {
                 let schema = plan.read.arrow_schema()?;
                 let planned = Planned::new(*plan);
                 Progress::Rows(snapshot_id, schema, self.table.read(&self.args, &planned)?)
             }
-            Step::Wait if self.waits => Progress::Wait(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)),
-            Step::Wait | Step::End => Progress::End,
+            StreamStep::Wait if self.waits => Progress::Wait(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)),
+            StreamStep::Wait | StreamStep::End => Progress::End,
         })
     }
 
@@ -270,12 +270,12 @@ fn has_gone(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound)
 }
 
-fn start_of(place: Option<&Place>) -> Start {
+fn start_of(place: Option<&StreamPosition>) -> Start {
     match place {
         None => Start::Options,
-        Some(Place::Full) => Start::Full,
-        Some(Place::Snapshot(id)) => Start::Snapshot(*id),
-        Some(Place::Tag(name)) => Start::Tag(name.clone()),
-        Some(Place::Time(millis)) => Start::Timestamp(*millis),
+        Some(StreamPosition::Full) => Start::Full,
+        Some(StreamPosition::Snapshot(id)) => Start::Snapshot(*id),
+        Some(StreamPosition::Tag(name)) => Start::Tag(name.clone()),
+        Some(StreamPosition::Time(millis)) => Start::Timestamp(*millis),
     }
 }

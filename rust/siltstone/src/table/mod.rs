@@ -22,7 +22,7 @@ mod versions;
 mod write;
 
 pub use catalog::{FilesystemCatalog, FoundTable};
-pub use changes::{Changes, ChangesArgs, Place, Progress};
+pub use changes::{ChangeStream, ChangesArgs, Progress, StreamPosition};
 pub use fsck::check;
 pub use maintain::{CompactArgs, run_compaction_task};
 pub use modify::ModifyArgs;

@@ -15,7 +15,7 @@ use arrow_schema::{DataType as Arrow, TimeUnit};
 use super::{
     decimal::{convert_decimal, whole_decimals},
     nested,
-    place::Place,
+    place::ColumnPath,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -28,7 +28,7 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 pub(super) const WHOLE: &str = "the column holds whole numbers";
 
 /// The values of `array` in the Arrow type of `target`; `place` is the column in errors.
-pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+pub(super) fn convert(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let array = &decoded(array)?;
     if array.data_type() == &Arrow::Null {
         let made = arrow_type(target)?;
@@ -86,7 +86,7 @@ fn width(t: &Arrow) -> usize {
 }
 
 /// The input's type cannot become the column's.
-pub(super) fn mismatch(place: &Place<'_>, target: &DataType, got: &Arrow) -> Error {
+pub(super) fn mismatch(place: &ColumnPath<'_>, target: &DataType, got: &Arrow) -> Error {
     Error::new(
         ErrorKind::SchemaMismatch,
         format!("column '{}' is {target} in the table and {got} in the input", place.name()),
@@ -97,7 +97,13 @@ pub(super) fn mismatch(place: &Place<'_>, target: &DataType, got: &Arrow) -> Err
 }
 
 /// One value that the column's type cannot hold exactly.
-pub(super) fn misfit(kind: ErrorKind, array: &dyn Array, row: usize, place: &Place<'_>, target: &DataType) -> Error {
+pub(super) fn misfit(
+    kind: ErrorKind,
+    array: &dyn Array,
+    row: usize,
+    place: &ColumnPath<'_>,
+    target: &DataType,
+) -> Error {
     let value = array_value_to_string(array, row).unwrap_or_default();
     let value: String =
         if value.chars().count() > 60 { value.chars().take(57).chain("...".chars()).collect() } else { value };
@@ -108,11 +114,11 @@ pub(super) fn misfit(kind: ErrorKind, array: &dyn Array, row: usize, place: &Pla
         .with("got", array.data_type())
 }
 
-fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn same(array: &ArrayRef, wanted: &Arrow, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     if array.data_type() == wanted { Ok(Arc::clone(array)) } else { Err(mismatch(place, target, array.data_type())) }
 }
 
-fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Utf8 => Arc::clone(array),
         Arrow::LargeUtf8 => {
@@ -134,7 +140,7 @@ fn text(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> R
     Ok(array)
 }
 
-fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let array = match array.data_type() {
         Arrow::Binary => Arc::clone(array),
         Arrow::LargeBinary => {
@@ -157,7 +163,11 @@ fn bytes(array: &ArrayRef, limit: u32, target: &DataType, place: &Place<'_>) -> 
 }
 
 /// Offsets and bytes of these values alone: of a slice the offsets may be those of a larger array.
-fn in_32_bits(offsets: &OffsetBuffer<i64>, bytes: &Buffer, place: &Place<'_>) -> Result<(OffsetBuffer<i32>, Buffer)> {
+fn in_32_bits(
+    offsets: &OffsetBuffer<i64>,
+    bytes: &Buffer,
+    place: &ColumnPath<'_>,
+) -> Result<(OffsetBuffer<i32>, Buffer)> {
     let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
     let small: Option<Vec<i32>> = offsets.iter().map(|offset| i32::try_from(offset - first).ok()).collect();
     let (Some(small), Ok(start), Ok(length)) = (small, usize::try_from(first), usize::try_from(last - first)) else {
@@ -168,7 +178,7 @@ fn in_32_bits(offsets: &OffsetBuffer<i64>, bytes: &Buffer, place: &Place<'_>) ->
 }
 
 /// Integers that fit, and decimals and floating-point numbers that are integers (pandas has no others beside missing ones).
-fn integer(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn integer(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     if array.data_type().is_floating() {
         return lossless_cast(&whole_numbers(array, target, place)?, target, place);
     }
@@ -181,7 +191,7 @@ fn integer(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<Arr
     lossless_cast(array, target, place)
 }
 
-fn whole_numbers(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn whole_numbers(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let wide = cast(array, &Arrow::Float64)?;
     let wide = wide.as_primitive::<Float64Type>();
     let strange = |v: f64| v.fract() != 0.0 || !v.is_finite();
@@ -195,7 +205,7 @@ fn whole_numbers(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Resu
     }
 }
 
-fn float(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn float(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let wanted = arrow_type(target)?;
     let source = array.data_type();
     if source == &wanted {
@@ -228,7 +238,7 @@ fn lost_in_rounding(before: &ArrayRef, after: &ArrayRef) -> Result<Option<usize>
 }
 
 /// Integers of any width whose every value fits.
-fn lossless_cast(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn lossless_cast(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let wanted = arrow_type(target)?;
     if array.data_type() == &wanted {
         return Ok(Arc::clone(array));
@@ -253,7 +263,7 @@ fn first_difference(a: &ArrayRef, b: &ArrayRef) -> Result<Option<usize>> {
     Ok((differs.true_count() > 0).then(|| differs.iter().position(|d| d == Some(true))).flatten())
 }
 
-fn date(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn date(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     match array.data_type() {
         Arrow::Date32 => Ok(Arc::clone(array)),
         Arrow::Date64 => {
@@ -268,7 +278,7 @@ fn date(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayR
     }
 }
 
-fn time(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn time(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let (unit, wide) = match array.data_type() {
         Arrow::Time32(unit) => (*unit, cast(&cast(array, &Arrow::Int32)?, &Arrow::Int64)?),
         Arrow::Time64(unit) => (*unit, cast(array, &Arrow::Int64)?),
@@ -283,7 +293,7 @@ fn time(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayR
     Ok(Arc::new(millis.reinterpret_cast::<arrow_array::types::Time32MillisecondType>()))
 }
 
-fn timestamp(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+fn timestamp(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let wanted = arrow_type(target)?;
     let source = array.data_type();
     if source == &wanted {

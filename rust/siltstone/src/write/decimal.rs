@@ -13,7 +13,7 @@ use arrow_schema::DataType as Arrow;
 
 use super::{
     convert::{WHOLE, misfit, mismatch},
-    place::Place,
+    place::ColumnPath,
 };
 use crate::{
     error::{ErrorKind, Result},
@@ -26,7 +26,7 @@ pub(super) fn convert_decimal(
     precision: u8,
     scale: u8,
     target: &DataType,
-    place: &Place<'_>,
+    place: &ColumnPath<'_>,
 ) -> Result<ArrayRef> {
     let from_scale = match array.data_type() {
         Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) | Arrow::Decimal128(_, s) | Arrow::Decimal256(_, s) => *s,
@@ -43,7 +43,7 @@ pub(super) fn convert_decimal(
 }
 
 /// Decimals without a fraction as integers of 64 bits.
-pub(super) fn whole_decimals(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+pub(super) fn whole_decimals(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let scale = match array.data_type() {
         Arrow::Decimal32(_, s) | Arrow::Decimal64(_, s) | Arrow::Decimal128(_, s) | Arrow::Decimal256(_, s) => *s,
         other => return Err(mismatch(place, target, other)),

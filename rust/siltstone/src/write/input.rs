@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, new_null_array};
 use arrow_schema::SchemaRef;
 
-use super::{convert::convert, key_names::KeyNames, nested, place::Place};
+use super::{convert::convert, key_names::KeyNames, nested, place::ColumnPath};
 use crate::{
     cast::{MAX_FILLED, default_value},
     error::{Error, ErrorKind, Result},
@@ -39,7 +39,7 @@ struct Column {
 /// # Errors
 /// `SchemaMismatch`, `LengthExceeded`, `NullInKey` for values that the field does not hold exactly.
 pub(crate) fn convert_column(column: &ArrayRef, field: &DataField, before: usize) -> Result<ArrayRef> {
-    let place = Place::column(&field.name, before);
+    let place = ColumnPath::column(&field.name, before);
     let column = convert(column, &field.data_type, &place)?;
     match nested::forbidden_null(&column, &field.data_type, None) {
         Some(row) => Err(nested::null_error(&place, &field.data_type, row)),
@@ -65,7 +65,7 @@ impl Input {
         self.check_names(batch)?;
         let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
         let given: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).collect();
-        let place = |c: &Column| Place::column(&c.field.name, before);
+        let place = |c: &Column| ColumnPath::column(&c.field.name, before);
         let taken = self
             .columns
             .iter()
@@ -126,7 +126,7 @@ impl Column {
         &self,
         given: Option<&ArrayRef>,
         batch: &RecordBatch,
-        place: &Place<'_>,
+        place: &ColumnPath<'_>,
         names: &KeyNames,
     ) -> Result<ArrayRef> {
         let Some(column) = given else {

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::{convert::convert, place::Place};
+use super::{convert::convert, place::ColumnPath};
 use crate::{
     error::{Error, Result},
     row::{datum_from_array, datum_to_text},
@@ -35,7 +35,7 @@ impl KeyNames {
     pub(super) fn named_in_input(&self, error: Error, input: &RecordBatch, row: usize) -> Error {
         let value = |(_, field): &(usize, DataField)| {
             let column = input.column_by_name(&field.name).filter(|column| row < column.len())?;
-            let one = convert(&column.slice(row, 1), &field.data_type, &Place::column(&field.name, 0)).ok()?;
+            let one = convert(&column.slice(row, 1), &field.data_type, &ColumnPath::column(&field.name, 0)).ok()?;
             part(&one, 0, field).ok()
         };
         self.with_parts(error, value)

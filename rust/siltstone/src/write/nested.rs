@@ -13,7 +13,7 @@ use arrow_select::take::take;
 
 use super::{
     convert::{ask_for, convert, decoded, mismatch},
-    place::Place,
+    place::ColumnPath,
 };
 use crate::{
     cast::hide,
@@ -22,7 +22,12 @@ use crate::{
 };
 
 /// ARRAY from any kind of Arrow list.
-pub(super) fn list(array: &ArrayRef, element: &DataType, target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+pub(super) fn list(
+    array: &ArrayRef,
+    element: &DataType,
+    target: &DataType,
+    place: &ColumnPath<'_>,
+) -> Result<ArrayRef> {
     let list = plain_list(array, target, place)?;
     let (offsets, values) = trimmed(&list);
     let inner = place.elements("element", &offsets);
@@ -41,7 +46,7 @@ pub(super) fn map(
     key: &DataType,
     value: &DataType,
     target: &DataType,
-    place: &Place<'_>,
+    place: &ColumnPath<'_>,
 ) -> Result<ArrayRef> {
     let list = match array.data_type() {
         Arrow::Map(entries, _) => {
@@ -79,7 +84,12 @@ pub(super) fn map(
 }
 
 /// ROW from a struct; its columns are found by name.
-pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, place: &Place<'_>) -> Result<ArrayRef> {
+pub(super) fn row(
+    array: &ArrayRef,
+    fields: &[DataField],
+    target: &DataType,
+    place: &ColumnPath<'_>,
+) -> Result<ArrayRef> {
     let source = array.as_struct_opt().ok_or_else(|| mismatch(place, target, array.data_type()))?;
     let Arrow::Struct(arrow_fields) = arrow_type(target)? else {
         return Err(mismatch(place, target, array.data_type()));
@@ -99,7 +109,7 @@ pub(super) fn row(array: &ArrayRef, fields: &[DataField], target: &DataType, pla
     build_struct(arrow_fields, columns, source)
 }
 
-fn member(source: &StructArray, field: &DataField, place: &Place<'_>) -> Result<ArrayRef> {
+fn member(source: &StructArray, field: &DataField, place: &ColumnPath<'_>) -> Result<ArrayRef> {
     let inner = place.field(&field.name);
     let column = match source.column_by_name(&field.name) {
         Some(column) => convert(&hide(&decoded(column)?, source.nulls())?, &field.data_type, &inner)?,
@@ -122,7 +132,7 @@ pub(super) fn no_nulls(
     array: &ArrayRef,
     target: &DataType,
     parents: Option<&NullBuffer>,
-    place: &Place<'_>,
+    place: &ColumnPath<'_>,
 ) -> Result<()> {
     forbidden_null(array, target, parents).map_or(Ok(()), |row| Err(null_error(place, target, row)))
 }
@@ -137,7 +147,7 @@ pub(super) fn forbidden_null(array: &ArrayRef, target: &DataType, parents: Optio
 }
 
 /// A null where the table's type has none.
-pub(super) fn null_error(place: &Place<'_>, target: &DataType, row: usize) -> Error {
+pub(super) fn null_error(place: &ColumnPath<'_>, target: &DataType, row: usize) -> Error {
     let column = place.name();
     Error::new(ErrorKind::NullInKey, format!("row {} has null in column '{column}', which is {target}", place.row(row)))
         .with("column", column)
@@ -146,7 +156,7 @@ pub(super) fn null_error(place: &Place<'_>, target: &DataType, row: usize) -> Er
 }
 
 /// Any Arrow list as a `ListArray` whose null rows are empty.
-fn plain_list(array: &ArrayRef, target: &DataType, place: &Place<'_>) -> Result<ListArray> {
+fn plain_list(array: &ArrayRef, target: &DataType, place: &ColumnPath<'_>) -> Result<ListArray> {
     let plain = match array.data_type() {
         Arrow::List(_) => Arc::clone(array),
         Arrow::LargeList(f) | Arrow::ListView(f) | Arrow::LargeListView(f) | Arrow::FixedSizeList(f, _) => {
@@ -213,7 +223,7 @@ mod tests {
     }
 
     fn written(array: &ArrayRef, target: &str) -> Result<ArrayRef> {
-        convert(array, &parse_type(target).unwrap(), &Place::column("c", 0))
+        convert(array, &parse_type(target).unwrap(), &ColumnPath::column("c", 0))
     }
 
     /// How many values of the first field are null.

@@ -34,8 +34,8 @@ impl InputRows {
     }
 }
 
-/// A column or a part of one. The values of a part are counted by themselves; [`Place::row`] finds the row of the input.
-pub(super) struct Place<'a> {
+/// A column or a part of one. The values of a part are counted by themselves; [`ColumnPath::row`] finds the row of the input.
+pub(super) struct ColumnPath<'a> {
     name: String,
     rows: Rows<'a>,
 }
@@ -44,12 +44,12 @@ enum Rows<'a> {
     /// A column, with this many rows of the same input before it.
     Input(usize),
     /// A field of a row.
-    Field(&'a Place<'a>),
+    Field(&'a ColumnPath<'a>),
     /// Elements, keys or values.
-    Elements(&'a Place<'a>, &'a OffsetBuffer<i32>),
+    Elements(&'a ColumnPath<'a>, &'a OffsetBuffer<i32>),
 }
 
-impl<'a> Place<'a> {
+impl<'a> ColumnPath<'a> {
     /// A column of a batch that follows `before` rows.
     pub(super) fn column(name: &str, before: usize) -> Self {
         Self { name: name.to_owned(), rows: Rows::Input(before) }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_value_in_a_list_of_rows_of_lists_knows_its_row() {
-        let column = Place::column("c", 100);
+        let column = ColumnPath::column("c", 100);
         let outer = OffsetBuffer::new(vec![0, 0, 2, 3].into());
         let elements = column.elements("element", &outer);
         let field = elements.field("f");

@@ -16,7 +16,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, i256};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
 use super::{
-    RowKinds, convert::convert, count_column::CountColumns, input::Input, place::Place, route::Router,
+    RowKinds, convert::convert, count_column::CountColumns, input::Input, place::ColumnPath, route::Router,
     row_kinds::KindRules,
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
 
 fn to(kind: TypeKind, array: impl arrow_array::Array + 'static) -> Result<ArrayRef> {
     let target = DataType::new(kind);
-    let converted = convert(&(Arc::new(array) as ArrayRef), &target, &Place::column("c", 0))?;
+    let converted = convert(&(Arc::new(array) as ArrayRef), &target, &ColumnPath::column("c", 0))?;
     assert_eq!(converted.data_type(), &arrow_type(&target)?);
     Ok(converted)
 }

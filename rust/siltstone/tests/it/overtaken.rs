@@ -32,7 +32,9 @@ use siltstone::{
     manifest::ManifestEntry,
     scan::{EntryFilter, VersionSelector, live_entries, time_travel},
     snapshot::SnapshotManager,
-    table::{Changes, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Place, Progress, ScanArgs, Table},
+    table::{
+        ChangeStream, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Progress, ScanArgs, StreamPosition, Table,
+    },
     wire::CommitMessage,
     write::WriteOptions,
 };
@@ -336,13 +338,13 @@ fn statistics_and_system_tables_are_those_of_the_newest_version() {
 /// Which versions there are was looked at twice, once for the end and once for the beginning, and the end came before it.
 #[test]
 fn changes_from_no_version_to_no_version_are_those_that_are_left() {
-    for start in [None, Some(Place::Full)] {
+    for start in [None, Some(StreamPosition::Full)] {
         let args = ChangesArgs { start: start.clone(), ..ChangesArgs::default() };
         let ends = beside_others(
             &made(&[], &[]),
             |table| {
                 let table = Table::open_with(table.context().fs.clone(), ROOT, "main", None, BTreeMap::new())?;
-                let mut changes = Changes::new(Arc::new(table), args.clone())?;
+                let mut changes = ChangeStream::new(Arc::new(table), args.clone())?;
                 let mut ids = Vec::new();
                 loop {
                     let step = changes.progress();

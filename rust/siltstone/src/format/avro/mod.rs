@@ -14,6 +14,6 @@ mod value;
 pub use codec::Compression;
 pub use container::{Block, ContainerReader, ContainerWriter};
 pub use cursor::Cursor;
-pub use plan::{FieldRule, Plan};
+pub use plan::{DecodePlan, FieldRule};
 pub use schema::{WriterRecord, WriterType};
 pub use value::Encoder;

@@ -16,11 +16,11 @@ pub struct FieldRule<S> {
 
 /// The fields of a record in the order of their bytes, each with the slot that wants it.
 #[derive(Debug)]
-pub struct Plan<S> {
+pub struct DecodePlan<S> {
     steps: Vec<(Option<S>, WriterType)>,
 }
 
-impl<S: Copy> Plan<S> {
+impl<S: Copy> DecodePlan<S> {
     /// Resolves the wanted fields in the record; unknown fields are skipped, absent ones stay unset.
     pub fn new(file: &str, record: &WriterRecord, rules: &[FieldRule<S>]) -> Result<Self> {
         let missing = rules.iter().find(|rule| rule.required && !record.fields.iter().any(|(n, _)| n == rule.name));
@@ -54,7 +54,7 @@ impl<S: Copy> Plan<S> {
     }
 }
 
-impl<S> Plan<S> {
+impl<S> DecodePlan<S> {
     /// The writer's type of a wanted field.
     pub fn type_of(&self, wanted: impl Fn(&S) -> bool) -> Option<&WriterType> {
         self.steps.iter().find(|(slot, _)| slot.as_ref().is_some_and(&wanted)).map(|(_, t)| t)

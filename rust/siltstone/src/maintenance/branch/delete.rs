@@ -9,7 +9,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::{
-        cleanup::{FileKind, Plan, PlannedFile, Report, Step, settled_lock, with_effect},
+        cleanup::{CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, settled_lock, with_effect},
         tag::{delete_tag_locked, planned_deletion},
     },
     schema::{READ_BRANCHES, SchemaManager},
@@ -30,8 +30,8 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     let lock = if dry_run { None } else { Some(settled_lock(&main)?) };
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     check_deletable(ctx, &branches, name)?;
-    let mut plan = Plan::default();
-    plan.steps.push(Step::DeleteTrees(vec![PlannedFile {
+    let mut plan = CleanupPlan::default();
+    plan.steps.push(CleanupStep::DeleteTrees(vec![PlannedFile {
         path: branches.root(name),
         kind: FileKind::Branch,
         bytes: 0,
@@ -62,7 +62,7 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
 
 /// What goes with the branch's own tag, found before anything is deleted; `None` when there is none, or it stays: then the plan
 /// says so.
-fn planned_fork(main: &TableContext, name: &str, plan: &mut Plan) -> Result<Option<Report>> {
+fn planned_fork(main: &TableContext, name: &str, plan: &mut CleanupPlan) -> Result<Option<Report>> {
     let fork = fork_tag(name);
     if !keeps_branch(main, name)? {
         if TagManager::new(main.fs.clone(), &main.location).exists(&fork)? {

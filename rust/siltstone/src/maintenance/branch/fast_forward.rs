@@ -21,7 +21,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::{
-        cleanup::{Change, FileKind, Plan, PlannedFile, Report, Step, after_record, upkeep_lock},
+        cleanup::{Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, upkeep_lock},
         rollback::{check_branch_points, latest_before, note_of_strays, remove_strays},
     },
     snapshot::{
@@ -226,13 +226,13 @@ struct Forward {
     loses_schemas: bool,
     /// Where names change.
     directories: Vec<String>,
-    plan: Plan,
+    plan: CleanupPlan,
 }
 
 impl Forward {
     /// With the branch's later versions, as those of a writer who knows the removal records; and what is left to do when main
     /// has them, the tags that it has not yet among it.
-    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot]) -> Result<(Plan, Rest)> {
+    fn complete(mut self, manager: &SnapshotManager, theirs: &[Snapshot]) -> Result<(CleanupPlan, Rest)> {
         let removals = manager.removals().read()?;
         let own = |snapshot: Snapshot| snapshot.knowing(removals.count, &removals.branch);
         let json = |(path, Tag { snapshot, create_time, time_retained })| {
@@ -248,16 +248,16 @@ impl Forward {
         }
         // what is removed must not come back after a power loss, when the orphan cleaning has taken its files; and snapshots
         // come after the schemas that they name
-        let sync = |directory| Step::Change(Change::Sync { directory });
+        let sync = |directory| CleanupStep::Change(Change::Sync { directory });
         self.plan.steps.extend(self.directories.into_iter().map(sync));
         for snapshot in theirs.iter().filter(|s| s.id > self.stands) {
             let content = own(snapshot.clone()).to_json()?;
-            self.plan.steps.push(Step::Change(Change::Publish { path: manager.path(snapshot.id), content }));
+            self.plan.steps.push(CleanupStep::Change(Change::Publish { path: manager.path(snapshot.id), content }));
         }
-        let mut plan = Plan::default();
+        let mut plan = CleanupPlan::default();
         if let Some(last) = theirs.last() {
             let root = manager.directory().trim_end_matches("/snapshot").to_owned();
-            plan.steps.push(Step::Change(Change::Latest { root, id: last.id }));
+            plan.steps.push(CleanupStep::Change(Change::Latest { root, id: last.id }));
         }
         plan.steps.push(sync(manager.directory().to_owned()));
         Ok((self.plan, Rest { plan, tags }))
@@ -266,7 +266,7 @@ impl Forward {
 
 /// What is left to do when main has all versions of the branch.
 struct Rest {
-    plan: Plan,
+    plan: CleanupPlan,
     /// Paths and contents of tags that main did not have.
     tags: Vec<(String, String)>,
 }
@@ -279,7 +279,7 @@ struct Ours {
 
 /// `apart`: main and the branch had no version in common when the fast-forward began.
 fn plan(main: &TableContext, root: &str, ours: &Ours, theirs: &[Snapshot], apart: bool) -> Result<Forward> {
-    let mut plan = Plan::default();
+    let mut plan = CleanupPlan::default();
     let by_id: BTreeMap<i64, &Snapshot> = theirs.iter().map(|s| (s.id, s)).collect();
     let common = |s: &&Snapshot| by_id.get(&s.id).is_some_and(|other| other.is_same_version(s));
     let first_id = theirs.first().map_or(0, |s| s.id);

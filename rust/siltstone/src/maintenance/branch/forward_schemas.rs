@@ -4,7 +4,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
-    maintenance::cleanup::{Change, Step},
+    maintenance::cleanup::{Change, CleanupStep},
     schema::SchemaManager,
     snapshot::{Snapshot, Tag},
 };
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct SchemaChanges {
     pub(super) gone: Vec<String>,
-    pub(super) written: Vec<Step>,
+    pub(super) written: Vec<CleanupStep>,
     /// The first one of main that goes or gets another content.
     first_lost: Option<i64>,
 }
@@ -74,7 +74,7 @@ pub(super) fn schema_changes(main: &TableContext, root: &str, theirs: &[Snapshot
                 // an alter may be faster with this id: the next round sees it
                 Change::Publish { path, content }
             };
-            changes.written.push(Step::Change(change));
+            changes.written.push(CleanupStep::Change(change));
         }
     }
     Ok(changes)

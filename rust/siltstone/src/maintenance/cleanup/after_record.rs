@@ -1,6 +1,6 @@
 //! What is left to do when an operation has taken effect.
 
-use super::{Plan, Report, plan::run};
+use super::{CleanupPlan, Report, plan::run};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
@@ -8,13 +8,13 @@ use crate::{
 
 /// Carries out a plan, and then `settle`, of an operation whose removal record says already what the table is: readers and
 /// writers obey it, whatever becomes of the files. What cannot be done is a note, and left to the next upkeep. The plan was
-/// checked ([`Plan::check`]) before the record.
+/// checked ([`CleanupPlan::check`]) before the record.
 ///
 /// # Errors
 /// `Cancelled`, which says that the operation has taken effect (`done`).
 pub fn after_record(
     ctx: &TableContext,
-    mut plan: Plan,
+    mut plan: CleanupPlan,
     done: &str,
     settle: impl FnOnce() -> Result<()>,
 ) -> Result<Report> {

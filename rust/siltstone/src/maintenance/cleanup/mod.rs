@@ -21,7 +21,9 @@ pub use after_record::after_record;
 pub use cache::ManifestCache;
 pub use effect::with_effect;
 pub use metadata_files::{MetaFile, MetaParts, metadata_files, metadata_names};
-pub use plan::{Change, FileKind, Plan, PlannedFile, Report, Step, delete_tree, is_dropped_tree, plan_beside_others};
+pub use plan::{
+    Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, delete_tree, is_dropped_tree, plan_beside_others,
+};
 pub use references::{References, Roots, long_lived, referenced_by_other_branches, referenced_by_other_branches_but};
 pub use release::{Gone, clean_released, finish_released, plan_cleaning, release};
 pub use tagged::{Tagged, name_lost_tag};

@@ -129,7 +129,7 @@ pub enum Change {
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum CleanupStep {
     /// Deletes files, in parallel.
     Delete(Vec<PlannedFile>),
     /// Deletes files one after another: what is first is gone first.
@@ -144,38 +144,40 @@ pub enum Step {
 
 /// What is to be done, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct CleanupPlan {
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CleanupStep>,
     /// What was left alone, and why.
     pub notes: Vec<String>,
 }
 
-impl Plan {
+impl CleanupPlan {
     /// Adds a step that deletes files in parallel, unless there are none.
     pub fn delete(&mut self, files: Vec<PlannedFile>) {
         if !files.is_empty() {
-            self.steps.push(Step::Delete(files));
+            self.steps.push(CleanupStep::Delete(files));
         }
     }
 
     /// Adds a step that deletes files one by one, unless there are none.
     pub fn delete_in_order(&mut self, files: Vec<PlannedFile>) {
         if !files.is_empty() {
-            self.steps.push(Step::DeleteInOrder(files));
+            self.steps.push(CleanupStep::DeleteInOrder(files));
         }
     }
 
     /// Adds a write.
     pub fn overwrite(&mut self, path: String, content: impl Into<String>) {
-        self.steps.push(Step::Change(Change::Overwrite { path, content: content.into() }));
+        self.steps.push(CleanupStep::Change(Change::Overwrite { path, content: content.into() }));
     }
 
     /// Everything that is deleted, in order.
     pub fn files(&self) -> impl Iterator<Item = &PlannedFile> {
         self.steps.iter().flat_map(|step| match step {
-            Step::Delete(files) | Step::DeleteInOrder(files) | Step::DeleteTrees(files) => files.as_slice(),
-            Step::DeleteEmpty(_) | Step::Change(_) => &[],
+            CleanupStep::Delete(files) | CleanupStep::DeleteInOrder(files) | CleanupStep::DeleteTrees(files) => {
+                files.as_slice()
+            }
+            CleanupStep::DeleteEmpty(_) | CleanupStep::Change(_) => &[],
         })
     }
 
@@ -205,17 +207,17 @@ impl Plan {
     }
 }
 
-pub(super) fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
+pub(super) fn run(fs: &FileIoRef, step: &CleanupStep) -> Result<()> {
     match step {
-        Step::Delete(files) => delete_all(fs, files),
-        Step::DeleteInOrder(files) => {
+        CleanupStep::Delete(files) => delete_all(fs, files),
+        CleanupStep::DeleteInOrder(files) => {
             // what is begun is ended: the order says what a plan that was cut short may leave
             let _shield = cancel::shield();
             let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
             fs.delete_all(&paths)
         }
-        Step::DeleteTrees(files) => files.iter().try_for_each(|file| delete_tree(fs, &file.path)),
-        Step::DeleteEmpty(directories) => {
+        CleanupStep::DeleteTrees(files) => files.iter().try_for_each(|file| delete_tree(fs, &file.path)),
+        CleanupStep::DeleteEmpty(directories) => {
             for directory in directories {
                 // a directory that cannot be deleted is no harm
                 if let Err(error) = fs.delete_empty_dir(directory) {
@@ -224,13 +226,13 @@ pub(super) fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
             }
             Ok(())
         }
-        Step::Change(Change::Overwrite { path, content }) => {
+        CleanupStep::Change(Change::Overwrite { path, content }) => {
             if let Some((directory, _)) = path.rsplit_once('/') {
                 fs.create_dir(directory)?;
             }
             fs.overwrite(path, content.as_bytes())
         }
-        Step::Change(Change::Publish { path, content }) => match fs.publish(path, content.as_bytes(), true) {
+        CleanupStep::Change(Change::Publish { path, content }) => match fs.publish(path, content.as_bytes(), true) {
             Err(e) if e.kind() == ErrorKind::FileExists => {
                 if read_json(&**fs, path)? == content.as_bytes() {
                     return Ok(());
@@ -239,8 +241,10 @@ pub(super) fn run(fs: &FileIoRef, step: &Step) -> Result<()> {
             }
             other => other,
         },
-        Step::Change(Change::Latest { root, id }) => SnapshotManager::new(fs.clone(), root).write_latest_hint(*id),
-        Step::Change(Change::Sync { directory }) => {
+        CleanupStep::Change(Change::Latest { root, id }) => {
+            SnapshotManager::new(fs.clone(), root).write_latest_hint(*id)
+        }
+        CleanupStep::Change(Change::Sync { directory }) => {
             if fs.exists(directory)? {
                 fs.sync_dir(directory)?;
             }
@@ -363,7 +367,7 @@ pub fn plan_beside_others<T>(mut plan: impl FnMut() -> Result<T>) -> Result<T> {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Report {
     /// The plan.
-    pub plan: Plan,
+    pub plan: CleanupPlan,
     /// Whether it was only shown.
     pub dry_run: bool,
     /// What else there is to say: names of tags, ids of snapshots, by topic.
@@ -372,7 +376,7 @@ pub struct Report {
 
 impl Report {
     /// Carries the plan out unless it is only to be shown.
-    pub fn of(fs: &FileIoRef, plan: Plan, dry_run: bool) -> Result<Self> {
+    pub fn of(fs: &FileIoRef, plan: CleanupPlan, dry_run: bool) -> Result<Self> {
         if dry_run {
             plan.check(fs)?;
         } else {

@@ -13,8 +13,9 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, Report, Step, Tagged, UnusedFile, bucket_dirs,
-    data_files, long_lived, metadata_files, metadata_names, plan_beside_others, referenced_by_other_branches_but,
+    CleanupPlan, CleanupStep, FileKind, ManifestCache, MetaFile, MetaParts, PlannedFile, Report, Tagged, UnusedFile,
+    bucket_dirs, data_files, long_lived, metadata_files, metadata_names, plan_beside_others,
+    referenced_by_other_branches_but,
 };
 use crate::{
     error::{ErrorKind, Result},
@@ -88,11 +89,11 @@ pub struct Gone<'a> {
 }
 
 /// Files of a snapshot that the tag `name` kept, beside the tag's own one; none while something keeps the snapshot.
-pub fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Gone<'_>) -> Result<Plan> {
+pub fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Gone<'_>) -> Result<CleanupPlan> {
     let root = branch_root(&ctx.location, &ctx.branch);
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
     let others = Tagged::without(ctx, &snapshots, gone.tag)?;
-    let mut plan = Plan::default();
+    let mut plan = CleanupPlan::default();
     if snapshots.exists(tagged.id)? || others.names(tagged.id) {
         return Ok(plan);
     }
@@ -134,7 +135,7 @@ pub fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Go
     }
     plan.delete(data_files(ctx, &unused, &vec![Arc::clone(&reason); unused.len()], FileKind::Data)?);
     if ctx.options.snapshot_clean_empty_directories && !unused.is_empty() {
-        plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &unused)?));
+        plan.steps.push(CleanupStep::DeleteEmpty(bucket_dirs(ctx, &unused)?));
     }
     let mut files = Vec::new();
     let parts = MetaParts { tolerant: true, ..parts };

@@ -18,7 +18,7 @@ use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
     maintenance::{
-        cleanup::{FileKind, Plan, PlannedFile, Report, upkeep_lock, with_effect},
+        cleanup::{CleanupPlan, FileKind, PlannedFile, Report, upkeep_lock, with_effect},
         tag,
     },
     options::{CoreOptions, ExpireMode},
@@ -139,7 +139,7 @@ pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> R
         Ok(old.map(|consumer| consumer.id).collect())
     };
     let report = |names: Vec<String>| {
-        let mut plan = Plan::default();
+        let mut plan = CleanupPlan::default();
         plan.delete_in_order(names.iter().map(|id| consumer_file(manager.path(id))).collect());
         plan.check(&ctx.fs)?;
         Ok(Report { plan, dry_run, ..Report::default() }.with("consumers", names))

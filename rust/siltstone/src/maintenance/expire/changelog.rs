@@ -14,8 +14,8 @@ use crate::{
     error::Result,
     io::TableContext,
     maintenance::cleanup::{
-        Change, FileKind, ManifestCache, MetaFile, MetaParts, Plan, PlannedFile, References, Report, Step, Tagged,
-        metadata_files, metadata_names, plan_beside_others, referenced_by_other_branches, upkeep_lock,
+        Change, CleanupPlan, CleanupStep, FileKind, ManifestCache, MetaFile, MetaParts, PlannedFile, References,
+        Report, Tagged, metadata_files, metadata_names, plan_beside_others, referenced_by_other_branches, upkeep_lock,
     },
     path::branch_root,
     snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, UpkeepLock},
@@ -112,8 +112,8 @@ fn plan(
     going: &[Snapshot],
     end: &Snapshot,
     earliest: &Snapshot,
-) -> Result<Plan> {
-    let mut plan = Plan::default();
+) -> Result<CleanupPlan> {
+    let mut plan = CleanupPlan::default();
     let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let tags = Tagged::read(ctx, &snapshots)?;
     let cache = ManifestCache::new(ctx)?;
@@ -144,7 +144,7 @@ fn plan(
         reason: Arc::clone(&reason),
     };
     plan.delete_in_order(going.iter().map(file).collect());
-    plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
+    plan.steps.push(CleanupStep::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     plan.overwrite(changelogs.hint_path("EARLIEST"), end.id.to_string());
     Ok(plan)
 }

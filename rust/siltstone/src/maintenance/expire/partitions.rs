@@ -14,7 +14,7 @@ use crate::{
     commit::TableCommit,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{FileKind, Plan, Report, UnusedFile, data_files, with_effect},
+    maintenance::cleanup::{CleanupPlan, FileKind, Report, UnusedFile, data_files, with_effect},
     manifest::ManifestEntry,
     options::PartitionExpireStrategy,
     row::{BinaryRow, datum_to_legacy_text},
@@ -84,7 +84,7 @@ pub fn expire_partitions(ctx: &TableContext, expiry: &PartitionExpiry, now: i64,
             partitions.insert(entry.partition.clone(), Partition { entries: vec![entry], values });
         }
     }
-    let mut plan = Plan::default();
+    let mut plan = CleanupPlan::default();
     let mut old = Vec::new();
     for (key, partition) in partitions {
         match ages.is_old(&partition.values, writes.of_partition(&key)) {

@@ -28,8 +28,9 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::cleanup::{
-        Change, FileKind, ManifestCache, Plan, PlannedFile, References, Report, Step, Tagged, bucket_dirs,
-        finish_released, long_lived, name_lost_tag, plan_beside_others, referenced_by_other_branches, upkeep_lock,
+        Change, CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Tagged,
+        bucket_dirs, finish_released, long_lived, name_lost_tag, plan_beside_others, referenced_by_other_branches,
+        upkeep_lock,
     },
     options::ChangelogProducer,
     path::branch_root,
@@ -230,10 +231,15 @@ fn read_deltas(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going) 
 }
 
 /// The plan, and the ids that go.
-fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas: &Deltas) -> Result<(Plan, Vec<i64>)> {
+fn plan(
+    ctx: &TableContext,
+    snapshots: &SnapshotManager,
+    chosen: &Going,
+    deltas: &Deltas,
+) -> Result<(CleanupPlan, Vec<i64>)> {
     let going = &chosen.snapshots;
     let end = snapshots.existing([chosen.end])?.pop();
-    let mut plan = Plan::default();
+    let mut plan = CleanupPlan::default();
     let reason: Arc<str> = Arc::from("it is no version: its commit came too late, or it was taken back");
     plan.delete_in_order(chosen.strays.iter().map(|stray| snapshot_file(snapshots, stray, &reason)).collect());
     if going.is_empty() {
@@ -273,7 +279,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
         entries.extend(of);
     }
     if ctx.options.snapshot_clean_empty_directories && !entries.is_empty() {
-        plan.steps.push(Step::DeleteEmpty(bucket_dirs(ctx, &entries)?));
+        plan.steps.push(CleanupStep::DeleteEmpty(bucket_dirs(ctx, &entries)?));
     }
     if let Some(end) = &end {
         let skip = Skip { data_lists: keep_appended, changelog: outlive };
@@ -284,7 +290,7 @@ fn plan(ctx: &TableContext, snapshots: &SnapshotManager, chosen: &Going, deltas:
         plan.notes.push(format!("snapshot {} is gone, another job expires snapshots: metadata stays", chosen.end));
     }
     delete_snapshots(ctx, snapshots, going, outlive, &mut plan)?;
-    plan.steps.push(Step::Change(Change::Sync { directory: ctx.paths.snapshot_dir(&ctx.branch) }));
+    plan.steps.push(CleanupStep::Change(Change::Sync { directory: ctx.paths.snapshot_dir(&ctx.branch) }));
     if let Some(end) = &end {
         plan.overwrite(snapshots.hint_path("EARLIEST"), end.id.to_string());
     }
@@ -319,7 +325,7 @@ fn delete_snapshots(
     snapshots: &SnapshotManager,
     going: &[Snapshot],
     outlive: bool,
-    plan: &mut Plan,
+    plan: &mut CleanupPlan,
 ) -> Result<()> {
     if outlive {
         let changelogs = ChangelogManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
@@ -330,7 +336,7 @@ fn delete_snapshots(
             plan.overwrite(changelogs.hint_path("LATEST"), last.id.to_string());
         }
         // the changelogs' names stay, before those of the snapshots go
-        plan.steps.push(Step::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
+        plan.steps.push(CleanupStep::Change(Change::Sync { directory: changelogs.directory().to_owned() }));
     }
     let reason: Arc<str> = Arc::from("the snapshot has expired");
     plan.delete_in_order(going.iter().map(|snapshot| snapshot_file(snapshots, snapshot, &reason)).collect());

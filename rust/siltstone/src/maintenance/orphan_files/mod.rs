@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use self::listing::{Candidates, list};
 use super::cleanup::{
-    FileKind, ManifestCache, Plan, PlannedFile, References, Report, Roots, Step, finish_released, name_lost_tag,
-    plan_beside_others, upkeep_lock,
+    CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Roots, finish_released,
+    name_lost_tag, plan_beside_others, upkeep_lock,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -52,7 +52,7 @@ pub fn remove_orphan_files(ctx: &TableContext, older_than: i64, now: i64, dry_ru
     Ok(Report::of(&ctx.fs, plan, dry_run)?.with("examined_files", examined))
 }
 
-fn plan(ctx: &TableContext, older_than: i64) -> Result<(Plan, usize)> {
+fn plan(ctx: &TableContext, older_than: i64) -> Result<(CleanupPlan, usize)> {
     let branches = branches(ctx)?;
     let Candidates { files, temporary, empty_dirs, notes } = list(ctx, &branches, older_than)?;
     let examined = files.len();
@@ -66,16 +66,16 @@ fn plan(ctx: &TableContext, older_than: i64) -> Result<(Plan, usize)> {
         let needed = used.data.contains(name) || used.meta.contains(name);
         (!needed).then(|| PlannedFile { reason: Arc::clone(&reason), ..file })
     });
-    let mut plan = Plan { notes, ..Plan::default() };
+    let mut plan = CleanupPlan { notes, ..CleanupPlan::default() };
     plan.delete(unused.collect());
     let (trees, files): (Vec<PlannedFile>, Vec<PlannedFile>) =
         temporary.into_iter().partition(|file| file.kind == FileKind::Branch);
     plan.delete(files);
     if !trees.is_empty() {
-        plan.steps.push(Step::DeleteTrees(trees));
+        plan.steps.push(CleanupStep::DeleteTrees(trees));
     }
     if !empty_dirs.is_empty() {
-        plan.steps.push(Step::DeleteEmpty(empty_dirs));
+        plan.steps.push(CleanupStep::DeleteEmpty(empty_dirs));
     }
     Ok((plan, examined))
 }

@@ -9,8 +9,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::cleanup::{
-        Change, FileKind, Gone, Plan, PlannedFile, Report, Step, clean_released, plan_beside_others, plan_cleaning,
-        release, settled_lock, with_effect,
+        Change, CleanupPlan, CleanupStep, FileKind, Gone, PlannedFile, Report, clean_released, plan_beside_others,
+        plan_cleaning, release, settled_lock, with_effect,
     },
     path::branch_root,
     snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
@@ -34,10 +34,10 @@ pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, n
     let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
     let released = release(ctx, lock, name, &tagged)?;
-    let mut first = Plan::default();
+    let mut first = CleanupPlan::default();
     first.delete_in_order(vec![own_file(&tags, name)]);
     // the tag must not come back after a power loss, when its files are gone
-    first.steps.push(Step::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
+    first.steps.push(CleanupStep::Change(Change::Sync { directory: ctx.paths.tag_dir(&ctx.branch) }));
     let deleted = || {
         let left = "the next upkeep removes the files that only it kept";
         Ok((!tags.exists(name)?).then(|| format!("tag '{name}' was deleted, {left}")))
@@ -57,7 +57,7 @@ pub(crate) fn planned_deletion(ctx: &TableContext, name: &str, gone: Option<&str
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
     check_no_branch(ctx, name, &tagged, gone)?;
     let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged, Gone { tag: Some(name), branch: gone }))?;
-    let mut plan = Plan::default();
+    let mut plan = CleanupPlan::default();
     plan.delete_in_order(vec![own_file(&tags, name)]);
     plan.steps.extend(cleaning.steps);
     plan.notes = cleaning.notes;

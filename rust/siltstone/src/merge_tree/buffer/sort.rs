@@ -32,7 +32,7 @@ const ASK_ROWS: u32 = 256;
 
 /// Where a row is, and a number that orders like its key as far as it goes.
 #[derive(Clone, Copy)]
-struct Place {
+struct RowRef {
     prefix: u64,
     batch: u32,
     row: u32,
@@ -56,7 +56,7 @@ pub(super) fn merged(
     }))
 }
 
-fn sort<C: KeyCodec>(codec: &C, slots: &[SourceBatch], by_user: bool) -> Result<(Vec<C::Keys>, Vec<Place>)>
+fn sort<C: KeyCodec>(codec: &C, slots: &[SourceBatch], by_user: bool) -> Result<(Vec<C::Keys>, Vec<RowRef>)>
 where
     C::Keys: Sync,
 {
@@ -65,7 +65,7 @@ where
     if C::EXACT && !by_user {
         return Ok((keys, sort_by_bytes(order)?));
     }
-    let compare = |a: &Place, b: &Place| {
+    let compare = |a: &RowRef, b: &RowRef| {
         let (i, j) = (a.batch as usize, b.batch as usize);
         let (x, y) = (a.row as usize, b.row as usize);
         a.prefix
@@ -78,7 +78,7 @@ where
         order.sort_unstable_by(compare);
         return Ok((keys, order));
     }
-    let parallel = |ask: &(dyn Fn(&Place) + Sync)| {
+    let parallel = |ask: &(dyn Fn(&RowRef) + Sync)| {
         in_pool(|| {
             order.par_sort_unstable_by(|a, b| {
                 ask(a);
@@ -90,26 +90,26 @@ where
     Ok((keys, order))
 }
 
-fn places<C: KeyCodec>(slots: &[SourceBatch], keys: &[C::Keys]) -> Result<Vec<Place>> {
+fn places<C: KeyCodec>(slots: &[SourceBatch], keys: &[C::Keys]) -> Result<Vec<RowRef>> {
     let rows: usize = slots.iter().map(|s| s.batch.num_rows()).sum();
     let mut order = Vec::with_capacity(rows);
     for (batch, (slot, keys)) in slots.iter().zip(keys).enumerate() {
         let batch = u32::try_from(batch).map_err(|_| too_many())?;
         let rows = u32::try_from(slot.batch.num_rows()).map_err(|_| too_many())?;
-        order.extend((0..rows).map(|row| Place { prefix: C::prefix(keys, row as usize), batch, row }));
+        order.extend((0..rows).map(|row| RowRef { prefix: C::prefix(keys, row as usize), batch, row }));
     }
     Ok(order)
 }
 
 /// Radix sort by prefix, least byte first; equal prefixes stay in arrival order. Bytes that all rows share are skipped.
-fn sort_by_bytes(mut order: Vec<Place>) -> Result<Vec<Place>> {
+fn sort_by_bytes(mut order: Vec<RowRef>) -> Result<Vec<RowRef>> {
     let sorted = order.windows(2).all(|w| w[0].prefix <= w[1].prefix);
     let Some(first) = order.first().copied().filter(|_| !sorted) else { return Ok(order) };
     let differing = order.iter().fold(0, |bits, place| bits | (place.prefix ^ first.prefix));
     let mut target = vec![first; order.len()];
     for shift in (0..u64::BITS).step_by(8).filter(|shift| (differing >> shift) & 0xff != 0) {
         cancel::check()?;
-        let digit = |place: &Place| usize::from((place.prefix >> shift).to_le_bytes()[0]);
+        let digit = |place: &RowRef| usize::from((place.prefix >> shift).to_le_bytes()[0]);
         let mut starts = [0_usize; 256];
         for place in &order {
             starts[digit(place)] += 1;
@@ -129,7 +129,7 @@ fn sort_by_bytes(mut order: Vec<Place>) -> Result<Vec<Place>> {
 }
 
 /// Only there so that the codec's type is known.
-fn rows_of<C: KeyCodec>(_: &C, assembler: BatchBuilder, keys: Vec<C::Keys>, order: Vec<Place>) -> BatchStream {
+fn rows_of<C: KeyCodec>(_: &C, assembler: BatchBuilder, keys: Vec<C::Keys>, order: Vec<RowRef>) -> BatchStream {
     Box::new(SortedRows::<C> { assembler, keys, done: order.is_empty(), order, at: 0 })
 }
 
@@ -137,7 +137,7 @@ fn rows_of<C: KeyCodec>(_: &C, assembler: BatchBuilder, keys: Vec<C::Keys>, orde
 struct SortedRows<C: KeyCodec> {
     assembler: BatchBuilder,
     keys: Vec<C::Keys>,
-    order: Vec<Place>,
+    order: Vec<RowRef>,
     at: usize,
     done: bool,
 }
@@ -161,7 +161,7 @@ impl<C: KeyCodec> SortedRows<C> {
     }
 
     #[inline]
-    fn same_key(&self, a: Place, b: Place) -> bool {
+    fn same_key(&self, a: RowRef, b: RowRef) -> bool {
         a.prefix == b.prefix
             && (C::EXACT || {
                 let (x, y) = (&self.keys[a.batch as usize], &self.keys[b.batch as usize]);

@@ -15,7 +15,7 @@ use arrow_select::concat::concat;
 use super::{
     open::{CARRIED, OpenGroup},
     source_batch::SourceBatch,
-    wrapper::{Finished, MergeFunctionWrapper, Place},
+    wrapper::{Finished, MergeFunctionWrapper, RowRef},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -349,7 +349,7 @@ impl BatchBuilder {
     }
 
     /// One row for each finished group, and their changelog goes where the wrapper sends it.
-    fn decided(&mut self, wrapper: &mut MergeFunctionWrapper) -> Result<Vec<Option<Place>>> {
+    fn decided(&mut self, wrapper: &mut MergeFunctionWrapper) -> Result<Vec<Option<RowRef>>> {
         let done = self.computed_ends.last().copied().unwrap_or(0);
         let finished = Finished { rows: &self.computed_rows[..done], ends: &self.computed_ends };
         let decided = wrapper.decide(&finished, &mut self.slots, self.function.as_ref())?;

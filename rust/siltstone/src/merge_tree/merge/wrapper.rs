@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// A record: slot and row.
-pub(crate) type Place = (usize, usize);
+pub(crate) type RowRef = (usize, usize);
 
 /// Where changelog rows go: key-value batches in key order.
 pub(crate) type ChangelogSink = Box<dyn FnMut(&RecordBatch) -> Result<()> + Send>;
@@ -77,12 +77,12 @@ pub(crate) struct MergeFunctionWrapper {
 
 /// Groups that are complete: group `g` is `rows[ends[g - 1]..ends[g]]`.
 pub(crate) struct Finished<'a> {
-    pub(crate) rows: &'a [Place],
+    pub(crate) rows: &'a [RowRef],
     pub(crate) ends: &'a [usize],
 }
 
 impl<'a> Finished<'a> {
-    fn group(&self, g: usize) -> &'a [Place] {
+    fn group(&self, g: usize) -> &'a [RowRef] {
         let start = if g == 0 { 0 } else { self.ends[g - 1] };
         &self.rows[start..self.ends[g]]
     }
@@ -95,18 +95,18 @@ impl<'a> Finished<'a> {
 /// What became of the groups.
 pub(crate) struct Decided {
     /// One row for each group, or none.
-    pub(crate) rows: Vec<Option<Place>>,
+    pub(crate) rows: Vec<Option<RowRef>>,
     /// Changelog rows with their kinds.
-    pub(crate) changelog: Vec<(Place, RowKind)>,
+    pub(crate) changelog: Vec<(RowRef, RowKind)>,
 }
 
 /// What a group gives to the engine, and what it is compared with.
 struct Question {
-    before: Option<Place>,
+    before: Option<RowRef>,
     /// the changelog of this group is wanted
     tells: bool,
     /// the row, when the engine is not asked
-    passes: Option<Place>,
+    passes: Option<RowRef>,
 }
 
 impl MergeFunctionWrapper {
@@ -190,7 +190,7 @@ impl MergeFunctionWrapper {
         slots: &mut Vec<SourceBatch>,
         engine: &dyn MergeFunction,
     ) -> Result<Decided> {
-        let above: Vec<Option<Place>> = (0..groups.len()).map(|g| self.above(groups.group(g), slots)).collect();
+        let above: Vec<Option<RowRef>> = (0..groups.len()).map(|g| self.above(groups.group(g), slots)).collect();
         let found = self.look_up(groups, &above, slots)?;
         let mut input = EngineInput::with_capacity(groups.rows.len() + groups.len(), groups.len());
         let mut questions = Vec::with_capacity(groups.len());
@@ -199,16 +199,16 @@ impl MergeFunctionWrapper {
         }
         let answers = input.ask(engine, slots, &self.factory)?;
         let mut answers = answers.into_iter();
-        let rows: Vec<Option<Place>> =
+        let rows: Vec<Option<RowRef>> =
             questions.iter().map(|q| q.passes.or_else(|| answers.next().flatten())).collect();
         let changelog = if self.changelog.is_some() { self.changelog(&questions, &rows, slots)? } else { Vec::new() };
         let top = matches!(self.rule, Rule::Top(_));
-        let kept = |row: Option<Place>| row.filter(|&(slot, at)| !(top && slots[slot].is_retract(at)));
+        let kept = |row: Option<RowRef>| row.filter(|&(slot, at)| !(top && slots[slot].is_retract(at)));
         Ok(Decided { rows: rows.into_iter().map(kept).collect(), changelog })
     }
 
     /// The record that stands for all levels above 0: of the smallest level, or of the top level.
-    fn above(&self, group: &[Place], slots: &[SourceBatch]) -> Option<Place> {
+    fn above(&self, group: &[RowRef], slots: &[SourceBatch]) -> Option<RowRef> {
         let levels = group.iter().map(|&(slot, row)| (self.level(&slots[slot]), (slot, row)));
         match self.rule {
             Rule::Top(top) => levels.into_iter().find(|(level, _)| *level == top).map(|(_, place)| place),
@@ -217,21 +217,21 @@ impl MergeFunctionWrapper {
     }
 
     /// The first row that readers see: it stays, whatever numbers rows have that came after it.
-    fn visible(&self, group: &[Place], slots: &[SourceBatch]) -> Option<Place> {
-        let is_visible = |&&(slot, row): &&Place| self.level(&slots[slot]) > 0 && !slots[slot].is_retract(row);
+    fn visible(&self, group: &[RowRef], slots: &[SourceBatch]) -> Option<RowRef> {
+        let is_visible = |&&(slot, row): &&RowRef| self.level(&slots[slot]) > 0 && !slots[slot].is_retract(row);
         group.iter().filter(is_visible).max_by_key(|(slot, _)| self.level(&slots[*slot])).copied()
     }
 
     /// Gives the engine what it has to merge.
     fn question(
         &self,
-        group: &[Place],
-        above: Option<Place>,
-        found: Option<Place>,
+        group: &[RowRef],
+        above: Option<RowRef>,
+        found: Option<RowRef>,
         slots: &[SourceBatch],
         input: &mut EngineInput,
     ) -> Question {
-        let level = |place: &Place| self.level(&slots[place.0]);
+        let level = |place: &RowRef| self.level(&slots[place.0]);
         if let (Rule::Top(_) | Rule::Levels, &[single]) = (&self.rule, group) {
             // the reducer rule
             return Question { before: above, tells: above.is_none(), passes: Some(single) };
@@ -244,8 +244,8 @@ impl MergeFunctionWrapper {
         match found {
             None => input.group(taken),
             Some((slot, row)) => {
-                let records: Vec<Place> = taken.collect();
-                let newer = |&(s, r): &Place| tie_order(&slots[slot], row, &slots[s], r).is_lt();
+                let records: Vec<RowRef> = taken.collect();
+                let newer = |&(s, r): &RowRef| tie_order(&slots[slot], row, &slots[s], r).is_lt();
                 let at = records.iter().position(newer).unwrap_or(records.len());
                 input.group(records[..at].iter().copied().chain([(slot, row)]).chain(records[at..].iter().copied()));
             }
@@ -257,9 +257,9 @@ impl MergeFunctionWrapper {
     fn look_up(
         &mut self,
         groups: &Finished<'_>,
-        above: &[Option<Place>],
+        above: &[Option<RowRef>],
         slots: &mut Vec<SourceBatch>,
-    ) -> Result<Vec<Option<Place>>> {
+    ) -> Result<Vec<Option<RowRef>>> {
         let mut found = vec![None; groups.len()];
         let Rule::Lookup(Some(probe)) = &mut self.rule else { return Ok(found) };
         let asked: Vec<usize> = (0..groups.len()).filter(|&g| above[g].is_none()).collect();
@@ -279,11 +279,11 @@ impl MergeFunctionWrapper {
     fn changelog(
         &self,
         questions: &[Question],
-        rows: &[Option<Place>],
+        rows: &[Option<RowRef>],
         slots: &[SourceBatch],
-    ) -> Result<Vec<(Place, RowKind)>> {
-        let add = |place: Option<Place>| place.filter(|&(slot, row)| !slots[slot].is_retract(row));
-        let pairs: Vec<(Option<Place>, Option<Place>)> = questions
+    ) -> Result<Vec<(RowRef, RowKind)>> {
+        let add = |place: Option<RowRef>| place.filter(|&(slot, row)| !slots[slot].is_retract(row));
+        let pairs: Vec<(Option<RowRef>, Option<RowRef>)> = questions
             .iter()
             .zip(rows)
             .map(|(q, after)| if q.tells { (add(q.before), add(*after)) } else { (None, None) })
@@ -307,15 +307,15 @@ impl MergeFunctionWrapper {
     }
 
     /// For every pair of two rows whether a compared column differs; empty when nothing is compared.
-    fn changed(&self, pairs: &[(Option<Place>, Option<Place>)], slots: &[SourceBatch]) -> Result<Vec<bool>> {
+    fn changed(&self, pairs: &[(Option<RowRef>, Option<RowRef>)], slots: &[SourceBatch]) -> Result<Vec<bool>> {
         let Some(compared) = &self.compared else { return Ok(Vec::new()) };
-        let (old, new): (Vec<Place>, Vec<Place>) = pairs.iter().filter_map(|&(a, b)| Some((a?, b?))).unzip();
+        let (old, new): (Vec<RowRef>, Vec<RowRef>) = pairs.iter().filter_map(|&(a, b)| Some((a?, b?))).unzip();
         let mut changed = vec![false; old.len()];
         if old.is_empty() {
             return Ok(changed);
         }
         // a value that could not be cast is not compared
-        let failure = |&(slot, row): &Place| slots[slot].cast_failure(row..row + 1);
+        let failure = |&(slot, row): &RowRef| slots[slot].cast_failure(row..row + 1);
         if let Some(failure) = old.iter().chain(&new).find_map(failure) {
             return Err(failure);
         }
@@ -367,7 +367,7 @@ impl MergeFunctionWrapper {
 
 /// Groups for the engine.
 struct EngineInput {
-    rows: Vec<Place>,
+    rows: Vec<RowRef>,
     ends: Vec<usize>,
 }
 
@@ -376,7 +376,7 @@ impl EngineInput {
         Self { rows: Vec::with_capacity(rows), ends: Vec::with_capacity(groups) }
     }
 
-    fn group(&mut self, records: impl Iterator<Item = Place>) {
+    fn group(&mut self, records: impl Iterator<Item = RowRef>) {
         self.rows.extend(records);
         self.ends.push(self.rows.len());
     }
@@ -387,9 +387,9 @@ impl EngineInput {
         engine: &dyn MergeFunction,
         slots: &mut Vec<SourceBatch>,
         factory: &SourceBatchFactory,
-    ) -> Result<Vec<Option<Place>>> {
+    ) -> Result<Vec<Option<RowRef>>> {
         let groups = Finished { rows: &self.rows, ends: &self.ends };
-        let retracts = |place: &&Place| slots[place.0].is_retract(place.1);
+        let retracts = |place: &&RowRef| slots[place.0].is_retract(place.1);
         match engine.choice() {
             Choice::Last { ignore_retracts } => Ok((0..groups.len())
                 .map(|g| groups.group(g).iter().rev().find(|p| !(ignore_retracts && retracts(p))).copied())
@@ -414,7 +414,7 @@ impl EngineInput {
         engine: &dyn MergeFunction,
         slots: &mut Vec<SourceBatch>,
         factory: &SourceBatchFactory,
-    ) -> Result<Vec<Option<Place>>> {
+    ) -> Result<Vec<Option<RowRef>>> {
         let sources: Vec<RecordBatch> = slots.iter().map(|s| s.batch.clone()).collect();
         let inputs: Vec<usize> = slots.iter().map(|s| s.input).collect();
         let groups = Groups {
@@ -439,8 +439,8 @@ impl EngineInput {
 }
 
 /// The key columns of some records.
-fn keys_of(key: &[usize], places: impl Iterator<Item = Place>, slots: &[SourceBatch]) -> Result<RecordBatch> {
-    let places: Vec<Place> = places.collect();
+fn keys_of(key: &[usize], places: impl Iterator<Item = RowRef>, slots: &[SourceBatch]) -> Result<RecordBatch> {
+    let places: Vec<RowRef> = places.collect();
     let Some(first) = slots.first() else {
         return Err(Error::new(ErrorKind::Internal, "no records, but keys of them are asked for"));
     };
@@ -450,7 +450,7 @@ fn keys_of(key: &[usize], places: impl Iterator<Item = Place>, slots: &[SourceBa
 }
 
 /// One column of some records.
-fn column_of(column: usize, places: &[Place], slots: &[SourceBatch]) -> Result<ArrayRef> {
+fn column_of(column: usize, places: &[RowRef], slots: &[SourceBatch]) -> Result<ArrayRef> {
     let mut place_of = vec![usize::MAX; slots.len()];
     let mut sources: Vec<&dyn Array> = Vec::new();
     let mut indices = Vec::with_capacity(places.len());

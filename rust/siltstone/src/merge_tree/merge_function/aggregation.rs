@@ -3,10 +3,12 @@
 use super::{
     Carried, Choice, Computed, Groups, MergeFunction,
     carried::last_of,
-    columns::{Columns, DELETE, INSERT, Kinds, Plan, Remembered},
+    columns::{ColumnPlan, Columns, DELETE, INSERT, Kinds, Remembered},
     record_names::RecordNames,
 };
-use crate::{Result, aggregate::Step, io::KvLayout, merge_tree::merge::source_batch::is_retract, schema::EngineSpec};
+use crate::{
+    Result, aggregate::AggStep, io::KvLayout, merge_tree::merge::source_batch::is_retract, schema::EngineSpec,
+};
 
 /// Aggregates columns.
 #[derive(Debug)]
@@ -23,23 +25,23 @@ impl Aggregation {
     }
 
     /// What a record of this kind does to every column.
-    fn step(&self, kind: i8) -> Step {
+    fn step(&self, kind: i8) -> AggStep {
         match kind {
-            DELETE if self.remove_on_delete => Step::Set,
-            kind if is_retract(kind) => Step::Retract,
-            _ => Step::Add,
+            DELETE if self.remove_on_delete => AggStep::Set,
+            kind if is_retract(kind) => AggStep::Retract,
+            _ => AggStep::Add,
         }
     }
 
     /// What every record does.
-    fn steps(&self, groups: &Groups<'_>, kinds: &Kinds<'_>) -> Vec<Step> {
+    fn steps(&self, groups: &Groups<'_>, kinds: &Kinds<'_>) -> Vec<AggStep> {
         let mut steps = Vec::with_capacity(groups.rows.len());
         let step = |place: &(usize, usize)| self.step(kinds.of(*place));
         for (group, carried) in groups.with_carried() {
             match (carried, group) {
-                (None, [_]) if groups.pass_single => steps.push(Step::Set),
+                (None, [_]) if groups.pass_single => steps.push(AggStep::Set),
                 (Some(_), [_, rest @ ..]) => {
-                    steps.push(Step::Set);
+                    steps.push(AggStep::Set);
                     steps.extend(rest.iter().map(step));
                 }
                 _ => steps.extend(group.iter().map(step)),
@@ -57,13 +59,13 @@ impl Aggregation {
         }
     }
 
-    fn plan<'a>(&self, groups: &Groups<'a>) -> Result<Plan<'a>> {
+    fn plan<'a>(&self, groups: &Groups<'a>) -> Result<ColumnPlan<'a>> {
         let kinds = self.columns.kinds(groups.sources)?;
         let steps = (kinds.retracts || groups.carried.is_some()).then(|| self.steps(groups, &kinds));
         let kind = |(group, carried): (&[(usize, usize)], Option<&Carried>)| {
             self.kind(group, &kinds, groups.pass_single || carried.is_some())
         };
-        Ok(Plan {
+        Ok(ColumnPlan {
             sources: groups.sources,
             rows: groups.rows,
             ends: groups.ends,

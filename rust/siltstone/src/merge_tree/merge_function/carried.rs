@@ -10,7 +10,7 @@
 use arrow_array::RecordBatch;
 
 /// A record: source and row.
-type Place = (usize, usize);
+type RowRef = (usize, usize);
 
 /// The row of [`Carried::rows`] with the accumulated values, the kind and the sequence number of the result.
 pub(super) const VALUES: usize = 0;
@@ -39,13 +39,13 @@ impl Carried {
     }
 
     /// The record whose sequence number is the result's, in the batch that is source number `source`.
-    pub(super) fn last(source: usize) -> Place {
+    pub(super) fn last(source: usize) -> RowRef {
         (source, LAST)
     }
 }
 
 /// The last record of a group, of which the first may stand for others.
-pub(super) fn last_of(group: &[Place], carried: Option<&Carried>) -> Option<Place> {
+pub(super) fn last_of(group: &[RowRef], carried: Option<&Carried>) -> Option<RowRef> {
     match (carried, group) {
         (Some(_), [(source, _)]) => Some(Carried::last(*source)),
         _ => group.last().copied(),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    aggregate::{Added, ColumnGroups, Step, gather::gather, last_non_null::last_present, no_retract},
+    aggregate::{Added, AggStep, ColumnGroups, gather::gather, last_non_null::last_present, no_retract},
     io::KvLayout,
     merge_tree::merge::{row_kinds, source_batch::is_retract},
     schema::{ColumnRole, ColumnRule, EngineSpec},
@@ -30,7 +30,7 @@ pub(super) struct Columns {
 }
 
 /// What happens to the records of some groups.
-pub(super) struct Plan<'a> {
+pub(super) struct ColumnPlan<'a> {
     pub(super) sources: &'a [RecordBatch],
     /// records, inside a group in merge order; a record may come twice
     pub(super) rows: &'a [(usize, usize)],
@@ -38,7 +38,7 @@ pub(super) struct Plan<'a> {
     /// groups of one record pass through
     pub(super) pass_single: bool,
     /// for each class of columns what each record does; `None`: all are added
-    pub(super) steps: Vec<Option<Vec<Step>>>,
+    pub(super) steps: Vec<Option<Vec<AggStep>>>,
     /// of each column whether the first record of all stands for others and its function remembers that it has seen them;
     /// empty: of none
     pub(super) seen: &'a [bool],
@@ -90,7 +90,7 @@ impl Columns {
     }
 
     /// One row for each group; `class` says which steps a column follows.
-    pub(super) fn compute(&self, plan: &Plan<'_>, class: impl Fn(usize) -> usize) -> Result<RecordBatch> {
+    pub(super) fn compute(&self, plan: &ColumnPlan<'_>, class: impl Fn(usize) -> usize) -> Result<RecordBatch> {
         let checked = |at, rule: &_, column| self.checked(at, rule, plan, column);
         let columns = self.values(plan, class, checked)?;
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
@@ -99,7 +99,7 @@ impl Columns {
     /// What the records of one group have come to when more of them follow. A null in a NOT NULL column is no error yet.
     pub(super) fn fold(
         &self,
-        plan: &Plan<'_>,
+        plan: &ColumnPlan<'_>,
         class: impl Fn(usize) -> usize,
         remembered: &Remembered<'_>,
     ) -> Result<Carried> {
@@ -125,7 +125,7 @@ impl Columns {
     /// The columns of results, each of them as `finish` leaves it, with sequence numbers and kinds.
     fn values(
         &self,
-        plan: &Plan<'_>,
+        plan: &ColumnPlan<'_>,
         class: impl Fn(usize) -> usize,
         finish: impl Fn(usize, &ColumnRule, ArrayRef) -> Result<ArrayRef>,
     ) -> Result<Vec<ArrayRef>> {
@@ -146,7 +146,7 @@ impl Columns {
     }
 
     /// The columns whose records are all added and of which the last value counts that is not null: all at once.
-    fn present(&self, plan: &Plan<'_>, all_added: impl Fn(usize) -> bool) -> Result<Vec<Option<ArrayRef>>> {
+    fn present(&self, plan: &ColumnPlan<'_>, all_added: impl Fn(usize) -> bool) -> Result<Vec<Option<ArrayRef>>> {
         let mut results = vec![None; self.rules.len()];
         let counts = |at: &usize| {
             self.rules.get(*at).is_some_and(|rule| rule.function.added() == Added::LastPresent) && all_added(*at)
@@ -163,7 +163,13 @@ impl Columns {
         Ok(results)
     }
 
-    fn column(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, steps: Option<&[Step]>) -> Result<ArrayRef> {
+    fn column(
+        &self,
+        at: usize,
+        rule: &ColumnRule,
+        plan: &ColumnPlan<'_>,
+        steps: Option<&[AggStep]>,
+    ) -> Result<ArrayRef> {
         let arrays = arrays_of(plan.sources, at);
         let (rows, ends) = (plan.rows, plan.ends);
         if steps.is_none() && rule.function.added() == Added::Last {
@@ -171,7 +177,7 @@ impl Columns {
         }
         let named = |error: Error, group: Option<usize>| self.of_column(rule, plan, error, group);
         if !rule.function.retracts()
-            && let Some(row) = steps.and_then(|steps| steps.iter().position(|step| *step == Step::Retract))
+            && let Some(row) = steps.and_then(|steps| steps.iter().position(|step| *step == AggStep::Retract))
         {
             return Err(named(no_retract(rule.function.name()), Some(ends.partition_point(|end| *end <= row))));
         }
@@ -182,7 +188,7 @@ impl Columns {
     }
 
     /// Whether the function of a column remembers that it has seen a record.
-    fn seen(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, steps: Option<&[Step]>) -> Result<bool> {
+    fn seen(&self, at: usize, rule: &ColumnRule, plan: &ColumnPlan<'_>, steps: Option<&[AggStep]>) -> Result<bool> {
         let (arrays, resumed) = (arrays_of(plan.sources, at), plan.resumed(at, steps));
         let groups = ColumnGroups {
             arrays: &arrays,
@@ -195,7 +201,7 @@ impl Columns {
     }
 
     /// A column of results, without null where the table wants none.
-    fn checked(&self, at: usize, rule: &ColumnRule, plan: &Plan<'_>, result: ArrayRef) -> Result<ArrayRef> {
+    fn checked(&self, at: usize, rule: &ColumnRule, plan: &ColumnPlan<'_>, result: ArrayRef) -> Result<ArrayRef> {
         let nullable = self.layout.fields.get(at).is_none_or(|field| field.data_type.nullable);
         if !nullable && result.null_count() > 0 {
             let retracts = |group: usize| plan.kinds.get(group).is_some_and(|kind| is_retract(*kind));
@@ -214,7 +220,7 @@ impl Columns {
     }
 
     /// An error with the column, and the record's key when it is one group's.
-    fn of_column(&self, rule: &ColumnRule, plan: &Plan<'_>, error: Error, group: Option<usize>) -> Error {
+    fn of_column(&self, rule: &ColumnRule, plan: &ColumnPlan<'_>, error: Error, group: Option<usize>) -> Error {
         let error = match group.and_then(|group| plan.place(group)) {
             Some(place) => self.named(error, plan.sources, place),
             None => error.with("table", self.table()),
@@ -264,16 +270,16 @@ fn advised(error: Error, rule: &ColumnRule) -> Error {
     error.hint(hint)
 }
 
-impl Plan<'_> {
+impl ColumnPlan<'_> {
     /// What every record does to the columns of a class; `None`: it is added.
-    fn steps_of(&self, class: usize) -> Option<&[Step]> {
+    fn steps_of(&self, class: usize) -> Option<&[AggStep]> {
         self.steps.get(class).and_then(|steps| steps.as_deref())
     }
 
     /// The steps of a column whose function remembers the records that the first one stands for.
-    fn resumed(&self, column: usize, steps: Option<&[Step]>) -> Option<Vec<Step>> {
+    fn resumed(&self, column: usize, steps: Option<&[AggStep]>) -> Option<Vec<AggStep>> {
         let mut steps = steps.filter(|_| self.seen.get(column) == Some(&true))?.to_vec();
-        *steps.first_mut()? = Step::Resume;
+        *steps.first_mut()? = AggStep::Resume;
         Some(steps)
     }
 

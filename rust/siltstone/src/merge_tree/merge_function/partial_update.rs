@@ -1,7 +1,7 @@
 //! `merge-engine=partial-update`: later records fill in and overwrite columns (semantics b.4;
 //! `PartialUpdateMergeFunction`).
 //!
-//! Every column belongs to a *class*; columns of one class share the [`Step`]s of the records:
+//! Every column belongs to a *class*; columns of one class share the [`AggStep`]s of the records:
 //!
 //! ```text
 //! class 0          columns in no sequence group    Add     (last_non_null_value)
@@ -13,13 +13,13 @@
 
 use super::{
     Carried, Choice, Computed, Groups, MergeFunction,
-    columns::{Columns, DELETE, INSERT, Kinds, Plan, Remembered},
+    columns::{ColumnPlan, Columns, DELETE, INSERT, Kinds, Remembered},
     record_names::RecordNames,
     sequence::{SequenceColumns, SequenceOrder, Standing},
 };
 use crate::{
     Error, ErrorKind, Result,
-    aggregate::Step,
+    aggregate::AggStep,
     io::KvLayout,
     merge_tree::merge::source_batch::is_retract,
     schema::{ColumnRole, EngineSpec},
@@ -87,12 +87,12 @@ impl PartialUpdate {
     }
 
     /// Nothing but inserts, and no groups: every record is added.
-    fn plain<'a>(groups: &Groups<'a>, kinds: &Kinds<'_>) -> Plan<'a> {
+    fn plain<'a>(groups: &Groups<'a>, kinds: &Kinds<'_>) -> ColumnPlan<'a> {
         let kind = |group: &[(usize, usize)]| match group {
             [single] if groups.pass_single => kinds.of(*single),
             _ => INSERT,
         };
-        Plan {
+        ColumnPlan {
             sources: groups.sources,
             rows: groups.rows,
             ends: groups.ends,
@@ -105,7 +105,11 @@ impl PartialUpdate {
     }
 
     /// Calls `run` with what happens to the records, and what is remembered of the last group.
-    fn planned<T>(&self, groups: &Groups<'_>, run: impl FnOnce(Plan<'_>, Remembered<'_>) -> Result<T>) -> Result<T> {
+    fn planned<T>(
+        &self,
+        groups: &Groups<'_>,
+        run: impl FnOnce(ColumnPlan<'_>, Remembered<'_>) -> Result<T>,
+    ) -> Result<T> {
         let kinds = self.columns.kinds(groups.sources)?;
         if self.groups.is_empty() && !kinds.retracts && groups.carried.is_none() {
             return run(Self::plain(groups, &kinds), Remembered { held: &[], meets_insert: true });
@@ -116,7 +120,7 @@ impl PartialUpdate {
         let mut planner = Planner::new(self, groups, &kinds, &orders);
         planner.all()?;
         let Planner { steps, rows, ends, last, result_kinds, held, meets_insert, .. } = planner;
-        let plan = Plan {
+        let plan = ColumnPlan {
             sources: groups.sources,
             rows: rows.as_deref().unwrap_or(groups.rows),
             ends: rows.as_ref().map_or(groups.ends, |_| &ends),
@@ -169,7 +173,7 @@ struct Planner<'a> {
     kinds: &'a Kinds<'a>,
     orders: &'a [SequenceOrder<'a>],
     /// by class; empty for classes without columns
-    steps: Vec<Vec<Step>>,
+    steps: Vec<Vec<AggStep>>,
     /// the records, once one of them stands twice; as long as `ends` is kept up
     rows: Option<Vec<(usize, usize)>>,
     ends: Vec<usize>,
@@ -210,7 +214,7 @@ impl<'a> Planner<'a> {
         for ((group, carried), &end) in groups.with_carried().zip(groups.ends) {
             match (carried, group) {
                 (None, [single]) if groups.pass_single => {
-                    self.record(*single, Step::Set);
+                    self.record(*single, AggStep::Set);
                     self.finish(*single, self.kinds.of(*single));
                 }
                 (Some(carried), [first, rest @ ..]) => self.resumed(carried, *first, rest, start)?,
@@ -237,7 +241,7 @@ impl<'a> Planner<'a> {
         rest: &[(usize, usize)],
         start: usize,
     ) -> Result<()> {
-        self.record(first, Step::Set);
+        self.record(first, AggStep::Set);
         self.held.clear();
         self.held.extend(carried.held.iter().map(|row| row.map(|row| (first.0, row))));
         self.meets_insert = carried.meets_insert;
@@ -283,19 +287,19 @@ impl<'a> Planner<'a> {
                 self.hold(group, place);
             }
             let (set, add) = match standing {
-                Standing::Absent => (Step::Skip, Step::Skip),
-                Standing::New => (Step::Set, Step::Add),
-                Standing::Old => (Step::Skip, Step::AddReversed),
+                Standing::Absent => (AggStep::Skip, AggStep::Skip),
+                Standing::New => (AggStep::Set, AggStep::Add),
+                Standing::Old => (AggStep::Skip, AggStep::AddReversed),
             };
             self.push_group(group, [set, set, add]);
         }
-        self.push(0, Step::Add);
+        self.push(0, AggStep::Add);
         self.row(place);
     }
 
     /// True when the record removes the row.
     fn retract(&mut self, place: (usize, usize), number: usize, kind: i8, first: bool) -> Result<bool> {
-        let fill = if first { Step::Set } else { Step::Skip };
+        let fill = if first { AggStep::Set } else { AggStep::Skip };
         if first {
             self.held.fill(Some(place));
         }
@@ -308,7 +312,7 @@ impl<'a> Planner<'a> {
                 return Err(self.engine.deletes_refused(self.groups, place, kind));
             }
             let removes = kind == DELETE;
-            self.record(place, if removes { Step::Set } else { fill });
+            self.record(place, if removes { AggStep::Set } else { fill });
             return Ok(removes);
         }
         let standings: Vec<Standing> = (0..self.orders.len()).map(|group| self.standing(group, place)).collect();
@@ -316,11 +320,11 @@ impl<'a> Planner<'a> {
             |(standing, (_, removes)): (&Standing, &(Vec<usize>, bool))| *removes && *standing == Standing::New;
         if kind == DELETE && standings.iter().zip(&self.engine.groups).any(removes) {
             self.held.fill(Some(place));
-            self.record(place, Step::Set);
+            self.record(place, AggStep::Set);
             return Ok(true);
         }
         if first {
-            self.record(place, Step::Set);
+            self.record(place, AggStep::Set);
             self.repeat(number);
         }
         for (group, standing) in standings.into_iter().enumerate() {
@@ -330,13 +334,13 @@ impl<'a> Planner<'a> {
             self.push_group(
                 group,
                 match standing {
-                    Standing::Absent => [Step::Skip; 3],
-                    Standing::New => [Step::Set, Step::Clear, Step::Retract],
-                    Standing::Old => [Step::Skip, Step::Skip, Step::Retract],
+                    Standing::Absent => [AggStep::Skip; 3],
+                    Standing::New => [AggStep::Set, AggStep::Clear, AggStep::Retract],
+                    Standing::Old => [AggStep::Skip, AggStep::Skip, AggStep::Retract],
                 },
             );
         }
-        self.push(0, Step::Skip);
+        self.push(0, AggStep::Skip);
         self.row(place);
         Ok(false)
     }
@@ -353,21 +357,21 @@ impl<'a> Planner<'a> {
     }
 
     /// A record that does the same to all classes.
-    fn record(&mut self, place: (usize, usize), step: Step) {
+    fn record(&mut self, place: (usize, usize), step: AggStep) {
         for class in 0..self.steps.len() {
             self.push(class, step);
         }
         self.row(place);
     }
 
-    fn push_group(&mut self, group: usize, steps: [Step; 3]) {
+    fn push_group(&mut self, group: usize, steps: [AggStep; 3]) {
         for (offset, step) in (1..).zip(steps) {
             self.push(3 * group + offset, step);
         }
     }
 
     #[inline]
-    fn push(&mut self, class: usize, step: Step) {
+    fn push(&mut self, class: usize, step: AggStep) {
         if self.engine.used.get(class) == Some(&true)
             && let Some(steps) = self.steps.get_mut(class)
         {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A record: source and row.
-type Place = (usize, usize);
+type RowRef = (usize, usize);
 
 /// How a record stands to what a group holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) struct SequenceOrder<'a> {
 
 impl SequenceOrder<'_> {
     /// How `record` stands to `held`, the record that set the group's fields last.
-    pub(super) fn standing(&self, record: Place, held: Option<Place>) -> Standing {
+    pub(super) fn standing(&self, record: RowRef, held: Option<RowRef>) -> Standing {
         if self.fields.iter().all(|(_, nulls)| nulls.place(record).is_none()) {
             return Standing::Absent;
         }

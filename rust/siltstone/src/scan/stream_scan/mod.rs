@@ -40,7 +40,7 @@ pub struct StreamScanOptions {
 
 /// What a stream does next.
 #[derive(Debug)]
-pub enum Step {
+pub enum StreamStep {
     /// Rows of a snapshot: its changes, or its state when it is the first one of a full start.
     Rows {
         /// The snapshot.
@@ -163,19 +163,19 @@ impl StreamScan {
     }
 
     /// The next rows. Snapshots without changes are passed over.
-    pub fn step(&mut self) -> Result<Step> {
+    pub fn step(&mut self) -> Result<StreamStep> {
         self.advance().map_err(|e| e.with("table", &self.ctx.name))
     }
 
-    fn advance(&mut self) -> Result<Step> {
+    fn advance(&mut self) -> Result<StreamStep> {
         let versions = Versions::new(&self.ctx);
         if let Some(id) = self.full.take() {
             return self.full_state(&versions, id);
         }
         loop {
-            let Some(id) = self.next else { return Ok(Step::Wait) };
+            let Some(id) = self.next else { return Ok(StreamStep::Wait) };
             if self.end.is_some_and(|end| id > end) {
-                return Ok(Step::End);
+                return Ok(StreamStep::End);
             }
             // before the snapshot: a rollback that comes between them has a later record
             let known = versions.snapshots.removals().read()?.count;
@@ -184,18 +184,18 @@ impl StreamScan {
                 line::check_follows(&versions, passed)?;
             }
             let Some(snapshot) = found else {
-                return Ok(Step::Wait);
+                return Ok(StreamStep::Wait);
             };
             if self.is_beyond_watermark(&snapshot) {
-                return Ok(Step::End);
+                return Ok(StreamStep::End);
             }
             if self.is_too_young(&snapshot) {
-                return Ok(Step::Wait);
+                return Ok(StreamStep::Wait);
             }
             let plan = self.changes(&snapshot).map_err(|e| expired_meanwhile(&self.ctx, &snapshot, e))?;
             self.pass(&snapshot, known);
             if let Some(plan) = plan.filter(|plan| !plan.splits.is_empty()) {
-                return Ok(Step::Rows { snapshot_id: id, plan: Box::new(plan) });
+                return Ok(StreamStep::Rows { snapshot_id: id, plan: Box::new(plan) });
             }
         }
     }
@@ -206,7 +206,7 @@ impl StreamScan {
     }
 
     /// The state to begin with, without what later changelogs bring (c.1).
-    fn full_state(&mut self, versions: &Versions, id: i64) -> Result<Step> {
+    fn full_state(&mut self, versions: &Versions, id: i64) -> Result<StreamStep> {
         let known = versions.snapshots.removals().read()?.count;
         let snapshot = versions.by_id(id)?;
         self.pass(&snapshot, known);
@@ -231,7 +231,7 @@ impl StreamScan {
         if self.is_beyond_watermark(&snapshot) {
             self.end = Some(id);
         }
-        Ok(Step::Rows { snapshot_id: id, plan: Box::new(planned) })
+        Ok(StreamStep::Rows { snapshot_id: id, plan: Box::new(planned) })
     }
 
     fn snapshot(versions: &Versions, id: i64) -> Result<Option<Snapshot>> {

@@ -6,19 +6,19 @@ use siltstone::{
         rollback::rollback,
         tag::{CreateTag, create_tag},
     },
-    table::{Changes, ChangesArgs, Progress},
+    table::{ChangeStream, ChangesArgs, Progress},
 };
 
 use super::*;
 
-fn stream(fs: &FileIoRef, options: &[(&str, &str)], args: ChangesArgs) -> Result<Changes> {
+fn stream(fs: &FileIoRef, options: &[(&str, &str)], args: ChangesArgs) -> Result<ChangeStream> {
     let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let table = Table::open_with(Arc::clone(fs), ROOT, "main", None, options)?;
-    Changes::new(Arc::new(table), args)
+    ChangeStream::new(Arc::new(table), args)
 }
 
 /// The ids of the snapshots that a stream hands out, until there is nothing more.
-fn ids(stream: &mut Changes) -> Result<Vec<i64>> {
+fn ids(stream: &mut ChangeStream) -> Result<Vec<i64>> {
     let mut ids = Vec::new();
     while let Progress::Rows(id, _, mut rows) = stream.progress()? {
         rows.try_for_each(|batch| batch.map(drop))?;
