@@ -8,10 +8,10 @@ __all__ = [
     "Catalog",
     "Changes",
     "Inspection",
+    "Maintenance",
     "Plan",
     "Split",
     "Table",
-    "Upkeep",
     "Writer",
     "__debug_build__",
     "__version__",
@@ -78,7 +78,7 @@ class Table:
     def snapshot(self, id: int | None) -> str | None: ...
     def history(self, limit: int) -> list[str]: ...
     @property
-    def upkeep(self) -> Upkeep: ...
+    def maintenance(self) -> Maintenance: ...
     def inspect(
         self,
         name: str,
@@ -209,7 +209,7 @@ class Split:
 _Report: TypeAlias = tuple[str, str]
 
 @final
-class Upkeep:
+class Maintenance:
     def tags(self) -> list[str]: ...
     def tag(self, name: str) -> str: ...
     def tag_exists(self, name: str) -> bool: ...

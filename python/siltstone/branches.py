@@ -39,7 +39,7 @@ class Branches(Handle):
 
     def list(self) -> list[Branch]:
         """All branches beside main, by name."""
-        found = self._table.upkeep.branches()
+        found = self._table.maintenance.branches()
         return [Branch(name, dt.datetime.fromtimestamp(at / 1000, dt.UTC)) for name, at in found]
 
     def exists(self, name: str) -> bool:
@@ -65,7 +65,7 @@ class Branches(Handle):
         """
         start = version_of("version", version)
         start = None if start is None else written("version", start)
-        self._table.upkeep.create_branch(text("name", name), optional_text("tag", tag), start)
+        self._table.maintenance.create_branch(text("name", name), optional_text("tag", tag), start)
 
     def delete(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Delete a branch; its data files stay until orphan files are removed.
@@ -78,7 +78,9 @@ class Branches(Handle):
             VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way:
                 fast-forward again.
         """
-        return UpkeepReport.from_core(self._table.upkeep.delete_branch(text("name", name), flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(
+            self._table.maintenance.delete_branch(text("name", name), flag("dry_run", dry_run))
+        )
 
     def rename(self, source: str, target: str) -> None:
         """Give a branch another name.
@@ -89,7 +91,7 @@ class Branches(Handle):
             TagExists: There is a tag ``fork-<target>``, the name that the branch's own tag would get.
             VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way.
         """
-        self._table.upkeep.rename_branch(text("source", source), text("target", target))
+        self._table.maintenance.rename_branch(text("source", source), text("target", target))
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> UpkeepReport:
         """Make main what the branch is: main's snapshots and tags since the branch's first one give way.
@@ -104,4 +106,6 @@ class Branches(Handle):
             VersionInUse: Another branch was made from a version of main that would go, or a tag of main that stays
                 needs a schema that would go.
         """
-        return UpkeepReport.from_core(self._table.upkeep.fast_forward(text("name", name), flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(
+            self._table.maintenance.fast_forward(text("name", name), flag("dry_run", dry_run))
+        )

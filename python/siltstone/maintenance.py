@@ -94,11 +94,11 @@ class CompactionPlan:
 
 
 class Maintenance(Handle):
-    """The care of one table: ``t.maintenance``."""
+    """Maintenance of one table: ``t.maintenance``."""
 
     @property
-    def _upkeep(self) -> _core.Upkeep:
-        return self._table.upkeep
+    def _maintenance(self) -> _core.Maintenance:
+        return self._table.maintenance
 
     def plan_compaction(
         self,
@@ -272,7 +272,7 @@ class Maintenance(Handle):
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
         return UpkeepReport.from_core(
-            self._upkeep.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
+            self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
         )
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
@@ -286,7 +286,9 @@ class Maintenance(Handle):
             >>> example_table().maintenance.expire_consumers(older_than="7d").details["consumers"]
             []
         """
-        return UpkeepReport.from_core(self._upkeep.expire_consumers(age_limit(older_than), flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(
+            self._maintenance.expire_consumers(age_limit(older_than), flag("dry_run", dry_run))
+        )
 
     def remove_orphan_files(self, *, older_than: Time | Duration = "1d", dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -306,7 +308,9 @@ class Maintenance(Handle):
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return UpkeepReport.from_core(self._upkeep.remove_orphan_files(age_limit(older_than), flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(
+            self._maintenance.remove_orphan_files(age_limit(older_than), flag("dry_run", dry_run))
+        )
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -326,7 +330,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return Verdict.from_json(self._upkeep.fsck(flag("deep", deep)))
+        return Verdict.from_json(self._maintenance.fsck(flag("deep", deep)))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -337,7 +341,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.analyze().snapshot.kind
             'ANALYZE'
         """
-        return CommitReport.from_json(self._upkeep.analyze())
+        return CommitReport.from_json(self._maintenance.analyze())
 
     def expire_partitions(
         self,
@@ -371,7 +375,7 @@ class Maintenance(Handle):
         formatter = optional_text("timestamp_formatter", timestamp_formatter)
         pattern = optional_text("timestamp_pattern", timestamp_pattern)
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
-        report = self._upkeep.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
+        report = self._maintenance.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
         return UpkeepReport.from_core(report)
 
 

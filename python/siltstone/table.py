@@ -131,7 +131,7 @@ class Table(Reads):
 
     @property
     def maintenance(self) -> Maintenance:
-        """The table's care: compaction and manifests."""
+        """Maintenance of the table: compaction and manifests."""
         return Maintenance(self._core)
 
     # ---- versions
@@ -383,7 +383,7 @@ class Table(Reads):
         """
         self._core.abort(message_list(messages))
 
-    # ---- care
+    # ---- maintenance
 
     def compact(
         self,
@@ -450,7 +450,7 @@ class Table(Reads):
         """
         moment = None if as_of is None else millis(as_of)
         place = version_of("version", version), optional_text("tag", tag), moment
-        return UpkeepReport.from_core(self._core.upkeep.rollback(*place, flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(self._core.maintenance.rollback(*place, flag("dry_run", dry_run)))
 
     def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.

@@ -98,7 +98,7 @@ class Tags(Handle):
             >>> example_table().tags.list()
             []
         """
-        return [Tag.from_json(tag) for tag in self._table.upkeep.tags()]
+        return [Tag.from_json(tag) for tag in self._table.maintenance.tags()]
 
     def exists(self, name: str) -> bool:
         """Whether there is a tag of this name.
@@ -107,7 +107,7 @@ class Tags(Handle):
             >>> example_table().tags.exists("v1")
             False
         """
-        return self._table.upkeep.tag_exists(text("name", name))
+        return self._table.maintenance.tag_exists(text("name", name))
 
     def get(self, name: str) -> Tag:
         """One tag.
@@ -121,7 +121,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag; the hint names the nearest.
         """
-        return Tag.from_json(self._table.upkeep.tag(text("name", name)))
+        return Tag.from_json(self._table.maintenance.tag(text("name", name)))
 
     def create(
         self,
@@ -199,7 +199,7 @@ class Tags(Handle):
         if_not_exists: bool = False,
         allow_numeric: bool = False,
     ) -> Tag:
-        made = self._table.upkeep.create_tag(
+        made = self._table.maintenance.create_tag(
             text("name", name),
             replace=replace,
             version=version_of("version", version),
@@ -225,7 +225,7 @@ class Tags(Handle):
             TagNotFound: There is no such tag.
             TagExists: The new name is taken.
         """
-        self._table.upkeep.rename_tag(
+        self._table.maintenance.rename_tag(
             text("source", source), text("target", target), flag("allow_numeric", allow_numeric)
         )
 
@@ -246,7 +246,7 @@ class Tags(Handle):
             TagNotFound: There is no such tag.
             VersionInUse: A branch was made from it.
         """
-        return UpkeepReport.from_core(self._table.upkeep.delete_tag(text("name", name), flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(self._table.maintenance.delete_tag(text("name", name), flag("dry_run", dry_run)))
 
     def previous(self, name: str) -> str | None:
         """Name of the tag before this one, by commit time; None when it is the first.
@@ -254,7 +254,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag.
         """
-        return self._table.upkeep.tag_neighbour(text("name", name), False)
+        return self._table.maintenance.tag_neighbour(text("name", name), False)
 
     def next(self, name: str) -> str | None:
         """Name of the tag after this one, by commit time; None when it is the last.
@@ -262,7 +262,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag.
         """
-        return self._table.upkeep.tag_neighbour(text("name", name), True)
+        return self._table.maintenance.tag_neighbour(text("name", name), True)
 
     def expire(self, *, older_than: Time | None = None, dry_run: bool = False) -> UpkeepReport:
         """Delete tags whose retention is over; ``details["tags"]`` of the report has their names.
@@ -276,7 +276,7 @@ class Tags(Handle):
             []
         """
         limit = None if older_than is None else millis(older_than)
-        return UpkeepReport.from_core(self._table.upkeep.expire_tags(limit, flag("dry_run", dry_run)))
+        return UpkeepReport.from_core(self._table.maintenance.expire_tags(limit, flag("dry_run", dry_run)))
 
     def create_automatic(self) -> UpkeepReport:
         """Make the tags that are due by the option ``tag.automatic-creation``, as each commit does.
@@ -285,7 +285,7 @@ class Tags(Handle):
             >>> example_table().tags.create_automatic().details["created"]
             []
         """
-        return UpkeepReport.from_core(self._table.upkeep.create_automatic_tags())
+        return UpkeepReport.from_core(self._table.maintenance.create_automatic_tags())
 
     def create_due(self) -> UpkeepReport:
         """The same as :meth:`create_automatic`."""

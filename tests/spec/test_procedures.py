@@ -8,7 +8,7 @@ import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone.procedures import PROCEDURES, Call, is_call, parse_call, run_call
-from siltstone.procedures.care import partition_specs
+from siltstone.procedures.maintenance import partition_specs
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from siltstone.procedures.model import PROCEDURES, Answer, Argument, CallResult,
 from siltstone.procedures.parse import Call, is_call, parse_call
 
 # the modules enter their procedures into PROCEDURES
-from siltstone.procedures import branches, care, tags, versions  # isort: skip
+from siltstone.procedures import branches, maintenance, tags, versions  # isort: skip
 
 __all__ = [
     "PROCEDURES",
@@ -19,8 +19,8 @@ __all__ = [
     "CallResult",
     "Procedure",
     "branches",
-    "care",
     "is_call",
+    "maintenance",
     "parse_call",
     "run_call",
     "tags",

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import (
 
 from siltstone._args import number, shown
 from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch, UnknownOption, UnsupportedFeature
-from siltstone.procedures.care import partition_specs
+from siltstone.procedures.maintenance import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
 from siltstone.spark.types import arrow_for_spark, changed_to_instants, spark_schema

@@ -4,14 +4,14 @@
 mod arrow;
 mod catalog;
 mod changes;
+mod compaction;
 mod error;
 mod fork;
 mod inspect;
 mod interrupt;
-mod maintain;
+mod maintenance;
 mod scan;
 mod table;
-mod upkeep;
 mod write;
 
 use pyo3::prelude::*;
@@ -32,6 +32,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     scan::register(m)?;
     changes::register(m)?;
     write::register(m)?;
-    upkeep::register(m)?;
-    maintain::register(m)
+    maintenance::register(m)?;
+    compaction::register(m)
 }

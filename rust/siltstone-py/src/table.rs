@@ -23,8 +23,8 @@ use crate::{
     error::Result,
     inspect::{About, Inspection},
     interrupt::interruptible,
+    maintenance::Maintenance,
     scan::Plan,
-    upkeep::Upkeep,
     write::Writer,
 };
 
@@ -120,8 +120,8 @@ impl PyTable {
 
     /// Tags, branches, rollback, expiry, cleaning.
     #[getter]
-    fn upkeep(&self) -> Result<Upkeep> {
-        Ok(Upkeep::new(self.table()?))
+    fn maintenance(&self) -> Result<Maintenance> {
+        Ok(Maintenance::new(self.table()?))
     }
 
     #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]

@@ -1,18 +1,16 @@
-//! Compaction as plan, tasks and messages; changes of the definition.
+//! Compaction as plan, tasks and messages.
 
 use serde_json::{Value, json};
 
 use super::{Table, scan::filter};
 use crate::{
-    Error, ErrorKind, Result,
+    Result,
     commit::PartitionSpec,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
     predicate::Predicate,
-    scan::{bucket_vectors, overtaken::at_newest, partition_spec},
-    schema::{READ_BRANCHES, SchemaChange, TableSchema, switches_vectors_off},
-    snapshot::BranchManager,
+    scan::partition_spec,
     wire::{CommitMessage, CompactionTask},
 };
 
@@ -83,48 +81,6 @@ impl Table {
             "rows_before": sum(before.iter().map(|f| f.row_count)),
             "rows_after": sum(after.iter().map(|f| f.row_count)),
         })
-    }
-
-    /// Applies changes given as JSON objects (`{"kind": "set_option", "key": ..., "value": ...}`) as one new schema.
-    pub fn alter(&mut self, changes: &str) -> Result<()> {
-        let changes = SchemaChange::list_from_json(changes)?;
-        self.check_branches(&changes)?;
-        let check = |old: &TableSchema, new: &TableSchema| self.check_no_vectors(old, new);
-        let changed = self.context().schemas.commit_changes_if(&changes, &check);
-        changed.map_err(|e| e.with("table", &self.context().name))?;
-        self.reload()
-    }
-}
-
-impl Table {
-    /// Where rows are deleted by vectors, tables without the mode would show them again. The stored schemas say whether the
-    /// mode ends: the handle may be older, or have another value on top.
-    fn check_no_vectors(&self, old: &TableSchema, new: &TableSchema) -> Result<()> {
-        if !switches_vectors_off(old, new)? {
-            return Ok(());
-        }
-        let ctx = self.context();
-        let vectors = at_newest(ctx, |newest| newest.map(|newest| bucket_vectors(ctx, newest)).transpose())?;
-        if vectors.unwrap_or_default().values().flatten().all(|index| index.row_count == 0) {
-            return Ok(());
-        }
-        let message = "rows are deleted by deletion vectors: without them these rows would be there again";
-        Err(Error::new(ErrorKind::IllegalSchemaChange, message)
-            .with("option", "deletion-vectors.enabled")
-            .hint("compact the table first: t.compact(full=True)"))
-    }
-
-    /// A branch that reads shall come from must exist (`SchemaValidation.validateFallbackBranch`).
-    fn check_branches(&self, changes: &[SchemaChange]) -> Result<()> {
-        let ctx = self.context();
-        for change in changes {
-            let SchemaChange::SetOption { key, value } = change else { continue };
-            if READ_BRANCHES.contains(&key.as_str()) && !value.trim().is_empty() {
-                let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
-                branches.check_exists(value).map_err(|e| e.with("table", &ctx.name).with("option", key))?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -30,8 +30,8 @@ def expire() -> None:
 @pass_app
 def expire_snapshots(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) -> None:
     """Expire snapshots, with the files that nothing else needs."""
-    care = app.table(table).maintenance
-    carry_out(app, lambda dry: care.expire_snapshots(**how, dry_run=dry), dry_run=dry_run, yes=yes)
+    maintenance = app.table(table).maintenance
+    carry_out(app, lambda dry: maintenance.expire_snapshots(**how, dry_run=dry), dry_run=dry_run, yes=yes)
 
 
 @expire.command("tags")
@@ -55,8 +55,8 @@ def tags(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool)
 @pass_app
 def partitions(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) -> None:
     """Drop partitions that are old."""
-    care = app.table(table).maintenance
-    carry_out(app, lambda dry: care.expire_partitions(**how, dry_run=dry), dry_run=dry_run, yes=yes)
+    maintenance = app.table(table).maintenance
+    carry_out(app, lambda dry: maintenance.expire_partitions(**how, dry_run=dry), dry_run=dry_run, yes=yes)
 
 
 @click.group()
@@ -72,10 +72,10 @@ def clean() -> None:
 @pass_app
 def orphans(app: App, table: str, older_than: str, delete: bool, dry_run: bool, yes: bool) -> None:
     """List, or with --delete remove, files that no version of any branch refers to."""
-    care = app.table(table).maintenance
+    maintenance = app.table(table).maintenance
     carry_out(
         app,
-        lambda dry: care.remove_orphan_files(older_than=older_than, dry_run=dry),
+        lambda dry: maintenance.remove_orphan_files(older_than=older_than, dry_run=dry),
         dry_run=dry_run or not delete,
         yes=yes,
     )

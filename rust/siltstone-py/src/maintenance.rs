@@ -12,7 +12,7 @@ use crate::{error::Result, interrupt::interruptible, table::VersionInput};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
-    m.add_class::<Upkeep>()
+    m.add_class::<Maintenance>()
 }
 
 /// Checks the table in a directory, even one that cannot be opened.
@@ -21,11 +21,11 @@ fn check(py: Python<'_>, location: &str, deep: bool) -> Result<String> {
     interruptible(py, || Ok(siltstone::table::check(location, deep)?.to_json().to_string()))
 }
 
-/// The care of one table.
+/// Maintenance of one table.
 #[pyclass(frozen, module = "siltstone._core")]
-pub(crate) struct Upkeep(Arc<Table>);
+pub(crate) struct Maintenance(Arc<Table>);
 
-impl Upkeep {
+impl Maintenance {
     pub(crate) fn new(table: Arc<Table>) -> Self {
         Self(table)
     }
@@ -38,7 +38,7 @@ fn reported(report: &Report) -> Result<Reported> {
 }
 
 #[pymethods]
-impl Upkeep {
+impl Maintenance {
     fn tags(&self, py: Python<'_>) -> Result<Vec<String>> {
         let table = &self.0;
         interruptible(py, || Ok(table.tags_json()?.iter().map(ToString::to_string).collect()))
