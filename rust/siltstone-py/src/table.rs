@@ -9,8 +9,8 @@ use std::{
 use pyo3::prelude::*;
 use pyo3_arrow::PySchema;
 use siltstone::{
-    commit::{Committable, PartitionSpec},
-    scan::{Between, VersionSelector},
+    commit::Committable,
+    scan::{Between, PartitionSpec, VersionSelector},
     snapshot::Snapshot,
     table::{ChangesArgs, InspectArgs, ModifyArgs, ScanArgs, StreamPosition, Table},
     types::arrow_schema,

@@ -49,7 +49,7 @@ use std::{
 };
 
 pub(crate) use assigned::{has_hash_index, key_hashes};
-pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, invisible_rows};
+pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub use undisturbed::ReadVersion;
 
@@ -72,7 +72,7 @@ use crate::{
     },
     manifest::{BucketId, EntryKind, ManifestEntry},
     path::branch_root,
-    scan::overtaken::at_newest,
+    scan::{PartitionSpec, overtaken::at_newest},
     snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
     wire::CommitMessage,
 };

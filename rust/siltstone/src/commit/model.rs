@@ -7,13 +7,10 @@ use crate::{
     error::Error,
     io::TableContext,
     manifest::DataFileMeta,
+    scan::PartitionSpec,
     snapshot::{BATCH_COMMIT_IDENTIFIER, Snapshot},
     wire::CommitMessage,
 };
-
-/// Partition values by column name, as text; `None` (or the table's `partition.default-name`) is null.
-/// Columns may be missing: then every value of them is meant.
-pub type PartitionSpec = BTreeMap<String, Option<String>>;
 
 /// One logical commit.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     changes::{FileChanges, deletion_of},
-    model::{OverwriteTarget, PartitionSpec},
+    model::OverwriteTarget,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -16,7 +16,7 @@ use crate::{
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     predicate::Predicate,
     row::{BinaryRow, Datum, compare_datums, compare_serialized},
-    scan::{EntryFilter, LastWrites, live_entries_with_last_writes, partition_spec},
+    scan::{EntryFilter, LastWrites, PartitionSpec, live_entries_with_last_writes, partition_spec},
     snapshot::Snapshot,
     types::DataType,
     wire::CommitMessage,

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use super::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants};
+use super::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, invariants};
 use crate::{
     env::ManualClock,
     error::{Error, ErrorKind},
@@ -22,7 +22,7 @@ use crate::{
     options::CoreOptions,
     path::PathFactory,
     row::{BinaryRow, Datum},
-    scan::{EntryFilter, live_entries},
+    scan::{EntryFilter, PartitionSpec, live_entries},
     schema::{NewTable, SchemaChange, SchemaManager},
     snapshot::{CommitKind, Snapshot, SnapshotManager},
     stats::SimpleStats,

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{ReadRequest, read_splits};
+use super::read_splits;
 use crate::{
     error::{Error, ErrorKind, Result},
     scan::{
-        ScanPlan,
+        ReadRequest, ScanPlan,
         sections::{Section, sections_of},
     },
     wire::Split,

@@ -21,16 +21,13 @@ use arrow_ord::cmp::not_distinct;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
-use super::{
-    ROW_KIND_COLUMN,
-    rebatch::{Rebatched, rebatch},
-};
+use super::rebatch::{Rebatched, rebatch};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
     predicate::{Predicate, evaluate, resolve_column},
     row::RowKind,
-    scan::ScanRequest,
+    scan::{ROW_KIND_COLUMN, ScanRequest},
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema, special},
 };
 

@@ -12,4 +12,4 @@ mod split;
 
 pub use count::count;
 pub use parallel::read_splits;
-pub use split::{ROW_KIND_COLUMN, ReadRequest, limited, read_split, vector_of};
+pub use split::{limited, read_split, vector_of};

@@ -19,7 +19,7 @@ use arrow_array::RecordBatch;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use super::{
-    ReadRequest, limited,
+    limited,
     piece::{Piece, PieceStream, complete},
     read_split,
     split::pieces_of,
@@ -28,6 +28,7 @@ use crate::{
     cancel::{self, Cancellation},
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
+    scan::ReadRequest,
     threads::OwnThreads,
     wire::Split,
 };

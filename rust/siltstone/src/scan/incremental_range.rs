@@ -8,9 +8,8 @@ use super::time_travel::{Versions, utc};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::tag::Period,
     options::{ChangelogProducer, CoreOptions, IncrementalMode, NamedChanges},
-    snapshot::{CommitKind, NamedList, Snapshot},
+    snapshot::{CommitKind, NamedList, Period, Snapshot},
 };
 
 /// Two versions; the start is left out of what is read, the end is part of it.

@@ -20,6 +20,7 @@ mod older_schema;
 pub mod overtaken;
 pub(crate) mod partition_spec;
 mod prune;
+mod read_request;
 mod request;
 mod resolved;
 pub(crate) mod sections;
@@ -31,6 +32,8 @@ pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_inde
 pub use entries::{EntryFilter, live_entries};
 pub use incremental_range::{Between, Incremental};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};
+pub use partition_spec::PartitionSpec;
+pub use read_request::{ROW_KIND_COLUMN, ReadRequest};
 pub(crate) use request::skips_level_0;
 pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions_at, plan, plan_at, read_request};
 pub use resolved::Resolved;

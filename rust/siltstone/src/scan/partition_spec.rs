@@ -1,13 +1,18 @@
 //! Partition specifications as people give them, `{"dt": "2026-11-20"}`: the one place that checks and reads them.
 
+use std::collections::BTreeMap;
+
 use crate::{
-    commit::PartitionSpec,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     predicate::{CompareOp, Predicate},
     row::{Datum, exact_datum_from_text},
     types::DataType,
 };
+
+/// Partition values by column name, as text; `None` (or the table's `partition.default-name`) is null.
+/// Columns may be missing: then every value of them is meant.
+pub type PartitionSpec = BTreeMap<String, Option<String>>;
 
 /// For each partition column the value that is meant; `None`: any value.
 ///

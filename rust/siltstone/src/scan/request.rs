@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{
+    ReadRequest,
     deletions::DeletionFiles,
     entries::{EntryFilter, live_entries},
     feature_check::{check_files, check_options, drop_postponed},
@@ -25,7 +26,6 @@ use crate::{
     merge_tree::merge_function,
     options::MergeEngine,
     predicate::{Predicate, resolve_column},
-    read::ReadRequest,
     snapshot::Snapshot,
     types::DataField,
     wire::Split,

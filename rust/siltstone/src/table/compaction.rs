@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 use super::{Table, scan::filter};
 use crate::{
     Result,
-    commit::PartitionSpec,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
     predicate::Predicate,
-    scan::partition_spec,
+    scan::{PartitionSpec, partition_spec},
     wire::{CommitMessage, CompactionTask},
 };
 

@@ -19,13 +19,13 @@ use crate::{
     options::IncrementalMode,
     predicate::{Predicate, parse_predicate},
     read::{
-        ReadRequest, count,
+        count,
         data_system_tables::{DataSystemTable, DataSystemTableRequest, Finish},
         limited, read_splits,
     },
     scan::{
-        Between, Incremental, Resolved, ScanPlan, ScanRequest, VersionSelector, overtaken::again_when_overtaken,
-        partitions_at, plan_at, read_request,
+        Between, Incremental, ReadRequest, Resolved, ScanPlan, ScanRequest, VersionSelector,
+        overtaken::again_when_overtaken, partitions_at, plan_at, read_request,
     },
     types::DataField,
 };

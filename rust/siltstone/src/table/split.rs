@@ -18,8 +18,8 @@ use crate::{
     io::{BatchStream, TableContext},
     manifest::DataFileMeta,
     options::CoreOptions,
-    read::{ReadRequest, read_split},
-    scan::{ScanRequest, read_request},
+    read::read_split,
+    scan::{ReadRequest, ScanRequest, read_request},
     wire::{Seal, Split, TableIdentity},
 };
 

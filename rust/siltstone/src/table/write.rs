@@ -13,14 +13,14 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     commit::{
-        CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, check_place,
-        explain_by_place, invisible_rows,
+        CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, check_place, explain_by_place,
+        invisible_rows,
     },
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     io::TableContext,
     manifest::DataFileMeta,
     path::branch_root,
-    scan::{EntryFilter, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
+    scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
     wire::CommitMessage,
     write::{RowKinds, TableWrite, WriteOptions},

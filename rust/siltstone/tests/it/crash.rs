@@ -12,14 +12,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, cast::AsArray, types};
 use siltstone::{
     Result,
-    commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit, invariants},
+    commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, invariants},
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     env::ManualClock,
     fs::{FailWhen, FaultFileIo, FileIoRef},
     io::{FileReadSpec, TableContext, read_data_file},
     manifest::ManifestStore,
     read::read_splits,
-    scan::{EntryFilter, ScanRequest, live_entries, plan},
+    scan::{EntryFilter, PartitionSpec, ScanRequest, live_entries, plan},
     schema::{NewTable, SchemaManager},
     snapshot::SnapshotManager,
     table::Table,

@@ -12,8 +12,9 @@ use std::{
 
 use siltstone::{
     Error, Result,
-    commit::{Committable, PartitionSpec},
+    commit::Committable,
     fs::{BeforeCall, FaultFileIo, FileIoRef},
+    scan::PartitionSpec,
     schema::{NewTable, SchemaManager},
     table::{InspectArgs, ScanArgs, Table},
     types::{DataField, DataType, TypeKind},

@@ -21,8 +21,8 @@ use crate::{
     cancel,
     error::{Error, Result},
     io::TableContext,
-    read::{ReadRequest, read_splits},
-    scan::{ScanPlan, ScanRequest, VersionSelector, plan},
+    read::read_splits,
+    scan::{ReadRequest, ScanPlan, ScanRequest, VersionSelector, plan},
     snapshot::Snapshot,
     wire::Split,
 };

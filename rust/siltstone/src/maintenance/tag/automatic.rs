@@ -6,7 +6,6 @@ use serde_json::json;
 use super::{
     create::{publish, replace_locked},
     delete::delete_chosen,
-    period::Period,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -14,7 +13,7 @@ use crate::{
     maintenance::cleanup::{Report, settled_lock},
     options::{TagCreation, Zone},
     path::branch_root,
-    snapshot::{Snapshot, SnapshotManager, Tag, TagManager},
+    snapshot::{Period, Snapshot, SnapshotManager, Tag, TagManager},
 };
 
 /// Makes the automatic tags that are due, and deletes those above `tag.num-retained-max`.

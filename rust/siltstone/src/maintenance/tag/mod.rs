@@ -10,9 +10,6 @@
 mod automatic;
 mod create;
 mod delete;
-mod period;
-
-pub(crate) use period::Period;
 
 pub use automatic::create_automatic;
 pub use create::{CreateTag, create_tag, neighbour, rename_tag, replace_tag};

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use siltstone::{
     Result,
-    commit::{CommitOutcome, CompactionOutcome, OverwriteTarget, PartitionSpec},
+    commit::{CommitOutcome, CompactionOutcome, OverwriteTarget},
     dml::{Assignment, Modification, modify_files},
     fs::{FailWhen, FaultFileIo, FileIoRef},
     io::TableContext,
     predicate::parse_predicate,
+    scan::PartitionSpec,
     write::{TableWrite, WriteOptions},
 };
 

@@ -2,11 +2,11 @@
 
 use siltstone::{
     Result,
-    commit::{Committable, CompactionOutcome, OverwriteTarget, PartitionSpec},
+    commit::{Committable, CompactionOutcome, OverwriteTarget},
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
-    scan::VersionSelector,
+    scan::{PartitionSpec, VersionSelector},
     snapshot::Snapshot,
     table::{CommitReport, ExpireArgs, ModifyArgs, TagArgs, VersionArgs},
 };

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use siltstone::{
-    commit::{CompactionOutcome, OverwriteTarget, PartitionSpec, TableCommit},
+    commit::{CompactionOutcome, OverwriteTarget, TableCommit},
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
-    scan::{EntryFilter, live_entries},
+    scan::{EntryFilter, PartitionSpec, live_entries},
     table::{ModifyArgs, TableWriter},
 };
 

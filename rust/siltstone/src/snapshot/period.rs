@@ -69,12 +69,12 @@ impl Period {
     }
 
     /// The time after this one.
-    pub(super) fn next(&self, time: NaiveDateTime) -> Option<NaiveDateTime> {
+    pub(crate) fn next(&self, time: NaiveDateTime) -> Option<NaiveDateTime> {
         time.checked_add_signed(self.length)
     }
 
     /// The last period that was over at this time.
-    pub(super) fn last_finished(&self, time: NaiveDateTime) -> Option<NaiveDateTime> {
+    pub(crate) fn last_finished(&self, time: NaiveDateTime) -> Option<NaiveDateTime> {
         let millis = time.and_utc().timestamp_millis();
         // towards zero, as Java divides
         let whole = millis / self.length.num_milliseconds() * self.length.num_milliseconds();
@@ -82,7 +82,7 @@ impl Period {
     }
 
     /// Whether the tag of `tag` is due at this time: its period and the delay are over.
-    pub(super) fn is_due(&self, time: NaiveDateTime, tag: NaiveDateTime) -> bool {
+    pub(crate) fn is_due(&self, time: NaiveDateTime, tag: NaiveDateTime) -> bool {
         match (time.checked_sub_signed(self.delay), self.next(tag)) {
             (Some(time), Some(end)) => time >= end,
             _ => false,
