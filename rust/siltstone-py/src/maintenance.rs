@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use siltstone::{
-    maintenance::cleanup::Report,
+    cleanup::Report,
     table::{ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
 };
 

@@ -36,6 +36,7 @@ pub mod io;
 pub mod append;
 pub mod merge_tree;
 // what a user asks for
+pub mod cleanup;
 pub mod commit;
 pub mod compact;
 pub mod dml;

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 use super::{repeated::MARGIN_MILLIS, standing::stands};
 use crate::{
+    cleanup::{ManifestCache, References, Roots},
     error::{ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{ManifestCache, References, Roots},
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
     scan::{EntryFilter, live_entries, overtaken::at_newest},
     snapshot::{BranchManager, NamedList, Snapshot, SnapshotManager, Standing},

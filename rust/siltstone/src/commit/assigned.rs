@@ -22,6 +22,7 @@ use crate::{
     io::{FileReadSpec, TableContext, read_data_file},
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry},
     row::hash_rows,
+    scan::has_hash_index,
     wire::{Assigned, CommitMessage},
 };
 
@@ -78,11 +79,6 @@ impl Rewritten {
     pub(super) fn delete_replaced(&self) {
         self.old.iter().for_each(|entry| self.files.delete(entry));
     }
-}
-
-/// Whether keys have their buckets in an index.
-pub(crate) fn has_hash_index(ctx: &TableContext) -> bool {
-    ctx.options.bucket == -1 && ctx.schema.key_holds_partition()
 }
 
 /// What the index becomes; `None`: what the messages say. `replaces`: nothing of the partitions stays.

@@ -48,7 +48,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-pub(crate) use assigned::{has_hash_index, key_hashes};
+pub(crate) use assigned::key_hashes;
 pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
 pub use undisturbed::ReadVersion;
@@ -63,13 +63,10 @@ use self::{
     user::{Identifier, Seen, UserHistory, newest_expired},
 };
 use crate::{
+    cleanup::upkeep_lock,
     env::{ClockRef, new_uuid, system_clock},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::{
-        cleanup::upkeep_lock,
-        expire::{Committed, after_commit},
-    },
     manifest::{BucketId, EntryKind, ManifestEntry},
     path::branch_root,
     scan::{PartitionSpec, overtaken::at_newest},
@@ -128,25 +125,23 @@ impl TableCommit {
         Self { clock, ..self }
     }
 
+    /// The table.
+    pub(crate) fn context(&self) -> &TableContext {
+        &self.ctx
+    }
+
+    /// Epoch milliseconds, by its clock.
+    pub(crate) fn now_millis(&self) -> i64 {
+        self.clock.now_millis()
+    }
+
     /// The user.
     pub fn commit_user(&self) -> &str {
         &self.user
     }
 
-    /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome; then does what the table's
-    /// options ask for after a commit (automatic tags, expiry), whose failures are notes of the outcome.
+    /// Commits new files (APPEND) and compactions (COMPACT), each with its own outcome.
     pub fn commit(&self, committable: Committable) -> Result<CommitOutcome> {
-        let batch = committable.is_batch();
-        self.commit_only(committable).map(|outcome| self.maintained(outcome, batch))
-    }
-
-    fn maintained(&self, mut outcome: CommitOutcome, batch: bool) -> CommitOutcome {
-        let snapshot = !outcome.snapshots.is_empty();
-        outcome.notes.extend(after_commit(&self.ctx, Committed { snapshot, batch, now: self.clock.now_millis() }));
-        outcome
-    }
-
-    fn commit_only(&self, committable: Committable) -> Result<CommitOutcome> {
         let looked_up_to = match self.look_up(&committable)? {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,
@@ -168,13 +163,8 @@ impl TableCommit {
         Ok(self.commit_compaction(&committable, &compact, outcome_of(published), None, since.as_ref()))
     }
 
-    /// Replaces partitions by new files; then as [`TableCommit::commit`].
+    /// Replaces partitions by new files.
     pub fn overwrite(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
-        let batch = committable.is_batch();
-        self.overwrite_only(target, committable).map(|outcome| self.maintained(outcome, batch))
-    }
-
-    fn overwrite_only(&self, target: &OverwriteTarget, committable: Committable) -> Result<CommitOutcome> {
         let looked_up_to = match self.look_up(&committable)? {
             LookedUp::Committed => return Ok(already_committed()),
             LookedUp::NotUpTo(id) => id,

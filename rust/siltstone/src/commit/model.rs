@@ -34,7 +34,7 @@ pub struct Committable {
 
 impl Committable {
     /// Whether it stands for itself; streams number their commits.
-    pub(super) fn is_batch(&self) -> bool {
+    pub(crate) fn is_batch(&self) -> bool {
         self.identifier.is_none_or(|id| id == BATCH_COMMIT_IDENTIFIER)
     }
 }

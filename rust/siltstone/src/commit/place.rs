@@ -23,10 +23,10 @@ use std::collections::BTreeSet;
 
 use super::{changes::FileChanges, standing::Attempt, taken_back::take_back};
 use crate::{
+    cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
-    maintenance::cleanup::upkeep_lock,
     manifest::DataFileMeta,
     path::branch_root,
     schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},

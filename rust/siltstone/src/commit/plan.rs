@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
-    assigned::{Rewritten, has_hash_index, settle},
+    assigned::{Rewritten, settle},
     buckets::{self, BaseManifests},
     changes::{DELETION_VECTORS, FileChanges},
     columns::{check_columns_kept, merged_by},
@@ -18,7 +18,7 @@ use crate::{
     error::Result,
     io::{TableContext, check_merges_alike},
     manifest::{EntryId, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
-    scan::{EntryFilter, check_index_kinds, live_entries},
+    scan::{EntryFilter, check_index_kinds, has_hash_index, live_entries},
     snapshot::{CommitKind, Snapshot},
 };
 

@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     cancel,
+    cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
-    maintenance::cleanup::upkeep_lock,
     manifest::ManifestStore,
     snapshot::{CommitKind, Named, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
     wire::CommitMessage,

@@ -13,9 +13,9 @@ use super::descent::was_built_on;
 use super::place::Fixed;
 use super::user::Identifier;
 use crate::{
+    cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::upkeep_lock,
     path::branch_root,
     snapshot::{
         Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing, TagManager, UpkeepLock,

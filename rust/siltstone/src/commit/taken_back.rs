@@ -9,9 +9,9 @@ use super::{
     standing::{Attempt, is_gone},
 };
 use crate::{
+    cleanup::check_branch_points,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::rollback::check_branch_points,
     snapshot::{Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
 };
 

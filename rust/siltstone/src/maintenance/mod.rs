@@ -1,8 +1,8 @@
 //! Keeping a table: snapshots, tags and branches that come and go, files that nothing needs, checks and statistics.
 
 pub mod analyze;
+pub mod automatic;
 pub mod branch;
-pub mod cleanup;
 pub mod expire;
 pub mod fsck;
 pub mod orphan_files;

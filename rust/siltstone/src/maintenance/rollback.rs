@@ -17,17 +17,17 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::cleanup::{
-    Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, all_there, check_all_there,
-    upkeep_lock,
-};
 use crate::{
+    cleanup::{
+        Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, all_there, check_all_there,
+        check_branch_points, upkeep_lock,
+    },
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::ManifestStore,
     path::branch_root,
     scan::{VersionSelector, time_travel},
-    snapshot::{BranchManager, ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
+    snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
 };
 
 /// Makes a snapshot or tag the latest version.
@@ -242,37 +242,4 @@ fn changelog_there(ctx: &TableContext, snapshot: &Snapshot) -> Result<()> {
     let entries = store.read_all(&store.read_list(list)?, &|_| true)?;
     let paths = entries.iter().map(|entry| ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file));
     all_there(ctx, &paths.collect::<Result<Vec<String>>>()?)
-}
-
-/// A branch was made from a version that would go: that version keeps the branch's files.
-pub(crate) fn check_branch_points(
-    ctx: &TableContext,
-    snapshots: &SnapshotManager,
-    target: &Snapshot,
-    gone: &[(String, Snapshot)],
-) -> Result<()> {
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
-    for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
-        let in_use = |what: String| {
-            Err(Error::new(ErrorKind::VersionInUse, format!("{what} would go, and branch '{branch}' was made from it"))
-                .with("table", &ctx.name)
-                .with("branch", &branch)
-                .hint("delete the branch first, or fast-forward to it"))
-        };
-        let root = branches.root(&branch);
-        let copies = TagManager::new(ctx.fs.clone(), &root);
-        for (name, tag) in gone {
-            if copies.exists(name)? && copies.get(name)?.is_same_version(tag) {
-                return in_use(format!("tag '{name}'"));
-            }
-        }
-        let theirs = SnapshotManager::new(ctx.fs.clone(), &root);
-        if let Some(first) = theirs.ids()?.first().copied().filter(|first| *first > target.id)
-            && snapshots.exists(first)?
-            && snapshots.get(first)?.is_same_version(&theirs.get(first)?)
-        {
-            return in_use(format!("snapshot {first}"));
-        }
-    }
-    Ok(())
 }

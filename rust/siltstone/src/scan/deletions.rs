@@ -11,6 +11,11 @@ use crate::{
     snapshot::Snapshot,
 };
 
+/// Whether keys have their buckets in an index.
+pub(crate) fn has_hash_index(ctx: &TableContext) -> bool {
+    ctx.options.bucket == -1 && ctx.schema.key_holds_partition()
+}
+
 /// An error when an index file is of a kind that siltstone does not know: it might say which rows there are. Global
 /// indexes only say where to look.
 pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexManifestEntry]) -> Result<()> {

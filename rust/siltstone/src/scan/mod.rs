@@ -28,6 +28,7 @@ mod split;
 mod stream_scan;
 mod time_travel;
 
+pub(crate) use deletions::has_hash_index;
 pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
 pub use entries::{EntryFilter, live_entries};
 pub use incremental_range::{Between, Incremental};

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::{CommitReport, Table};
 use crate::{
     Error, ErrorKind, Result,
+    cleanup::Report,
     commit::is_of_another,
     env::now_millis,
     maintenance::{
         analyze::analyze,
         branch::{self, BranchSource},
-        cleanup::Report,
         expire::{self, PartitionExpiry, Retention},
         fsck::{Verdict, fsck},
         orphan_files::remove_orphan_files,

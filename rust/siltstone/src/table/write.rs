@@ -13,11 +13,11 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     commit::{
-        CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, check_place, explain_by_place,
-        invisible_rows,
+        CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, check_place, explain_by_place, invisible_rows,
     },
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     io::TableContext,
+    maintenance::automatic::Committer,
     manifest::DataFileMeta,
     path::branch_root,
     scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
@@ -121,7 +121,7 @@ pub struct TableWriter {
     ctx: TableContext,
     options: WriteOptions,
     write: TableWrite,
-    commit: TableCommit,
+    commit: Committer,
     /// It does not look at the rows that are there.
     replaces: bool,
     failed: Option<FailedWrite>,
@@ -150,10 +150,10 @@ impl Table {
     }
 
     /// A committer; `None` is a new user.
-    pub fn committer(&self, commit_user: Option<&str>) -> TableCommit {
+    pub fn committer(&self, commit_user: Option<&str>) -> Committer {
         match commit_user {
-            Some(user) => TableCommit::new(self.context(), user),
-            None => TableCommit::with_new_user(self.context()),
+            Some(user) => Committer::new(self.context(), user),
+            None => Committer::with_new_user(self.context()),
         }
     }
 
@@ -500,7 +500,7 @@ impl TableWriter {
         let partitions = Some(partitions.into_iter().map(<[u8]>::to_vec).collect());
         let plan = plan_compaction(&self.ctx, &CompactRequest { partitions, ..CompactRequest::default() })?;
         // another user: the next identifier of this one belongs to the caller
-        let commit = TableCommit::with_new_user(&self.ctx);
+        let commit = Committer::with_new_user(&self.ctx);
         let mut messages = Vec::with_capacity(plan.tasks.len());
         for task in &plan.tasks {
             match run_task(&self.ctx, task, &TaskResources::default()) {
@@ -561,7 +561,7 @@ fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {
 /// After a conflict nothing refers to the files of the messages: they are deleted, unless others may have seen the commit.
 /// After any other error the outcome may be unknown, and they stay.
 pub(super) fn give_up_on_conflict(
-    commit: &TableCommit,
+    commit: &Committer,
     messages: &[CommitMessage],
     outcome: Result<CommitOutcome>,
 ) -> Result<CommitOutcome> {

@@ -19,14 +19,13 @@ use std::{
 
 use crate::{
     cancel,
-    commit::has_hash_index,
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     index::{BucketRules, HashIndexFiles, PartitionIndex},
     io::TableContext,
     manifest::{BucketId, IndexManifestEntry},
     scan::{
-        bucket_hashes,
+        bucket_hashes, has_hash_index,
         overtaken::{again_when_overtaken, at_newest},
     },
     wire::{Assigned, CommitMessage},

@@ -4,10 +4,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
-    commit::{Committable, TableCommit},
+    commit::Committable,
     fs::{FaultFileIo, FileIoRef},
     io::TableContext,
     maintenance::{
+        automatic::Committer,
         expire::{Retention, expire_snapshots},
         rollback::rollback,
     },
@@ -26,7 +27,7 @@ const ROOT: &str = "/lake/db.db/t";
 struct Bed {
     io: FaultFileIo,
     ctx: TableContext,
-    committer: TableCommit,
+    committer: Committer,
 }
 
 impl Bed {
@@ -51,7 +52,7 @@ impl Bed {
         SchemaManager::new(Arc::clone(&fs), ROOT).create(schema.into_schema().unwrap()).unwrap();
         let table = Table::open_with(fs, ROOT, "main", None, BTreeMap::new()).unwrap();
         let ctx = table.context().clone();
-        let committer = TableCommit::with_new_user(&ctx);
+        let committer = Committer::with_new_user(&ctx);
         let bed = Self { io, ctx, committer };
         for _ in 0..4 {
             bed.commit();

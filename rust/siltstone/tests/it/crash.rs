@@ -12,11 +12,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, cast::AsArray, types};
 use siltstone::{
     Result,
-    commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, TableCommit, invariants},
+    commit::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, invariants},
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     env::ManualClock,
     fs::{FailWhen, FaultFileIo, FileIoRef},
     io::{FileReadSpec, TableContext, read_data_file},
+    maintenance::automatic::Committer,
     manifest::ManifestStore,
     read::read_splits,
     scan::{EntryFilter, PartitionSpec, ScanRequest, live_entries, plan},
@@ -72,8 +73,8 @@ fn written(ctx: &TableContext, rows: &[(i32, i64)], replace: bool) -> Result<Vec
     writer.prepare_commit()
 }
 
-fn committer(ctx: &TableContext) -> TableCommit {
-    TableCommit::new(ctx, JOB).with_clock(Arc::new(ManualClock::at(1_000)))
+fn committer(ctx: &TableContext) -> Committer {
+    Committer::new(ctx, JOB).with_clock(Arc::new(ManualClock::at(1_000)))
 }
 
 fn once(identifier: i64, messages: Vec<CommitMessage>) -> Committable {

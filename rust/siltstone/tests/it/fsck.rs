@@ -8,11 +8,14 @@ use std::{
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     ErrorKind,
-    commit::{Committable, TableCommit},
+    commit::Committable,
     deletion_vectors::{BitmapKind, DeletionVector, DeletionVectorsIndexFile, Held},
     fs::{FaultFileIo, FileIo as _, FileIoRef},
     io::{FileWriteSpec, RollingWriter, TableContext},
-    maintenance::fsck::{Severity, fsck},
+    maintenance::{
+        automatic::Committer,
+        fsck::{Severity, fsck},
+    },
     manifest::{BucketId, DataFileMeta, EntryKind, FileSource, IndexManifestEntry, ManifestEntry, ManifestStore},
     row::{BinaryRow, Datum},
     scan::{ScanRequest, plan},
@@ -61,7 +64,7 @@ impl Broken {
         SchemaManager::new(Arc::clone(&fs), ROOT).create(schema.into_schema().unwrap()).unwrap();
         let ctx = Table::open_with(fs, ROOT, "main", None, BTreeMap::new()).unwrap().context().clone();
         let empty = Committable { allow_empty: true, ..Committable::default() };
-        TableCommit::with_new_user(&ctx).commit(empty).unwrap();
+        Committer::with_new_user(&ctx).commit(empty).unwrap();
         Self { io, ctx, entries: Vec::new(), index: Vec::new() }
     }
 

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, fs, path::Path};
 
 /// Rooms of one layer that see each other.
-const TOGETHER: &[&str] = &["scan", "read", "write", "compact", "commit", "dml", "maintenance"];
+const TOGETHER: &[&str] = &["cleanup", "scan", "read", "write", "compact", "commit", "dml", "maintenance"];
 
 /// From the bottom up. Modules on one line are neighbours and do not see each other.
 const LAYERS: &[&[&str]] = &[
@@ -34,7 +34,7 @@ const LAYERS: &[&[&str]] = &[
     &["append", "merge_tree"],
     // what a user asks for
     &["wire"],
-    &["scan", "read", "write", "compact", "commit", "dml", "maintenance"],
+    &["cleanup", "scan", "read", "write", "compact", "commit", "dml", "maintenance"],
     &["table"],
 ];
 

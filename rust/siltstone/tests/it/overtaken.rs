@@ -20,12 +20,13 @@ use std::{
 
 use siltstone::{
     Error, ErrorKind, Result,
-    commit::{Committable, TableCommit},
+    commit::Committable,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
     maintenance::{
         analyze::analyze,
+        automatic::Committer,
         expire::{Retention, expire_snapshots},
         fsck::{Severity, fsck},
     },
@@ -99,7 +100,7 @@ fn tasks_of(ctx: &TableContext) -> Result<Vec<CommitMessage>> {
 
 fn compact_all(ctx: &TableContext) {
     let messages = tasks_of(ctx).unwrap();
-    TableCommit::with_new_user(ctx).commit(Committable { messages, ..Committable::default() }).unwrap();
+    Committer::with_new_user(ctx).commit(Committable { messages, ..Committable::default() }).unwrap();
 }
 
 const OTHERS: (i32, i64) = (900, 900);

@@ -12,11 +12,12 @@ use std::{
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     ErrorKind,
-    commit::{Committable, TableCommit},
+    commit::Committable,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
     maintenance::{
+        automatic::Committer,
         branch::{BranchSource, create_branch, delete_branch},
         expire::{Retention, expire_snapshots},
         rollback::rollback,
@@ -93,7 +94,7 @@ fn written(ctx: &TableContext, rows: &[(i32, i64)]) -> Vec<CommitMessage> {
 
 fn commit(ctx: &TableContext, messages: Vec<CommitMessage>) -> Vec<Snapshot> {
     let committable = Committable { messages, allow_empty: true, ..Committable::default() };
-    TableCommit::with_new_user(ctx).commit(committable).unwrap().snapshots
+    Committer::with_new_user(ctx).commit(committable).unwrap().snapshots
 }
 
 fn append(fs: &FileIoRef, branch: &str, row: (i32, i64)) {
@@ -252,7 +253,7 @@ fn a_dry_run_names_what_the_run_deletes_and_deletes_nothing() {
     assert_eq!(files(&io), before);
     let done = expire_snapshots(&ctx, &until(9, 8), false).unwrap();
     let gone: BTreeSet<String> = before.difference(&files(&io)).cloned().collect();
-    let named = |report: &siltstone::maintenance::cleanup::Report| -> BTreeSet<String> {
+    let named = |report: &siltstone::cleanup::Report| -> BTreeSet<String> {
         report.plan.files().map(|file| file.path.clone()).collect()
     };
     assert_eq!(named(&plan), named(&done));
@@ -379,7 +380,7 @@ fn tags_expire_by_their_retention_or_by_their_age() {
     let retain = Some(std::time::Duration::from_secs(60));
     create_tag(&ctx, "short", &CreateTag { retain, ..CreateTag::default() }).unwrap();
     let now = siltstone::env::now_millis();
-    let gone = |report: siltstone::maintenance::cleanup::Report| report.details["tags"].clone();
+    let gone = |report: siltstone::cleanup::Report| report.details["tags"].clone();
     assert_eq!(gone(expire_tags(&ctx, None, now, false).unwrap()), serde_json::json!([]));
     assert_eq!(gone(expire_tags(&ctx, None, now + 120_000, true).unwrap()), serde_json::json!(["short"]));
     assert_eq!(gone(expire_tags(&ctx, None, now + 120_000, false).unwrap()), serde_json::json!(["short"]));

@@ -11,13 +11,14 @@ use std::{
 
 use siltstone::{
     ErrorKind, Result,
-    commit::{CommitOutcome, Committable, CompactionOutcome, TableCommit},
+    commit::{CommitOutcome, Committable, CompactionOutcome},
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     deletion_vectors::{BitmapKind, DeletionVector, DeletionVectorsIndexFile, Held},
     format::avro::Compression,
     fs::{FaultFileIo, FileIoRef},
     io::TableContext,
     maintenance::{
+        automatic::Committer,
         expire::{Retention, expire_snapshots},
         orphan_files::remove_orphan_files,
         tag::{CreateTag, create_tag, delete_tag},
@@ -356,7 +357,7 @@ fn move_up(ctx: &TableContext, output_level: i32, takes: fn(&DataFileMeta) -> bo
     let task = CompactionTask { unit, ..task };
     let messages = vec![run_task(ctx, &task, &TaskResources::default()).unwrap()];
     let committable = Committable { messages, ..Committable::default() };
-    TableCommit::with_new_user(ctx).commit(committable).unwrap().snapshots.remove(0)
+    Committer::with_new_user(ctx).commit(committable).unwrap().snapshots.remove(0)
 }
 
 /// Deleted positions by data file.

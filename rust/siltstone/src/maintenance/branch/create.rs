@@ -2,12 +2,12 @@
 
 use super::names::{check_branch_name, exists_already, fork_tag, is_fork, main_context, sync};
 use crate::{
+    cleanup::{delete_tree, settled_lock, with_effect},
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
     maintenance::{
-        cleanup::{delete_tree, settled_lock, with_effect},
         rollback::restored,
         tag::{check_kept, create_fork_tag},
     },

@@ -6,12 +6,10 @@ use serde_json::json;
 
 use super::names::{fork_tag, is_fork, keeps_branch, main_context};
 use crate::{
+    cleanup::{CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, settled_lock, with_effect},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::{
-        cleanup::{CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, settled_lock, with_effect},
-        tag::{delete_tag_locked, planned_deletion},
-    },
+    maintenance::tag::{delete_tag_locked, planned_deletion},
     schema::{READ_BRANCHES, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, TagManager, is_main},
 };

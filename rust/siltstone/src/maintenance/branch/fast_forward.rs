@@ -18,12 +18,12 @@ use super::{
     forward_tags::{Tags, is_copy, publish_tags},
 };
 use crate::{
+    cleanup::{
+        Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, check_branch_points, upkeep_lock,
+    },
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::{
-        cleanup::{Change, CleanupPlan, CleanupStep, FileKind, PlannedFile, Report, after_record, upkeep_lock},
-        rollback::{check_branch_points, latest_before, note_of_strays, remove_strays},
-    },
+    maintenance::rollback::{latest_before, note_of_strays, remove_strays},
     snapshot::{
         BranchManager, ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
     },

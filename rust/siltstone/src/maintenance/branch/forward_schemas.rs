@@ -1,10 +1,10 @@
 //! What becomes of main's schemas when main goes forward to a branch.
 
 use crate::{
+    cleanup::{Change, CleanupStep},
     error::{Error, ErrorKind, Result},
     fs::read_json,
     io::TableContext,
-    maintenance::cleanup::{Change, CleanupStep},
     schema::SchemaManager,
     snapshot::{Snapshot, Tag},
 };

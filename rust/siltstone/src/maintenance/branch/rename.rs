@@ -5,9 +5,9 @@ use super::{
     names::{check_branch_name, exists_already, fork_tag, is_fork, keeps_branch, main_context, sync},
 };
 use crate::{
+    cleanup::{settle, settled_lock, with_effect},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{settle, settled_lock, with_effect},
     snapshot::{BranchManager, Tag, TagManager, is_main},
 };
 

@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{
     cancel,
-    error::Result,
-    io::TableContext,
-    maintenance::cleanup::{
+    cleanup::{
         Change, CleanupPlan, CleanupStep, FileKind, ManifestCache, MetaFile, MetaParts, PlannedFile, References,
         Report, Tagged, metadata_files, metadata_names, plan_beside_others, referenced_by_other_branches, upkeep_lock,
     },
+    error::Result,
+    io::TableContext,
     path::branch_root,
     snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, UpkeepLock},
 };

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 
 use super::deltas::Deltas;
 use crate::{
+    cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, UnusedFile, data_files},
     error::{Error, Result},
     io::TableContext,
-    maintenance::cleanup::{FileKind, ManifestCache, PlannedFile, References, Tagged, UnusedFile, data_files},
     manifest::EntryKind,
     snapshot::{NamedList, Snapshot},
     threads::in_pool,

@@ -15,8 +15,8 @@ use std::{
 use rayon::prelude::*;
 
 use crate::{
+    cleanup::{ManifestCache, UnusedFile},
     error::{Error, ErrorKind, Result},
-    maintenance::cleanup::{ManifestCache, UnusedFile},
     manifest::{EntryKind, ManifestEntry},
     snapshot::{NamedList, Snapshot},
     threads::in_pool,

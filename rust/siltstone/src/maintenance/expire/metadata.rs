@@ -5,9 +5,9 @@ use std::{collections::HashSet, sync::Arc};
 use rayon::prelude::*;
 
 use crate::{
+    cleanup::{MetaFile, MetaParts, PlannedFile, References, Tagged, metadata_files, metadata_names},
     error::Result,
     io::TableContext,
-    maintenance::cleanup::{MetaFile, MetaParts, PlannedFile, References, Tagged, metadata_files, metadata_names},
     manifest::ManifestStore,
     snapshot::Snapshot,
     threads::in_pool,

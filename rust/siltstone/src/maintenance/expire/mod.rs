@@ -10,9 +10,8 @@
 //!
 //! Source: semantics g.1 to g.3, g.9; `ExpireSnapshotsImpl`, `ExpireChangelogImpl`, `NormalPartitionExpire`.
 
-mod auto;
-mod background;
 mod changelog;
+mod consumers;
 mod data;
 mod deltas;
 mod metadata;
@@ -21,8 +20,9 @@ mod partitions;
 mod range;
 mod snapshots;
 
-pub use auto::{Committed, after_commit, expire_consumers};
 pub use changelog::expire_changelogs;
+pub use consumers::expire_consumers;
 pub use partitions::{PartitionExpiry, expire_partitions};
 pub use range::Retention;
+pub(super) use range::{before, expiring};
 pub use snapshots::expire_snapshots;

@@ -11,10 +11,10 @@ use std::{
 
 use super::{partition_time::PartitionTimes, range::before};
 use crate::{
+    cleanup::{CleanupPlan, FileKind, Report, UnusedFile, data_files, with_effect},
     commit::TableCommit,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{CleanupPlan, FileKind, Report, UnusedFile, data_files, with_effect},
     manifest::ManifestEntry,
     options::PartitionExpireStrategy,
     row::{BinaryRow, datum_to_legacy_text},

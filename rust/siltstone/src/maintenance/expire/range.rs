@@ -69,18 +69,18 @@ impl Retention {
 }
 
 /// The time this long before now.
-pub(super) fn before(now: i64, kept: Duration) -> i64 {
+pub(in crate::maintenance) fn before(now: i64, kept: Duration) -> i64 {
     now.saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Snapshots before `end` expire; `end` stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) end: i64,
+pub(in crate::maintenance) struct Range {
+    pub(in crate::maintenance) end: i64,
 }
 
 /// What expires of the snapshots from `earliest` on; `None`: nothing.
-pub(super) fn expiring(
+pub(in crate::maintenance) fn expiring(
     ctx: &TableContext,
     snapshots: &SnapshotManager,
     earliest: Option<i64>,

@@ -25,13 +25,13 @@ use super::{
 };
 use crate::{
     cancel,
-    error::{Error, ErrorKind, Result},
-    io::TableContext,
-    maintenance::cleanup::{
+    cleanup::{
         Change, CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Tagged,
         bucket_dirs, finish_released, long_lived, name_lost_tag, plan_beside_others, referenced_by_other_branches,
         upkeep_lock,
     },
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
     options::ChangelogProducer,
     path::branch_root,
     snapshot::{ChangelogManager, ConsumerManager, RemovalKind, Removals, Snapshot, SnapshotManager, UpkeepLock},

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::{
     cancel,
-    commit::{has_hash_index, key_hashes},
+    commit::key_hashes,
     error::{ErrorKind, Result},
     index::{HashIndexFiles, PartitionIndex},
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry},
-    scan::{EntryFilter, bucket_hashes, live_entries},
+    scan::{EntryFilter, bucket_hashes, has_hash_index, live_entries},
     snapshot::Snapshot,
     threads::in_pool,
 };

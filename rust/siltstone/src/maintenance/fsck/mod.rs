@@ -32,9 +32,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::cleanup::ManifestCache;
 use crate::{
     cancel,
+    cleanup::ManifestCache,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::CoreOptions,

@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use crate::{
     cancel,
+    cleanup::{FileKind, PlannedFile},
     error::{ErrorKind, Result},
     fs::FileStatus,
     io::TableContext,
-    maintenance::cleanup::{FileKind, PlannedFile},
     path::branch_root,
     threads::in_pool,
 };

@@ -15,11 +15,11 @@ mod listing;
 use std::sync::Arc;
 
 use self::listing::{Candidates, list};
-use super::cleanup::{
-    CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Roots, finish_released,
-    name_lost_tag, plan_beside_others, upkeep_lock,
-};
 use crate::{
+    cleanup::{
+        CleanupPlan, CleanupStep, FileKind, ManifestCache, PlannedFile, References, Report, Roots, finish_released,
+        name_lost_tag, plan_beside_others, upkeep_lock,
+    },
     error::{Error, ErrorKind, Result},
     io::TableContext,
     path::branch_root,

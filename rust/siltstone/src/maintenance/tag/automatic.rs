@@ -8,9 +8,9 @@ use super::{
     delete::delete_chosen,
 };
 use crate::{
+    cleanup::{Report, settled_lock},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{Report, settled_lock},
     options::{TagCreation, Zone},
     path::branch_root,
     snapshot::{Period, Snapshot, SnapshotManager, Tag, TagManager},

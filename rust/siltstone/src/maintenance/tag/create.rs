@@ -6,9 +6,9 @@ use chrono::Local;
 
 use super::delete::check_no_branch;
 use crate::{
+    cleanup::{Report, check_all_there, clean_released, release, settled_lock, upkeep_lock, with_effect},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    maintenance::cleanup::{Report, check_all_there, clean_released, release, settled_lock, upkeep_lock, with_effect},
     path::branch_root,
     scan::{VersionSelector, time_travel},
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, exists_already},

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::{
-    env::local_wall_clock,
-    error::{Error, ErrorKind, Result},
-    io::TableContext,
-    maintenance::cleanup::{
+    cleanup::{
         Change, CleanupPlan, CleanupStep, FileKind, Gone, PlannedFile, Report, clean_released, plan_beside_others,
         plan_cleaning, release, settled_lock, with_effect,
     },
+    env::local_wall_clock,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
     path::branch_root,
     snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
 };

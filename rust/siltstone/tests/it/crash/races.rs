@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use siltstone::{
     ErrorKind,
-    commit::{Committable, TableCommit},
+    commit::Committable,
     fs::{FileIo as _, FileIoRef, LocalFileIo},
+    maintenance::automatic::Committer,
     snapshot::{RemovalKind, Snapshot, SnapshotManager, UpkeepLock},
 };
 
@@ -30,7 +31,7 @@ fn race(key: &[&str], options: &[(&str, &str)], shared: bool) -> (Vec<(i32, i64)
                     let mut rows = vec![(writer, round), (100 + writer * 10 + i32::try_from(round).unwrap(), round)];
                     rows.extend(shared.then_some((1000, round)));
                     let messages = written(&ctx, &rows, false).unwrap();
-                    let commit = TableCommit::new(&ctx, &format!("writer-{writer}"));
+                    let commit = Committer::new(&ctx, &format!("writer-{writer}"));
                     while let Err(error) = commit.commit(once(round, messages.clone())) {
                         assert_eq!(error.kind(), ErrorKind::CommitRetriesExhausted, "{error}");
                     }
@@ -55,7 +56,7 @@ fn an_own_snapshot_that_came_too_late_is_not_taken_for_the_commit() {
     let ctx = open(&fs, ROOT);
     for k in 1..=7 {
         let messages = written(&ctx, &[(k, 0)], false).unwrap();
-        TableCommit::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() }).unwrap();
+        Committer::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() }).unwrap();
     }
     let snapshots = SnapshotManager::new(Arc::clone(&fs), ROOT);
     let going = snapshots.existing(1..=6).unwrap();

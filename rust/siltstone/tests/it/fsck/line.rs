@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
-    commit::TableCommit,
     fs::{FaultFileIo, FileIo as _, FileIoRef},
     maintenance::{
+        automatic::Committer,
         expire::{Retention, expire_snapshots},
         fsck::{Severity, fsck},
         tag::{CreateTag, create_tag},
@@ -124,7 +124,7 @@ fn a_version_that_begins_with_more_files_than_the_one_before_has_is_found_withou
     commit(&io, 2);
     commit(&io, 3);
     let fs: FileIoRef = Arc::new(other.clone());
-    TableCommit::with_new_user(&open(&fs, ROOT)).truncate(None).unwrap();
+    Committer::with_new_user(&open(&fs, ROOT)).truncate(None).unwrap();
     taken_from(&io, &other, "snapshot-2");
     let (problems, _) = found(&io, false);
     assert!(problems.contains(&"not-in-line"), "{problems:?}");
@@ -177,7 +177,7 @@ fn manifests_that_are_packed_do_not_break_the_line() {
         append(&open(&fs, ROOT), n, &[(i32::try_from(n).unwrap(), n), (0, n)]).unwrap();
     }
     compact(&open(&fs, ROOT), 7).unwrap();
-    TableCommit::with_new_user(&open(&fs, ROOT)).compact_manifests().unwrap().unwrap();
+    Committer::with_new_user(&open(&fs, ROOT)).compact_manifests().unwrap().unwrap();
     assert_eq!(found(&io, true), (vec![], vec![]));
 }
 

@@ -1,13 +1,11 @@
 //! A commit was published in the moment after its options changed, and is about to be taken back: it stays where others rely on
 //! it, and otherwise goes like what a rollback takes back.
 
-use siltstone::{
-    commit::TableCommit,
-    maintenance::{
-        expire::{Retention, expire_snapshots},
-        rollback::rollback,
-        tag::{CreateTag, create_tag},
-    },
+use siltstone::maintenance::{
+    automatic::Committer,
+    expire::{Retention, expire_snapshots},
+    rollback::rollback,
+    tag::{CreateTag, create_tag},
 };
 
 use super::{
@@ -121,7 +119,7 @@ fn a_commit_that_a_rollback_takes_back_first_is_a_conflict_and_its_table_was_not
         marks_late(|table| drop(rollback(table.context(), &VersionSelector::Snapshot(1), false).unwrap()));
     assert_eq!((error.kind(), error.lets_files_stay()), (ErrorKind::CommitConflict, true), "{error}");
     assert_eq!(ids(&io), [1]);
-    TableCommit::with_new_user(main_of(&io).context()).compact_manifests().unwrap();
+    Committer::with_new_user(main_of(&io).context()).compact_manifests().unwrap();
     check_whole(&io, "rolled back");
 }
 

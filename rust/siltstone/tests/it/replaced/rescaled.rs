@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use siltstone::{
-    commit::{CompactionOutcome, OverwriteTarget, TableCommit},
+    commit::{CompactionOutcome, OverwriteTarget},
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    maintenance::automatic::Committer,
     scan::{EntryFilter, PartitionSpec, live_entries},
     table::{ModifyArgs, TableWriter},
 };
@@ -170,7 +171,7 @@ fn a_compaction_that_was_planned_before_a_rescale_is_dropped() {
             assert!(!messages.is_empty(), "{what}");
             rescale(&io, partitioned);
             let committable = Committable { messages, ..Committable::default() };
-            let outcome = TableCommit::with_new_user(ctx).commit(committable).unwrap();
+            let outcome = Committer::with_new_user(ctx).commit(committable).unwrap();
             let CompactionOutcome::Dropped(error) = outcome.compaction else {
                 panic!("{what}: {:?}", outcome.compaction)
             };

@@ -8,11 +8,11 @@ use std::sync::{
 
 use siltstone::{
     Error, ErrorKind, Result,
+    cleanup::Report,
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     maintenance::{
         branch::{BranchSource, create_branch, fast_forward},
-        cleanup::Report,
         expire::expire_snapshots,
         fsck::{Severity, fsck},
         rollback::rollback,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use siltstone::{
-    commit::{Committable, TableCommit},
+    commit::Committable,
     fs::{FileIoRef, Meanwhile},
     io::TableContext,
-    maintenance::expire::expire_snapshots,
+    maintenance::{automatic::Committer, expire::expire_snapshots},
 };
 
 use super::{append, open, table, until, written};
@@ -24,7 +24,7 @@ fn a_first_commit_that_expires_before_its_writer_looks_is_committed_because_a_re
     let behind: FileIoRef = Arc::new(io.behind(Arc::<Meanwhile>::clone(&meanwhile)));
     let ctx = TableContext { fs: behind, ..open(&fs, "main") };
     let committable = Committable { messages: written(&ctx, &[(0, 0)]), ..Committable::default() };
-    let outcome = TableCommit::with_new_user(&ctx).commit(committable).unwrap();
+    let outcome = Committer::with_new_user(&ctx).commit(committable).unwrap();
     assert_eq!(outcome.snapshots.iter().map(|snapshot| snapshot.id).collect::<Vec<_>>(), [1]);
     assert_eq!(meanwhile.left(), 0);
 }

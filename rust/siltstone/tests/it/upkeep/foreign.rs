@@ -4,11 +4,11 @@ use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 
 use siltstone::{
     ErrorKind,
-    commit::{Committable, TableCommit},
+    commit::Committable,
     env::ManualClock,
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
-    maintenance::rollback::rollback,
+    maintenance::{automatic::Committer, rollback::rollback},
     manifest::ManifestStore,
     scan::{EntryFilter, VersionSelector, live_entries},
     snapshot::{Snapshot, SnapshotManager},
@@ -123,7 +123,7 @@ fn a_commit_is_not_acknowledged_that_a_snapshot_of_others_behind_it_hides() {
     append(&fs, "main", (1000, 0));
     let before = files(&fs);
     let messages = written(&ctx, &[(1001, 0)]);
-    let hidden = TableCommit::with_new_user(&ctx).with_clock(Arc::new(ManualClock::at(0)));
+    let hidden = Committer::with_new_user(&ctx).with_clock(Arc::new(ManualClock::at(0)));
     let error = hidden.commit(Committable { messages, ..Committable::default() }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitRetriesExhausted, "{error}");
     assert_eq!(files(&fs), before);
@@ -151,7 +151,7 @@ fn a_commit_beside_commits_and_expiries_of_others_is_in_the_newest_version_once(
         let ctx = behind(&io, &fs, &meanwhile);
         let messages = written(&open(&fs, "main"), &[(3, 3)]);
         let own = messages[0].data.new_files[0].file_name.clone();
-        let result = TableCommit::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() });
+        let result = Committer::with_new_user(&ctx).commit(Committable { messages, ..Committable::default() });
         if meanwhile.left() > 0 {
             assert!(call > 20, "{call}");
             break;

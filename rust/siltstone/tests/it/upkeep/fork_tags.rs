@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use siltstone::{
     ErrorKind,
-    commit::TableCommit,
+    cleanup::Report,
     fs::FileIoRef,
     maintenance::{
+        automatic::Committer,
         branch::{BranchSource, create_branch, delete_branch, rename_branch},
-        cleanup::Report,
         expire::expire_snapshots,
         tag::{CreateTag, create_tag},
     },
@@ -97,7 +97,7 @@ fn a_dry_run_of_the_deletion_of_a_branch_lists_what_goes_with_its_own_tag() {
     rename_branch(&main, "a", "b").unwrap();
     assert_eq!(tags(&fs).names().unwrap(), ["fork-b"]);
     // rows that only the tag and the branch have
-    TableCommit::with_new_user(&main).truncate(None).unwrap();
+    Committer::with_new_user(&main).truncate(None).unwrap();
     expire_snapshots(&main, &until(5, 5), false).unwrap();
     let planned = delete_branch(&main, "b", true).unwrap();
     assert_eq!(tags(&fs).names().unwrap(), ["fork-b"]);

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use siltstone::{
     Result,
-    commit::{Committable, TableCommit},
+    commit::Committable,
     fs::{FailWhen, FaultFileIo, FileIoRef, Meanwhile},
     maintenance::{
+        automatic::Committer,
         branch::{BranchSource, create_branch, fast_forward},
         expire::expire_snapshots,
         tag::{CreateTag, create_tag},
@@ -91,7 +92,7 @@ fn a_first_commit_of_main_that_dies_after_a_fast_forward_of_the_empty_main_is_no
     });
     let ctx = dies(&io, ("publish: remove temporary file", "/t/snapshot/snapshot-1"), meanwhile);
     let committable = Committable { messages: written(&open(&fs, "main"), &[(0, 0)]), ..Committable::default() };
-    TableCommit::with_new_user(&ctx).commit(committable).unwrap_err();
+    Committer::with_new_user(&ctx).commit(committable).unwrap_err();
     assert!(io.paths().contains(&format!("{ROOT}/snapshot/snapshot-1")), "nothing to be tested");
     assert_eq!(ids(&fs), [3, 4]);
     assert_eq!(problems(&fs), Vec::<String>::new());

@@ -12,11 +12,11 @@ use std::{
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use siltstone::{
     Error, ErrorKind, Result,
+    cleanup::Report,
     env::now_millis,
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     maintenance::{
-        cleanup::Report,
         expire::{PartitionExpiry, expire_consumers, expire_partitions},
         tag::{CreateTag, create_automatic, create_tag, delete_tag, expire_tags, replace_tag},
     },
@@ -229,7 +229,7 @@ fn automatic_tags(others: impl Fn(&TableContext) -> Result<()> + Send + 'static)
         let watermark = Some(day(20_000 + n));
         let messages = written(&ctx, &[(1, n)]);
         let committable = siltstone::commit::Committable { watermark, messages, ..Default::default() };
-        siltstone::commit::TableCommit::with_new_user(&ctx).commit(committable).unwrap();
+        siltstone::maintenance::automatic::Committer::with_new_user(&ctx).commit(committable).unwrap();
         if n < 2 {
             create_automatic(&ctx).unwrap();
         }

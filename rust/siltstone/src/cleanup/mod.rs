@@ -7,6 +7,7 @@
 //! Source: semantics g.2, g.4 and g.8; `FileDeletionBase`, `OrphanFilesClean`.
 
 mod after_record;
+mod branch_points;
 mod cache;
 mod effect;
 mod metadata_files;
@@ -36,6 +37,7 @@ use crate::{
     path::branch_root,
     snapshot::{SnapshotManager, UpkeepLock},
 };
+pub(crate) use branch_points::check_branch_points;
 
 /// The lock of whoever removes or replaces names of a table, waiting as long as the table's options say.
 ///
