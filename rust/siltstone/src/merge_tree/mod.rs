@@ -20,7 +20,9 @@ mod lookup;
 pub(crate) mod merge;
 mod merge_deletions;
 pub mod merge_function;
+mod nested_order;
 mod read;
+mod records;
 mod sorted_run;
 #[cfg(test)]
 mod testing;

@@ -21,7 +21,10 @@ use crate::{
     Error, ErrorKind, Result,
     aggregate::gather::gather,
     io::{Failures, batch_bytes, failure_in},
-    merge_tree::merge_function::{Choice, Computed, Groups, MergeFunction},
+    merge_tree::{
+        merge_function::{Choice, Computed, Groups, MergeFunction},
+        records,
+    },
 };
 
 /// Mean rows of a segment from which slices beat single rows (measured: about 30 on ten mixed columns).
@@ -448,15 +451,15 @@ impl BatchBuilder {
 
     /// Takes computed rows out of the segments that are not wanted.
     fn drop_computed(&mut self, computed: &Computed) -> Result<()> {
-        let kinds = super::row_kinds(&computed.rows, self.schema.fields().len() - 1)?;
+        let kinds = records::row_kinds(&computed.rows, self.schema.fields().len() - 1)?;
         let retracts = kinds.values().iter().fold(0, |all, kind| all | kind);
-        let drop_deletes = self.drop_deletes && super::source_batch::is_retract(retracts);
+        let drop_deletes = self.drop_deletes && records::is_retract(retracts);
         if computed.keep.is_none() && !drop_deletes {
             return Ok(());
         }
         let keeps = |row: usize| {
             computed.keep.as_ref().is_none_or(|keep| keep.is_valid(row) && keep.value(row))
-                && !(drop_deletes && super::source_batch::is_retract(kinds.value(row)))
+                && !(drop_deletes && records::is_retract(kinds.value(row)))
         };
         let segments = std::mem::take(&mut self.segments);
         self.pending_rows = 0;

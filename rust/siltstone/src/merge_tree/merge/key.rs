@@ -8,21 +8,20 @@
 //! Java compares them (-0.0 < 0.0 < every NaN).
 #![allow(clippy::indexing_slicing, reason = "row numbers come from the merge loop and are below the batch's length")]
 
-use std::{cmp::Ordering, marker::PhantomData, sync::Arc};
+use std::{cmp::Ordering, marker::PhantomData};
 
-use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, Float32Array, Float64Array, RecordBatch,
-    cast::AsArray,
-    types::{Float32Type, Float64Type},
-};
+use arrow_array::{Array, ArrowPrimitiveType, RecordBatch, cast::AsArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType as Arrow, SortOptions};
 
-use super::nested_order::{comparable, comparable_type};
 use crate::{
     Error, ErrorKind, Result,
     io::KvLayout,
+    merge_tree::{
+        nested_order::{comparable, comparable_type},
+        records::column,
+    },
     types::{DataField, TypeKind, arrow_type},
 };
 
@@ -281,32 +280,8 @@ macro_rules! with_codec {
 }
 pub(crate) use with_codec;
 
-/// The column of a batch; an error when the batch has fewer.
-pub(crate) fn column(batch: &RecordBatch, at: usize) -> Result<&ArrayRef> {
-    batch.columns().get(at).ok_or_else(|| {
-        Error::new(ErrorKind::Internal, format!("a batch of {} columns has no column {at}", batch.num_columns()))
-    })
-}
-
 fn field(layout: &KvLayout, at: usize) -> Result<&DataField> {
     layout.fields.get(at).ok_or_else(|| {
         Error::new(ErrorKind::Internal, format!("a layout of {} fields has no field {at}", layout.fields.len()))
     })
-}
-
-/// Java knows one NaN, above everything; Arrow orders NaNs by their bits.
-pub(crate) fn one_nan(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        Arrow::Float32 => {
-            let floats: Float32Array =
-                array.as_primitive::<Float32Type>().unary(|v| if v.is_nan() { f32::NAN } else { v });
-            Arc::new(floats)
-        }
-        Arrow::Float64 => {
-            let floats: Float64Array =
-                array.as_primitive::<Float64Type>().unary(|v| if v.is_nan() { f64::NAN } else { v });
-            Arc::new(floats)
-        }
-        _ => Arc::clone(array),
-    }
 }

@@ -8,7 +8,6 @@
 pub(crate) mod batch_builder;
 pub(crate) mod key;
 mod loser_tree;
-pub(crate) mod nested_order;
 mod open;
 pub(crate) mod prefetch;
 mod sort_merge_reader;
@@ -20,7 +19,6 @@ pub(crate) mod wrapper;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, Int8Array, RecordBatch, cast::AsArray, types::Int8Type};
 use arrow_schema::SchemaRef;
 
 pub use prefetch::read_ahead;
@@ -231,12 +229,4 @@ impl MergeFunction for KeepAll {
     fn merge(&self, _groups: &Groups<'_>) -> Result<Computed> {
         Err(Error::new(ErrorKind::Internal, "sorting computes nothing"))
     }
-}
-
-/// The row kinds of a key-value batch.
-pub(crate) fn row_kinds(batch: &RecordBatch, column: usize) -> Result<&Int8Array> {
-    let array = key::column(batch, column)?;
-    array.as_primitive_opt::<Int8Type>().filter(|kinds| kinds.null_count() == 0).ok_or_else(|| {
-        Error::new(ErrorKind::Internal, "the column _VALUE_KIND of a key-value batch is not a TINYINT NOT NULL")
-    })
 }

@@ -11,10 +11,11 @@ use arrow_array::{
 use arrow_buffer::ScalarBuffer;
 use arrow_row::Rows;
 
-use super::key::{RowColumns, column};
+use super::key::RowColumns;
 use crate::{
     Error, ErrorKind, Result,
     io::{Failures, KvLayout, failure_in},
+    merge_tree::records::{column, is_retract},
     row::RowKind,
 };
 
@@ -51,12 +52,6 @@ impl SourceBatch {
     pub(crate) fn kind(&self, row: usize) -> Result<RowKind> {
         RowKind::from_byte(self.kinds[row])
     }
-}
-
-/// Row kinds 1 (-U) and 3 (-D).
-#[inline]
-pub(crate) fn is_retract(kind: i8) -> bool {
-    kind & 1 == 1
 }
 
 /// Makes slots, and orders records with equal keys: user sequence fields, sequence number, retract before add.

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, RecordBatch};
 use arrow_select::interleave::interleave;
 
-use super::{
-    key::one_nan,
-    source_batch::{SourceBatch, SourceBatchFactory, tie_order},
-};
+use super::source_batch::{SourceBatch, SourceBatchFactory, tie_order};
 use crate::{
     Error, ErrorKind, Result,
     io::KvLayout,
-    merge_tree::merge_function::{Choice, Groups, MergeFunction},
+    merge_tree::{
+        merge_function::{Choice, Groups, MergeFunction},
+        records::{self, one_nan},
+    },
     row::RowKind,
 };
 
@@ -457,7 +457,7 @@ fn column_of(column: usize, places: &[RowRef], slots: &[SourceBatch]) -> Result<
     for &(slot, row) in places {
         if place_of[slot] == usize::MAX {
             place_of[slot] = sources.len();
-            sources.push(super::key::column(&slots[slot].batch, column)?.as_ref());
+            sources.push(records::column(&slots[slot].batch, column)?.as_ref());
         }
         indices.push((place_of[slot], row));
     }

@@ -6,9 +6,7 @@ use super::{
     columns::{ColumnPlan, Columns, DELETE, INSERT, Kinds, Remembered},
     record_names::RecordNames,
 };
-use crate::{
-    Result, aggregate::AggStep, io::KvLayout, merge_tree::merge::source_batch::is_retract, schema::EngineSpec,
-};
+use crate::{Result, aggregate::AggStep, io::KvLayout, merge_tree::records::is_retract, schema::EngineSpec};
 
 /// Aggregates columns.
 #[derive(Debug)]

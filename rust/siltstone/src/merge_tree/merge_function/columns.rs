@@ -16,7 +16,7 @@ use crate::{
     Error, ErrorKind, Result,
     aggregate::{Added, AggStep, ColumnGroups, gather::gather, last_non_null::last_present, no_retract},
     io::KvLayout,
-    merge_tree::merge::{row_kinds, source_batch::is_retract},
+    merge_tree::records::{is_retract, row_kinds},
     schema::{ColumnRole, ColumnRule, EngineSpec},
 };
 
@@ -317,7 +317,7 @@ pub(super) const DELETE: i8 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{merge_tree::merge::source_batch::is_retract, row::RowKind};
+    use crate::{merge_tree::records::is_retract, row::RowKind};
 
     #[test]
     fn kinds_are_those_of_the_format() {

@@ -21,7 +21,7 @@ use crate::{
     Error, ErrorKind, Result,
     aggregate::AggStep,
     io::KvLayout,
-    merge_tree::merge::source_batch::is_retract,
+    merge_tree::records::is_retract,
     schema::{ColumnRole, EngineSpec},
 };
 

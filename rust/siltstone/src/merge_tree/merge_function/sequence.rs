@@ -14,7 +14,7 @@ use crate::{
         order::{ColumnOrder, column_order},
         select::Nulls,
     },
-    merge_tree::merge::nested_order::comparable,
+    merge_tree::nested_order::comparable,
 };
 
 /// A record: source and row.

@@ -12,8 +12,7 @@ use arrow_array::{
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType as Arrow, Field, Fields};
 
-use super::key::one_nan;
-use crate::Result;
+use crate::{Result, merge_tree::records::one_nan};
 
 /// The Arrow type of [`comparable`] values.
 pub(crate) fn comparable_type(column: Arrow) -> Arrow {
