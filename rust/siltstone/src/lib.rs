@@ -1,7 +1,7 @@
 //! Apache Paimon tables in Rust: bytes, merge, compaction and commit, without a JVM.
 //!
-//! The order of the modules is the architecture: a module uses only modules above it in this list
-//! (checked by `tests/it/layers.rs`). ARCHITECTURE.md draws the picture.
+//! The order of the rooms is the architecture: a module uses only modules above it in this list, and those between two
+//! blank lines do not see each other (`tests/it/layers.rs` reads the order from here, and compares it with ARCHITECTURE.md).
 #![forbid(unsafe_code)]
 
 // foundation
@@ -11,41 +11,67 @@ pub mod cancel;
 pub mod codec;
 pub mod env;
 mod limits;
+
 mod threads;
+
 // model
+pub mod types;
+
+pub mod options;
+pub mod row;
+
 pub mod aggregate;
 pub mod cast;
-pub mod options;
+
 pub mod predicate;
-pub mod row;
-pub mod types;
+
 // storage
-pub mod format;
 pub mod fs;
+
+pub mod format;
+
 // metadata
-pub mod manifest;
-pub mod path;
-pub mod schema;
 pub mod snapshot;
 pub mod stats;
+
+pub mod schema;
+
+pub mod path;
+
+pub mod manifest;
+
 // data
 pub mod deletion_vectors;
 pub mod index;
+
 pub mod io;
+
 // engines
 pub mod append;
 pub mod merge_tree;
-// what a user asks for
-pub mod cleanup;
-pub mod commit;
-pub mod compact;
-pub mod dml;
-pub mod maintenance;
-pub mod read;
-pub mod scan;
+
+// what travels
 pub mod wire;
+
+// reading
+pub mod scan;
+
+pub mod read;
+
+// writing
+pub mod cleanup;
+
+pub mod compact;
 pub mod write;
-// the objects that a user holds
+
+pub mod commit;
+
+pub mod dml;
+
+// keeping
+pub mod maintenance;
+
+// use
 pub mod table;
 
 pub use error::{Error, ErrorKind, Result};
