@@ -64,13 +64,13 @@ pub(super) fn compare(field: &DataField, op: CompareOp, literal: &Literal) -> Re
     Ok(match (place, op) {
         (LiteralPosition::At(value), op) => Predicate::Compare { column, op, value },
         (_, CompareOp::Eq) => Predicate::Constant(false),
-        (_, CompareOp::NotEq) => Predicate::IsNotNull(column),
+        (_, CompareOp::NotEq)
+        | (LiteralPosition::Above, CompareOp::Lt | CompareOp::LtEq)
+        | (LiteralPosition::Below, CompareOp::Gt | CompareOp::GtEq) => Predicate::IsNotNull(column),
         (LiteralPosition::After(value), CompareOp::Lt | CompareOp::LtEq) => {
             Predicate::Compare { column, op: CompareOp::LtEq, value }
         }
         (LiteralPosition::After(value), _) => Predicate::Compare { column, op: CompareOp::Gt, value },
-        (LiteralPosition::Above, CompareOp::Lt | CompareOp::LtEq)
-        | (LiteralPosition::Below, CompareOp::Gt | CompareOp::GtEq) => Predicate::IsNotNull(column),
         (LiteralPosition::Above | LiteralPosition::Below, _) => Predicate::Constant(false),
     })
 }

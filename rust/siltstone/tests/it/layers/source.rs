@@ -42,7 +42,7 @@ impl Crate {
             let folder = module.split_last().map_or(&[][..], |(_, folder)| folder);
             for test in of_tests {
                 // a module of tests lies below its file, or where an attribute says: beside it
-                tests.extend([[&module[..], &[test.clone()]].concat(), [folder, &[test]].concat()]);
+                tests.extend([[&module[..], std::slice::from_ref(&test)].concat(), [folder, &[test]].concat()]);
             }
             texts.insert(module, (name, code));
         }
@@ -93,7 +93,7 @@ fn follow(path: &[String], exports: &Exports, modules: &BTreeSet<Vec<String>>) -
     let (module, name) = (&path[..depth], path.get(depth));
     let child = name.and_then(|name| exports.get(module)?.get(name));
     let Some(child) = child.filter(|_| !modules.contains(path)) else { return path.to_vec() };
-    [module, &[child.clone()], &path[depth..]].concat()
+    [module, std::slice::from_ref(child), &path[depth..]].concat()
 }
 
 fn absolute(module: &[String], path: &[String]) -> Option<Vec<String>> {
