@@ -124,7 +124,10 @@ impl Check<'_> {
         if hint < newest && snapshots.exists(hint)? && !snapshots.exists(hint + 1)? {
             let message = format!("readers that follow it take snapshot {hint} for the newest, which is {newest}");
             let path = snapshots.hint_path("LATEST");
-            self.verdict.problem("latest-went-back", &path, message, "delete the hint; readers list the directory");
+            let repair = format!(
+                "restore the snapshots between them, or roll back to snapshot {hint}: that takes back what lies behind the gap"
+            );
+            self.verdict.problem("latest-went-back", &path, message, &repair);
             return Ok(true);
         }
         Ok(false)
