@@ -10,8 +10,9 @@ use crate::{
     error::{ErrorKind, Result},
     fs::NUMBER_BYTES,
     io::TableContext,
+    maintenance::branch::half_forwarded_to,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
-    snapshot::{Removals, Snapshot, SnapshotManager},
+    snapshot::{Removals, Snapshot, SnapshotManager, is_main},
 };
 
 const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
@@ -78,6 +79,19 @@ impl Check<'_> {
             self.verdict.warning("left-over-snapshot", &snapshots.path(id), message, repair);
         }
         Ok(())
+    }
+
+    /// Main is neither what it was nor what the branch is.
+    pub(super) fn half_forwarded(&mut self, ctx: &TableContext, removals: &Removals) {
+        // what cannot be read is told elsewhere
+        let half_way = if is_main(&ctx.branch) { half_forwarded_to(ctx).ok().flatten() } else { None };
+        let undone = removals.half_partings().find_map(|parting| parting.forward.clone());
+        if let Some(name) = half_way.or(undone) {
+            let message =
+                format!("a fast-forward to branch '{name}' was cut short, and may have left things of it out");
+            let repair = format!("fast-forward to branch '{name}' again: it goes on where the one before has stopped");
+            self.verdict.warning("half-forwarded", &ctx.branch, message, &repair);
+        }
     }
 
     /// A tag or changelog of an id that another snapshot has now.
