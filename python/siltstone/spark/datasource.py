@@ -23,12 +23,13 @@ from pyspark.sql.datasource import (
 
 from siltstone._args import number, shown
 from siltstone.errors import CommitConflict, InvalidArgument, SchemaMismatch, UnknownOption, UnsupportedFeature
+from siltstone.inspection import SystemScan
 from siltstone.procedures.maintenance import partition_specs
 from siltstone.spark.filters import to_expression
 from siltstone.spark.session import ASKED, open_named
 from siltstone.spark.types import arrow_for_spark, changed_to_instants, spark_schema
 from siltstone.spark.values import from_spark, to_spark
-from siltstone.system import SystemScan, writable
+from siltstone.system import writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
