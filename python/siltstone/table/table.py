@@ -10,12 +10,14 @@ from siltstone._args import Time, count, flag, millis, optional_text, version_of
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
-from siltstone.maintenance import CompactionPlan, Maintenance
+from siltstone.compaction import CompactionPlan
+from siltstone.maintenance import Maintenance
 from siltstone.predicate import Expression
-from siltstone.report import CompactionReport, Snapshot, UpkeepReport
+from siltstone.report import CompactionReport, UpkeepReport
 from siltstone.table.reading import Reading
 from siltstone.table.writing import Writing
 from siltstone.tags import Tags
+from siltstone.versions import Snapshot
 
 #: More than there can be of anything.
 _ALL = 2**63 - 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import Size, flag, partition_list, partition_spec, texts_in
+from siltstone._args import Size, flag, texts_in
 from siltstone._data import arrow_stream
+from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, split_filter
 from siltstone.report import CommitReport
