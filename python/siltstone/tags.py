@@ -8,8 +8,7 @@ from siltstone._args import Duration, Time, duration_text, flag, millis, text, v
 from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import UpkeepReport
-from siltstone.versions import Snapshot  # part of this module
-from siltstone.versions import Tag as Tag
+from siltstone.versions import Snapshot, Tag
 
 
 class Tags(Handle):
