@@ -1,4 +1,4 @@
-"""The code blocks of README.md and the examples of all docstrings run."""
+"""The code blocks of README.md and docs/, and the examples of all docstrings, run."""
 
 import doctest
 import importlib
@@ -38,26 +38,41 @@ def test_docstring_examples(name, tmp_path):
     assert runner.summarize(verbose=False).failed == 0
 
 
-def blocks(language):
-    text = (PROJECT / "README.md").read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+PAGES = ["README.md", *sorted(str(page.relative_to(PROJECT)) for page in PROJECT.glob("docs/*.md"))]
 
 
-def test_readme_python_blocks_run_in_order(tmp_path, monkeypatch):
+def blocks(page):
+    """The Python blocks of a page; they run in order and share their names."""
+    text = (PROJECT / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def run(page, found, space):
+    for block in found:
+        exec(compile(block, page, "exec"), space)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any("spark" not in block for block in blocks(page))])
+def test_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    space = {}
-    plain = [b for b in blocks("python") if "spark" not in b]
-    assert plain
-    for block in plain:
-        exec(compile(block, "README.md", "exec"), space)
+    run(page, [block for block in blocks(page) if "spark" not in block], {})
 
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-def test_readme_spark_blocks_run(tmp_path, monkeypatch, spark):
+@pytest.mark.parametrize("page", [page for page in PAGES if any("spark" in block for block in blocks(page))])
+def test_spark_blocks_of_a_page_run(page, tmp_path, monkeypatch, spark):
     monkeypatch.chdir(tmp_path)
-    space = {"spark": spark}
-    found = blocks("python")
-    assert any("spark" in b for b in found)
-    for block in found:
-        exec(compile(block, "README.md", "exec"), space)
+    run(page, blocks(page), {"spark": spark})
+
+
+@pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "benches/README.md"])
+def test_links_of_a_page_lead_somewhere(page):
+    text = (PROJECT / page).read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    near = [link for link in links if "://" not in link]
+    assert [link for link in near if not (PROJECT / page).parent.joinpath(link).exists()] == []
+
+
+def test_the_readme_is_short():
+    assert len((PROJECT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150

@@ -107,3 +107,24 @@ def test_a_pandas_frame_has_each_bigint_also_beside_nulls(cat):
     t.truncate()
     t.append(frame)
     assert sorted(t.scan().to_arrow().to_pylist(), key=lambda row: row["k"]) == rows
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["ROW<a TIMESTAMP(9)>", "ARRAY<ROW<a TIMESTAMP(9)>>", "MAP<STRING, TIMESTAMP(9)>", "ROW<a ROW<b TIMESTAMP_LTZ(9)>>",
+     "ROW<a ARRAY<TIMESTAMP(9)>>", "ARRAY<TIMESTAMP(9)>"],
+)  # fmt: skip
+def test_moments_inside_of_rows_are_moments_in_pandas(make, kind):
+    """They were integers, which a write then refused."""
+    moment = dt.datetime(2024, 1, 1, tzinfo=dt.UTC if "LTZ" in kind else None)
+    value = {"ROW<a TIMESTAMP(9)>": {"a": moment}, "ARRAY<ROW<a TIMESTAMP(9)>>": [{"a": moment}, None],
+             "MAP<STRING, TIMESTAMP(9)>": {"k": moment}, "ROW<a ROW<b TIMESTAMP_LTZ(9)>>": {"a": {"b": moment}},
+             "ROW<a ARRAY<TIMESTAMP(9)>>": {"a": [moment]}, "ARRAY<TIMESTAMP(9)>": [moment]}[kind]  # fmt: skip
+    t = make({"id": "INT", "v": kind})
+    t.append([{"id": 1, "v": value}, {"id": 2, "v": None}])
+    frame = t.scan().to_pandas()
+    t.overwrite(frame)
+    assert t.scan(filter="id = 1").to_arrow().to_pylist()[0]["v"] == (
+        list(value.items()) if kind.startswith("MAP") else value
+    )
+    assert t.scan(filter="id = 2").to_arrow().to_pylist()[0]["v"] is None

@@ -202,11 +202,16 @@ impl TableCommit {
             if let Err(exhausted) = retry.next() {
                 let error = match failed {
                     Some(error) if tries.in_doubt => outcome_unknown(error),
-                    _ => exhausted,
+                    _ => self.gap().unwrap_or(exhausted),
                 };
                 return Err(self.end(request, &store, tries, error));
             }
         }
+    }
+
+    /// Why no try can succeed: the next id was given before, behind a gap.
+    fn gap(&self) -> Option<Error> {
+        self.snapshots.gap_behind(self.snapshots.latest_id().ok()??).ok()?
     }
 
     fn try_once(&self, request: &Request<'_>, store: &ManifestStore, tries: &mut Tries) -> Result<CommitStep> {

@@ -177,6 +177,21 @@ impl SnapshotManager {
         }
     }
 
+    /// Why the line ends with the version `latest` although there are others: ids behind it are missing. No operation of ours
+    /// leaves such a gap; another program, or a person, has removed the snapshots that were there.
+    pub fn gap_behind(&self, latest: i64) -> Result<Option<Error>> {
+        let removals = self.removals.read()?;
+        let Some(next) = self.placed_ids(&removals)?.into_iter().find(|id| *id > latest) else { return Ok(None) };
+        let first = latest.saturating_add(1);
+        if next == first || !self.try_read(next)?.is_some_and(|found| removals.admits(&found)) {
+            return Ok(None);
+        }
+        let text = format!("snapshots {first} to {} are missing, and snapshot {next} lies behind them", next - 1);
+        Ok(Some(Error::new(ErrorKind::CorruptFile, text).with("file", &self.directory).hint(format!(
+            "restore them, or roll back to snapshot {latest}: that takes back what lies behind the gap, and commits go on"
+        ))))
+    }
+
     /// The snapshots of these ids that exist, ascending.
     pub fn existing(&self, ids: impl IntoIterator<Item = i64>) -> Result<Vec<Snapshot>> {
         let ids: Vec<i64> = ids.into_iter().collect();

@@ -99,19 +99,13 @@ pub(super) fn check_deletable(ctx: &TableContext, branches: &BranchManager, name
         if left { e.hint(format!("tag '{}' is left of it: delete the tag", fork_tag(name))) } else { e }
     })?;
     check_not_read(ctx, branches, name)?;
-    check_not_on_the_way(ctx, branches, name)
+    check_not_on_the_way(ctx, name)
 }
 
 /// No fast-forward of main to the branch has stopped half-way: versions, schemas or tags that main lacks are nowhere else, and
 /// the same fast-forward completes it. Main may have gone on from there: then it is not on its way any more.
-fn check_not_on_the_way(ctx: &TableContext, branches: &BranchManager, name: &str) -> Result<()> {
-    let main = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
-    if main.removals().read()?.forward_to() != Some(name) {
-        return Ok(());
-    }
-    let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
-    let Some(latest) = main.latest()? else { return Ok(()) };
-    if !theirs.has_version(&latest)? && !theirs.removals().expired()?.iter().any(|expired| expired.is(&latest)) {
+fn check_not_on_the_way(ctx: &TableContext, name: &str) -> Result<()> {
+    if half_forwarded_to(ctx)?.as_deref() != Some(name) {
         return Ok(());
     }
     let message = format!("branch '{name}' is in use: main has given way to it, and may not have all of it yet");
@@ -119,6 +113,18 @@ fn check_not_on_the_way(ctx: &TableContext, branches: &BranchManager, name: &str
         .with("table", &ctx.name)
         .with("branch", name)
         .hint("fast-forward to the branch again: it goes on where the one before has stopped"))
+}
+
+/// The branch to which a fast-forward of main has stopped half-way.
+pub(crate) fn half_forwarded_to(ctx: &TableContext) -> Result<Option<String>> {
+    let main = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
+    let removals = main.removals().read()?;
+    let (Some(name), Some(latest)) = (removals.forward_to(), main.latest()?) else { return Ok(None) };
+    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
+    let is_theirs =
+        theirs.has_version(&latest)? || theirs.removals().expired()?.iter().any(|expired| expired.is(&latest));
+    Ok(is_theirs.then(|| name.to_owned()))
 }
 
 /// Nobody works on the branch: neither this table, nor the options of main or another branch.

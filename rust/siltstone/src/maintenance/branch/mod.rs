@@ -17,5 +17,6 @@ mod rename;
 
 pub use create::{BranchSource, create_branch};
 pub use delete::delete_branch;
+pub(crate) use delete::half_forwarded_to;
 pub use fast_forward::fast_forward;
 pub use rename::rename_branch;

@@ -10,8 +10,9 @@ use crate::{
     error::{ErrorKind, Result},
     fs::NUMBER_BYTES,
     io::TableContext,
+    maintenance::branch::half_forwarded_to,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta},
-    snapshot::{Removals, Snapshot, SnapshotManager},
+    snapshot::{Removals, Snapshot, SnapshotManager, is_main},
 };
 
 const CHOOSE: &str = "see which of the two has the rows that count, and roll back to a version before they parted";
@@ -80,6 +81,19 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Main is neither what it was nor what the branch is.
+    pub(super) fn half_forwarded(&mut self, ctx: &TableContext, removals: &Removals) {
+        // what cannot be read is told elsewhere
+        let half_way = if is_main(&ctx.branch) { half_forwarded_to(ctx).ok().flatten() } else { None };
+        let undone = removals.half_partings().find_map(|parting| parting.forward.clone());
+        if let Some(name) = half_way.or(undone) {
+            let message =
+                format!("a fast-forward to branch '{name}' was cut short, and may have left things of it out");
+            let repair = format!("fast-forward to branch '{name}' again: it goes on where the one before has stopped");
+            self.verdict.warning("half-forwarded", &ctx.branch, message, &repair);
+        }
+    }
+
     /// A tag or changelog of an id that another snapshot has now.
     pub(super) fn same_id(&mut self, place: &str, version: &Snapshot, snapshots: &[Snapshot], removals: &Removals) {
         let other = snapshots.iter().find(|other| other.id == version.id);
@@ -124,7 +138,10 @@ impl Check<'_> {
         if hint < newest && snapshots.exists(hint)? && !snapshots.exists(hint + 1)? {
             let message = format!("readers that follow it take snapshot {hint} for the newest, which is {newest}");
             let path = snapshots.hint_path("LATEST");
-            self.verdict.problem("latest-went-back", &path, message, "delete the hint; readers list the directory");
+            let repair = format!(
+                "restore the snapshots between them, or roll back to snapshot {hint}: that takes back what lies behind the gap"
+            );
+            self.verdict.problem("latest-went-back", &path, message, &repair);
             return Ok(true);
         }
         Ok(false)

@@ -33,6 +33,7 @@ impl Check<'_> {
         let ids = snapshots.ids().or_else(|_| snapshots.listed_ids())?;
         self.hints(ctx, &snapshots, &ids)?;
         self.left_over(&snapshots, &ids)?;
+        self.half_forwarded(ctx, &removals);
         if ids.is_empty() {
             self.lost_snapshots(ctx, &snapshots, &removals)?;
         }

@@ -245,7 +245,8 @@ impl StreamScan {
             Err(e) if e.kind() == ErrorKind::SnapshotNotFound => {
                 let latest = versions.snapshots.latest_id()?.unwrap_or(0);
                 if id <= latest.saturating_add(1) {
-                    return Ok(None);
+                    let gap = if id < latest { versions.snapshots.gap_behind(id.saturating_sub(1))? } else { None };
+                    return gap.map_or(Ok(None), Err);
                 }
                 let message = format!("the next snapshot would be {id}, but the latest is {latest}");
                 Err(Error::new(ErrorKind::SnapshotNotFound, message)

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use siltstone::{
     ErrorKind,
     fs::{FailWhen, FaultFileIo, FileIoRef},
+    io::TableContext,
     maintenance::{
         branch::{BranchSource, create_branch, delete_branch, fast_forward, rename_branch},
         expire::expire_snapshots,
+        fsck::fsck,
     },
     snapshot::SnapshotManager,
 };
@@ -17,6 +19,10 @@ use super::{ROOT, append, check_whole, commit, compact, open, table, until};
 
 fn ids(fs: &FileIoRef) -> Vec<i64> {
     SnapshotManager::new(Arc::clone(fs), ROOT).ids().unwrap()
+}
+
+fn warnings(ctx: &TableContext) -> Vec<&'static str> {
+    fsck(ctx, false, 0).unwrap().findings.iter().map(|found| found.code).collect()
 }
 
 /// Main and a branch that part at version 1; the branch goes on to 5, its first four expire, and main compacts version 1's file
@@ -97,10 +103,12 @@ fn a_branch_stays_until_main_has_all_of_it() {
                 assert_eq!(refused.kind(), ErrorKind::VersionInUse, "{refused}");
                 assert!(refused.hint_text().unwrap().contains("fast-forward to the branch again"), "{refused}");
             }
+            assert!(warnings(&ctx).contains(&"half-forwarded"), "{:?}", warnings(&ctx));
             assert_eq!(rename_branch(&ctx, "b", "c").unwrap_err().kind(), ErrorKind::VersionInUse);
             expire_snapshots(&ctx, &until(5, 5), false).unwrap();
             assert_eq!(delete_branch(&ctx, "b", false).unwrap_err().kind(), ErrorKind::VersionInUse);
             fast_forward(&ctx, "b", false).unwrap();
+            assert!(!warnings(&ctx).contains(&"half-forwarded"), "{:?}", warnings(&ctx));
             delete_branch(&ctx, "b", false).unwrap();
             check_whole(fs, 5);
         });

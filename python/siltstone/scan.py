@@ -29,16 +29,35 @@ def _batches(source: _core.Batches) -> Iterator[pa.RecordBatch]:
 
 
 def pandas_frame(table: pa.Table) -> pd.DataFrame:
-    """A frame that holds every whole number: a float would not hold each BIGINT."""
+    """A frame with every value as it is: a float would not hold each BIGINT, an integer in a row is no moment."""
     import pandas as pd
     import pyarrow as pa
 
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    others = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.null_count and pa.types.is_integer(column.type):
             wide = {pa.int64(): pd.Int64Dtype()}
-            frame[name] = column.to_pandas(types_mapper=wide.get)
-    return frame
+            others[name] = column.to_pandas(types_mapper=wide.get)
+        elif _has_nanoseconds_in_rows(column.type):
+            others[name] = pd.Series(column.to_pylist(), dtype=object)
+    if not others:
+        return frame
+    return pd.DataFrame({name: others.get(name, frame[name]) for name in table.column_names}, copy=False)
+
+
+def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool:
+    """Whether pyarrow would make integers of moments, which it does with nanoseconds in rows and maps."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return in_row and kind.unit == "ns"
+    if pa.types.is_list(kind):
+        value = kind.value_type
+        return _has_nanoseconds_in_rows(value, in_row=in_row and not pa.types.is_timestamp(value))
+    if pa.types.is_map(kind):
+        return any(_has_nanoseconds_in_rows(part, in_row=True) for part in (kind.key_type, kind.item_type))
+    return pa.types.is_struct(kind) and any(_has_nanoseconds_in_rows(field.type, in_row=True) for field in kind)
 
 
 def scan_request(  # noqa: PLR0913  # one argument for each part of a query
@@ -155,9 +174,11 @@ class Scan:
         self._options = dict(options)
         self._request = dict(request)
 
-    def _plan(self) -> _core.Plan:
-        table = _core.Table.open(self._location, self._options, self._branch)
-        return table.plan(**self._request)
+    def _plan(self) -> _core.Plan | _core.Inspection:
+        return self._planned()
+
+    def _planned(self) -> _core.Plan:
+        return _core.Table.open(self._location, self._options, self._branch).plan(**self._request)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a new Arrow stream."""
@@ -207,11 +228,11 @@ class Scan:
                 "a scan with a limit has no splits: its rows are counted over all of them",
                 hint="leave the limit out, and stop reading when there are enough rows",
             )
-        return [Split(token) for token in self._plan().splits()]
+        return [Split(token) for token in self._planned().splits()]
 
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
-        return self._plan().explain()
+        return self._planned().explain()
 
     def __repr__(self) -> str:
         """Table and request."""
