@@ -24,6 +24,7 @@ pub mod invariants;
 mod lookup_conflict;
 mod merge;
 mod model;
+mod moved_keys;
 mod new_rows;
 mod outcome;
 mod overwrite;

@@ -49,7 +49,7 @@ pub enum VersionSelector {
 
 /// What to read. The filter's columns are those of the version's schema (see [`time_travel`](super::time_travel())).
 #[derive(Clone, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct ScanRequest {
     /// Column names in the order of the result; `None` = all.
     pub columns: Option<Vec<String>>,
@@ -75,6 +75,8 @@ pub struct ScanRequest {
     pub sequence_number: bool,
     /// Primary-key tables: only files from this level on; rows below it are left out.
     pub min_level: Option<i32>,
+    /// Level 0 is read also where readers leave it out: the keys that are there, whether their rows are shown yet or not.
+    pub all_levels: bool,
     /// Only files made at these epoch milliseconds or later; the table's options may ask for that, too.
     pub created_since: Option<i64>,
     /// None of these partitions (serialized rows), which another branch has.
@@ -145,7 +147,7 @@ fn splits_of(
     since: Option<i64>,
 ) -> Result<(Vec<Split>, usize)> {
     let mut wanted = prepared.entry_filter(ctx);
-    let level_0 = level_0(ctx, at)?;
+    let level_0 = if request.all_levels { Level0::Read } else { level_0(ctx, at)? };
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
     let chosen = EntryFilter { min_level: level_0.min_level(request), created_since: since, ..EntryFilter::default() };

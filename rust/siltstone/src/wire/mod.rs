@@ -8,6 +8,6 @@ mod sealed;
 mod task;
 
 pub use identity::TableIdentity;
-pub use model::{Assigned, CommitMessage, Seen, Split};
+pub use model::{Assigned, AssignedBy, CommitMessage, Seen, Split};
 pub(crate) use sealed::Seal;
 pub use task::{CompactionTask, TaskUnit};

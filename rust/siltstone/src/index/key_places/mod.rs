@@ -70,8 +70,8 @@ impl KeyPlaces {
     pub fn hasher(&self) -> impl Fn(&[u8]) -> KeyHash + Send + Sync + use<> {
         let seeds = self.seeds.clone();
         move |key| {
-            let [a, b] = [0, 1].map(|at: usize| {
-                let mut hasher = seeds[at].build_hasher();
+            let [a, b] = seeds.each_ref().map(|seed| {
+                let mut hasher = seed.build_hasher();
                 hasher.write(key);
                 hasher.finish()
             });

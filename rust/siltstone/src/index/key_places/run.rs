@@ -177,12 +177,11 @@ pub(super) fn merged(runs: &[Run], directory: &Path, unique: bool) -> Result<Opt
         let mut least: Option<Entry> = None;
         for head in heads.iter().flatten() {
             match least.map_or(Ordering::Greater, |least| least.hash.cmp(&head.hash)) {
-                Ordering::Greater => least = Some(*head),
+                Ordering::Less => {}
                 Ordering::Equal if unique && least.is_some_and(|least| least.place != head.place) => {
                     return Err(in_two_places());
                 }
-                Ordering::Equal => least = Some(*head),
-                Ordering::Less => {}
+                Ordering::Equal | Ordering::Greater => least = Some(*head),
             }
         }
         let Some(least) = least else { return Ok(None) };
