@@ -9,7 +9,10 @@
 //!
 //! Source: semantics f.8 and h; `AuditLogTable`, `BinlogTable`, `PackChangelogReader`, `ReadOptimizedTable`.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use arrow_arith::boolean::and;
 use arrow_array::{
@@ -25,7 +28,7 @@ use super::rebatch::{Rebatched, rebatch};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
-    predicate::{Predicate, evaluate, resolve_column},
+    predicate::{Predicate, evaluate, resolved_by_name},
     row::RowKind,
     scan::{ROW_KIND_COLUMN, ScanRequest},
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema, special},
@@ -114,16 +117,15 @@ impl DataSystemTable {
             Some(columns) => columns.clone(),
             None => fields.iter().map(|f| f.name.clone()).collect(),
         };
-        let mut output: Vec<DataField> = Vec::with_capacity(names.len());
-        for name in &names {
-            output.push(resolve_column(&fields, name, false)?.clone());
-        }
+        let resolve = resolved_by_name(&fields);
+        let output = names.iter().map(|name| resolve(name).cloned()).collect::<Result<Vec<_>>>()?;
         let needed = names.iter().map(String::as_str).chain(above.iter().flat_map(Predicate::columns));
         let (mut columns, mut sequence_number) = (Vec::<String>::new(), false);
+        let mut seen: HashSet<&str> = HashSet::new();
         for name in needed {
             if name == special::SEQUENCE_NUMBER && has_sequence_number(ctx) {
                 sequence_number = true;
-            } else if name != ROW_KIND_COLUMN && !columns.iter().any(|c| c == name) {
+            } else if name != ROW_KIND_COLUMN && seen.insert(name) {
                 columns.push(name.to_owned());
             }
         }
@@ -259,10 +261,13 @@ fn first_values(rows: &RecordBatch) -> Result<RecordBatch> {
 
 fn finished(kept: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
     let missing = |name: &str| Error::new(ErrorKind::Internal, "a view lacks a column").with("column", name);
+    let kept_schema = kept.schema_ref();
+    let named = kept_schema.fields().iter().map(|field| field.name().as_str());
+    let places: HashMap<&str, &ArrayRef> = named.zip(kept.columns()).collect();
     let columns: Result<Vec<ArrayRef>> = output
         .fields()
         .iter()
-        .map(|f| kept.column_by_name(f.name()).cloned().ok_or_else(|| missing(f.name())))
+        .map(|f| places.get(f.name().as_str()).copied().map(Arc::clone).ok_or_else(|| missing(f.name())))
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(kept.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns?, &options)?)

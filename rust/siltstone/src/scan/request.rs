@@ -25,7 +25,7 @@ use crate::{
     manifest::ManifestEntry,
     merge_tree::merge_function,
     options::MergeEngine,
-    predicate::{Predicate, resolve_column},
+    predicate::{Predicate, resolve_column, resolved_by_name},
     snapshot::Snapshot,
     types::DataField,
     wire::Split,
@@ -303,10 +303,11 @@ fn projection(fields: &[DataField], columns: Option<&[String]>) -> Result<Vec<Da
     let Some(columns) = columns else {
         return Ok(fields.to_vec());
     };
-    let mut found: Vec<DataField> = Vec::with_capacity(columns.len());
+    let resolve = resolved_by_name(fields);
+    let (mut found, mut ids) = (Vec::with_capacity(columns.len()), HashSet::new());
     for name in columns {
-        let field = resolve_column(fields, name, false)?;
-        if found.iter().any(|f| f.id == field.id) {
+        let field = resolve(name)?;
+        if !ids.insert(field.id) {
             return Err(Error::new(ErrorKind::InvalidArgument, format!("the column '{name}' is asked for twice"))
                 .with("column", name));
         }
