@@ -50,11 +50,11 @@ def run(t, what, limit=0):
 
 OF_PLANS = {
     "len(t.scan().splits())": 1,
-    "t.scan().count()": 1,
+    "len(t.scan().explain())": 1,
     "len(t.files())": 1,
     "t.inspect('files').to_arrow().num_rows": 1,
     "len(t.maintenance.plan_compaction(full=True).tasks)": None,
-    "t.scan(filter='id = 7').count()": 0,
+    "len(t.scan(filter='id = 7').splits())": 0,
 }
 
 
@@ -107,9 +107,13 @@ def test_eight_times_the_columns_take_about_eight_times_as_long(make, few, many)
     narrow, broad = wide(make, few), wide(make, many)
     for what in OF_COLUMNS:
         done, _, short = run(narrow, what)
-        again, _, long = run(broad, what)
-        assert done == again
-        assert long < 16 * short + 0.5, f"{what}: {few} columns {short:.2f} s, {many} columns {long:.2f} s"
+        most, long = 12 * short + 0.2, float("inf")
+        for _ in range(3):  # others on the machine slow it down
+            if long > most:
+                again, _, seconds = run(broad, what)
+                assert done == again
+                long = min(long, seconds)
+        assert long < most, f"{what}: {few} columns {short:.2f} s, {many} columns {long:.2f} s"
 
 
 def test_columns_beyond_the_memory_are_refused_without_an_abort(make):
@@ -117,7 +121,7 @@ def test_columns_beyond_the_memory_are_refused_without_an_abort(make):
     for what in ["t.scan().to_arrow().num_rows", "t.compact(full=True).tasks", *OF_COLUMNS]:
         done, _, _ = run(t, what, 1_200_000_000)
         assert done in ("MemoryLimitExceeded", "3", "2", "1", "True"), what
-    assert run(t, "t.scan(['c5']).to_arrow().num_rows", 1_200_000_000)[0] == "3"
+    assert run(t, "t.scan(['c5']).to_arrow().num_rows", 3_000_000_000)[0] == "3"
 
 
 @pytest.mark.parametrize(
