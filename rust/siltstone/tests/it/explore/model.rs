@@ -70,6 +70,8 @@ pub(super) enum Effect {
     BranchFromTag(String, String),
     Unbranch(String),
     RenameBranch(String, String),
+    /// A fast-forward that has taken main as far as one of the branch's versions.
+    ForwardPart(String),
     Forward(String),
     AddColumn,
 }
@@ -219,7 +221,11 @@ impl State {
                 Some(line) => drop(next.lines.insert(to.clone(), line)),
                 None => return Vec::new(),
             },
-            Effect::Forward(name) => return next.forwarded(name),
+            Effect::Forward(name) => return next.forwarded(name, i64::MAX),
+            Effect::ForwardPart(name) => {
+                let ids = self.lines.get(name).into_iter().flat_map(|branch| branch.versions.keys());
+                return ids.flat_map(|id| next.clone().forwarded(name, *id)).collect();
+            }
             Effect::AddColumn => line.columns += 1,
         }
         vec![next]
@@ -240,7 +246,7 @@ impl State {
         vec![self]
     }
 
-    fn forwarded(mut self, name: &str) -> Vec<Self> {
+    fn forwarded(mut self, name: &str, last: i64) -> Vec<Self> {
         let Some(branch) = self.lines.get(name).cloned() else { return Vec::new() };
         let main = self.main();
         let is_common = |(id, rows): (&i64, &Arc<Rows>)| {
@@ -249,7 +255,7 @@ impl State {
         let common = main.versions.iter().filter_map(is_common).max().unwrap_or(0);
         let mut versions = main.versions.clone();
         versions.retain(|id, _| *id <= common);
-        versions.extend(branch.versions);
+        versions.extend(branch.versions.into_iter().filter(|(id, _)| *id <= last));
         self.lines.insert("main".to_owned(), Line { versions, columns: branch.columns });
         self.tags.retain(|_, (id, _)| *id <= common);
         vec![self]

@@ -171,6 +171,10 @@ impl Ended {
             to,
         };
         let commits = self.operation.verb.commits();
+        if let (Effect::Forward(name), true) = (&self.effect, optional || self.result.is_ok()) {
+            let part = Step { effect: Effect::ForwardPart(name.clone()), optional: true, ..step(None) };
+            return vec![part, step(None)];
+        }
         match &self.result {
             _ if optional && commits => self.tried(log).into_iter().map(|id| step(Some(id))).collect(),
             _ if optional => vec![step(None)],

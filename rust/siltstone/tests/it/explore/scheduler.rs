@@ -120,6 +120,7 @@ fn is_effect(what: &str) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is asked by itself")]
 struct Actor {
     /// Which of its operations runs, and when its first call was made.
     operation: usize,
@@ -175,6 +176,18 @@ impl State {
             Some(Until::Effects(n)) => self.effects >= n,
             Some(Until::End) | None => false,
         }
+    }
+
+    /// The actor goes on up to its next call in the turn that follows.
+    fn turn_after_failure(&mut self, actor: usize) {
+        self.actors[actor].injected = true;
+        self.turns[self.at] = Turn { actor, until: Until::Calls(1), then: Then::Waits };
+        (self.calls, self.effects) = (0, 0);
+    }
+
+    fn add(&mut self, actor: usize, what: &str, path: &str, note: &'static str) {
+        let operation = self.actors[actor].operation;
+        self.log.push(Event { actor, operation, what: what.to_owned(), path: path.to_owned(), note });
     }
 }
 
@@ -287,19 +300,19 @@ impl Scheduler {
                 Then::Dies => {
                     // keeps the turn until its threads have ended: they free its locks
                     state.actors[actor].dead = true;
-                    self.log(&mut state, actor, what, path, " (dies before)");
+                    state.add(actor, what, path, " (dies before)");
                     self.waiting[actor].notify_all();
                     state.at += 1;
                     return Err(dead(path));
                 }
                 Then::Fails => {
-                    self.log(&mut state, actor, what, path, " (fails)");
-                    self.turn_after_failure(&mut state, actor);
+                    state.add(actor, what, path, " (fails)");
+                    state.turn_after_failure(actor);
                     return Err(injected(what, path));
                 }
                 Then::FailsAfter => {
                     state.actors[actor].fails_after = true;
-                    self.turn_after_failure(&mut state, actor);
+                    state.turn_after_failure(actor);
                 }
             }
         }
@@ -310,21 +323,9 @@ impl Scheduler {
         state.actors[actor].began.get_or_insert(time);
         let note = if state.actors[actor].fails_after { " (done, fails)" } else { "" };
         if self.verbose || is_effect(what) {
-            self.log(&mut state, actor, what, path, note);
+            state.add(actor, what, path, note);
         }
         Ok(())
-    }
-
-    /// The actor goes on up to its next call in the turn that follows.
-    fn turn_after_failure(&self, state: &mut State, actor: usize) {
-        state.actors[actor].injected = true;
-        state.turns[state.at] = Turn { actor, until: Until::Calls(1), then: Then::Waits };
-        (state.calls, state.effects) = (0, 0);
-    }
-
-    fn log(&self, state: &mut State, actor: usize, what: &str, path: &str, note: &'static str) {
-        let operation = state.actors[actor].operation;
-        state.log.push(Event { actor, operation, what: what.to_owned(), path: path.to_owned(), note });
     }
 }
 
@@ -357,6 +358,6 @@ impl BeforeCall for Gate {
 
     fn unlocked(&self, path: &str) {
         let mut state = self.scheduler.state();
-        self.scheduler.log(&mut state, self.actor, "unlock", path, "");
+        state.add(self.actor, "unlock", path, "");
     }
 }

@@ -128,8 +128,7 @@ impl World {
         ]);
         create(&fs, ROOT, kind.key, &options);
         let main = open(&fs, "main", &[]).unwrap();
-        let mut line = Line::default();
-        line.columns = 2;
+        let mut line = Line { columns: 2, ..Line::default() };
         let mut rows = Rows::new();
         for key in 1..=KEYS {
             if line.versions.len() < 9 || key == KEYS {
