@@ -85,6 +85,8 @@ pub(super) struct Step {
     pub(super) effect: Effect,
     /// Nobody knows whether it happened.
     pub(super) optional: bool,
+    /// A snapshot that was there for a while, until somebody took it back.
+    pub(super) passing: bool,
     /// First and last moment at which it may have happened.
     pub(super) from: u64,
     pub(super) to: u64,
@@ -140,8 +142,9 @@ impl Search<'_> {
     fn after(&self, state: &State, step: &Step, happened: u64) -> Vec<State> {
         let before = self.steps.iter().enumerate().filter(|(at, _)| happened & (1 << at) != 0);
         // of an operation that makes several snapshots the first has the effect
-        let is_first = !before.map(|(_, other)| other).any(|other| other.operation == step.operation);
-        let effect = if is_first || step.id.is_none() { &step.effect } else { &Effect::Nothing };
+        let mut own = before.map(|(_, other)| other).filter(|other| other.operation == step.operation);
+        let is_first = own.all(|other| other.passing);
+        let effect = if is_first || step.passing || step.id.is_none() { &step.effect } else { &Effect::Nothing };
         let mut all = state.after(&step.branch, effect);
         if let Some(id) = step.id {
             all.retain_mut(|next| {

@@ -147,18 +147,18 @@ impl Ended {
         self.span.died || (self.span.injected && self.result.is_err())
     }
 
-    /// The snapshots that it may have made, when nobody knows: those whose names it tried to give.
+    /// The snapshots whose names it tried to give, in this order.
     fn tried(&self, log: &[Event]) -> Vec<i64> {
         let branch = self.operation.branch();
         let directory = if branch == "main" { ROOT.to_owned() } else { format!("{ROOT}/branch/branch-{branch}") };
         let prefix = format!("{directory}/snapshot/snapshot-");
         let own = log.iter().filter(|event| event.actor == self.actor && event.operation == self.at);
         let links = own.filter(|event| event.what == "publish: link");
-        let ids: BTreeSet<i64> = links.filter_map(|event| event.path.strip_prefix(&prefix)?.parse().ok()).collect();
-        ids.into_iter().collect()
+        links.filter_map(|event| event.path.strip_prefix(&prefix)?.parse().ok()).collect()
     }
 
-    fn steps(&self, operation: usize, log: &[Event]) -> Vec<Step> {
+    /// What it does; beside operations that take versions back its snapshots may have been there before they were made again.
+    fn steps(&self, operation: usize, log: &[Event], taken_back: bool) -> Vec<Step> {
         let optional = self.is_unknown();
         let to = if optional { u64::MAX } else { self.span.ended };
         let step = |id: Option<i64>| Step {
@@ -167,6 +167,7 @@ impl Ended {
             id,
             effect: self.effect.clone(),
             optional,
+            passing: false,
             from: self.span.began,
             to,
         };
@@ -176,9 +177,21 @@ impl Ended {
             return vec![part, step(None)];
         }
         match &self.result {
-            _ if optional && commits => self.tried(log).into_iter().map(|id| step(Some(id))).collect(),
+            _ if optional && commits => {
+                let ids: BTreeSet<i64> = self.tried(log).into_iter().collect();
+                ids.into_iter().map(|id| step(Some(id))).collect()
+            }
             _ if optional => vec![step(None)],
-            Ok(done) if commits => done.snapshots.iter().map(|snapshot| step(Some(snapshot.id))).collect(),
+            Ok(done) if commits => {
+                let mut passing = if taken_back { self.tried(log) } else { Vec::new() };
+                for snapshot in done.snapshots.iter().rev() {
+                    if let Some(at) = passing.iter().rposition(|id| *id == snapshot.id) {
+                        passing.remove(at);
+                    }
+                }
+                let passing = passing.into_iter().map(|id| Step { optional: true, passing: true, ..step(Some(id)) });
+                passing.chain(done.snapshots.iter().map(|snapshot| step(Some(snapshot.id)))).collect()
+            }
             Ok(_) if self.effect != Effect::Nothing => vec![step(None)],
             _ => Vec::new(),
         }
@@ -208,8 +221,9 @@ impl Run {
             self.judge_end(operation);
         }
         let mut steps: Vec<Step> = Vec::new();
+        let taken_back = ended.iter().any(|ended| ended.operation.verb.takes_back());
         for (at, operation) in ended.iter().enumerate() {
-            let mut own = operation.steps(at, &self.log);
+            let mut own = operation.steps(at, &self.log, taken_back);
             if hides && matches!(operation.effect, Effect::See(_)) {
                 own.clear();
             }
