@@ -77,7 +77,7 @@ impl Bucket {
     }
 
     fn texts(&self, files: &[DataFileMeta]) -> Vec<(i32, String)> {
-        let layout = table_layout(&self.ctx);
+        let layout = KvLayout::of_table(&self.ctx);
         let options =
             MergeReadOptions { batch_rows: 3, spill_dir: self.settings.spill_dir.clone(), ..Default::default() };
         let rows = read_merged(&self.ctx, &partition(), 0, files, &layout, options).unwrap();
