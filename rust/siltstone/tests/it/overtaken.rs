@@ -265,12 +265,7 @@ fn a_statement_that_is_overtaken_runs_again_on_the_newest_version() {
     let set = BTreeMap::from([("v".to_owned(), "v + 1000".to_owned())]);
     for (key, options) in tables() {
         for (filter, set) in [("k = 2 or k = 5", BTreeMap::new()), ("k = 2 or k = 5", set.clone())] {
-            let args = ModifyArgs {
-                filter: Some(Condition::Sql(filter.to_owned())),
-                set,
-                threads: Some(1),
-                ..ModifyArgs::default()
-            };
+            let args = ModifyArgs { filter: Some(Condition::Sql(filter.to_owned())), set, threads: Some(1) };
             beside_others(
                 &made(key, &options),
                 |table| table.modify(&args),

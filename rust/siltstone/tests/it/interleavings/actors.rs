@@ -174,11 +174,6 @@ fn compact(fs: &FileIoRef) -> Result<Done> {
 fn modify(fs: &FileIoRef, condition: &str, set: &[(&str, String)]) -> Result<Done> {
     let table = open(fs, "main", &[])?;
     let set = set.iter().map(|(column, value)| ((*column).to_owned(), value.clone())).collect();
-    let change = ModifyArgs {
-        filter: Some(Condition::Sql(condition.to_owned())),
-        set,
-        threads: Some(1),
-        ..ModifyArgs::default()
-    };
+    let change = ModifyArgs { filter: Some(Condition::Sql(condition.to_owned())), set, threads: Some(1) };
     table.modify(&change).map(Done::from)
 }
