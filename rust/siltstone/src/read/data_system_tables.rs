@@ -28,9 +28,9 @@ use super::rebatch::{Rebatched, rebatch};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
-    predicate::{Predicate, evaluate, resolved_by_name},
+    predicate::{Condition, Predicate, evaluate, resolved_by_name},
     row::RowKind,
-    scan::{ROW_KIND_COLUMN, ScanRequest},
+    scan::{ROW_KIND_COLUMN, ReadOptions, ScanRequest},
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema, special},
 };
 
@@ -43,21 +43,6 @@ pub enum DataSystemTable {
     Binlog,
     /// `$ro`
     ReadOptimized,
-}
-
-/// What is asked of a view; the filter is over the view's columns.
-#[derive(Clone, Debug, Default)]
-pub struct DataSystemTableRequest {
-    /// Columns in the order of the result; `None` = all.
-    pub columns: Option<Vec<String>>,
-    /// Condition.
-    pub filter: Option<Predicate>,
-    /// At most this many rows.
-    pub limit: Option<usize>,
-    /// Rows of a batch.
-    pub batch_rows: Option<usize>,
-    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
-    pub memory: Option<usize>,
 }
 
 impl DataSystemTable {
@@ -99,19 +84,14 @@ impl DataSystemTable {
     }
 
     /// The scan below the view, and what to do with its rows.
-    pub fn prepare(self, ctx: &TableContext, request: DataSystemTableRequest) -> Result<(ScanRequest, Finish)> {
-        let base = ScanRequest {
-            limit: request.limit,
-            batch_rows: request.batch_rows,
-            memory: request.memory,
-            ..ScanRequest::default()
-        };
+    pub fn prepare(self, ctx: &TableContext, request: &ScanRequest) -> Result<(ScanRequest, Finish)> {
+        let filter = Condition::of(request.filter.as_ref(), &self.filter_fields(ctx))?;
+        let base = ScanRequest { system: None, ..request.clone() };
         if self == Self::ReadOptimized {
             let min_level = ctx.schema.has_primary_key().then_some(ctx.options.num_levels.saturating_sub(1));
-            let scan = ScanRequest { columns: request.columns, filter: request.filter, min_level, ..base };
-            return Ok((scan, Finish::default()));
+            return Ok((ScanRequest { filter: filter.map(Into::into), min_level, ..base }, Finish::default()));
         }
-        let (own, above) = self.split_filter(ctx, request.filter)?;
+        let (own, above) = self.split_filter(ctx, filter)?;
         let fields = self.fields(ctx);
         let names: Vec<String> = match &request.columns {
             Some(columns) => columns.clone(),
@@ -132,23 +112,21 @@ impl DataSystemTable {
         let pack = (self == Self::Binlog).then(|| ctx.schema.primary_keys.clone());
         let keys = pack.iter().flatten().filter(|key| !columns.contains(key)).cloned().collect::<Vec<_>>();
         columns.extend(keys);
-        let limit = if above.is_some() || pack.is_some() { None } else { request.limit };
+        let own_limit = request.options.limit.filter(|_| above.is_none() && pack.is_none());
         let finish = Finish {
             pack,
             filter: above,
             output: Some(arrow_schema(&output)?),
-            limit: if limit.is_none() { request.limit } else { None },
+            limit: request.options.limit.filter(|_| own_limit.is_none()),
         };
-        let scan = ScanRequest {
-            columns: Some(columns),
-            filter: own,
-            limit,
+        let options = ReadOptions {
+            limit: own_limit,
             row_kind: true,
             keep_deletes: true,
             sequence_number,
-            ..base
+            ..request.options.clone()
         };
-        Ok((scan, finish))
+        Ok((ScanRequest { columns: Some(columns), filter: own.map(Into::into), options, ..base }, finish))
     }
 
     /// Parts of the condition that the scan below can use, and the rest.

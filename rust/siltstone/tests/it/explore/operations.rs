@@ -8,6 +8,7 @@ use siltstone::{
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
+    predicate::Condition,
     scan::{PartitionSpec, VersionSelector},
     snapshot::{Snapshot, SnapshotManager},
     table::{ChangeStream, ChangesArgs, CommitReport, ExpireArgs, ModifyArgs, Progress, Table, TagArgs, VersionArgs},
@@ -297,8 +298,8 @@ pub(super) fn compact(fs: &FileIoRef) -> Result<Done> {
 fn modify(fs: &FileIoRef, key: i32, set: &[(&str, &str)]) -> Result<Done> {
     let table = open(fs, "main", &[])?;
     let set = set.iter().map(|(column, value)| ((*column).to_owned(), (*value).to_owned())).collect();
-    let filter_sql = Some(format!("k = {key}"));
-    table.modify(&ModifyArgs { filter_sql, set, threads: Some(1), ..ModifyArgs::default() }).map(Done::from)
+    let filter = Some(Condition::Sql(format!("k = {key}")));
+    table.modify(&ModifyArgs { filter, set, threads: Some(1) }).map(Done::from)
 }
 
 /// Reads all that is new to a consumer.
