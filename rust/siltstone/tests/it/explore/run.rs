@@ -108,7 +108,7 @@ impl Case {
     pub(super) fn run(&self, worlds: &[World], pools: &Pools, verbose: bool) -> Run {
         let world = &worlds[self.kind];
         let io = world.io.fork();
-        let start = io.clock_millis() + 1;
+        let start = world.start;
         let scheduler = Scheduler::new(self.actors.len(), self.turns.clone(), verbose);
         let ended: Vec<Ended> = thread::scope(|scope| {
             let act = |actor: usize| {

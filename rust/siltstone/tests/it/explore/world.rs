@@ -83,6 +83,8 @@ pub(super) struct World {
     pub(super) kind: Kind,
     pub(super) io: FaultFileIo,
     pub(super) state: State,
+    /// Older files may be orphans: from now on jobs run.
+    pub(super) start: i64,
     /// Messages as bytes that travel, each of one row.
     pub(super) messages: Vec<Vec<Vec<u8>>>,
 }
@@ -161,10 +163,11 @@ impl World {
         main.expire_snapshots(&super::operations::retain(4), false).unwrap();
         assert_eq!(SnapshotManager::new(Arc::clone(&fs), ROOT).ids().unwrap(), ids[last - 3..], "{}", kind.name);
         main.reset_consumer("reader", Some(ids[last])).unwrap();
+        let start = io.clock_millis() + 1;
         let messages = (0..MESSAGES).map(|number| prepared(&main, message_row(number))).collect();
         state.lines.insert("main".to_owned(), line);
         state.lines.insert("fix".to_owned(), fix);
-        Self { kind, io, state, messages }
+        Self { kind, io, state, start, messages }
     }
 }
 
