@@ -2,12 +2,12 @@
 
 use std::{
     borrow::Cow,
-    cmp::Ordering,
     collections::{BTreeMap, HashSet},
 };
 
 use super::{
     changes::{FileChanges, deletion_of},
+    conflict::sort_by_keys,
     model::OverwriteTarget,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
     predicate::Predicate,
-    row::{BinaryRow, Datum, compare_datums, compare_serialized},
+    row::{BinaryRow, Datum, compare_datums},
     scan::{EntryFilter, LastWrites, PartitionSpec, live_entries_with_last_writes, partition_spec},
     snapshot::Snapshot,
     types::DataType,
@@ -198,24 +198,7 @@ pub(super) fn upgraded(ctx: &TableContext, new: Vec<ManifestEntry>) -> Result<Ve
 
 /// Sorts the files by key; whether they follow each other without overlap and hold no deleted rows.
 fn in_one_run(files: &mut [ManifestEntry], types: &[DataType]) -> Result<bool> {
-    let mut failed = None;
-    files.sort_by(|a, b| {
-        compare_serialized(&a.file.min_key, &b.file.min_key, types).unwrap_or_else(|error| {
-            failed.get_or_insert(error);
-            Ordering::Equal
-        })
-    });
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    for pair in files.windows(2) {
-        if let [a, b] = pair
-            && compare_serialized(&a.file.max_key, &b.file.min_key, types)? != Ordering::Less
-        {
-            return Ok(false);
-        }
-    }
-    Ok(files.iter().all(|entry| entry.file.delete_row_count == Some(0)))
+    Ok(sort_by_keys(files, types)?.is_none() && files.iter().all(|entry| entry.file.delete_row_count == Some(0)))
 }
 
 /// An error when a file that messages add is not there: they belong to another table, or were aborted.

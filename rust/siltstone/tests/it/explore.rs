@@ -137,7 +137,7 @@ fn operations_in_schedules_of_many_seeds_end_as_one_after_another() {
     if let Ok(text) = env::var("SILTSTONE_EXPLORE") {
         return replay(&text);
     }
-    let asked = env::var("SILTSTONE_EXPLORE_SEEDS").unwrap_or_else(|_| "1000:100000".to_owned());
+    let asked = env::var("SILTSTONE_EXPLORE_SEEDS").unwrap_or_else(|_| "1000:3000".to_owned());
     let (first, count) = asked.split_once(':').unwrap();
     explore(first.parse().unwrap(), count.parse().unwrap());
 }

@@ -28,6 +28,7 @@ mod replaced;
 mod rows;
 mod schemas;
 mod sizes;
+mod steps;
 mod table_rows;
 mod two_branches;
 mod upkeep;

@@ -2,15 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use arrow_array::{RecordBatch, cast::AsArray, types};
 use siltstone::{
     Error, Result,
     fs::FileIoRef,
-    io::TableContext,
     maintenance::fsck::{Severity, fsck},
     path::branch_root,
-    read::read_splits,
-    scan::{ScanRequest, VersionSelector, plan},
+    scan::VersionSelector,
     snapshot::{BranchManager, SnapshotManager, TagManager},
 };
 
@@ -18,22 +15,7 @@ use super::{
     model::{Line, Rows, State},
     world::{open, users},
 };
-use crate::crash::ROOT;
-
-/// The rows of a version, read as a query reads them.
-pub(super) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Rows> {
-    let columns = Some(vec!["k".to_owned(), "v".to_owned()]);
-    let plan = plan(ctx, &ScanRequest { columns, version, ..ScanRequest::default() })?;
-    let batches = read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.collect::<Result<Vec<RecordBatch>>>()?;
-    let mut rows = Rows::new();
-    for batch in &batches {
-        let k = batch.column(0).as_primitive::<types::Int32Type>();
-        let v = batch.column(1).as_primitive::<types::Int64Type>();
-        rows.extend((0..batch.num_rows()).map(|i| (k.value(i), v.value(i))));
-    }
-    rows.sort_unstable();
-    Ok(rows)
-}
+use crate::{crash::ROOT, steps::rows};
 
 /// All versions that can be read, tags and branches.
 pub(super) fn state(fs: &FileIoRef) -> Result<State> {

@@ -4,8 +4,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 
 use siltstone::{
     Result,
-    commit::{Committable, CompactionOutcome, OverwriteTarget},
-    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    commit::{Committable, OverwriteTarget},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
     predicate::Condition,
@@ -15,11 +14,11 @@ use siltstone::{
 };
 
 use super::{
-    look::rows,
     model::Effect,
     world::{BASE, KEPT, Kind, LATE, MESSAGES, OLD, World, message_row, open, tag_of, write},
 };
 use crate::crash::batch;
+use crate::steps::{self, rows};
 
 macro_rules! verbs {
     ($($verb:ident)*) => {
@@ -283,16 +282,8 @@ fn version(id: i64) -> VersionArgs {
 }
 
 pub(super) fn compact(fs: &FileIoRef) -> Result<Done> {
-    let table = open(fs, "main", &[])?;
-    let ctx = table.context();
-    let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
-    let messages = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect::<Result<Vec<_>>>()?;
-    let outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
-    match outcome.compaction {
-        CompactionOutcome::Dropped(error) | CompactionOutcome::Failed(error) => Err(error),
-        _ => Ok(Done { snapshots: outcome.snapshots, notes: outcome.notes, ..Done::default() }),
-    }
+    let outcome = steps::compact(&open(fs, "main", &[])?)?;
+    Ok(Done { snapshots: outcome.snapshots, notes: outcome.notes, ..Done::default() })
 }
 
 fn modify(fs: &FileIoRef, key: i32, set: &[(&str, &str)]) -> Result<Done> {
