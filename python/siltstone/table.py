@@ -312,7 +312,8 @@ class Table(Reads):
 
         ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
         bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
-        key that leaves a partition column out) or ``postponed``; tables of the last two are read, not written.
+        key that leaves a partition column out; read, not written) or ``postponed`` (``'bucket' = '-2'``: rows wait, and
+        no reader shows them, until :meth:`compact` gives them buckets).
 
         Example:
             >>> example_table().bucket_mode
@@ -396,6 +397,44 @@ class Table(Reads):
     ) -> CompactionReport:
         """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
         return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
+
+    def rescale(
+        self,
+        buckets: int | None = None,
+        partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        where: str | Expression | None = None,
+        dry_run: bool = False,
+    ) -> CommitReport:
+        """Give the table, or some partitions, another number of buckets, as one OVERWRITE commit.
+
+        The rows are written anew; those that wait for buckets stay where they are. What others write to the partitions
+        meanwhile is not lost: it is done again then. Of a whole table with fixed buckets the option ``bucket`` gets the
+        number first, and new rows go into as many; rows for partitions of another number than the option are refused.
+
+        Args:
+            buckets: Buckets of each partition; None: as the option ``bucket`` says.
+            partition: Only these partitions, partial specs included.
+            where: Only partitions that satisfy this predicate over partition columns.
+            dry_run: Only say what would be done, in ``notes``, and how much would be written anew.
+
+        Raises:
+            InvalidArgument: A table whose buckets are not of a fixed number, or a number below 1.
+            CommitConflict: Others wrote to the same partitions again and again; no row was changed.
+
+        Example:
+            >>> t = example_table()
+            >>> t.rescale(2, dry_run=True).notes[-1]
+            'the table would get 2 buckets instead of 1'
+            >>> t.rescale(2).snapshot.kind
+            'OVERWRITE'
+        """
+        sql, tree = split_filter(where, "where")
+        number = count("buckets", buckets, 1)
+        if number is not None and number >= 2**31:
+            raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
+        report = self._core.rescale(number, sql, tree, partition_list(partition), flag("dry_run", dry_run))
+        return CommitReport.from_json(report)
 
     def expire_snapshots(
         self,
