@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Time, count, flag, millis, optional_text, partition_list, version_of
+from siltstone._args import Time, count, flag, millis, optional_text, version_of
+from siltstone._partitions import partition_list
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
