@@ -14,7 +14,7 @@ from siltstone.changes import Consumers
 from siltstone.compaction import CompactionPlan
 from siltstone.errors import InvalidArgument
 from siltstone.maintenance import Maintenance
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport
 from siltstone.table.reading import Reading
 from siltstone.table.writing import Writing
@@ -127,11 +127,12 @@ class Table(Reading, Writing):
             >>> t.rescale(2).snapshot.kind
             'OVERWRITE'
         """
-        sql, tree = split_filter(where, "where")
         number = count("buckets", buckets, 1)
         if number is not None and number >= 2**31:
             raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
-        report = self._core.rescale(number, sql, tree, partition_list(partition), flag("dry_run", dry_run))
+        report = self._core.rescale(
+            number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
+        )
         return CommitReport.from_json(report)
 
     def expire_snapshots(

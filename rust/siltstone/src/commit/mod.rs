@@ -44,7 +44,7 @@ mod write;
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -395,14 +395,11 @@ fn request<'a>(committable: &'a Committable, kind: CommitKind, source: Source<'a
     Request {
         kind,
         identifier: Identifier::of(committable.identifier),
-        watermark: committable.watermark,
-        properties: BTreeMap::clone(&committable.properties),
         source,
-        check: committable.check_append,
         statistics: None,
         allow_empty: false,
         looked_up_to: None,
-        messages: &committable.messages,
+        committable,
         read: None,
         since: None,
     }

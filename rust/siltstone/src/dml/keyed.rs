@@ -28,7 +28,7 @@ pub type Sink<'a> = &'a mut dyn FnMut(&RecordBatch, &RowKinds) -> Result<()>;
 pub fn newest_rows(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan> {
     let options = CoreOptions { deletion_vectors_merge_on_read: true, ..(*ctx.options).clone() };
     let ctx = TableContext { options: options.into(), ..ctx.clone() };
-    plan(&ctx, &ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() })
+    plan(&ctx, &ScanRequest { filter: Some(condition.clone().into()), ..ScanRequest::default() })
 }
 
 /// [`newest_rows`], to be written again.

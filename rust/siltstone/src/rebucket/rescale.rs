@@ -84,8 +84,10 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
     // with the rows that wait in level 0
     let options = CoreOptions { deletion_vectors_merge_on_read: true, ..(*ctx.options).clone() };
     let all = TableContext { options: Arc::new(options), ..ctx.clone() };
-    let mut found =
-        plan(&all, &ScanRequest { filter: condition.cloned(), todays_schema: true, ..ScanRequest::default() })?;
+    let mut found = plan(
+        &all,
+        &ScanRequest { filter: condition.cloned().map(Into::into), todays_schema: true, ..ScanRequest::default() },
+    )?;
     let filter = EntryFilter { partition_predicate: condition.cloned(), ..EntryFilter::default() };
     let live = found.snapshot.as_ref().map(|snapshot| live_entries(ctx, snapshot, &filter)).transpose()?;
     let mut partitions: BTreeMap<Vec<u8>, Vec<ManifestEntry>> = BTreeMap::new();

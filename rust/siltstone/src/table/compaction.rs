@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Table, scan::filter};
+use super::Table;
 use crate::{
     Result,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
-    predicate::Predicate,
+    predicate::{Condition, Predicate},
     rebucket::move_waiting,
     scan::{PartitionSpec, partition_spec},
     wire::{CommitMessage, CompactionTask, TaskUnit, bundled},
@@ -21,10 +21,8 @@ use crate::{
 pub struct CompactArgs {
     /// Merge each bucket into one run.
     pub full: bool,
-    /// Predicate over partition columns, SQL.
-    pub filter_sql: Option<String>,
-    /// The same as JSON.
-    pub filter_json: Option<String>,
+    /// Condition over partition columns.
+    pub filter: Option<Condition>,
     /// Partition specs, partial ones included.
     pub partitions: Option<Vec<PartitionSpec>>,
     /// Only partitions not written for this long.
@@ -37,7 +35,7 @@ impl Table {
         self.check_writable()?;
         let fields = &self.context().schema.fields;
         let mut parts = Vec::new();
-        parts.extend(filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?);
+        parts.extend(Condition::of(args.filter.as_ref(), fields)?);
         if let Some(specs) = &args.partitions {
             let specs: Result<Vec<Predicate>> =
                 specs.iter().map(|spec| partition_spec::predicate(self.context(), spec)).collect();

@@ -32,7 +32,7 @@ pub use modify::ModifyArgs;
 pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
 pub use rescale::RescaleArgs;
-pub use scan::{Planned, ScanArgs, explain};
+pub use scan::{Planned, explain};
 pub use split::ReadableSplit;
 pub use system::InspectArgs;
 pub use write::{CommitReport, TableWriter};

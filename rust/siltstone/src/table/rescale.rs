@@ -1,13 +1,13 @@
 //! Another number of buckets, as one commit that is repeated when others write to the same partitions meanwhile.
 
-use super::{CommitReport, Table, scan::filter, write::give_up_on_conflict};
+use super::{CommitReport, Table, write::give_up_on_conflict};
 use crate::{
     Error, ErrorKind, Result,
     commit::{Committable, OverwriteTarget, check_place},
     io::check_merges_alike,
     maintenance::automatic::Committer,
     options::POSTPONE_BUCKET,
-    predicate::Predicate,
+    predicate::{Condition, Predicate},
     rebucket::{RescalePlan, plan_rescale, rescale, rescaled_table},
     scan::{PartitionSpec, overtaken::again_when_overtaken, partition_spec},
     schema::SchemaChange,
@@ -21,10 +21,8 @@ const TRIES: usize = 5;
 pub struct RescaleArgs {
     /// Buckets of each partition; `None`: as many as the option `bucket` says.
     pub buckets: Option<i32>,
-    /// Predicate over partition columns, SQL.
-    pub filter_sql: Option<String>,
-    /// The same as JSON.
-    pub filter_json: Option<String>,
+    /// Condition over partition columns.
+    pub filter: Option<Condition>,
     /// Partition specs, partial ones included.
     pub partitions: Option<Vec<PartitionSpec>>,
     /// Only say what would be done.
@@ -103,7 +101,7 @@ impl Table {
     fn partitions_to_rescale(&self, args: &RescaleArgs) -> Result<Option<Predicate>> {
         let ctx = self.context();
         let mut parts = Vec::new();
-        parts.extend(filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), &ctx.schema.fields)?);
+        parts.extend(Condition::of(args.filter.as_ref(), &ctx.schema.fields)?);
         if let Some(specs) = &args.partitions {
             let specs: Result<Vec<Predicate>> = specs.iter().map(|spec| partition_spec::predicate(ctx, spec)).collect();
             parts.push(Predicate::Or(specs?));

@@ -423,7 +423,7 @@ impl TableWrite {
             ignore_previous: self.options.ignore_previous_files,
         };
         let vectors = BucketVectors::restore(&self.ctx, bucket, &vectors, &files)?;
-        let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
+        let writer = MergeTreeWriter::new(&self.ctx, bucket.clone(), files, settings)?;
         Ok(BucketWriter::Tree(Box::new(writer.with_vectors(vectors))))
     }
 

@@ -13,6 +13,7 @@ mod commit_calls;
 mod crash;
 mod data_files;
 mod deletion_vectors;
+mod explore;
 mod failed_commits;
 mod fixtures;
 mod folder;

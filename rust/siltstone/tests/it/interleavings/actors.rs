@@ -6,6 +6,7 @@ use siltstone::{
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
+    predicate::Condition,
     scan::{PartitionSpec, VersionSelector},
     snapshot::Snapshot,
     table::{CommitReport, ExpireArgs, ModifyArgs, TagArgs, VersionArgs},
@@ -173,6 +174,6 @@ fn compact(fs: &FileIoRef) -> Result<Done> {
 fn modify(fs: &FileIoRef, condition: &str, set: &[(&str, String)]) -> Result<Done> {
     let table = open(fs, "main", &[])?;
     let set = set.iter().map(|(column, value)| ((*column).to_owned(), value.clone())).collect();
-    let change = ModifyArgs { filter_sql: Some(condition.to_owned()), set, threads: Some(1), ..ModifyArgs::default() };
+    let change = ModifyArgs { filter: Some(Condition::Sql(condition.to_owned())), set, threads: Some(1) };
     table.modify(&change).map(Done::from)
 }
