@@ -17,14 +17,12 @@ use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     fs::check_can_exist,
-    io::{FileWriteSpec, RollingWriter, TableContext, batch_bytes},
+    io::{FileWriteSpec, InOrder, TableContext},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
     options::{CoreOptions, POSTPONE_BUCKET},
     types::{arrow_schema, special},
 };
 
-/// Rows wait in memory up to this many bytes before a file is opened: a writer of many partitions keeps few files open.
-const PENDING_BYTES: usize = 4 << 20;
 /// Of rows whose order their files tell.
 const NO_SEQUENCE_NUMBER: i64 = -1;
 
@@ -78,31 +76,19 @@ fn writer_id() -> u32 {
 
 /// Writes the waiting rows of one partition, in their order.
 pub(super) struct PostponedWriter {
-    ctx: TableContext,
-    bucket: BucketId,
+    rows: InOrder,
     schema: SchemaRef,
-    pending: Vec<RecordBatch>,
-    pending_bytes: usize,
-    open: Option<RollingWriter>,
     new_files: Vec<DataFileMeta>,
+    /// Encoded bytes that are held at most.
     memory: Option<usize>,
 }
 
 impl PostponedWriter {
-    /// `ctx`: from [`context_of_waiting_files`]; `memory`: encoded bytes that are held at most.
+    /// `ctx`: from [`context_of_waiting_files`].
     pub(super) fn new(ctx: &TableContext, bucket: BucketId, memory: Option<usize>) -> Result<Self> {
         let mut fields = ctx.schema.fields.clone();
         fields.extend([special::sequence_number(), special::value_kind()]);
-        Ok(Self {
-            ctx: ctx.clone(),
-            bucket,
-            schema: arrow_schema(&fields)?,
-            pending: Vec::new(),
-            pending_bytes: 0,
-            open: None,
-            new_files: Vec::new(),
-            memory,
-        })
+        Ok(Self { rows: InOrder::new(ctx, bucket), schema: arrow_schema(&fields)?, new_files: Vec::new(), memory })
     }
 
     /// Adds rows: all table columns in schema order, and one row kind for each.
@@ -114,41 +100,17 @@ impl PostponedWriter {
         columns.push(Arc::new(Int64Array::from_value(NO_SEQUENCE_NUMBER, rows.num_rows())));
         columns.push(Arc::new(kinds.clone()));
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
-        if self.open.is_some() {
-            return self.write_to_file(&batch);
-        }
-        self.pending_bytes += batch_bytes(&batch);
-        self.pending.push(batch);
-        if self.pending_bytes < PENDING_BYTES { Ok(()) } else { self.write_pending() }
-    }
-
-    fn write_pending(&mut self) -> Result<()> {
-        self.pending_bytes = 0;
-        std::mem::take(&mut self.pending).iter().try_for_each(|rows| self.write_to_file(rows))
-    }
-
-    fn write_to_file(&mut self, rows: &RecordBatch) -> Result<()> {
-        let writer = match &mut self.open {
-            Some(writer) => writer,
-            closed => {
-                let spec = FileWriteSpec::key_value(0, FileSource::Append).within(self.memory);
-                closed.insert(RollingWriter::new(&self.ctx, &self.bucket.partition, self.bucket.bucket, spec)?)
-            }
-        };
-        writer.write(rows)
+        self.rows.write(&batch, || FileWriteSpec::key_value(0, FileSource::Append).within(self.memory))
     }
 
     /// Bytes of waiting rows, and what the encoder holds.
     pub(super) fn memory_used(&self) -> usize {
-        self.pending_bytes + self.open.as_ref().map_or(0, RollingWriter::memory_used)
+        self.rows.memory_used()
     }
 
     /// Writes the rows that are in memory and closes the open file.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.write_pending()?;
-        if let Some(writer) = self.open.take() {
-            self.new_files.extend(writer.finish()?);
-        }
+        self.new_files.extend(self.rows.finish()?);
         Ok(())
     }
 
@@ -161,14 +123,6 @@ impl PostponedWriter {
 
     /// Deletes every file written since the last [`PostponedWriter::prepare_commit`].
     pub(super) fn abort(mut self) {
-        if let Some(writer) = self.open.take() {
-            writer.abort();
-        }
-        for file in &self.new_files {
-            let path = self.ctx.paths.data_file(&self.bucket.partition, self.bucket.bucket, file);
-            if let Err(error) = path.and_then(|path| self.ctx.fs.delete(&path)) {
-                tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
-            }
-        }
+        self.rows.abort(&self.new_files);
     }
 }
