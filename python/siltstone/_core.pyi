@@ -121,6 +121,13 @@ class Table:
         partitions: Sequence[Mapping[str, str | None]] | None,
         idle_millis: int | None,
     ) -> list[tuple[str, bytes]]: ...
+    def rescale(
+        self,
+        buckets: int | None,
+        filter: tuple[str, str] | None,
+        partitions: Sequence[Mapping[str, str | None]] | None,
+        dry_run: bool,
+    ) -> str: ...
     def compact_manifests(self) -> str: ...
     def alter(self, changes: str) -> None: ...
 

@@ -303,6 +303,25 @@ impl PyTable {
         })
     }
 
+    fn rescale(
+        &self,
+        py: Python<'_>,
+        buckets: Option<i32>,
+        filter: Option<ConditionInput>,
+        partitions: Option<Vec<PartitionSpec>>,
+        dry_run: bool,
+    ) -> Result<String> {
+        let mut table = (*self.table()?).clone();
+        let args = siltstone::table::RescaleArgs { buckets, filter: filter.map(Into::into), partitions, dry_run };
+        let (report, table) = interruptible(py, || {
+            let report = table.rescale(&args);
+            Ok((report, table))
+        })?;
+        // also after an error: the option may have its new value
+        *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
+        Ok(report?.to_json()?.to_string())
+    }
+
     fn compact_manifests(&self, py: Python<'_>) -> Result<String> {
         let table = self.table()?;
         interruptible(py, || Ok(table.compact_manifests()?.to_json()?.to_string()))

@@ -101,7 +101,12 @@ impl ConflictCheck<'_> {
                     self.partition(entry),
                     entry.total_buckets
                 );
-                return Err(Error::new(ErrorKind::CommitConflict, text).with("table", &self.ctx.name));
+                let hint = format!(
+                    "open the table again when it was rescaled; otherwise run t.rescale({}), or set the option 'bucket' \
+                     back to {old}",
+                    entry.total_buckets
+                );
+                return Err(Error::new(ErrorKind::CommitConflict, text).with("table", &self.ctx.name).hint(hint));
             }
         }
         Ok(())

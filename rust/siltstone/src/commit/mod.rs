@@ -193,7 +193,7 @@ impl TableCommit {
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
         let request = Request { allow_empty, looked_up_to, ..request(&committable, CommitKind::Overwrite, source) };
-        let request = Request { since: since.as_ref(), ..request };
+        let request = Request { read: committable.read.as_ref(), since: since.as_ref(), ..request };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());

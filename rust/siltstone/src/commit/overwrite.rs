@@ -14,6 +14,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
+    options::POSTPONE_BUCKET,
     predicate::Predicate,
     row::{BinaryRow, Datum, compare_datums},
     scan::{EntryFilter, LastWrites, PartitionSpec, live_entries_with_last_writes, partition_spec},
@@ -21,8 +22,6 @@ use crate::{
     types::DataType,
     wire::CommitMessage,
 };
-
-const POSTPONE_BUCKET: i32 = -2;
 
 /// Partitions to replace.
 #[derive(Clone, Debug)]
@@ -47,6 +46,7 @@ impl Partitions {
                 Some(Self::These(new.iter().map(|entry| entry.partition.clone()).collect()))
             }
             OverwriteTarget::Dynamic => Some(Self::All),
+            OverwriteTarget::Partitions(partitions) => Some(Self::These(partitions.clone())),
             OverwriteTarget::Static(spec) => {
                 let partitions = Self::matching(ctx, std::slice::from_ref(spec))?;
                 partitions.check_members(ctx, spec, new)?;

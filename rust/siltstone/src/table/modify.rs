@@ -9,8 +9,8 @@ use crate::{
     Error, ErrorKind, Result,
     commit::{Committable, check_place, explain_by_place},
     dml::{
-        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
-        write_matching,
+        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, rows_to_change,
+        write_keys, write_matching,
     },
     io::check_merges_alike,
     options::{ChangelogProducer, ScanMode},
@@ -88,7 +88,7 @@ impl Table {
             // before anything is read
             Replacement::new(ctx, &change.set)?;
         }
-        let newest = || newest_rows(ctx, &change.filter);
+        let newest = || rows_to_change(ctx, &change.filter);
         self.write_found(&newest, &|found, writer| write_matching(ctx, &change, found, &mut counted(writer)))
     }
 
@@ -110,7 +110,7 @@ impl Table {
             }
             KeysToDelete::Rows(wanted) => {
                 let condition = wanted.condition()?;
-                let deleted = self.write_found(&|| newest_rows(ctx, &condition), &|found, writer| {
+                let deleted = self.write_found(&|| rows_to_change(ctx, &condition), &|found, writer| {
                     wanted.write(found, threads(None), &mut counted(writer))
                 });
                 deleted.map_err(|error| self.of_table(error))
