@@ -4,17 +4,14 @@ use super::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
-use crate::options::{CoreOptions, MergeEngine};
+use crate::options::{CoreOptions, MergeEngine, POSTPONE_BUCKET};
 use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
     check_options(schema, &[Class::Refused]).into_iter().next().map_or(Ok(()), Err)?;
     check_types(schema)?;
-    match CoreOptions::parse(&schema.options)?.bucket {
-        -2 => Err(refused("bucket", "-2").hint("read a table with postponed buckets with Java Paimon")),
-        _ => Ok(()),
-    }
+    CoreOptions::parse(&schema.options).map(drop)
 }
 
 /// Refuses tables that siltstone would write wrongly. What is refused for reading is refused here too.
@@ -30,7 +27,7 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
         check_types(schema),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
         options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
-        options.and_then(|options| check_writable_buckets(options.bucket)),
+        options.and_then(|options| check_writable_buckets(schema, options.bucket)),
     ];
     faults.extend(rest.into_iter().filter_map(Result::err));
     faults
@@ -49,12 +46,17 @@ fn check_moves(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         .hint("leave the option out, or put every partition column into the primary key"))
 }
 
-fn check_writable_buckets(bucket: i32) -> Result<()> {
-    if bucket > 0 || bucket == -1 {
+fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
+    let writable = match bucket {
+        POSTPONE_BUCKET => schema.has_primary_key(),
+        number => number > 0 || number == -1,
+    };
+    if writable {
         return Ok(());
     }
+    let key = if schema.has_primary_key() { "with" } else { "without" };
+    let what = format!("'bucket' = '{bucket}' of a table {key} a primary key");
     let advice = "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition";
-    let what = format!("'bucket' = '{bucket}' (postponed buckets)");
     Err(Error::unsupported(what).with("option", "bucket").hint(advice))
 }
 
@@ -213,7 +215,6 @@ mod tests {
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),
             ("record-level.expire-time", "1 d"),
-            ("bucket", "-2"),
             ("scan.fallback-delta-branch", "b"),
             ("manifest.format", "orc"),
         ] {
