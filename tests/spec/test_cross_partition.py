@@ -236,7 +236,8 @@ def test_an_index_forgets_old_files_where_the_option_says_so(make):
 
 
 @pytest.mark.parametrize(
-    "options", [{"sequence_field": "v"}, {"ignore_delete": "true"}, {"cross_partition_upsert__bootstrap_parallelism": "0"}]
+    "options",
+    [{"sequence_field": "v"}, {"ignore_delete": "true"}, {"cross_partition_upsert__bootstrap_parallelism": "0"}],
 )
 def test_what_would_leave_a_key_in_two_partitions_is_refused(make, options):
     with pytest.raises(e.SiltstoneError):

@@ -165,7 +165,7 @@ mod tests {
             |options: &[(&str, &str)]| table(&[("k", "INT"), ("p", "INT")], &["k"], &["p"], options).into_schema();
         moving(&[]).unwrap();
         moving(&[("merge-engine", "first-row"), ("ignore-delete", "true")]).unwrap();
-        moving(&[("bucket", "1"), ("ignore-delete", "true")]).unwrap();
+        table(&[("k", "INT"), ("p", "INT")], &["k", "p"], &["p"], &[("ignore-delete", "true")]).into_schema().unwrap();
         let error = moving(&[("ignore-delete", "true")]).unwrap_err();
         assert_eq!(
             (error.kind(), error.context_value("option")),

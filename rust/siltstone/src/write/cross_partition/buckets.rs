@@ -69,7 +69,10 @@ impl Buckets {
                 let fewest = self.keys.iter().min_by_key(|(bucket, keys)| (**keys, **bucket));
                 fewest.map_or(0, |(bucket, _)| *bucket)
             }
-            _ => free,
+            _ => {
+                self.full_below = self.full_below.min(free);
+                free
+            }
         }
     }
 }
