@@ -90,7 +90,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
         "limit": count("limit", limit),
         "row_kind": flag("row_kind", row_kind),
         "batch_size": count("batch_size", batch_size, 1),
-        "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
+        "memory_limit": size_bytes("memory_limit", memory_limit),
         "threads": count("threads", threads, 1),
     }
 

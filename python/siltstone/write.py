@@ -47,7 +47,7 @@ class TableWrite(Unpicklable):
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
-        limit = count("memory_limit", size_bytes(memory_limit), 1)
+        limit = size_bytes("memory_limit", memory_limit)
         user = optional_text("commit_user", commit_user)
         spill = None if spill_dir is None else directory("spill_dir", spill_dir)
         self._core = table.writer(

@@ -180,12 +180,12 @@ class Reading(Definition):
             columns=None if columns is None else names("columns", columns),
             filter_sql=sql,
             filter_json=tree,
-            start=place("start", start, self._core),
-            end=place("end", end, self._core),
+            start=place("start", start),
+            end=place("end", end),
             consumer=optional_text("consumer", consumer),
             follow=flag("follow", follow),
             batch_size=count("batch_size", batch_size, 1),
-            memory_limit=count("memory_limit", size_bytes(memory_limit), 1),
+            memory_limit=size_bytes("memory_limit", memory_limit),
             threads=count("threads", threads, 1),
         )
         return read_changes(stream)

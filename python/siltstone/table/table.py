@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Time, count, flag, millis, optional_text, version_of
+from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -99,7 +99,7 @@ class Table(Reading, Writing):
         *,
         retain_max: int | None = None,
         retain_min: int | None = None,
-        older_than: Time | None = None,
+        older_than: Time | Duration | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
     ) -> UpkeepReport:
