@@ -154,8 +154,8 @@ CALLS = {
     "Maintenance.plan_compaction(partitions)": lambda cat, t: t.maintenance.plan_compaction(partitions={HALF: "a"}),
     "Maintenance.plan_compaction(idle)": lambda cat, t: t.maintenance.plan_compaction(idle=HALF),
     "Maintenance.expire_snapshots(older_than)": lambda cat, t: t.maintenance.expire_snapshots(older_than=HALF),
-    "Maintenance.expire_snapshots_by_options(older_than)": lambda cat, t: (
-        t.maintenance.expire_snapshots_by_options(older_than=HALF)
+    "Maintenance.expire_snapshots_by_options(older_than)": lambda cat, t: t.maintenance.expire_snapshots_by_options(
+        older_than=HALF
     ),
     "Maintenance.expire_consumers(older_than)": lambda cat, t: t.maintenance.expire_consumers(older_than=HALF),
     "Maintenance.remove_orphan_files(older_than)": lambda cat, t: t.maintenance.remove_orphan_files(older_than=HALF),
