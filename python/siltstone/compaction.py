@@ -145,7 +145,7 @@ def compact_wave(
         table: The table.
         tasks: Buckets to compact, to be committed together.
         run: Runs tasks, here or elsewhere.
-        plan: Plans anew what is left to do; None: what others got in the way of is given up.
+        plan: Plans again what is still to be compacted; None: buckets with a conflict are given up.
         done: What earlier waves did.
     """
     buckets = {(task.partition, task.bucket) for task in tasks}
@@ -188,7 +188,7 @@ def commit_compaction(
 
 
 def _discard(table: _core.Table, messages: Sequence[bytes]) -> None:
-    """Delete what given-up tasks have made; nobody else has their messages. Beside another upkeep it stays."""
+    """Delete the files of tasks that were given up: no other process has their messages. Beside an expiry they stay."""
     with suppress(UpkeepRunning):
         table.abort(list(messages))
 

@@ -1,4 +1,4 @@
-"""Care: compaction as plan, tasks and one commit, and what keeps manifests small."""
+"""Maintenance of a table: compaction, expiry, orphan files, checks and statistics."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Maintenance(Handle):
             What was done. When another commit changed the same files meanwhile the work is dropped, and these buckets
             are planned and compacted again, three times at most and not when ``plan`` was given; the rows are safe in
             any case, ``notes`` says what happened, and ``given_up`` what was not compacted: also buckets with rows that
-            were written after somebody else altered the table, when they would lose columns or have values cut.
+            were written after another process altered the table, when they would lose columns or have values cut.
 
         Raises:
             InvalidArgument: A plan of another table or branch, or a plan and what is to be planned.
@@ -270,7 +270,7 @@ class Maintenance(Handle):
             What was dropped; ``details["partitions"]`` has the names.
 
         Raises:
-            InvalidArgument: The table is not partitioned, or nobody says how long partitions are kept.
+            InvalidArgument: The table is not partitioned, or neither argument nor option says for how long.
             InvalidOption: The formatter is no pattern of a date and time.
         """
         kept = None if expiration_time is None else duration_text("expiration_time", expiration_time)

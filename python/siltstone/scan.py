@@ -99,7 +99,7 @@ class Split:
     """A piece of a scan that one task reads. Picklable; holds no credentials and no open files.
 
     Its token carries the table's location, branch, schema id and dynamic options, the read request, and Paimon's
-    own serialized ``DataSplit``, so that whoever reads it never resolves "latest" again.
+    own serialized ``DataSplit``, so that the reading process never resolves "latest" again.
     """
 
     __slots__ = ("_core",)

@@ -211,7 +211,7 @@ def commit_messages(
     """Commit messages that writers or compaction tasks prepared elsewhere, as one commit.
 
     After a conflict their files stay, because another process may have the same messages: ``t.abort`` deletes them,
-    when nobody else can commit them any more, or the next removal of orphan files.
+    when no other process can commit them any more, or the next removal of orphan files.
 
     Args:
         table: The table.

@@ -53,7 +53,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         InvalidArgument: A procedure, version or hint that cannot be read.
         CommitConflict: Other commits got in the way of a procedure, also of a compaction that was given up.
         UnsupportedFeature: A statement that makes, changes or drops something, with the Python call to use in the hint;
-            a hint that nobody would honour.
+            a hint that has no meaning here.
     """
     if is_call(text("query", query)):
         return _call(spark, query)
@@ -103,7 +103,7 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
 
     try:
         frame = spark.sql(query)
-        frame.schema  # noqa: B018  # Spark Connect looks at a statement only when somebody asks
+        frame.schema  # noqa: B018  # Spark Connect looks at a statement only when it is asked for its schema
     except AnalysisException as e:
         if e.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
             raise

@@ -26,7 +26,7 @@ _ALL = 2**63 - 1
 class Table(Reading, Writing):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
-    When somebody else alters the table, this object keeps the columns that it was opened with: rows are written with
+    When another process alters the table, this object keeps the columns that it was opened with: rows are written with
     them, and what would lose or cut values of newer rows, or merge rows by a rule that is not the table's any more, is
     refused or given up (:meth:`update`, :meth:`delete`, :meth:`compact`, :meth:`changes`). Open the table again then.
 

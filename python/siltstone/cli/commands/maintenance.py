@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def expire() -> None:
-    """Let go what has had its time."""
+    """Delete expired snapshots, tags and partitions."""
 
 
 @expire.command("snapshots")
@@ -61,7 +61,7 @@ def partitions(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) ->
 
 @click.group()
 def clean() -> None:
-    """Remove what nobody needs."""
+    """Delete files that no version refers to."""
 
 
 @clean.command("orphans")
