@@ -45,15 +45,7 @@ class Catalog:
         if_not_exists: bool,
     ) -> Table: ...
     def table(self, name: str, options: Mapping[str, str], branch: str | None) -> tuple[Table | None, str | None]: ...
-    def inspect(
-        self,
-        name: str,
-        *,
-        columns: Sequence[str] | None,
-        filter_sql: str | None,
-        filter_json: str | None,
-        limit: int | None,
-    ) -> Inspection: ...
+    def inspect(self, name: str, request: Mapping[str, Any]) -> Inspection: ...
     def rename_table(self, source: str, target: str) -> None: ...
     def drop_table(self, name: str, if_exists: bool) -> None: ...
 
@@ -86,53 +78,21 @@ class Table:
     def history(self, limit: int) -> list[str]: ...
     @property
     def maintenance(self) -> Maintenance: ...
-    def inspect(
-        self,
-        name: str,
-        *,
-        columns: Sequence[str] | None,
-        filter_sql: str | None,
-        filter_json: str | None,
-        limit: int | None,
-    ) -> Inspection: ...
+    def inspect(self, name: str, request: Mapping[str, Any]) -> Inspection: ...
     @staticmethod
     def system_tables() -> list[tuple[str, str]]: ...
     def files(self, version: int | None) -> list[str]: ...
-    def plan(
-        self,
-        *,
-        columns: Sequence[str] | None,
-        filter_sql: str | None,
-        filter_json: str | None,
-        version: int | str | None,
-        tag: str | None,
-        as_of: int | None,
-        between: tuple[str, Any, Any] | tuple[str, str] | None,
-        mode: str | None,
-        system: str | None,
-        limit: int | None,
-        row_kind: bool,
-        batch_size: int | None,
-        memory_limit: int | None,
-        threads: int | None,
-    ) -> Plan: ...
+    def plan(self, request: Mapping[str, Any]) -> Plan: ...
     def changes(
         self,
+        request: Mapping[str, Any],
         *,
-        columns: Sequence[str] | None,
-        filter_sql: str | None,
-        filter_json: str | None,
         start: tuple[str, int | None] | tuple[str, str, int | None] | None,
         end: tuple[str, int | None] | tuple[str, str, int | None] | None,
         consumer: str | None,
         follow: bool,
-        batch_size: int | None,
-        memory_limit: int | None,
-        threads: int | None,
     ) -> Changes: ...
-    def view_schema(
-        self, name: str, columns: Sequence[str] | None, filter_sql: str | None, filter_json: str | None
-    ) -> Any: ...
+    def scan_schema(self, request: Mapping[str, Any]) -> Any: ...
     def consumers(self) -> list[tuple[str, int, int]]: ...
     def reset_consumer(self, id: str, next_snapshot: int | None) -> None: ...
     def delete_consumer(self, id: str) -> bool: ...
@@ -145,7 +105,7 @@ class Table:
     def routing_columns(self) -> list[str]: ...
     def routes(self, data: Any) -> list[int]: ...
     def overwrite(self, data: Any, partition: Mapping[str, str | None], dynamic: bool | None) -> str: ...
-    def modify(self, filter_sql: str | None, filter_json: str | None, set: Mapping[str, str]) -> str: ...
+    def modify(self, filter: tuple[str, str] | None, set: Mapping[str, str]) -> str: ...
     def delete_keys(self, keys: Any) -> str: ...
     def truncate(self, partitions: Sequence[Mapping[str, str | None]] | None, dry_run: bool) -> str: ...
     def commit(
@@ -163,11 +123,17 @@ class Table:
     def plan_compaction(
         self,
         full: bool,
-        filter_sql: str | None,
-        filter_json: str | None,
+        filter: tuple[str, str] | None,
         partitions: Sequence[Mapping[str, str | None]] | None,
         idle_millis: int | None,
     ) -> list[tuple[str, bytes]]: ...
+    def rescale(
+        self,
+        buckets: int | None,
+        filter: tuple[str, str] | None,
+        partitions: Sequence[Mapping[str, str | None]] | None,
+        dry_run: bool,
+    ) -> str: ...
     def compact_manifests(self) -> str: ...
     def alter(self, changes: str) -> None: ...
 

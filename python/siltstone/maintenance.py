@@ -21,7 +21,7 @@ from siltstone._handle import Handle
 from siltstone._partitions import partition_list
 from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 
 
@@ -48,10 +48,11 @@ class Maintenance(Handle):
             partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
         """
-        sql, tree = split_filter(where, "where")
         wait = None if idle is None else duration_millis("idle", idle)
         return CompactionPlan.from_json(
-            self._table.plan_compaction(flag("full", full), sql, tree, partition_list(partitions), wait)
+            self._table.plan_compaction(
+                flag("full", full), condition_of(where, "where"), partition_list(partitions), wait
+            )
         )
 
     def compact(

@@ -193,9 +193,7 @@ pub(super) mod tests {
             assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
             assert!(error.message().contains("cross-partition"), "{error:?}");
         }
-        let error = table(ORDERS, &["id"], &[], &[("bucket", "-2")]).into_schema().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
-        assert!(error.hint_text().unwrap().contains("'bucket' ="), "{error:?}");
+        table(ORDERS, &["id"], &[], &[("bucket", "-2")]).into_schema().unwrap();
     }
 
     #[test]
