@@ -179,8 +179,8 @@ class Writing(Definition):
 
         ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
         bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
-        key that leaves a partition column out; read, not written) or ``postponed`` (``'bucket' = '-2'``: rows wait,
-        and no reader shows them, until :meth:`Table.compact` gives them buckets).
+        key that leaves a partition column out: rows move between partitions) or ``postponed`` (``'bucket' = '-2'``:
+        rows wait, and no reader shows them, until :meth:`Table.compact` gives them buckets).
 
         Example:
             >>> example_table().bucket_mode
