@@ -9,7 +9,7 @@ from typing import Any
 from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.scan import Scan, Split, scan_request
 
 
@@ -23,7 +23,7 @@ class SystemScan(Scan):
         self._system = system
 
     def _plan(self) -> _core.Inspection:
-        return self._place.open().inspect(self._system, **self._request)
+        return self._place.open().inspect(self._system, self._request)
 
     def splits(self) -> list[Split]:
         """Refused: a system table is read as a whole."""
@@ -62,9 +62,8 @@ def scan_of(
     limit: int | None = None,
 ) -> SystemScan:
     """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
-    sql, tree = split_filter(filter)
     listed = None if columns is None else texts_in("columns", list(columns))
-    request = {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": count("limit", limit)}
+    request = {"columns": listed, "filter": condition_of(filter), "limit": count("limit", limit)}
     scan = SystemScan(place, system, request)
     scan.__arrow_c_schema__()  # unknown names and columns are errors now
     return scan
@@ -119,5 +118,5 @@ def _view(
     """A scan of a view of the rows; wrong columns and conditions are told at once."""
     request = scan_request(columns, filter, **query) | {"system": system}
     core = _core.Table.open(table.location, table.dynamic_options, table.branch)
-    core.view_schema(system, request["columns"], request["filter_sql"], request["filter_json"])
+    core.scan_schema(request)
     return Scan(table.location, table.branch, table.dynamic_options, request)

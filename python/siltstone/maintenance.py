@@ -31,7 +31,7 @@ from siltstone.compaction import (
     waves,
 )
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 
 
@@ -58,10 +58,11 @@ class Maintenance(Handle):
             partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
         """
-        sql, tree = split_filter(where, "where")
         wait = None if idle is None else duration_millis(idle)
         return CompactionPlan.from_json(
-            self._table.plan_compaction(flag("full", full), sql, tree, partition_list(partitions), wait)
+            self._table.plan_compaction(
+                flag("full", full), condition_of(where, "where"), partition_list(partitions), wait
+            )
         )
 
     def compact(

@@ -65,6 +65,19 @@ def compact(
     return _compacted(table, table.maintenance.compact(replace(plan, tasks=tasks)))
 
 
+@procedure("rescale", Argument("bucket_num", int), Argument("partitions"), Argument("where"))
+def rescale(
+    table: Table, bucket_num: int | None = None, partitions: str | None = None, where: str | None = None
+) -> Answer:
+    """Give a table, or some partitions, another number of buckets."""
+    partitions = partitions if partitions and partitions.strip() else None
+    where = where if where and where.strip() else None
+    if partitions is not None and where is not None:
+        raise InvalidArgument("sys.rescale takes 'partitions' or 'where', not both")
+    report = table.rescale(bucket_num, None if partitions is None else partition_specs(partitions), where=where)
+    return Answer(DONE.rows, report.notes)
+
+
 def _compacted(table: Table, report: CompactionReport) -> Answer:
     """``true`` only when nothing was given up."""
     if not report.given_up:

@@ -9,7 +9,7 @@ from siltstone._args import Size, flag, texts_in
 from siltstone._data import arrow_stream
 from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport
 from siltstone.table.definition import Definition
 from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
@@ -70,8 +70,7 @@ class Writing(Definition):
         if keys is not None:
             with arrow_stream(keys, self._core) as stream:
                 return CommitReport.from_json(self._core.delete_keys(stream))
-        sql, tree = split_filter(where, "where")
-        return CommitReport.from_json(self._core.modify(sql, tree, {}))
+        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), {}))
 
     def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
@@ -107,8 +106,7 @@ class Writing(Definition):
         if not set:
             raise InvalidArgument("set is empty: nothing would change")
         _refuse_twice(set, self)
-        sql, tree = split_filter(where, "where")
-        return CommitReport.from_json(self._core.modify(sql, tree, dict(texts_in("set", set))))
+        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), dict(texts_in("set", set))))
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
@@ -181,7 +179,8 @@ class Writing(Definition):
 
         ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
         bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
-        key that leaves a partition column out) or ``postponed``; tables of the last two are read, not written.
+        key that leaves a partition column out; read, not written) or ``postponed`` (``'bucket' = '-2'``: rows wait,
+        and no reader shows them, until :meth:`Table.compact` gives them buckets).
 
         Example:
             >>> example_table().bucket_mode

@@ -6,13 +6,14 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
 use siltstone::{
     schema::NewTable,
-    table::{FilesystemCatalog, InspectArgs, Table},
+    table::{FilesystemCatalog, Table},
 };
 
 use crate::{
     error::Result,
     inspect::{About, Inspection},
     interrupt::interruptible,
+    request::InspectInput,
     table::PyTable,
 };
 
@@ -83,18 +84,8 @@ impl Catalog {
         })
     }
 
-    #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]
-    fn inspect(
-        &self,
-        py: Python<'_>,
-        name: String,
-        columns: Option<Vec<String>>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
-        limit: Option<usize>,
-    ) -> Result<Inspection> {
-        let args = InspectArgs { columns, filter_sql, filter_json, limit };
-        interruptible(py, || Inspection::new(About::Catalog(Arc::clone(&self.0)), name, args))
+    fn inspect(&self, py: Python<'_>, name: String, request: InspectInput) -> Result<Inspection> {
+        interruptible(py, || Inspection::new(About::Catalog(Arc::clone(&self.0)), name, request.0))
     }
 
     fn location(&self, name: &str) -> Result<String> {

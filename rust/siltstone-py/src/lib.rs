@@ -10,6 +10,7 @@ mod fork;
 mod inspect;
 mod interrupt;
 mod maintenance;
+mod request;
 mod scan;
 mod table;
 mod write;

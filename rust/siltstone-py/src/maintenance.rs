@@ -8,7 +8,7 @@ use siltstone::{
     table::{ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
 };
 
-use crate::{error::Result, interrupt::interruptible, table::VersionInput};
+use crate::{error::Result, interrupt::interruptible, request::VersionInput};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;

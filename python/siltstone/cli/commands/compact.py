@@ -47,4 +47,17 @@ def compact(
     return exits.CONFLICT if report.given_up else exits.OK
 
 
-COMMANDS = [compact]
+@click.command()
+@table_argument
+@click.option("--buckets", type=click.IntRange(min=1, max=2**31 - 1), help="Buckets of each partition.")
+@click.option("--where", help="Only partitions that satisfy this predicate.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done.")
+@pass_app
+def rescale(app: App, table: str, buckets: int | None, where: str | None, dry_run: bool) -> None:
+    """Give a table, or some of its partitions, another number of buckets."""
+    report = app.table(table).rescale(buckets, where=where, dry_run=dry_run)
+    snapshots = [s.id for s in report.snapshots]
+    output.record(app, {"snapshots": snapshots, "rows": report.rows, "files": report.files, "notes": report.notes})
+
+
+COMMANDS = [compact, rescale]

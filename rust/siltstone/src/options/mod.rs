@@ -13,6 +13,9 @@ mod starting;
 mod values;
 mod zone;
 
+/// Option `bucket` of tables whose rows wait for a compaction that gives them buckets, and the bucket that they wait in.
+pub const POSTPONE_BUCKET: i32 = -2;
+
 pub use self::audit::{check_known, check_known_here, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};

@@ -34,7 +34,7 @@ pub use entries::{EntryFilter, live_entries};
 pub use incremental_range::{Between, Incremental};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};
 pub use partition_spec::PartitionSpec;
-pub use read_request::{ROW_KIND_COLUMN, ReadRequest};
+pub use read_request::{ROW_KIND_COLUMN, ReadOptions, ReadRequest};
 pub(crate) use request::skips_level_0;
 pub use request::{ScanPlan, ScanRequest, VersionSelector, partitions_at, plan, plan_at, read_request};
 pub use resolved::Resolved;

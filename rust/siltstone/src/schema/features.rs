@@ -3,18 +3,15 @@
 use super::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::subdirectory_fault;
-use crate::options::CoreOptions;
 use crate::options::catalogue::{Class, Known, find};
+use crate::options::{CoreOptions, POSTPONE_BUCKET};
 use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
     check_options(schema, &[Class::Refused]).into_iter().next().map_or(Ok(()), Err)?;
     check_types(schema)?;
-    match CoreOptions::parse(&schema.options)?.bucket {
-        -2 => Err(refused("bucket", "-2").hint("read a table with postponed buckets with Java Paimon")),
-        _ => Ok(()),
-    }
+    CoreOptions::parse(&schema.options).map(drop)
 }
 
 /// Refuses tables that siltstone would write wrongly. What is refused for reading is refused here too.
@@ -36,7 +33,12 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
 }
 
 fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
-    if bucket > 0 || (bucket == -1 && (!schema.has_primary_key() || schema.key_holds_partition())) {
+    let writable = match bucket {
+        POSTPONE_BUCKET => schema.has_primary_key(),
+        -1 => !schema.has_primary_key() || schema.key_holds_partition(),
+        number => number > 0,
+    };
+    if writable {
         return Ok(());
     }
     let (what, advice) = match bucket {
@@ -46,7 +48,10 @@ fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
             "put every partition column into the primary key, or leave the table without partitions",
         ),
         _ => (
-            format!("'bucket' = '{bucket}' (postponed buckets)"),
+            format!(
+                "'bucket' = '{bucket}' of a table {} a primary key",
+                if schema.has_primary_key() { "with" } else { "without" }
+            ),
             "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition",
         ),
     };
@@ -194,7 +199,6 @@ mod tests {
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),
             ("record-level.expire-time", "1 d"),
-            ("bucket", "-2"),
             ("scan.fallback-delta-branch", "b"),
             ("manifest.format", "orc"),
         ] {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::{Planned, ScanArgs, Table, replaced::explained};
+use super::{Planned, Table, replaced::explained};
 use crate::{
     Error, ErrorKind, Result,
     commit::replaced,
@@ -31,7 +31,7 @@ pub enum StreamPosition {
 #[derive(Clone, Debug, Default)]
 pub struct ChangesArgs {
     /// Columns, condition, limits of reading.
-    pub scan: ScanArgs,
+    pub scan: ScanRequest,
     /// Where to begin, when the consumer does not know; `None`: the `scan.*` options, else the earliest snapshot.
     pub start: Option<StreamPosition>,
     /// Where to end, inclusive. `None`: the latest snapshot, or never when following.
@@ -56,7 +56,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct ChangeStream {
     table: Arc<Table>,
-    args: ScanArgs,
+    request: ScanRequest,
     follow: StreamScan,
     waits: bool,
     consumer: Option<String>,
@@ -158,14 +158,6 @@ impl ChangeStream {
             Some(place) => end_of(ctx, &start_of(Some(place)))?,
             None => None,
         };
-        let scan = &args.scan;
-        let request = ScanRequest {
-            columns: scan.columns.clone(),
-            filter: super::scan::filter(scan.filter_sql.as_deref(), scan.filter_json.as_deref(), &ctx.schema.fields)?,
-            batch_rows: scan.batch_rows().or(scan.batch_rows),
-            memory: scan.merge_memory(),
-            ..ScanRequest::default()
-        };
         let consumers = table.consumers();
         let known = match &consumer {
             Some(id) if !ctx.options.consumer_ignore_progress => consumers.get(id)?,
@@ -173,7 +165,7 @@ impl ChangeStream {
         };
         // a consumer's progress counts, wherever the caller would begin
         let start = if known.is_some() { Start::Options } else { start_of(args.start.as_ref()) };
-        let mut follow = StreamScan::new(ctx, request, &StreamScanOptions { start, end }, system_clock())?;
+        let mut follow = StreamScan::new(ctx, args.scan.clone(), &StreamScanOptions { start, end }, system_clock())?;
         if args.end.is_none() && !args.follow {
             follow.end_with_newest()?;
         }
@@ -189,7 +181,7 @@ impl ChangeStream {
         }
         let is_any = matches!(args.start, None | Some(StreamPosition::Full)) && args.end.is_none() && !args.follow;
         let anew = (is_any && consumer.is_none()).then(|| Box::new(args.clone()));
-        Ok(Self { args: args.scan, follow, waits: args.follow, consumer, anew, table })
+        Ok(Self { request: args.scan, follow, waits: args.follow, consumer, anew, table })
     }
 
     /// What comes next.
@@ -222,7 +214,7 @@ impl ChangeStream {
             StreamStep::Rows { snapshot_id, plan } => {
                 let schema = plan.read.arrow_schema()?;
                 let planned = Planned::new(*plan);
-                Progress::Rows(snapshot_id, schema, self.table.read(&self.args, &planned)?)
+                Progress::Rows(snapshot_id, schema, self.table.read(&self.request, &planned)?)
             }
             StreamStep::Wait if self.waits => Progress::Wait(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)),
             StreamStep::Wait | StreamStep::End => Progress::End,

@@ -8,6 +8,7 @@ use crate::row::RowKind;
 
 /// How a [`super::TableWrite`] works.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
 pub struct WriteOptions {
     /// Who commits; only for messages here.
     pub commit_user: String,
@@ -24,6 +25,9 @@ pub struct WriteOptions {
     /// The rows are the table's own, in the types that it reads: a null is a null, and no default takes its place; lengths and
     /// digits are not looked at again. Who gives columns new values checks these.
     pub stored: bool,
+    /// The rows have gone through a writer of the table before and come with the kinds that it gave them: neither is changed
+    /// again. Only together with `stored`.
+    pub moved: bool,
 }
 
 impl WriteOptions {

@@ -10,7 +10,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
     manifest::BucketId,
-    options::CoreOptions,
+    options::{CoreOptions, POSTPONE_BUCKET},
     row::{BinaryRow, binary_rows, hash_rows},
     schema::TableSchema,
     types::DataType,
@@ -42,8 +42,8 @@ struct Columns {
 type Stretch = (Range<usize>, usize);
 
 enum Buckets {
-    /// Every row goes to bucket 0: unaware, or a fixed number of one.
-    One,
+    /// Every row goes to this one: unaware, a fixed number of one, or postponed.
+    One(i32),
     /// By the hash of these columns.
     Hashed(Columns, i32),
     /// By an index of the hashes of the key, which are these columns.
@@ -64,11 +64,9 @@ impl Router {
                             (cross-partition upsert)";
                 return Err(Error::unsupported(what).with("option", "bucket"));
             }
-            (-1 | 1, _) => Buckets::One,
+            (-1 | 1, _) => Buckets::One(0),
+            (POSTPONE_BUCKET, _) => Buckets::One(POSTPONE_BUCKET),
             (n, _) if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
-            (-2, _) => {
-                return Err(Error::unsupported("writing to a postponed bucket (bucket = -2)").with("option", "bucket"));
-            }
             (n, _) => {
                 let message = format!("bucket = {n} is not a number of buckets");
                 return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "bucket"));
@@ -88,7 +86,11 @@ impl Router {
         }
         let (partitions, partition_of) = self.partitions(&rows)?;
         let bucket_of = self.bucket_numbers(&rows, &partitions, &partition_of)?;
-        let (buckets, members) = group(&partitions, &partition_of, &bucket_of, rows.num_rows())?;
+        let only = match self.buckets {
+            Buckets::One(only) => only,
+            _ => 0,
+        };
+        let (buckets, members) = group(&partitions, &partition_of, (&bucket_of, only), rows.num_rows())?;
         let mut buckets = buckets.into_iter();
         if members.len() == 1 {
             return Ok(buckets.next().map(|bucket| Portion { bucket, rows, kinds }).into_iter().collect());
@@ -136,7 +138,7 @@ impl Router {
         partition_of: &[Stretch],
     ) -> Result<Vec<i32>> {
         match &mut self.buckets {
-            Buckets::One => Ok(Vec::new()),
+            Buckets::One(_) => Ok(Vec::new()),
             Buckets::Hashed(key, n) => assign_buckets(self.function, &key.types, &key.of(rows)?, *n),
             Buckets::Assigned(key, assigner) => {
                 let hashes = hash_rows(&key.types, &key.of(rows)?)?;
@@ -149,7 +151,7 @@ impl Router {
     pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
         match &mut self.buckets {
             Buckets::Assigned(_, assigner) => assigner.add_to(messages),
-            Buckets::One | Buckets::Hashed(..) => Ok(()),
+            Buckets::One(_) | Buckets::Hashed(..) => Ok(()),
         }
     }
 
@@ -184,17 +186,18 @@ fn function(options: &CoreOptions) -> Result<BucketFunction> {
 /// Bucket numbers below this one are looked up in an array, those above in a map: an option says how large they are.
 const FEW_BUCKETS: usize = 1 << 14;
 
-/// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each.
+/// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each; without a bucket for each row
+/// all are in one.
 fn group(
     partitions: &[Vec<u8>],
     partition_of: &[Stretch],
-    bucket_of: &[i32],
+    (bucket_of, only): (&[i32], i32),
     rows: usize,
 ) -> Result<(Vec<BucketId>, Vec<Vec<u32>>)> {
     let mut groups = Groups { partitions, rows, buckets: Vec::new(), members: Vec::new(), numbers: HashMap::new() };
     for (stretch, partition) in partition_of {
         if bucket_of.is_empty() {
-            let number = groups.number(*partition, 0);
+            let number = groups.number(*partition, only);
             let rows = position(stretch.start)?..position(stretch.end)?;
             groups.members.get_mut(number).into_iter().for_each(|m| m.extend(rows.clone()));
             continue;

@@ -22,7 +22,7 @@ use crate::{
     error::{Error, Result},
     io::TableContext,
     read::read_splits,
-    scan::{ReadRequest, ScanPlan, ScanRequest, VersionSelector, plan},
+    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, plan},
     snapshot::Snapshot,
     wire::Split,
 };
@@ -197,7 +197,8 @@ fn keys(plan: &ScanPlan, splits: &[Split], threads: usize, whole: bool, visit: &
     let others = ctx.schema.fields.iter().filter(|f| whole && !ctx.schema.primary_keys.contains(&f.name)).cloned();
     let width = key_fields.len();
     let fields = key_fields.into_iter().chain(others).collect();
-    let request = ReadRequest { fields, filter: None, limit: None, ..plan.read.clone() };
+    let options = ReadOptions { limit: None, ..plan.read.options.clone() };
+    let request = ReadRequest { fields, filter: None, options, ..plan.read.clone() };
     let schema = request.arrow_schema()?;
     let sorts = schema.fields().iter().take(width).map(|f| SortField::new(f.data_type().clone())).collect();
     let converter = RowConverter::new(sorts)?;

@@ -33,7 +33,7 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     io::TableContext,
-    predicate::{Predicate, evaluate},
+    predicate::{Condition, Predicate, evaluate},
     read::data_system_tables::DataSystemTable,
     row::{Datum, array_from_datums},
     scan::{VersionSelector, overtaken::again_when_overtaken, time_travel},
@@ -72,10 +72,8 @@ const TABLES: [SystemTable; 14] = [
 pub struct InspectArgs {
     /// Column names; `None` = all.
     pub columns: Option<Vec<String>>,
-    /// Predicate as SQL text.
-    pub filter_sql: Option<String>,
-    /// Predicate as JSON (of `Predicate::from_json`).
-    pub filter_json: Option<String>,
+    /// Condition that rows must satisfy.
+    pub filter: Option<Condition>,
     /// At most this many rows.
     pub limit: Option<usize>,
 }
@@ -88,7 +86,7 @@ impl InspectArgs {
     }
 
     fn filter(&self, columns: &[DataField]) -> Result<Option<Predicate>> {
-        super::scan::filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), columns)
+        Condition::of(self.filter.as_ref(), columns)
     }
 
     /// Positions of the wanted columns.
