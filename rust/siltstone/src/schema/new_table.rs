@@ -191,6 +191,7 @@ pub(super) mod tests {
             table(ORDERS, &["id", "dt"], &["dt"], options).into_schema().unwrap();
             table(ORDERS, &["id"], &["dt"], options).into_schema().unwrap();
         }
+        table(ORDERS, &["id"], &[], &[("bucket", "-2")]).into_schema().unwrap();
     }
 
     #[test]
