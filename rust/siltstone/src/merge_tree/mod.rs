@@ -14,6 +14,7 @@
 
 mod buffer;
 pub mod compact;
+mod expiry;
 mod interval;
 mod levels;
 mod lookup;

@@ -3,7 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    SortedRun, interval_partition,
+    SortedRun,
+    expiry::RecordExpiry,
+    interval_partition,
     merge::{
         LateCasts, MergeOptions, SpillOptions, merge, merge_wrapped, read_ahead,
         wrapper::{MergeFunctionWrapper, Rule},
@@ -53,6 +55,8 @@ pub struct MergeReadOptions {
     pub memory: Option<usize>,
     /// Rows that do not come: deletion vectors by data file.
     pub deletions: DeletionMap,
+    /// Records that are too old do not come either.
+    pub(crate) expiry: Option<RecordExpiry>,
 }
 
 impl Default for MergeReadOptions {
@@ -66,6 +70,7 @@ impl Default for MergeReadOptions {
             spill_dir: None,
             memory: None,
             deletions: DeletionMap::default(),
+            expiry: None,
         }
     }
 }
@@ -209,7 +214,12 @@ impl SectionReader {
         single: bool,
     ) -> BatchStream {
         let reader = Arc::clone(reader);
+        let (filter, exact_filter) = match (&reader.options.expiry, filter) {
+            (None, filter) => (filter, false),
+            (Some(expiry), filter) => (Some(Predicate::And(filter.into_iter().chain([expiry.kept()]).collect())), true),
+        };
         let spec = FileReadSpec {
+            exact_filter,
             late_casts,
             system: true,
             drop_retracts: single && reader.options.drop_deletes,
@@ -226,7 +236,9 @@ impl SectionReader {
         if !matches!(self.function.choice(), Choice::First { .. } | Choice::Last { .. }) {
             return Vec::new();
         }
-        let by = |at: &usize| self.layout.key.contains(at) || self.layout.sequence.contains(at);
+        let expiry = self.options.expiry.as_ref().map(RecordExpiry::column);
+        let is_time = |at: &usize| self.layout.fields.get(*at).is_some_and(|field| Some(field.name.as_str()) == expiry);
+        let by = |at: &usize| self.layout.key.contains(at) || self.layout.sequence.contains(at) || is_time(at);
         // there is no value to stand in for one that may not be null
         let late =
             |(at, field): &(usize, &DataField)| !by(at) && (field.data_type.nullable || !field.data_type.is_nested());

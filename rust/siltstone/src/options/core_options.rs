@@ -60,6 +60,10 @@ core_options! {
     cross_partition_index_ttl: Option<Duration> = o.maybe("cross-partition-upsert.index-ttl", parse_duration)?;
     /// `cross-partition-upsert.bootstrap-parallelism`
     cross_partition_bootstrap_parallelism: u64 = o.at_least("cross-partition-upsert.bootstrap-parallelism", 10, 1)?;
+    /// `record-level.expire-time`: how old rows of primary-key tables may be when they are compacted.
+    record_level_expire_time: Option<Duration> = o.maybe("record-level.expire-time", parse_duration)?;
+    /// `record-level.time-field`
+    record_level_time_field: Option<String> = o.optional("record-level.time-field");
     /// `branch`
     branch: String = o.text("branch", "main");
     /// `partition.default-name`

@@ -1,6 +1,6 @@
 //! What siltstone refuses, and why: features of other versions of Paimon that would give wrong rows if ignored.
 
-use super::TableSchema;
+use super::{TableSchema, record_time_field};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
@@ -27,6 +27,7 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
         check_types(schema),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
         options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
+        options.as_ref().map_or(Ok(()), |options| record_time_field(schema, options).map(drop)),
         options.and_then(|options| check_writable_buckets(schema, options.bucket)),
     ];
     faults.extend(rest.into_iter().filter_map(Result::err));
@@ -174,6 +175,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_expire_by_a_column_with_a_time() {
+        let expiring = |column: Option<&str>, key: &[&str]| {
+            let age = [("record-level.expire-time", "1 d"), ("bucket", "-1")];
+            let options: Vec<_> = age.into_iter().chain(column.map(|c| ("record-level.time-field", c))).collect();
+            let fields = &[("k", "INT"), ("s", "STRING"), ("l", "BIGINT"), ("t", "TIMESTAMP(3)")];
+            table(fields, key, &[], &options).into_schema()
+        };
+        for column in ["k", "l", "t"] {
+            expiring(Some(column), &["k"]).unwrap();
+        }
+        for column in [None, Some("s"), Some("x")] {
+            let error = expiring(column, &["k"]).unwrap_err();
+            let place = (error.kind(), error.context_value("option"));
+            assert_eq!(place, (ErrorKind::InvalidOption, Some("record-level.time-field")), "{column:?}");
+            expiring(column, &[]).unwrap();
+        }
+    }
+
+    #[test]
     fn changelog_files_are_parquet_files() {
         let avro = ("changelog-file.format", "avro");
         let error = check_writable(&with(&[("changelog-producer", "input"), avro])).unwrap_err();
@@ -214,7 +234,6 @@ mod tests {
             ("data-evolution.enabled", "true"),
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),
-            ("record-level.expire-time", "1 d"),
             ("scan.fallback-delta-branch", "b"),
             ("manifest.format", "orc"),
         ] {

@@ -13,7 +13,9 @@ use crate::{
     io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
-        Levels, LookupCache, MergeReadOptions, SortedRun, interval_partition,
+        Levels, LookupCache, MergeReadOptions, SortedRun,
+        expiry::RecordExpiry,
+        interval_partition,
         lookup::{LevelProbe, SharedProbe},
         merge::{
             read_ahead,
@@ -49,6 +51,7 @@ pub fn run_compaction(
 ) -> Result<CompactIncrement> {
     check_merges_alike(ctx, [ctx.schema.id])?;
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+    let expiry = RecordExpiry::of(ctx)?;
     let tree = Levels::new(files, ctx.options.num_levels, key_types.clone())?;
     let mut task = CompactTask {
         ctx,
@@ -69,6 +72,7 @@ pub fn run_compaction(
         looked_up: Vec::new(),
         late: HashSet::new(),
         deletions: DeletionMap::default(),
+        expiry,
         result: CompactIncrement::default(),
     };
     task.open_probe(&tree)?;
@@ -112,6 +116,8 @@ struct CompactTask<'a> {
     late: HashSet<String>,
     /// deletion vectors of the inputs
     deletions: DeletionMap,
+    /// records that are too old
+    expiry: Option<RecordExpiry>,
     result: CompactIncrement,
 }
 
@@ -169,7 +175,8 @@ impl CompactTask<'_> {
         let keeps_deletes = !is_there && self.unit.output_level == self.max_level && file.delete_row_count != Some(0);
         // what reaches the highest level, or is there already, leaves its deleted rows behind
         let drops_deletes = self.unit.output_level == self.max_level && self.deletions.contains_key(&file.file_name);
-        if keeps_deletes || drops_deletes || self.ctx.options.compaction_force_rewrite_all_files {
+        let forced = self.ctx.options.compaction_force_rewrite_all_files;
+        if keeps_deletes || drops_deletes || forced || self.has_expired_rows(file)? {
             return self.rewrite(vec![vec![SortedRun::single(file.clone())]]);
         }
         if is_there {
@@ -190,6 +197,10 @@ impl CompactTask<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn has_expired_rows(&self, file: &DataFileMeta) -> Result<bool> {
+        self.expiry.as_ref().map_or(Ok(false), |expiry| expiry.has_expired_rows(self.ctx, file))
     }
 
     fn produces_changelog(&self) -> bool {
@@ -310,6 +321,7 @@ impl CompactTask<'_> {
             spill_dir: self.resources.spill_dir.clone(),
             memory: self.resources.memory,
             deletions: self.deletions.clone(),
+            expiry: self.expiry.clone(),
             batch_rows: if self.probe.is_some() { LOOKUP_ROWS } else { MergeReadOptions::default().batch_rows },
             ..MergeReadOptions::default()
         };
@@ -371,7 +383,8 @@ impl CompactTask<'_> {
         let cache = self.resources.cache.clone().unwrap_or_else(fresh);
         let probe = LevelProbe::new(self.ctx, self.partition, self.bucket, &self.layout, &runs, values, &cache)?;
         let vectors = self.resources.vectors.clone().filter(|_| o.deletion_vectors_enabled);
-        self.probe = probe.map(|probe| SharedProbe::new(probe.marking(vectors)));
+        let kept = self.expiry.clone();
+        self.probe = probe.map(|probe| SharedProbe::new(probe.marking(vectors).without_expired(kept)));
         Ok(())
     }
 

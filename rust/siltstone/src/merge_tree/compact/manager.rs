@@ -90,7 +90,7 @@ impl CompactManager {
         if self.permits.is_none() || self.stale || self.running.is_some() {
             return Ok(());
         }
-        let Some(unit) = self.pick(full) else { return Ok(()) };
+        let Some(unit) = self.pick(full)? else { return Ok(()) };
         if unit.output_level == self.levels.max_level() {
             self.last_full = Some(env::local_millis());
         }
@@ -98,22 +98,22 @@ impl CompactManager {
     }
 
     /// What to compact now. `lookup-compact=gentle` forces level 0 up only at every so many times without another reason.
-    fn pick(&mut self, full: bool) -> Option<CompactUnit> {
+    fn pick(&mut self, full: bool) -> Result<Option<CompactUnit>> {
         let o = &self.ctx.options;
         let gentle = o.needs_lookup() && o.lookup_compact == LookupCompact::Gentle;
         if full || !gentle {
-            let unit = pick_in(&self.ctx, &self.levels, full, forces_level0(&self.ctx), self.last_full);
-            return unit.or_else(|| {
+            let unit = pick_in(&self.ctx, &self.levels, full, forces_level0(&self.ctx), self.last_full)?;
+            return Ok(unit.or_else(|| {
                 let vectors = self.resources.vectors.as_ref()?;
                 pick_deleted(&self.ctx, &self.levels, full, &|file| vectors.deleted_rows_of(file))
-            });
+            }));
         }
-        if let Some(unit) = pick_in(&self.ctx, &self.levels, false, false, self.last_full) {
-            return Some(unit);
+        if let Some(unit) = pick_in(&self.ctx, &self.levels, false, false, self.last_full)? {
+            return Ok(Some(unit));
         }
         self.passed_over += 1;
         if self.passed_over < o.lookup_compact_max_interval {
-            return None;
+            return Ok(None);
         }
         self.passed_over = 0;
         pick_in(&self.ctx, &self.levels, false, true, self.last_full)

@@ -17,7 +17,7 @@ pub(super) use rewriter::ChangelogFiles;
 pub use rewriter::looks_values_up;
 pub use universal::{UniversalRules, pick_full};
 
-use super::{BucketVectors, Levels, LookupCache};
+use super::{BucketVectors, Levels, LookupCache, expiry::RecordExpiry};
 use crate::{Result, env, io::TableContext, manifest::DataFileMeta, types::DataType};
 
 /// What one compaction takes, and to which level.
@@ -63,7 +63,7 @@ pub fn pick_with_vectors(
 ) -> Result<Option<CompactUnit>> {
     let key_types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
     let levels = Levels::new(files, ctx.options.num_levels, key_types)?;
-    let unit = pick_in(ctx, &levels, full, forces_level0(ctx), None);
+    let unit = pick_in(ctx, &levels, full, forces_level0(ctx), None)?;
     Ok(unit.or_else(|| pick_deleted(ctx, &levels, full, deleted)))
 }
 
@@ -104,15 +104,18 @@ pub(super) fn pick_in(
     full: bool,
     force: bool,
     last_full: Option<i64>,
-) -> Option<CompactUnit> {
+) -> Result<Option<CompactUnit>> {
     let runs = levels.runs();
     if full {
-        return pick_full(&runs, levels.max_level(), ctx.options.compaction_force_rewrite_all_files);
+        let expiry = RecordExpiry::of(ctx)?;
+        let has_expired = |file: &DataFileMeta| expiry.as_ref().map_or(Ok(false), |e| e.has_expired_rows(ctx, file));
+        let all = ctx.options.compaction_force_rewrite_all_files;
+        return pick_full(&runs, levels.max_level(), |file| Ok(all || has_expired(file)?));
     }
     let now = env::local_millis();
     let hour = DateTime::from_timestamp_millis(now).map_or(0, |t| i32::try_from(t.hour()).unwrap_or(0));
     let rules = UniversalRules { force_up_level0: force, ..UniversalRules::new(&ctx.options, hour) };
-    rules.pick(&runs, levels.max_level(), now, last_full)
+    Ok(rules.pick(&runs, levels.max_level(), now, last_full))
 }
 
 /// Deletes a data file and its extra files; a failure is logged, because nothing refers to them.

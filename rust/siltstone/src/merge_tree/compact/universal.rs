@@ -2,7 +2,7 @@
 //! `EarlyFullCompaction`, `ForceUpLevel0Compaction`). Pure: values in, a value out.
 
 use super::CompactUnit;
-use crate::{manifest::DataFileMeta, merge_tree::LevelSortedRun, options::CoreOptions};
+use crate::{Result, manifest::DataFileMeta, merge_tree::LevelSortedRun, options::CoreOptions};
 
 /// The options of universal compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,16 +139,20 @@ fn unit(runs: &[LevelSortedRun], max_level: i32, taken: usize) -> CompactUnit {
 }
 
 /// Everything, when somebody asks for a full compaction. When all files are at the highest level already there is nothing
-/// to do, unless every file must be rewritten.
-pub fn pick_full(runs: &[LevelSortedRun], max_level: i32, rewrite_all: bool) -> Option<CompactUnit> {
-    let files = |runs: &[LevelSortedRun]| runs.iter().flat_map(|r| r.run.files.iter().cloned()).collect();
-    match runs {
-        [] => None,
-        [only] if only.level == max_level => {
-            rewrite_all.then(|| CompactUnit { output_level: max_level, files: files(runs), file_rewrite: true })
-        }
-        _ => Some(CompactUnit { output_level: max_level, files: files(runs), file_rewrite: false }),
+/// to do but for those that `must_go`.
+pub fn pick_full(
+    runs: &[LevelSortedRun],
+    max_level: i32,
+    must_go: impl Fn(&DataFileMeta) -> Result<bool>,
+) -> Result<Option<CompactUnit>> {
+    let mut files: Vec<DataFileMeta> = runs.iter().flat_map(|r| r.run.files.iter().cloned()).collect();
+    let file_rewrite = matches!(runs, [only] if only.level == max_level);
+    if file_rewrite {
+        let wanted = files.iter().map(&must_go).collect::<Result<Vec<bool>>>()?;
+        let mut wanted = wanted.into_iter();
+        files.retain(|_| wanted.next().unwrap_or(false));
     }
+    Ok((!files.is_empty()).then_some(CompactUnit { output_level: max_level, files, file_rewrite }))
 }
 
 fn newest_of_level(runs: &[LevelSortedRun], level: i32) -> Option<i64> {
@@ -276,10 +280,13 @@ mod tests {
     #[test]
     fn a_full_compaction_of_a_compacted_tree_is_nothing_unless_files_must_be_rewritten() {
         let top = runs(&[(5, 10)]);
-        assert_eq!(pick_full(&top, MAX, false), None);
-        assert!(pick_full(&top, MAX, true).is_some_and(|u| u.file_rewrite));
-        assert_eq!(pick_full(&[], MAX, true), None);
-        assert!(pick_full(&runs(&[(0, 10)]), MAX, false).is_some_and(|u| u.output_level == MAX));
+        let full = |runs: &[LevelSortedRun], must_go: bool| pick_full(runs, MAX, |_| Ok(must_go)).unwrap();
+        assert_eq!(full(&top, false), None);
+        assert!(full(&top, true).is_some_and(|u| u.file_rewrite));
+        assert_eq!(full(&[], true), None);
+        assert!(full(&runs(&[(0, 10)]), false).is_some_and(|u| u.output_level == MAX));
+        let large = pick_full(&runs(&[(5, 10)]), MAX, |file| Ok(file.file_size > 10)).unwrap();
+        assert_eq!(large, None);
     }
 
     /// Level 0 runs, then levels above in order.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use arrow_select::concat::concat_batches;
+use arrow_select::{concat::concat_batches, filter::filter_record_batch};
 
 use super::{
     cache::LookupCache,
@@ -18,6 +18,7 @@ use crate::{
     manifest::DataFileMeta,
     merge_tree::{
         BucketVectors, LevelSortedRun,
+        expiry::RecordExpiry,
         merge::wrapper::{Hits, Probe},
     },
 };
@@ -42,6 +43,8 @@ pub(crate) struct LevelProbe {
     records: Option<FileReadSpec>,
     /// rows that are found get deleted; those that are deleted already are not found
     vectors: Option<BucketVectors>,
+    /// records that are too old have no part in merging
+    expiry: Option<RecordExpiry>,
 }
 
 impl LevelProbe {
@@ -78,12 +81,18 @@ impl LevelProbe {
             schema: layout.arrow_schema()?,
             records,
             vectors: None,
+            expiry: None,
         }))
     }
 
     /// Deletes what is found. Without values nothing more is told of it: it has no part in merging.
     pub(crate) fn marking(self, vectors: Option<BucketVectors>) -> Self {
         Self { vectors, ..self }
+    }
+
+    /// Whole records that are too old are not found.
+    pub(crate) fn without_expired(self, expiry: Option<RecordExpiry>) -> Self {
+        Self { expiry, ..self }
     }
 
     fn open(&self, file: &DataFileMeta) -> Result<Arc<KeyFile>> {
@@ -116,35 +125,45 @@ impl LevelProbe {
             if let Some(vectors) = &self.vectors {
                 vectors.claim(&file.meta.file_name, &mut hits)?;
             }
-            for (key, _) in &hits {
-                if let Ok(at) = wanted[start..end].binary_search(key) {
+            for key in self.fetch(&open, &hits, found)? {
+                if let Ok(at) = wanted[start..end].binary_search(&key) {
                     hit[start + at] = true;
                 }
             }
-            self.fetch(&open, &hits, found)?;
         }
         let mut hit = hit.into_iter();
         wanted.retain(|_| !hit.next().unwrap_or(false));
         Ok(())
     }
 
-    /// Notes hits of one file, with their records when they are wanted.
-    fn fetch(&self, file: &KeyFile, hits: &[(usize, i64)], found: &mut Found) -> Result<()> {
-        if hits.is_empty() {
-            return Ok(());
+    /// Notes hits of one file, with their records when they are wanted. Returns the keys that are not looked for any more.
+    fn fetch(&self, file: &KeyFile, hits: &[(usize, i64)], found: &mut Found) -> Result<Vec<usize>> {
+        let mut keys: Vec<usize> = hits.iter().map(|(key, _)| *key).collect();
+        if hits.is_empty() || self.vectors.is_some() && self.records.is_none() {
+            return Ok(keys);
         }
-        if self.vectors.is_some() && self.records.is_none() {
-            return Ok(());
-        }
-        for (row, (key, _)) in hits.iter().enumerate() {
-            found.of_key[*key] = Some(found.rows + row);
-        }
-        found.rows += hits.len();
         if let Some(spec) = &self.records {
             let positions: Vec<i64> = hits.iter().map(|(_, position)| *position).collect();
-            found.pieces.extend(file.records(&self.ctx, spec, &positions)?);
+            let mut kept = Vec::with_capacity(keys.len());
+            for piece in file.records(&self.ctx, spec, &positions)? {
+                let Some(expiry) = &self.expiry else {
+                    found.pieces.push(piece);
+                    continue;
+                };
+                let mask = expiry.mask(&piece)?;
+                kept.extend(mask.values());
+                found.pieces.push(filter_record_batch(&piece, &mask)?);
+            }
+            if self.expiry.is_some() {
+                let mut kept = kept.into_iter();
+                keys.retain(|_| kept.next().unwrap_or(false));
+            }
         }
-        Ok(())
+        for (row, key) in keys.iter().enumerate() {
+            found.of_key[*key] = Some(found.rows + row);
+        }
+        found.rows += keys.len();
+        Ok(keys)
     }
 }
 
