@@ -50,6 +50,11 @@ core_options! {
     dynamic_bucket_target_row_num: u64 = o.at_least("dynamic-bucket.target-row-num", 2_000_000, 1)?;
     /// `dynamic-bucket.max-buckets`; `None`: -1, no limit but the format's.
     dynamic_bucket_max_buckets: Option<u16> = o.maybe("dynamic-bucket.max-buckets", parse_max_buckets)?.flatten();
+    /// `dynamic-bucket.initial-buckets`
+    dynamic_bucket_initial_buckets: Option<u32> = o.maybe("dynamic-bucket.initial-buckets", parse_assigners)?;
+    /// `dynamic-bucket.assigner-parallelism`
+    dynamic_bucket_assigner_parallelism: Option<u32> =
+        o.maybe("dynamic-bucket.assigner-parallelism", parse_assigners)?;
     /// `branch`
     branch: String = o.text("branch", "main");
     /// `partition.default-name`
@@ -485,6 +490,12 @@ fn parse_max_buckets(text: &str) -> Result<Option<u16>> {
         Ok(most @ 1..=32_767) => Ok(u16::try_from(most).ok()),
         _ => Err(invalid(text, "-1 or a number of buckets from 1 to 32767")),
     }
+}
+
+/// As many as there may be buckets.
+fn parse_assigners(text: &str) -> Result<u32> {
+    let number = text.trim().parse::<u32>().ok().filter(|number| (1..=32_767).contains(number));
+    number.ok_or_else(|| invalid(text, "a number from 1 to 32767"))
 }
 
 fn parse_ratio(text: &str) -> Result<f64> {

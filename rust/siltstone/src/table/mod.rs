@@ -30,6 +30,7 @@ pub use maintenance::{ExpireArgs, PartitionExpireArgs, TagArgs, VersionArgs};
 pub use modify::ModifyArgs;
 pub use name::TableName;
 pub use open::{MAIN_BRANCH, Table, local_path};
+pub use route::RowAssigner;
 pub use scan::{Planned, ScanArgs, explain};
 pub use split::ReadableSplit;
 pub use system::InspectArgs;

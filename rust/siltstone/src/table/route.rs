@@ -8,7 +8,27 @@ use crate::{
     index::assign_buckets,
     row::hash_rows,
     types::{DataField, DataType, arrow_type},
+    write::{KeyAssigner, KeyColumns, SharedWrite},
 };
+
+/// One of several processes that give the rows of a table with dynamic buckets their buckets.
+pub struct RowAssigner {
+    table: Table,
+    assigner: KeyAssigner,
+}
+
+impl RowAssigner {
+    /// For each row its bucket, and a number that is equal for rows of one (partition, bucket).
+    pub fn assign(&mut self, batches: impl Iterator<Item = Result<RecordBatch>>) -> Result<(Vec<i32>, Vec<i32>)> {
+        let (mut buckets, mut routes) = (Vec::new(), Vec::new());
+        for batch in batches {
+            let (more, route) = self.assigner.assign(&self.table.key_columns(&batch?)?)?;
+            buckets.extend(more);
+            routes.extend(route);
+        }
+        Ok((buckets, routes))
+    }
+}
 
 impl Table {
     /// How rows come into buckets: `fixed`, `dynamic`, `cross-partition`, `postponed`, or `unaware`.
@@ -42,6 +62,46 @@ impl Table {
             all.extend(self.batch_routes(&batch?)?);
         }
         Ok(all)
+    }
+
+    /// Partition columns and the primary key.
+    pub fn key_column_names(&self) -> Vec<String> {
+        let schema = &self.context().schema;
+        let key = schema.trimmed_primary_keys().into_iter().map(str::to_owned);
+        schema.partition_keys.iter().cloned().chain(key).collect()
+    }
+
+    /// How several processes write the same rows to a table with dynamic buckets.
+    pub fn plan_shared_write(&self, channels: u32, replaces: bool) -> Result<SharedWrite> {
+        self.check_writable()?;
+        SharedWrite::plan(self.context(), channels, replaces)
+    }
+
+    /// For each row the number of its assigner.
+    pub fn assigners(
+        &self,
+        shared: &SharedWrite,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> Result<Vec<i32>> {
+        let mut all = Vec::new();
+        for batch in batches {
+            all.extend(self.key_columns(&batch?)?.channels(shared)?);
+        }
+        Ok(all)
+    }
+
+    /// An assigner of a job.
+    pub fn row_assigner(&self, shared: SharedWrite) -> RowAssigner {
+        RowAssigner { table: self.clone(), assigner: KeyAssigner::new(self.context(), shared) }
+    }
+
+    fn key_columns(&self, batch: &RecordBatch) -> Result<KeyColumns> {
+        let schema = &self.context().schema;
+        let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
+        Ok(KeyColumns {
+            partition: self.typed_columns(batch, &schema.partition_keys)?,
+            key: self.typed_columns(batch, &key)?,
+        })
     }
 
     fn batch_routes(&self, batch: &RecordBatch) -> Result<Vec<i32>> {

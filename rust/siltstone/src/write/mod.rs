@@ -14,6 +14,7 @@ mod convert;
 mod count_column;
 mod decimal;
 mod dynamic;
+mod given;
 mod input;
 mod key_names;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod restore;
 mod retraction;
 mod route;
 mod row_kinds;
+mod shared;
 mod sketches;
 #[cfg(test)]
 mod tests;
@@ -40,15 +42,17 @@ pub(crate) use self::input::convert_column;
 pub use self::{
     arrow_check::check_arrays,
     options::{RowKinds, WriteOptions},
+    shared::{KeyAssigner, KeyColumns, SharedWrite, by_bucket},
 };
 use self::{
     bucket::BucketWriter,
     count_column::CountColumns,
     dynamic::Assigner,
+    given::GivenBuckets,
     input::Input,
     pieces::{parts, pieces},
     restore::{Found, Restored},
-    route::{Portion, Router},
+    route::{ByKey, Portion, Router},
     row_kinds::KindRules,
     sketches::SketchRules,
 };
@@ -120,7 +124,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: CountColumns::new(&spec),
-            router: Router::new(&ctx.schema, &ctx.options, Assigner::of(ctx, options.ignore_previous_files))?,
+            router: Router::new(&ctx.schema, &ctx.options, by_key(ctx, &options))?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
             threads,
@@ -159,6 +163,11 @@ impl TableWrite {
             }
         }
         Ok(taken)
+    }
+
+    /// Says which bucket the next rows are of, to one of several writers of a job.
+    pub fn next_bucket(&mut self, bucket: i32) {
+        self.router.next_bucket(bucket);
     }
 
     fn write_piece(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
@@ -451,6 +460,14 @@ impl TableWrite {
             self.pool = Some(pool);
         }
         Ok(true)
+    }
+}
+
+/// Who says which bucket a key is in, where an index of keys does.
+fn by_key(ctx: &TableContext, options: &WriteOptions) -> Option<ByKey> {
+    match &options.shared {
+        Some(shared) => Some(ByKey::Given(Box::new(GivenBuckets::new(ctx, shared.clone())))),
+        None => Assigner::of(ctx, options.ignore_previous_files).map(|assigner| ByKey::Assigner(Box::new(assigner))),
     }
 }
 

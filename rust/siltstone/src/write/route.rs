@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
 
-use super::dynamic::Assigner;
+use super::{dynamic::Assigner, given::GivenBuckets};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
@@ -39,7 +39,7 @@ struct Columns {
 }
 
 /// Neighbouring rows of one partition, and its number.
-type Stretch = (Range<usize>, usize);
+pub(super) type Stretch = (Range<usize>, usize);
 
 enum Buckets {
     /// Every row goes to bucket 0: unaware, or a fixed number of one.
@@ -48,16 +48,30 @@ enum Buckets {
     Hashed(Columns, i32),
     /// By an index of the hashes of the key, which are these columns.
     Assigned(Columns, Box<Assigner>),
+    /// They come with the rows; the hashes of the key, which are these columns, go into their index.
+    Given(Columns, Box<GivenBuckets>),
+}
+
+/// Who says which bucket a key of a table with dynamic buckets is in.
+pub(super) enum ByKey {
+    /// This writer.
+    Assigner(Box<Assigner>),
+    /// Others have.
+    Given(Box<GivenBuckets>),
 }
 
 impl Router {
-    /// `assigner`: of tables that have one.
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, assigner: Option<Assigner>) -> Result<Self> {
+    /// `by_key`: of tables that have it.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, by_key: Option<ByKey>) -> Result<Self> {
         let n = options.bucket;
-        let buckets = match (n, assigner) {
-            (-1, Some(assigner)) => {
+        let buckets = match (n, by_key) {
+            (-1, Some(by_key)) => {
                 let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
-                Buckets::Assigned(Columns::named(schema, &key)?, Box::new(assigner))
+                let key = Columns::named(schema, &key)?;
+                match by_key {
+                    ByKey::Assigner(assigner) => Buckets::Assigned(key, assigner),
+                    ByKey::Given(given) => Buckets::Given(key, given),
+                }
             }
             (-1, None) if schema.has_primary_key() => {
                 let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
@@ -142,6 +156,10 @@ impl Router {
                 let hashes = hash_rows(&key.types, &key.of(rows)?)?;
                 assigner.assign(partitions, partition_of, &hashes)
             }
+            Buckets::Given(key, given) => {
+                let hashes = hash_rows(&key.types, &key.of(rows)?)?;
+                given.assign(partitions, partition_of, &hashes)
+            }
         }
     }
 
@@ -149,7 +167,15 @@ impl Router {
     pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
         match &mut self.buckets {
             Buckets::Assigned(_, assigner) => assigner.add_to(messages),
+            Buckets::Given(_, given) => given.add_to(messages),
             Buckets::One | Buckets::Hashed(..) => Ok(()),
+        }
+    }
+
+    /// The next rows are of this bucket: of writers that are told.
+    pub(super) fn next_bucket(&mut self, bucket: i32) {
+        if let Buckets::Given(_, given) = &mut self.buckets {
+            given.next(bucket);
         }
     }
 
