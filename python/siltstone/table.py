@@ -26,6 +26,7 @@ from siltstone.maintenance import CompactionPlan, Maintenance
 from siltstone.predicate import Expression, split_filter
 from siltstone.reads import Reads
 from siltstone.report import CommitReport, CompactionReport, Snapshot, UpkeepReport
+from siltstone.shared import SharedWrites
 from siltstone.tags import Tags
 from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
 
@@ -128,6 +129,11 @@ class Table(Reads):
     def branches(self) -> Branches:
         """The table's branches."""
         return Branches(self._core)
+
+    @property
+    def shared_writes(self) -> SharedWrites:
+        """Writing a table with dynamic buckets in several processes."""
+        return SharedWrites(self._core)
 
     @property
     def maintenance(self) -> Maintenance:
@@ -319,6 +325,19 @@ class Table(Reads):
             'fixed'
         """
         return self._core.bucket_mode
+
+    def explain(self) -> str:
+        """The table in words: its newest version, its keys, and how rows come into buckets.
+
+        Example:
+            >>> print(example_table().explain())
+            table       shop.orders
+            version     snapshot 1, schema 0
+            primary key id
+            partitions  none
+            buckets     fixed: 1 by id
+        """
+        return self._core.explain()
 
     @property
     def routing_columns(self) -> list[str]:

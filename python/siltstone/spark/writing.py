@@ -39,9 +39,9 @@ def write(
 
     Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
     write the files; the driver commits once. Rows of a table with dynamic buckets go through other tasks first, which
-    give each key its bucket (``dynamic-bucket.assigner-parallelism`` of them). A task that fails by itself leaves nothing behind in the table; files of
-    tasks that had finished when the job failed, or whose process was killed, stay until
-    :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
+    give each key its bucket (``dynamic-bucket.assigner-parallelism`` of them). A task that fails by itself leaves
+    nothing behind in the table; files of tasks that had finished when the job failed, or whose process was killed,
+    stay until :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
 
     Args:
         df: Rows; columns are matched by name, ignoring case. A ``timestamp_ntz`` for a TIMESTAMP_LTZ column is a
@@ -76,7 +76,8 @@ def write(
     # pyspark finds columns by their bare names, and `a.b` would be a field of a struct
     frame = df.toDF(*_numbered(names))
     if t.bucket_mode == "dynamic":
-        messages = messages_of(frame, _numbered(names), names, t, tasks, row_kind, overwrite is not None)
+        replaces = overwrite is not None
+        messages = messages_of(frame, _numbered(names), names, t, tasks, row_kind, replaces=replaces)
         return t.commit(messages, overwrite=overwrite_target(overwrite))
     clustered = _cluster(frame, names, t, tasks)
     task = functools.partial(_write_task, t, names, row_kind, overwrite is not None, t.schema_id)

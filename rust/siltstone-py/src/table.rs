@@ -280,6 +280,11 @@ impl PyTable {
         Ok(self.table()?.bucket_mode())
     }
 
+    fn explain(&self, py: Python<'_>) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.explain()?))
+    }
+
     #[getter]
     fn routing_columns(&self) -> Result<Vec<String>> {
         Ok(self.table()?.routing_columns())

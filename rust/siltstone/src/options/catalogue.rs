@@ -607,7 +607,7 @@ pub const FIELD_OPTIONS: &[Known] = &[
     row("list-agg-delimiter", Kind::Text, Honoured),
     row("ts-field", Kind::Text, Honoured),
     row("stats-mode", Kind::Text, Honoured),
-    row("default-value", Kind::Text, RefusedForWrite),
+    row("default-value", Kind::Text, RefusedToSet),
     row("map.storage-layout", Kind::Text, Refused).neutral("default"),
     row("map.shared-shredding.max-columns", Kind::Text, Harmless),
     row("map.shared-shredding.column-placement-policy", Kind::Text, Harmless),

@@ -6,10 +6,34 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     index::assign_buckets,
+    io::TableContext,
     row::hash_rows,
     types::{DataField, DataType, arrow_type},
     write::{KeyAssigner, KeyColumns, SharedWrite},
 };
+
+pub(super) fn mode_of(ctx: &TableContext) -> &'static str {
+    match ctx.options.bucket {
+        -2 => "postponed",
+        -1 if ctx.schema.key_holds_partition() => "dynamic",
+        -1 if ctx.schema.has_primary_key() => "cross-partition",
+        -1 => "unaware",
+        _ => "fixed",
+    }
+}
+
+/// The bucket mode, with what decides.
+pub(super) fn explained_buckets(ctx: &TableContext) -> String {
+    let (mode, o) = (mode_of(ctx), &ctx.options);
+    match mode {
+        "fixed" => format!("fixed: {} by {}", o.bucket, ctx.schema.bucket_keys().join(", ")),
+        "dynamic" => {
+            let most = o.dynamic_bucket_max_buckets.map_or_else(String::new, |most| format!(", at most {most}"));
+            format!("dynamic: an index of keys, {} keys a bucket{most}", o.dynamic_bucket_target_row_num)
+        }
+        _ => mode.to_owned(),
+    }
+}
 
 /// One of several processes that give the rows of a table with dynamic buckets their buckets.
 pub struct RowAssigner {
@@ -33,14 +57,22 @@ impl RowAssigner {
 impl Table {
     /// How rows come into buckets: `fixed`, `dynamic`, `cross-partition`, `postponed`, or `unaware`.
     pub fn bucket_mode(&self) -> &'static str {
-        let schema = &self.context().schema;
-        match self.context().options.bucket {
-            -2 => "postponed",
-            -1 if schema.key_holds_partition() => "dynamic",
-            -1 if schema.has_primary_key() => "cross-partition",
-            -1 => "unaware",
-            _ => "fixed",
-        }
+        mode_of(self.context())
+    }
+
+    /// The table in words: where it is, its newest version, its keys, and how rows come into buckets.
+    pub fn explain(&self) -> Result<String> {
+        let ctx = self.context();
+        let version = self.snapshot(None)?.map_or_else(|| "no snapshot".to_owned(), |s| format!("snapshot {}", s.id));
+        let none_or = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let lines = [
+            format!("table       {}", ctx.name),
+            format!("version     {version}, schema {}", ctx.schema.id),
+            format!("primary key {}", none_or(&ctx.schema.primary_keys)),
+            format!("partitions  {}", none_or(&ctx.schema.partition_keys)),
+            format!("buckets     {}", explained_buckets(ctx)),
+        ];
+        Ok(lines.join("\n"))
     }
 
     /// Partition columns and bucket keys; none on tables whose rows may go to any writer.
