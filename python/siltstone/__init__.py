@@ -17,9 +17,10 @@ from siltstone._core import __version__
 from siltstone.catalog import Catalog, connect, open_table
 from siltstone.errors import SiltstoneError
 from siltstone.predicate import Expression, col
-from siltstone.read import Scan, Split
-from siltstone.report import CommitReport, Snapshot
+from siltstone.report import CommitReport
+from siltstone.scan import Scan, Split
 from siltstone.table import Table
+from siltstone.versions import Snapshot
 
 __all__ = [
     "Catalog",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import os
 import re
 import reprlib
@@ -263,91 +262,3 @@ def count(name: str, value: int | None, at_least: int = 0) -> int | None:
     if value >= 2**63:
         raise InvalidArgument(f"{name}={shown(value)} is too large: 64 bits must hold it")
     return value
-
-
-def partition_list(
-    partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
-) -> list[dict[str, str | None]] | None:
-    """Partition specs with values as text, the form in which the core takes them; None, for all partitions, stays None.
-
-    Raises:
-        InvalidArgument: Anything that does not name partitions: an empty list, an empty spec, a value that is no value.
-    """
-    if partitions is None:
-        return None
-    if isinstance(partitions, Mapping):
-        partitions = [partitions]
-    listed = (
-        list(partitions) if isinstance(partitions, Iterable) and not isinstance(partitions, (str, bytes)) else [None]
-    )
-    if not all(isinstance(p, Mapping) for p in listed):
-        raise InvalidArgument(f"{shown(partitions)} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
-    if not listed or not all(listed):
-        raise InvalidArgument(f"{shown(partitions)} names no partition", hint="None stands for all partitions")
-    return [partition_spec(p) for p in listed if p is not None]
-
-
-def partition_spec(partition: Mapping[str, Any] | None) -> dict[str, str | None]:
-    """One partition spec with values as text; None is an empty one.
-
-    Raises:
-        InvalidArgument: Not a dict, or a value that is no value of a column.
-    """
-    if partition is None:
-        return {}
-    if not isinstance(partition, Mapping):
-        raise InvalidArgument(f"{shown(partition)} is not a partition: give a dict such as {{'dt': '2026-11-20'}}")
-    return {text("a partition column", k): _partition_value(k, v) for k, v in partition.items()}
-
-
-class _Moment(dt.datetime):
-    """A wall clock with nanoseconds, as pandas' Timestamp has it."""
-
-    nanosecond = 0
-
-    def isoformat(self, sep: str = "T", timespec: str = "auto") -> str:
-        if not self.nanosecond:
-            return super().isoformat(sep, timespec)
-        return f"{super().isoformat(sep, 'microseconds')}{self.nanosecond:03}"
-
-    def __repr__(self) -> str:
-        return f"datetime64('{self.isoformat()}')"
-
-
-def of_numpy(value: Any) -> Any:
-    """A scalar of numpy as Python has it; anything else as it is.
-
-    Its ``item()`` is no way for times: it gives the bare number of nanoseconds. A moment becomes a datetime or a date,
-    a duration stays what it is, as no column holds durations.
-    """
-    if type(value).__module__ != "numpy" or getattr(value, "shape", None) != ():
-        return value
-    kind = value.dtype.kind
-    if kind == "m" or (kind == "M" and value != value):  # noqa: PLR0124  # NaT
-        return None if value != value else value[()]  # noqa: PLR0124
-    if kind != "M" or not str(value.dtype).endswith("[ns]"):
-        found = value.item()
-        return value if kind == "M" and not isinstance(found, dt.date) else found
-    micros, nanos = divmod(int(value.astype("int64")), 1000)
-    moment = _Moment(1970, 1, 1) + dt.timedelta(microseconds=micros)
-    moment.nanosecond = nanos
-    return moment
-
-
-def _partition_value(column: str, value: Any) -> str | None:
-    value = of_numpy(value)
-    if value is None or isinstance(value, str):
-        return optional_text(column, value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            raise InvalidArgument(f"{shown(value)} in a partition is not UTF-8", context={"column": column}) from None
-    if isinstance(value, (int, float, decimal.Decimal, dt.date, dt.time)):
-        return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else written(column, value)
-    raise InvalidArgument(
-        f"{shown(value)} is not the value of a partition column: give a text, number, date or time",
-        context={"column": column},
-    )

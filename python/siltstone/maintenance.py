@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from siltstone import _core
@@ -19,78 +16,23 @@ from siltstone._args import (
     flag,
     millis,
     optional_text,
-    partition_list,
     text,
 )
 from siltstone._handle import Handle
-from siltstone.errors import CommitConflict, InvalidArgument, UpkeepRunning
+from siltstone._partitions import partition_list
+from siltstone.compaction import (
+    CompactionPlan,
+    CompactionTask,
+    Ran,
+    commit_compaction,
+    compact_wave,
+    progress_bar,
+    run_here,
+    waves,
+)
+from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, split_filter
-from siltstone.report import GIVEN_UP, CommitReport, CompactionReport, UpkeepReport, Verdict
-from siltstone.write import commit_messages
-
-Token = bytes
-TRIES = 3
-"""How often buckets are planned and compacted when other commits get in the way."""
-
-
-@dataclass(frozen=True)
-class CompactionTask:
-    """One bucket to compact; runs anywhere that reaches the table's files.
-
-    Attributes:
-        partition: The partition as ``dt=2026-11-20``; empty when the table has none.
-        bucket: Bucket number.
-        files: Data files it reads.
-        bytes: Their size.
-        rows: Rows in them.
-        token: The serialized task, versioned; holds no credentials.
-    """
-
-    partition: str
-    bucket: int
-    files: int
-    bytes: int
-    rows: int
-    token: Token = field(repr=False)
-
-    def run(self) -> Token:
-        """Rewrite the files and return a serialized commit message; nothing is committed.
-
-        Raises:
-            CommitConflict: Others have compacted the files since the plan, and these have expired; plan again.
-            CorruptFile: An input file is not what the metadata says.
-        """
-        return run_task(self.token)
-
-
-@dataclass(frozen=True)
-class CompactionPlan:
-    """What a compaction would do; empty when nothing has to be done.
-
-    Attributes:
-        tasks: One for each bucket, largest first.
-    """
-
-    tasks: list[CompactionTask]
-
-    @classmethod
-    def from_json(cls, items: Sequence[tuple[str, Token]]) -> CompactionPlan:
-        """Read the core's descriptions and tokens."""
-        return cls([CompactionTask(**json.loads(about), token=token) for about, token in items])
-
-    @property
-    def files(self) -> int:
-        """Data files it would read."""
-        return sum(t.files for t in self.tasks)
-
-    @property
-    def bytes(self) -> int:
-        """Their size."""
-        return sum(t.bytes for t in self.tasks)
-
-    def __len__(self) -> int:
-        """Number of tasks."""
-        return len(self.tasks)
+from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
 
 
 class Maintenance(Handle):
@@ -166,9 +108,9 @@ class Maintenance(Handle):
         plan = CompactionPlan(plan_again()) if plan is None else plan
         self._table.check_tasks([task.token for task in plan.tasks])
         done = CompactionReport()
-        with _progress(plan, enabled=flag("progress", progress)) as advance:
-            for wave in _waves(plan.tasks, count("commit_every", commit_every, 1)):
-                done = self.compact_wave(wave, lambda tasks: _run_here(tasks, advance), again, done)
+        with progress_bar(plan, enabled=flag("progress", progress)) as advance:
+            for wave in waves(plan.tasks, count("commit_every", commit_every, 1)):
+                done = self.compact_wave(wave, lambda tasks: run_here(tasks, advance), again, done)
         return done
 
     def compact_wave(
@@ -178,52 +120,17 @@ class Maintenance(Handle):
         plan: Callable[[], list[CompactionTask]] | None,
         done: CompactionReport,
     ) -> CompactionReport:
-        """Run tasks and commit what they did; again, as the table is then, when other commits got in the way.
-
-        Args:
-            tasks: Buckets to compact, to be committed together.
-            run: Runs tasks, here or elsewhere.
-            plan: Plans anew what is left to do; None: what others got in the way of is given up.
-            done: What earlier waves did.
-        """
-        buckets = {(task.partition, task.bucket) for task in tasks}
-        conflict = ""
-        for left in reversed(range(TRIES if plan else 1)):
-            ran = run(tasks)
-            report = self.commit_compaction(ran.messages, done)
-            given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
-            if given_up:
-                self._discard(ran.messages)
-            if not given_up and not ran.overtaken:
-                again = f"another commit got in the way of the compaction, which was done again: {conflict}"
-                return replace(report, notes=[*report.notes, again]) if conflict else report
-            if not left or plan is None:
-                break
-            done = done if given_up else report
-            conflict = [*given_up, *ran.overtaken][0]
-            tasks = [task for task in plan() if (task.partition, task.bucket) in buckets]
-            if not tasks:
-                nothing = f"another commit left nothing to compact: {conflict}"
-                return replace(done, notes=[*done.notes, nothing])
-        return replace(report, notes=[*report.notes, *ran.overtaken])
+        """Run tasks, here or elsewhere, and commit what they did; see :func:`siltstone.compaction.compact_wave`."""
+        return compact_wave(self._table, tasks, run, plan, done)
 
     def commit_compaction(self, messages: Iterable[bytes], done: CompactionReport | None = None) -> CompactionReport:
         """Commit what compaction tasks returned, and add it to a report.
 
         Args:
-            messages: Serialized commit messages of :meth:`CompactionTask.run`.
+            messages: Serialized commit messages of :meth:`siltstone.compaction.CompactionTask.run`.
             done: What earlier waves did.
         """
-        messages = list(messages)
-        before = done or CompactionReport()
-        commit = commit_messages(self._table, messages) if messages else CommitReport()
-        kept = messages if commit.snapshots else []
-        return _add(before, json.loads(self._table.describe_messages(kept)), commit)
-
-    def _discard(self, messages: Sequence[bytes]) -> None:
-        """Delete what given-up tasks have made; nobody else has their messages. Beside another upkeep it stays."""
-        with suppress(UpkeepRunning):
-            self._table.abort(list(messages))
+        return commit_compaction(self._table, messages, done)
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
@@ -390,85 +297,3 @@ def check_directory(location: str, *, deep: bool = False) -> Verdict:
         TableNotFound: No table is there.
     """
     return Verdict.from_json(_core.check(text("location", location), flag("deep", deep)))
-
-
-def run_task(token: bytes, threads: int | None = None) -> bytes:
-    """Run a task by its token, where it arrived; see :meth:`CompactionTask.run`.
-
-    Args:
-        token: The serialized task.
-        threads: Threads to use; None for all cores.
-
-    Raises:
-        CorruptFile: The token was damaged on its way, or an input file is not what the metadata says.
-        InvalidArgument: The table was dropped and created anew since the task was planned.
-    """
-    return _core.run_compaction(token, count("threads", threads, 1))
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What running tasks came to.
-
-    Attributes:
-        messages: Serialized commit messages of those that were done.
-        overtaken: A note for each task whose files others had compacted, and which had expired.
-    """
-
-    messages: list[bytes] = field(default_factory=list)
-    overtaken: list[str] = field(default_factory=list)
-
-
-def overtaken_note(conflict: CommitConflict) -> str:
-    """Say in a report why a task was given up."""
-    return f"{GIVEN_UP}, rows are safe: {conflict.message}"
-
-
-def _run_here(tasks: Sequence[CompactionTask], advance: Callable[[CompactionTask], None]) -> Ran:
-    ran = Ran()
-    for task in tasks:
-        try:
-            ran.messages.append(task.run())
-        except CommitConflict as conflict:
-            ran.overtaken.append(overtaken_note(conflict))
-        advance(task)
-    return ran
-
-
-def _waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:
-    if size is None:
-        return [tasks] if tasks else []
-    step = max(1, size)
-    return [tasks[i : i + step] for i in range(0, len(tasks), step)]
-
-
-def _add(before: CompactionReport, change: Mapping[str, int], commit: CommitReport) -> CompactionReport:
-    """Reports of two waves as one."""
-    sums = {name: getattr(before, name) + change[name] for name in change}
-    return CompactionReport(
-        snapshots=[*before.snapshots, *commit.snapshots], notes=[*before.notes, *commit.notes], **sums
-    )
-
-
-class _progress:  # noqa: N801  # a context manager used as a function
-    """A rich progress bar on stderr when it is a terminal, else nothing."""
-
-    def __init__(self, plan: CompactionPlan, *, enabled: bool) -> None:
-        self._plan, self._enabled = plan, enabled
-        self._bar: Any = None
-
-    def __enter__(self) -> Any:
-        if not self._enabled:
-            return lambda _task: None
-        from rich.console import Console
-        from rich.progress import Progress
-
-        bar = Progress(console=Console(stderr=True), transient=True)
-        self._bar = bar
-        bar.start()
-        line = bar.add_task(f"compacting {len(self._plan)} buckets", total=max(1, self._plan.bytes))
-        return lambda task: bar.update(line, advance=task.bytes)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

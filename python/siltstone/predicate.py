@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from siltstone._args import of_numpy, shown, text, written
+from siltstone._args import shown, text, written
+from siltstone._numpy import of_numpy
 from siltstone.errors import InvalidArgument
 
 #: How deep conditions nest, as in the texts of conditions.

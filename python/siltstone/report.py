@@ -1,4 +1,4 @@
-"""What calls return: snapshots and reports, as plain values that print well and pickle."""
+"""What calls report, as plain values that print well and pickle."""
 
 from __future__ import annotations
 
@@ -7,61 +7,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-_NO_WATERMARK = -(2**63)
+from siltstone.versions import Snapshot
+
 GIVEN_UP = "the compaction was given up"
 """How the note of a commit begins whose compaction another commit got in the way of."""
 FAILED = "the compaction failed"
 """How the note of a commit begins whose compaction could not be committed."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A version of a table (format chapter 3; Java ``Snapshot``).
-
-    Attributes:
-        id: Number of the snapshot, from 1.
-        time: When it was committed, with zone UTC.
-        kind: APPEND, COMPACT, OVERWRITE or ANALYZE.
-        user: Commit user.
-        identifier: Commit identifier of that user.
-        schema_id: The table's schema when it was committed.
-        total_rows: Rows in all live files, before merging; None in very old snapshots.
-        delta_rows: Rows added less rows removed by this snapshot.
-        changelog_rows: Rows of its changelog, when there is one.
-        watermark: Event-time watermark, epoch milliseconds.
-        raw: The JSON object of the snapshot file.
-    """
-
-    id: int
-    time: dt.datetime
-    kind: str
-    user: str
-    identifier: int
-    schema_id: int
-    total_rows: int | None
-    delta_rows: int | None
-    changelog_rows: int | None
-    watermark: int | None
-    raw: dict[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> Snapshot:
-        """Read the JSON of a snapshot file."""
-        raw = json.loads(text)
-        watermark = raw.get("watermark")
-        return cls(
-            id=raw["id"],
-            time=dt.datetime.fromtimestamp(raw["timeMillis"] / 1000, dt.UTC),
-            kind=raw["commitKind"],
-            user=raw["commitUser"],
-            identifier=raw["commitIdentifier"],
-            schema_id=raw["schemaId"],
-            total_rows=raw.get("totalRecordCount"),
-            delta_rows=raw.get("deltaRecordCount"),
-            changelog_rows=raw.get("changelogRecordCount"),
-            watermark=None if watermark == _NO_WATERMARK else watermark,
-            raw=raw,
-        )
 
 
 @dataclass(frozen=True)

@@ -1,142 +1,27 @@
-"""System tables: what a table says about itself, read like any other rows."""
+"""System tables: ``db.table$snapshots``, ``sys.tables`` and their like, which are only read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Never
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Never, cast
 
 from siltstone import _core
-from siltstone._args import count, flag, millis, text, texts_in, version_of
+from siltstone._args import flag
 from siltstone.errors import UnsupportedFeature
-from siltstone.predicate import Expression, split_filter
-from siltstone.read import Scan, Split, scan_request
+from siltstone.inspection import Place, scan_of
+from siltstone.predicate import Expression
+from siltstone.scan import Scan
 from siltstone.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class SystemScan(Scan):
-    """A query over a system table: a :class:`Scan` that has one split and no versions of its own."""
+class SystemTable:
+    """A table that is only read: it has what it is about, and answers to the names of a :class:`siltstone.Table`.
 
-    def __init__(self, place: Place, system: str, request: Mapping[str, Any]) -> None:
-        """Use :meth:`siltstone.Table.inspect`."""
-        super().__init__(place.location, place.branch or "", place.options, request)
-        self._place = place
-        self._system = system
-
-    def _plan(self) -> _core.Inspection:  # type: ignore[override]  # the part of a plan that a scan without splits uses
-        return self._place.open().inspect(self._system, **self._request)
-
-    def splits(self) -> list[Split]:
-        """Refused: a system table is read as a whole."""
-        raise UnsupportedFeature(f"the system table '{self._system}' has no splits", hint="read it as a whole")
-
-    def explain(self) -> str:
-        """What would be read."""
-        return f"system table {self._system} of {self._location}, read as a whole"
-
-    def __repr__(self) -> str:
-        """Table and request."""
-        given = {k: v for k, v in self._request.items() if v is not None}
-        return f"SystemScan({self._location}${self._system}, {given})"
-
-
-@dataclass(frozen=True)
-class Place:
-    """What a system table is about: a table, or a whole catalog when there is no branch."""
-
-    location: str
-    branch: str | None
-    options: Mapping[str, str]
-
-    def open(self) -> _core.Table | _core.Catalog:
-        """Open it anew."""
-        if self.branch is None:
-            return _core.Catalog(self.location, self.options)
-        return _core.Table.open(self.location, self.options, self.branch)
-
-
-def scan_of(
-    place: Place,
-    system: str,
-    columns: Sequence[str] | None = None,
-    filter: str | Expression | None = None,  # noqa: A002  # the API's name
-    limit: int | None = None,
-) -> SystemScan:
-    """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
-    sql, tree = split_filter(filter)
-    listed = None if columns is None else texts_in("columns", list(columns))
-    request = {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": count("limit", limit)}
-    scan = SystemScan(place, system, request)
-    scan.__arrow_c_schema__()  # unknown names and columns are errors now
-    return scan
-
-
-#: The table's rows in another form; they are scanned like the table itself.
-VIEWS = ("audit_log", "binlog", "ro")
-#: Those that look at one snapshot; the others are about the table.
-OF_ONE_SNAPSHOT = frozenset(
-    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes"}
-)
-
-
-def inspect(
-    table: Table,
-    system: str,
-    columns: Sequence[str] | None = None,
-    filter: str | Expression | None = None,  # noqa: A002  # the API's name
-    **query: Any,
-) -> Scan:
-    """Describe a read of a table's system table; see :meth:`siltstone.Table.inspect`."""
-    if text("name", system).lower() in VIEWS:
-        return _view(table, system.lower(), columns, filter, **query)
-    given = {key: value for key, value in query.items() if value is not None and value is not False}
-    limit = given.pop("limit", None)
-    asked = next((key for key in ("version", "tag", "as_of") if key in given), None)
-    if asked and system.lower() not in OF_ONE_SNAPSHOT:
-        raise UnsupportedFeature(
-            f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
-        )
-    options = {}
-    if "version" in given:
-        version = version_of("version", given.pop("version"))
-        options["scan.snapshot-id" if isinstance(version, int) else "scan.version"] = str(version)
-    if "tag" in given:
-        options["scan.tag-name"] = text("tag", given.pop("tag"))
-    if "as_of" in given:
-        options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))
-    if given:
-        raise UnsupportedFeature(f"the system table '${system}' is read without '{next(iter(given))}'")
-    place = Place(table.location, table.branch, {**table.dynamic_options, **options})
-    return scan_of(place, system, columns, filter, limit)
-
-
-def _view(
-    table: Table,
-    system: str,
-    columns: Sequence[str] | None,
-    filter: str | Expression | None,  # noqa: A002  # the API's name
-    **query: Any,
-) -> Scan:
-    """A scan of a view of the rows; wrong columns and conditions are told at once."""
-    request = scan_request(columns, filter, **query) | {"system": system}
-    core = _core.Table.open(table.location, table.dynamic_options, table.branch)
-    core.view_schema(system, request["columns"], request["filter_sql"], request["filter_json"])
-    return Scan(table.location, table.branch, table.dynamic_options, request)
-
-
-def names() -> list[str]:
-    """Names of all system tables of a table."""
-    return _core.Table.system_tables()
-
-
-class SystemTable(Table):
-    """``db.table$snapshots`` and its like: a table that is only read.
-
-    It says what it is and can be scanned. Whatever else a :class:`siltstone.Table` has is refused, because it would
-    reach the table that the system table is about.
+    It says what it is and can be scanned. Whatever else a table has is refused.
 
     Example:
         >>> t = example_table()
@@ -147,30 +32,98 @@ class SystemTable(Table):
         hint: use 'delete' of the table shop.orders
     """
 
-    def __init__(self, core: _core.Table, system: str) -> None:
+    def __init__(self, about: Table | WholeCatalog, system: str) -> None:
         """Use :meth:`siltstone.Catalog.table` with the name of a system table."""
-        super().__init__(core)
+        self._about = about
         self._system = system
-        inspect(self, system)
+        self.scan()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as location, dynamic options, branch and name."""
-        return _open, (self.location, self.dynamic_options, self.branch, self._system)
+        """Pickle as what it is about, and its name."""
+        return SystemTable, (self._about, self._system)
 
-    @property
-    def name(self) -> str:
-        """``db.table$name``."""
-        return f"{super().name}${self._system}"
+    def __repr__(self) -> str:
+        """Name and place."""
+        return f"SystemTable({self.name!r}, {self.location!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what a table has besides reading; a name that it has not is an ``AttributeError``, as everywhere."""
+        member = None if name.startswith("_") else getattr(Table, name, None)
+        if member is None:
+            raise AttributeError(f"'SystemTable' object has no attribute '{name}'", name=name, obj=self)
+        if isinstance(member, property):
+            self.refuse(name)
+        return self._refusal(name)
+
+    def _refusal(self, name: str) -> Callable[..., Never]:
+        def refused(*_: Any, **__: Any) -> Never:
+            """Refused."""
+            self.refuse(name)
+
+        refused.__name__ = name
+        return refused
+
+    def refuse(self, what: str) -> Never:
+        """Say that a system table has no such thing, and which table has.
+
+        Raises:
+            UnsupportedFeature: Always.
+        """
+        about = self._about.name if isinstance(self._about, Table) else None
+        raise UnsupportedFeature(
+            f"{self.name} is a system table, which is only read: it has no '{what}'",
+            hint=f"use '{what}' of the table {about}" if about else "it is about all tables: open one by its name",
+            context={"table": about} if about else {},
+        )
 
     @property
     def system(self) -> str:
-        """The part behind ``$``."""
+        """The part of the name that says which system table it is."""
         return self._system
 
     @property
+    def name(self) -> str:
+        """``db.table$name`` or ``sys.name``."""
+        return f"{self._about.name}{self._separator}{self._system}"
+
+    @property
     def path(self) -> str:
-        """Directory, branch and system table in one text."""
-        return f"{super().path}${self._system}"
+        """Directory, branch and system table in one text; of a whole catalog the name."""
+        return f"{self._about.path}{self._separator}{self._system}"
+
+    @property
+    def _separator(self) -> str:
+        return "$" if isinstance(self._about, Table) else "."
+
+    @property
+    def location(self) -> str:
+        """The directory of the table that it is about, or the warehouse."""
+        return self._about.location
+
+    @property
+    def branch(self) -> str:
+        """The branch of the table that it is about."""
+        return self._about.branch
+
+    @property
+    def schema_id(self) -> int:
+        """Number of the schema of the table that it is about."""
+        return self._about.schema_id
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of the table that it is about."""
+        return self._about.options
+
+    @property
+    def dynamic_options(self) -> dict[str, str]:
+        """Options given when it was opened."""
+        return self._about.dynamic_options
+
+    @property
+    def comment(self) -> str | None:
+        """The comment of the table that it is about."""
+        return self._about.comment
 
     @property
     def schema(self) -> pa.Schema:
@@ -210,43 +163,31 @@ class SystemTable(Table):
         """
         if flag("row_kind", row_kind):
             raise UnsupportedFeature(f"the rows of {self.name} have no kinds of their own")
-        return inspect(self, self._system, columns, filter, **query)
-
-    def refuse(self, what: str) -> Never:
-        """Say that a system table has no such thing, and which table has.
-
-        Raises:
-            UnsupportedFeature: Always.
-        """
-        about = self._about
-        raise UnsupportedFeature(
-            f"{self.name} is a system table, which is only read: it has no '{what}'",
-            hint=f"use '{what}' of the table {about}" if about else "it is about all tables: open one by its name",
-            context={"table": about} if about else {},
-        )
-
-    @property
-    def _about(self) -> str | None:
-        """The table that it is about; None for a whole catalog."""
-        return self._core.name
+        return self._about.inspect(self._system, columns, filter, **query)
 
 
-class CatalogSystemTable(SystemTable):
-    """``sys.tables`` and its like: a system table about a whole catalog."""
+@dataclass(frozen=True)
+class WholeCatalog:
+    """What ``sys.tables`` and its like are about.
 
-    def __init__(self, warehouse: str, options: Mapping[str, str], system: str) -> None:
-        """Use :meth:`siltstone.Catalog.table` with a name such as ``sys.tables``."""
-        self._warehouse = warehouse
-        self._catalog_options = dict(options)
-        self._system = system
-        self.scan()
+    Attributes:
+        location: The warehouse.
+        catalog_options: Options of the catalog.
+    """
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as warehouse, options and name."""
-        return CatalogSystemTable, (self._warehouse, self._catalog_options, self._system)
+    location: str
+    catalog_options: Mapping[str, str]
+    name: str = "sys"
+    path: str = "sys"
+    branch: str = "main"
+    schema_id: int = 0
+    comment: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    dynamic_options: dict[str, str] = field(default_factory=dict)
 
-    def scan(
+    def inspect(
         self,
+        name: str,
         columns: Sequence[str] | None = None,
         filter: str | Expression | None = None,  # noqa: A002  # the API's name
         *,
@@ -255,49 +196,24 @@ class CatalogSystemTable(SystemTable):
     ) -> Scan:
         """Describe a read; a catalog's tables have no versions."""
         if given := [key for key, value in query.items() if value is not None and value is not False]:
-            raise UnsupportedFeature(f"{self.name} is read without '{given[0]}'")
-        return scan_of(Place(self._warehouse, None, self._catalog_options), self._system, columns, filter, limit)
+            raise UnsupportedFeature(f"sys.{name} is read without '{given[0]}'")
+        return scan_of(Place(self.location, None, self.catalog_options), name, columns, filter, limit)
 
-    @property
-    def _about(self) -> str | None:
-        return None
 
-    @property
-    def name(self) -> str:
-        """``sys.name``."""
-        return f"sys.{self._system}"
+def system_table(about: Table | WholeCatalog, system: str) -> Table:
+    """A system table, which a type checker takes for a table: it has a table's names, most of which it refuses."""
+    return cast("Table", SystemTable(about, system))
 
-    @property
-    def path(self) -> str:
-        """Its name: there is no directory."""
-        return self.name
 
-    @property
-    def location(self) -> str:
-        """The warehouse."""
-        return self._warehouse
+def table_or_system(core: _core.Table, system: str | None) -> Table:
+    """A table, or the system table of it that a name asks for."""
+    table = Table(core)
+    return table if system is None else system_table(table, system)
 
-    @property
-    def branch(self) -> str:
-        """Always ``main``."""
-        return "main"
 
-    @property
-    def options(self) -> dict[str, str]:
-        """None."""
-        return {}
-
-    dynamic_options = options
-
-    @property
-    def comment(self) -> str | None:
-        """None."""
-        return None
-
-    @property
-    def schema_id(self) -> int:
-        """Always 0."""
-        return 0
+def names() -> list[str]:
+    """Names of all system tables of a table."""
+    return _core.Table.system_tables()
 
 
 def writable(table: Table) -> Table:
@@ -309,35 +225,3 @@ def writable(table: Table) -> Table:
     if isinstance(table, SystemTable):
         table.refuse("write")
     return table
-
-
-#: What a system table has of a table's public members.
-_KEPT = frozenset(
-    {
-        *("name", "location", "branch", "path", "scan", "schema", "schema_id", "primary_key", "partition_by"),
-        *("options", "dynamic_options", "comment"),
-    }
-)
-
-
-def _refusal(name: str, member: Any) -> Any:
-    """A member like one of :class:`siltstone.Table` that says where to find it."""
-    if isinstance(member, property):
-        return property(lambda self: self.refuse(name), doc="Refused.")
-
-    def refused(self: SystemTable, *_: Any, **__: Any) -> Never:
-        """Refused."""
-        self.refuse(name)
-
-    refused.__name__ = name
-    return refused
-
-
-# by what is kept, not by what is refused: a member that Table gets later is refused, too
-for _name in dir(Table):
-    if not _name.startswith("_") and _name not in _KEPT:
-        setattr(SystemTable, _name, _refusal(_name, getattr(Table, _name)))
-
-
-def _open(location: str, options: Mapping[str, str], branch: str, system: str) -> SystemTable:
-    return SystemTable(_core.Table.open(location, dict(options), branch), system)

@@ -2,80 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from siltstone._args import Duration, Time, duration_text, flag, millis, text, version_of
 from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
-from siltstone.report import Snapshot, UpkeepReport
-
-#: Seconds; Java writes longer retentions than a timedelta can hold.
-_LONGEST = dt.timedelta.max.total_seconds() - 1
-
-
-@dataclass(frozen=True)
-class Tag:
-    """A named snapshot.
-
-    Attributes:
-        name: The name.
-        snapshot: The snapshot that it keeps.
-        create_time: When it was made, local time; only tags with a retention know it.
-        time_retained: How long it is kept from then on; None until it is deleted.
-    """
-
-    name: str
-    snapshot: Snapshot
-    create_time: dt.datetime | None
-    time_retained: dt.timedelta | None
-
-    @classmethod
-    def from_json(cls, json_text: str) -> Tag:
-        """Read the core's JSON."""
-        raw: dict[str, Any] = json.loads(json_text)
-        kept, created = raw["time_retained_seconds"], raw["create_time"]
-        return cls(
-            name=raw["name"],
-            snapshot=Snapshot.from_json(json.dumps(raw["snapshot"])),
-            create_time=None if created is None else dt.datetime.fromisoformat(created[:26]),
-            time_retained=None
-            if kept is None
-            else dt.timedelta(seconds=min(kept, dt.timedelta.max.total_seconds() - 1)),
-        )
-
-    @property
-    def id(self) -> int:
-        """Id of the snapshot."""
-        return self.snapshot.id
-
-    @property
-    def tag_name(self) -> str:
-        """The name, as the column of ``$tags`` is called."""
-        return self.name
-
-    @property
-    def tagged_snapshot_id(self) -> int:
-        """Id of the snapshot."""
-        return self.snapshot.id
-
-    @property
-    def schema_id(self) -> int:
-        """Schema of the snapshot."""
-        return self.snapshot.schema_id
-
-    @property
-    def commit_time(self) -> dt.datetime:
-        """When the snapshot was committed."""
-        return self.snapshot.time
-
-    @property
-    def record_count(self) -> int | None:
-        """Rows in the snapshot's files, before merging."""
-        return self.snapshot.total_rows
+from siltstone.report import UpkeepReport
+from siltstone.versions import Snapshot, Tag
 
 
 class Tags(Handle):

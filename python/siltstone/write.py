@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from siltstone import _core
-from siltstone._args import Size, count, directory, flag, optional_text, partition_spec, shown, size_bytes, text
+from siltstone._args import Size, count, directory, flag, optional_text, shown, size_bytes, text
 from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
+from siltstone._partitions import partition_spec
 from siltstone.errors import InvalidArgument, InvalidRowKind
 from siltstone.report import CommitReport
 

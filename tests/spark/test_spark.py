@@ -82,7 +82,8 @@ def test_options_that_would_do_nothing_are_refused_by_reads_and_writes(spark, or
 
 def test_the_option_of_filter_pushdown_is_true_or_false_in_any_case(spark, orders):
     """TRUE meant false."""
-    from siltstone.spark.datasource import PushdownReader, SiltstoneSource
+    from siltstone.spark.datasource import SiltstoneSource
+    from siltstone.spark.source_reader import PushdownReader
 
     def pushes(asked):
         source = SiltstoneSource({"path": orders.path, "pushdown": asked})

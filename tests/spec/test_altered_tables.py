@@ -350,7 +350,7 @@ def test_tasks_of_one_spark_job_write_under_one_schema(catalog):
     import pickle
 
     import pyarrow as pa
-    from siltstone.spark.datasource import Writer
+    from siltstone.spark.source_writer import Writer
 
     t = catalog.create_table("d.t", {"id": "INT", "v": "INT", "x": "INT"})
     writer = Writer(t, None, None)

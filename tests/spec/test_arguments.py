@@ -6,7 +6,7 @@ import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone._args import shown
-from siltstone.maintenance import run_task
+from siltstone.compaction import run_task
 from siltstone.procedures import Call, parse_call, run_call
 
 CALLS = {

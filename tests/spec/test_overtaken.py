@@ -4,8 +4,8 @@ import os
 
 import pytest
 import siltstone as st
+from siltstone import compaction
 from siltstone import errors as e
-from siltstone import maintenance
 from siltstone.cli.__main__ import main
 from siltstone.procedures import Call, run_call
 
@@ -32,20 +32,20 @@ def others_come_first(monkeypatch):
     """Let others replace all files just before a task runs, so often; returns how many tasks have run."""
 
     def arrange(t, times):
-        run = maintenance.run_task
+        run = compaction.run_task
         calls = []
 
         def late(token, **options):
             calls.append(token)
             if len(calls) <= times:
                 with monkeypatch.context() as undisturbed:
-                    undisturbed.setattr(maintenance, "run_task", run)
+                    undisturbed.setattr(compaction, "run_task", run)
                     replace_all_files(t)
                     for n in range(5):
                         st.open_table(t.location).upsert([{"id": n, "v": n}])
             return run(token, **options)
 
-        monkeypatch.setattr(maintenance, "run_task", late)
+        monkeypatch.setattr(compaction, "run_task", late)
         return calls
 
     return arrange
@@ -81,7 +81,7 @@ def test_compact_tries_three_times_and_says_that_it_gave_up(t, others_come_first
     calls = others_come_first(t, 99)
     report = t.compact(full=True)
     assert len(calls) == 3 and report.snapshots == []
-    assert [note.startswith(maintenance.GIVEN_UP) for note in report.notes] == [True]
+    assert [note.startswith(compaction.GIVEN_UP) for note in report.notes] == [True]
     assert whole(t) == ROWS
 
 
@@ -90,7 +90,7 @@ def test_a_given_plan_is_not_made_again_and_its_report_says_what_was_given_up(t)
     replace_all_files(t)
     report = t.compact(plan)
     assert (report.snapshots, report.tasks) == ([], 0)
-    assert [note.startswith(maintenance.GIVEN_UP) for note in report.notes] == [True]
+    assert [note.startswith(compaction.GIVEN_UP) for note in report.notes] == [True]
     assert whole(t) == ROWS
 
 
@@ -119,18 +119,18 @@ def test_the_command_line_has_an_exit_code_for_compactions_that_were_given_up(t,
         main([*command, table])
     assert caught.value.code == 4
     said = capsys.readouterr()
-    assert maintenance.GIVEN_UP in " ".join((said.out + said.err).split())
+    assert compaction.GIVEN_UP in " ".join((said.out + said.err).split())
 
 
 def test_what_is_left_to_compact_may_be_nothing(t, monkeypatch):
-    run = maintenance.run_task
+    run = compaction.run_task
 
     def late(token, **options):
-        monkeypatch.setattr(maintenance, "run_task", run)
+        monkeypatch.setattr(compaction, "run_task", run)
         replace_all_files(t)
         return run(token, **options)
 
-    monkeypatch.setattr(maintenance, "run_task", late)
+    monkeypatch.setattr(compaction, "run_task", late)
     report = t.compact(full=True)
     assert report.snapshots == [] and "left nothing to compact" in report.notes[0]
     assert whole(t) == ROWS

@@ -7,7 +7,7 @@ from siltstone import errors as e
 
 pytest.importorskip("pyspark")
 
-from siltstone.spark.datasource import _overwritten  # noqa: E402
+from siltstone.spark.source_options import overwritten  # noqa: E402
 from siltstone.spark.writing import _replaced  # noqa: E402
 
 
@@ -62,7 +62,7 @@ def test_a_partition_overwrite_that_cannot_be_meant_is_refused(mode, given):
     ],
 )
 def test_the_options_of_the_format_say_what_is_replaced(options, overwrite):
-    assert _overwritten(options, overwrite=True) == overwrite
+    assert overwritten(options, overwrite=True) == overwrite
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_the_options_of_the_format_say_what_is_replaced(options, overwrite):
 )
 def test_an_overwrite_that_does_not_say_what_it_replaces_is_refused(options):
     with pytest.raises(e.InvalidArgument):
-        _overwritten(options, overwrite=True)
+        overwritten(options, overwrite=True)
 
 
 def test_an_append_takes_no_options_of_an_overwrite():
     for options in ({"overwrite.mode": "full"}, {"overwrite.partition": "dt=a"}):
         with pytest.raises(e.InvalidArgument, match="is for mode"):
-            _overwritten(options, overwrite=False)
-    assert _overwritten({"partitionOverwriteMode": "dynamic"}, overwrite=False) is None
+            overwritten(options, overwrite=False)
+    assert overwritten({"partitionOverwriteMode": "dynamic"}, overwrite=False) is None

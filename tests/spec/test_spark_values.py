@@ -8,7 +8,8 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import datasource as spark_filters  # noqa: E402
 from pyspark.sql import types as spark_types  # noqa: E402
-from siltstone.spark.datasource import PushdownReader, SiltstoneSource  # noqa: E402
+from siltstone.spark.datasource import SiltstoneSource  # noqa: E402
+from siltstone.spark.source_reader import PushdownReader  # noqa: E402
 from siltstone.spark.types import arrow_for_spark, changed_to_instants  # noqa: E402
 from siltstone.spark.values import from_spark, to_spark  # noqa: E402
 

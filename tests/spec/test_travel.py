@@ -6,7 +6,7 @@ import shutil
 import pytest
 import siltstone as st
 from siltstone import errors as e
-from siltstone.maintenance import CompactionPlan, run_task
+from siltstone.compaction import CompactionPlan, run_task
 
 SCHEMA = {"dt": "STRING", "id": "INT", "v": "STRING"}
 

@@ -11,7 +11,7 @@ from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, shown, text
 from siltstone.catalog.fields import schema_of
 from siltstone.errors import InvalidArgument, UnsupportedFeature
-from siltstone.system import CatalogSystemTable, SystemTable
+from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
 Schema = "pa.Schema | Mapping[str, str] | Sequence[Mapping[str, Any]]"
@@ -142,9 +142,8 @@ class Catalog:
         if text("name", name).startswith("sys."):
             if options:
                 raise UnsupportedFeature(f"{name} is about the whole catalog and takes no options: {shown(options)}")
-            return CatalogSystemTable(self._warehouse, self._options, name.removeprefix("sys."))
-        core, system = self._core.table(name, option_texts(options))
-        return Table(core) if system is None else SystemTable(core, system)
+            return system_table(WholeCatalog(self._warehouse, self._options), name.removeprefix("sys."))
+        return table_or_system(*self._core.table(name, option_texts(options)))
 
     def location(self, name: str) -> str:
         """The directory of ``db.table``, whether it exists or not.
@@ -234,8 +233,7 @@ def open_table(
     if catalog is not None:
         suffix = "" if named is not None or chosen == "main" else f"$branch_{chosen}"
         return catalog.table(place + suffix, options=options)
-    core = _core.Table.open(path, option_texts(options), chosen)
-    return Table(core) if system is None else SystemTable(core, system)
+    return table_or_system(_core.Table.open(path, option_texts(options), chosen), system)
 
 
 def _parts(place: str) -> tuple[str, str | None, str | None]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from siltstone.spark.compaction import compact
 from siltstone.spark.datasource import SiltstoneSource
 from siltstone.spark.reading import read
-from siltstone.spark.session import enable
+from siltstone.spark.registration import enable
 from siltstone.spark.sql import sql
 from siltstone.spark.writing import write
 

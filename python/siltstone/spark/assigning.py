@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from siltstone.errors import CommitConflict, InvalidArgument
-from siltstone.spark.datasource import opened_in_task
+from siltstone.spark.source_writer import opened_in_task
 from siltstone.spark.values import from_spark
 
 if TYPE_CHECKING:

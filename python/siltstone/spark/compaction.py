@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from siltstone._args import count
+from siltstone.compaction import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.errors import CommitConflict
-from siltstone.maintenance import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.report import CompactionReport
 from siltstone.spark.session import table_of
 

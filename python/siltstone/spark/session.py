@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import option_texts
-from siltstone.catalog.filesystem import warehouse_root
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import unquoted
 
@@ -20,26 +18,6 @@ WAREHOUSE_CONF = "spark.siltstone.warehouse"
 OPTIONS_CONF = "spark.siltstone.options"
 #: Option of the format with all that :func:`siltstone.spark.read` asks for, as JSON.
 ASKED = "siltstone.asked"
-PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
-
-
-def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mapping[str, str] | None = None) -> None:
-    """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse.
-
-    Args:
-        spark: A session, classic or Connect, of Spark 4.1 or later.
-        warehouse: Root directory behind names such as ``shop.orders``; must be the same path on all machines.
-        options: Dynamic table options for every read and write of this session.
-    """
-    from siltstone.spark.datasource import source_class
-
-    given = option_texts(options)
-    if warehouse is not None:
-        # planning runs in processes with another working directory
-        spark.conf.set(WAREHOUSE_CONF, warehouse_root(warehouse))
-    spark.conf.set(OPTIONS_CONF, json.dumps(given))
-    spark.conf.set(PUSHDOWN_CONF, "true")
-    spark.dataSource.register(source_class(warehouse_of(spark), given))
 
 
 def warehouse_of(spark: SparkSession) -> str | None:

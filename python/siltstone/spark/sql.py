@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
 from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
+from siltstone.inspection import OF_ONE_SNAPSHOT, VIEWS
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.procedures.naming import CATALOGS, quoted
 from siltstone.spark.columns import needed
@@ -22,7 +23,6 @@ from siltstone.spark.reading import read
 from siltstone.spark.session import connected, current_database, table_of, warehouse_of
 from siltstone.spark.statements import check
 from siltstone.spark.travel import version_arguments
-from siltstone.system import OF_ONE_SNAPSHOT, VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

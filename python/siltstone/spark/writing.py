@@ -10,8 +10,9 @@ from siltstone._args import count, optional_text, shown
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
 from siltstone.spark.assigning import messages_of
-from siltstone.spark.datasource import overwrite_target, write_batches
 from siltstone.spark.session import table_of
+from siltstone.spark.source_options import overwrite_target
+from siltstone.spark.source_writer import write_batches
 from siltstone.spark.types import changed_to_instants
 from siltstone.system import writable
 

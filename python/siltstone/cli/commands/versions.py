@@ -16,7 +16,7 @@ from siltstone.cli.context import App, pass_app, plan_options, table_argument, w
 from siltstone.cli.plans import carry_out
 
 if TYPE_CHECKING:
-    from siltstone.tags import Tag
+    from siltstone.versions import Tag
 
 TAG_COLUMNS = ["name", "snapshot", "commit_time", "rows", "create_time", "time_retained"]
 

@@ -1,4 +1,12 @@
-//! File formats: bytes of Avro containers and Parquet files, without knowledge of tables.
+//! File formats: bytes of Avro containers, and data files in Parquet and ORC, without knowledge of tables.
 
 pub mod avro;
+mod conform;
+mod data_file;
+mod formats;
+mod int96;
+mod orc;
 pub mod parquet;
+
+pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
+pub use formats::{is_data_format, open_data_file};

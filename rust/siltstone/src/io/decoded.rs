@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use crate::{Result, format::parquet::Rows};
+use crate::{Result, format::Rows};
 
 /// Rows of a data file as they were decoded, with the steps that make a batch of them.
 pub struct Decoded {

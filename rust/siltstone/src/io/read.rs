@@ -26,7 +26,10 @@ use crate::{
     cast::{check_not_null, same_values},
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
-    format::parquet::{Block, Claim, ParquetFile, ParquetRead, RowTest, Rows},
+    format::{
+        DataFileReader, FileRead, RowTest, Rows, is_data_format, open_data_file,
+        parquet::{Block, Claim},
+    },
     manifest::DataFileMeta,
     path::format_of,
     predicate::{Predicate, evaluate},
@@ -74,7 +77,7 @@ fn finished(rows: DecodedStream) -> BatchStream {
 pub struct OpenDataFile {
     file: DataFileMeta,
     path: String,
-    parquet: ParquetFile,
+    reader: Arc<dyn DataFileReader>,
 }
 
 impl OpenDataFile {
@@ -82,13 +85,13 @@ impl OpenDataFile {
     pub fn open(ctx: &TableContext, partition: &[u8], bucket: i32, file: &DataFileMeta) -> Result<Self> {
         check_format(&file.file_name).map_err(|e| e.with("table", &ctx.name))?;
         let path = ctx.paths.data_file(partition, bucket, file)?;
-        let parquet = open(ctx, file, &path)?.indexed()?;
-        Ok(Self { file: file.clone(), path, parquet })
+        let reader = open(ctx, file, &path)?.for_many_reads()?;
+        Ok(Self { file: file.clone(), path, reader })
     }
 
     /// [`read_data_file`] of this file.
     pub fn read(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<BatchStream> {
-        decode_with(ctx, &self.file, &self.path, spec, || Ok(self.parquet.clone())).map(finished)
+        decode_with(ctx, &self.file, &self.path, spec, || Ok(Arc::clone(&self.reader))).map(finished)
     }
 
     /// Whether values of the wanted fields are cast: their columns had other types when the file was written.
@@ -104,18 +107,19 @@ impl OpenDataFile {
             let same = same_values(&old.data_type, &field.data_type);
             same.then(|| DataField::new(old.id, &old.name, field.data_type.clone()))
         };
-        self.parquet.blocks(&fields.iter().map(column).collect::<Vec<_>>())
+        self.reader.blocks(&fields.iter().map(column).collect::<Vec<_>>())
     }
 
     /// What the file says of its own values, of those columns of the schema that it was written with; one list for each.
     pub fn claims(&self, fields: &[DataField]) -> Result<Vec<Vec<Claim>>> {
-        self.parquet.claims(fields)
+        self.reader.claims(fields)
     }
 }
 
-fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<ParquetFile> {
+fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<Arc<dyn DataFileReader>> {
     let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, path))?;
-    let opened = ParquetFile::open(ctx.fs.open(path)?, Some(size))?;
+    let format = format_of(&file.file_name).unwrap_or_default();
+    let opened = open_data_file(format, ctx.fs.open(path)?, size, &ctx.schema.options)?;
     if opened.rows() == file.row_count {
         return Ok(opened);
     }
@@ -128,7 +132,7 @@ fn decode_with(
     file: &DataFileMeta,
     path: &str,
     spec: &FileReadSpec,
-    open: impl FnOnce() -> Result<ParquetFile>,
+    open: impl FnOnce() -> Result<Arc<dyn DataFileReader>>,
 ) -> Result<DecodedStream> {
     let file_fields = file_fields(ctx, file, spec.system).map_err(|e| in_file(e, path))?;
     let reading = Reading::new(ctx, &file_fields, spec)?;
@@ -140,7 +144,7 @@ fn decode_with(
         deletions.check_rows(&file.file_name, file.row_count).map_err(|e| e.with("table", &ctx.name))?;
     }
     let filter_fields = reading.filter_fields.as_deref().unwrap_or_default();
-    let request = ParquetRead {
+    let request = FileRead {
         columns: reading.mapping.columns.clone(),
         rows: spec.rows.clone(),
         prune: spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields)),
@@ -163,10 +167,10 @@ fn in_file(e: Error, path: &str) -> Error {
     if e.context_value("file").is_some() { e } else { e.with("file", path) }
 }
 
-/// Formats other than Parquet come later; a file is named, never skipped.
+/// A file of another format is named, never skipped.
 fn check_format(name: &str) -> Result<()> {
     match format_of(name) {
-        Some("parquet") => Ok(()),
+        Some(format) if is_data_format(format) => Ok(()),
         Some(format) => {
             Err(Error::unsupported(format!("reading data files in the format '{format}'")).with("file", name))
         }

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Error, Result},
+    format::is_data_format,
     io::TableContext,
     manifest::ManifestEntry,
     path::format_of,
@@ -38,7 +39,7 @@ pub(super) fn check_files(ctx: &TableContext, entries: &[ManifestEntry]) -> Resu
             return refuse("a data file that holds only some of the columns (data evolution)".to_owned());
         }
         match format_of(&file.file_name) {
-            Some("parquet") => {}
+            Some(format) if is_data_format(format) => {}
             Some(other) => return refuse(format!("the data file format '{other}'")),
             None => return refuse("a data file without a format in its name".to_owned()),
         }

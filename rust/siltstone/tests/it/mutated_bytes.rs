@@ -11,10 +11,7 @@ use siltstone::{
     ErrorKind, Result,
     codec::from_hex,
     deletion_vectors::DeletionVectorsIndexFile,
-    format::{
-        avro::Compression,
-        parquet::{ParquetFile, ParquetRead},
-    },
+    format::{FileRead, avro::Compression, parquet::ParquetFile},
     fs::{FaultFileIo, FileIoRef, InputFile},
     manifest::{
         BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
@@ -439,7 +436,7 @@ fn parquet_files() {
             let Some(file) = judge(ParquetFile::open(Arc::new(Memory(Bytes::copy_from_slice(bytes))), None)) else {
                 return;
             };
-            let read = ParquetRead {
+            let read = FileRead {
                 columns: fields.clone(),
                 rows: None,
                 prune: None,

@@ -9,17 +9,17 @@ use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 
 use super::{
     chunks::Chunks,
-    conform::conform,
     counted::other_rows,
     decoder::{Decoder, Open, Part},
     error::broken,
     project::Projection,
-    reader::{Rows, guarded},
+    reader::guarded,
     views::Slices,
 };
 use crate::{
     cancel,
     error::Result,
+    format::{Rows, conform::conform},
     types::{DataField, arrow_type},
 };
 

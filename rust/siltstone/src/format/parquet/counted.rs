@@ -13,12 +13,12 @@ use arrow_select::concat::concat;
 use super::{
     chunks::Chunks,
     decoder::{Positions, Tested},
-    reader::Rows,
     views::Slices,
 };
 use crate::{
     cancel,
     error::{Error, Result},
+    format::Rows,
 };
 
 /// Rows of a row group that a condition was asked about, and those that it left.

@@ -18,10 +18,10 @@ use super::{
     chunks::Chunks,
     counted::{Counted, row_filter},
     measure::{Measured, measure},
-    reader::{TestRows, guarded},
+    reader::guarded,
     views::Slices,
 };
-use crate::{error::Result, limits};
+use crate::{error::Result, format::TestRows, limits};
 
 /// Rows of a row group that are read.
 pub(super) struct Part {

@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType as Arrow, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
-use super::int96;
+use crate::format::int96;
 use crate::{
     error::{Error, ErrorKind, Result},
     types::{DataField, DataType, TypeKind, arrow_type},

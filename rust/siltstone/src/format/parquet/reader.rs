@@ -1,13 +1,12 @@
 //! One Parquet file being read.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 use parquet::{
     arrow::{
         ProjectionMask,
@@ -35,6 +34,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    format::{DataFileReader, FileRead, RowTest, RowsStream},
     fs::InputFile,
     limits,
     types::DataField,
@@ -44,46 +44,6 @@ use crate::{
 const DECODER_BYTES: usize = 96 * 1024;
 
 pub(super) type Decoded<T> = std::result::Result<T, ParquetError>;
-
-/// Says of each row whether it stays.
-pub type TestRows = Arc<dyn Fn(&Rows) -> Result<BooleanArray> + Send + Sync>;
-
-/// A condition on rows: its columns, which come in this order, and the test.
-#[derive(Clone)]
-pub struct RowTest {
-    /// Columns as the file has them.
-    pub columns: Vec<DataField>,
-    /// Which rows stay; null drops a row.
-    pub test: TestRows,
-}
-
-/// What to read of a file.
-#[derive(Clone)]
-pub struct ParquetRead {
-    /// Columns by the names and types that the file has them under; those that it has not are null.
-    pub columns: Vec<DataField>,
-    /// Skips row groups and pages.
-    pub prune: Option<Prune>,
-    /// Only these rows, by their numbers in the file: ascending, not overlapping.
-    pub rows: Option<Vec<Range<i64>>>,
-    /// Drops rows before the other columns are decoded.
-    pub row_test: Option<RowTest>,
-    /// Whether to say where in the file each row is, to the row test, too.
-    pub position: bool,
-    /// Largest number of rows at once; fewer come where rows are large.
-    pub batch_rows: usize,
-}
-
-/// Some rows of a file.
-#[derive(Clone, Debug)]
-pub struct Rows {
-    /// How many.
-    pub count: usize,
-    /// One array per wanted column, of the Arrow type of its Paimon type.
-    pub columns: Vec<ArrayRef>,
-    /// Row numbers in the file, when asked for.
-    pub positions: Option<Int64Array>,
-}
 
 /// An open file.
 #[derive(Clone)]
@@ -131,7 +91,7 @@ impl ParquetFile {
     }
 
     /// Starts reading.
-    pub fn read(&self, request: ParquetRead) -> Result<ParquetBatches> {
+    pub fn read(&self, request: FileRead) -> Result<ParquetBatches> {
         let (metadata, parts) = match &request.rows {
             None => self.pruned(request.prune.as_ref())?,
             Some(rows) => self.selected(rows)?,
@@ -297,6 +257,37 @@ impl ParquetFile {
     pub fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
         let metadata = self.with_page_index()?;
         guarded(&self.chunks, || Ok(blocks(&metadata, columns)))?
+    }
+}
+
+/// Opens a Parquet file as a data file.
+pub(in crate::format) fn open(
+    input: Arc<dyn InputFile>,
+    size: u64,
+    _: &BTreeMap<String, String>,
+) -> Result<Arc<dyn DataFileReader>> {
+    Ok(Arc::new(ParquetFile::open(input, Some(size))?))
+}
+
+impl DataFileReader for ParquetFile {
+    fn rows(&self) -> i64 {
+        Self::rows(self)
+    }
+
+    fn read(&self, request: FileRead) -> Result<RowsStream> {
+        Ok(Box::new(Self::read(self, request)?))
+    }
+
+    fn for_many_reads(&self) -> Result<Arc<dyn DataFileReader>> {
+        Ok(Arc::new(self.clone().indexed()?))
+    }
+
+    fn blocks(&self, columns: &[Option<DataField>]) -> Result<Vec<Block>> {
+        Self::blocks(self, columns)
+    }
+
+    fn claims(&self, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {
+        Self::claims(self, columns)
     }
 }
 

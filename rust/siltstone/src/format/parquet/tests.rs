@@ -19,6 +19,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::*;
 use crate::{
     error::{ErrorKind, Result},
+    format::{FileRead, RowTest, Rows},
     fs::{InputFile, OutputFile},
     predicate::{CompareOp, Predicate},
     row::Datum,
@@ -83,11 +84,11 @@ fn open(bytes: &Bytes) -> ParquetFile {
     ParquetFile::open(Arc::new(Stored(bytes.clone())), None).unwrap()
 }
 
-fn request(fields: &[DataField]) -> ParquetRead {
-    ParquetRead { columns: fields.to_vec(), rows: None, prune: None, row_test: None, position: false, batch_rows: 1000 }
+fn request(fields: &[DataField]) -> FileRead {
+    FileRead { columns: fields.to_vec(), rows: None, prune: None, row_test: None, position: false, batch_rows: 1000 }
 }
 
-fn read(bytes: &Bytes, request: ParquetRead) -> Vec<Rows> {
+fn read(bytes: &Bytes, request: FileRead) -> Vec<Rows> {
     open(bytes).read(request).unwrap().collect::<Result<Vec<_>>>().unwrap()
 }
 
@@ -299,7 +300,7 @@ fn pruned_rows_keep_their_positions() {
     let (fields, batches) = numbers(50_000);
     let options = options(&[("block.size", "40000"), ("page.row.count.limit", "1000")]);
     let (bytes, _) = write(&fields, &batches, &options);
-    let request = ParquetRead { prune: Some(at_least(48_123)), position: true, ..request(&fields) };
+    let request = FileRead { prune: Some(at_least(48_123)), position: true, ..request(&fields) };
     let rows = read(&bytes, request);
     let (ids, positions) = (ids(&rows, 0), positions(&rows));
     assert_eq!(ids, positions);
@@ -321,7 +322,7 @@ fn a_row_test_drops_rows_before_other_columns_are_decoded() {
     };
     for prune in [None, Some(at_least(20_000))] {
         let first = if prune.is_some() { 20_007 } else { 7 };
-        let request = ParquetRead { prune, row_test: Some(test.clone()), position: true, ..request(&fields[1..]) };
+        let request = FileRead { prune, row_test: Some(test.clone()), position: true, ..request(&fields[1..]) };
         let expected: Vec<i64> = (first..50_000).step_by(1000).collect();
         assert_eq!(positions(&read(&bytes, request)), expected);
     }
@@ -341,7 +342,7 @@ fn a_column_with_the_name_of_the_row_numbers_keeps_its_values() {
                 Ok(BooleanArray::from_unary(values, |value| value % 1000 == 7))
             }),
         };
-        let request = ParquetRead { row_test: Some(test), position: true, ..request(&fields) };
+        let request = FileRead { row_test: Some(test), position: true, ..request(&fields) };
         let rows = read(&bytes, request);
         assert_eq!((ids(&rows, 0), ids(&rows, 1), positions(&rows)), (vec![7], vec![1007], vec![7]));
     }

@@ -80,24 +80,24 @@ fn late_ids(fields: &[DataField]) -> RowTest {
 }
 
 /// Ways to read a file: all rows, with their places, by pages, chosen ones, and those that pass a condition.
-fn requests(fields: &[DataField]) -> Vec<ParquetRead> {
+fn requests(fields: &[DataField]) -> Vec<FileRead> {
     let all = || request(fields);
     vec![
         all(),
         request(&fields[..1]),
-        ParquetRead { position: true, batch_rows: 999, ..all() },
-        ParquetRead { rows: Some(vec![10..20, 15_000..19_000]), ..all() },
-        ParquetRead { row_test: Some(late_ids(fields)), ..all() },
-        ParquetRead { row_test: Some(late_ids(fields)), position: true, ..request(&fields[..1]) },
-        ParquetRead { row_test: Some(late_ids(fields)), prune: Some(at_least(500)), ..request(&fields[1..]) },
+        FileRead { position: true, batch_rows: 999, ..all() },
+        FileRead { rows: Some(vec![10..20, 15_000..19_000]), ..all() },
+        FileRead { row_test: Some(late_ids(fields)), ..all() },
+        FileRead { row_test: Some(late_ids(fields)), position: true, ..request(&fields[..1]) },
+        FileRead { row_test: Some(late_ids(fields)), prune: Some(at_least(500)), ..request(&fields[1..]) },
     ]
 }
 
-fn read_all(bytes: &Bytes, request: ParquetRead) -> Result<usize> {
+fn read_all(bytes: &Bytes, request: FileRead) -> Result<usize> {
     open(bytes).read(request)?.map(|rows| rows.map(|rows| rows.count)).sum()
 }
 
-fn assert_damaged(bytes: &Bytes, request: ParquetRead, what: &str) {
+fn assert_damaged(bytes: &Bytes, request: FileRead, what: &str) {
     let error = read_all(bytes, request).expect_err(what);
     assert_eq!((error.kind(), error.context_value("file")), (ErrorKind::CorruptFile, Some("stored.parquet")), "{what}");
 }
@@ -121,7 +121,7 @@ fn a_file_with_fewer_rows_than_its_footer_says_is_damage() {
             assert_damaged(&twice, request, &at.to_string());
         }
     }
-    let late = ParquetRead { rows: Some(vec![15_000..16_000, 19_000..25_000]), ..request(&fields) };
+    let late = FileRead { rows: Some(vec![15_000..16_000, 19_000..25_000]), ..request(&fields) };
     assert_damaged(&twice, late, "chosen rows");
 }
 
@@ -132,9 +132,9 @@ fn a_file_with_more_rows_than_its_footer_says_is_damage_where_they_come() {
     assert_damaged(&fewer, request(&fields), "all rows");
     // a batch ends where the rows should
     for batch_rows in [500, 1500, 19_500, 30_000] {
-        assert_damaged(&fewer, ParquetRead { batch_rows, ..request(&fields) }, "all rows");
+        assert_damaged(&fewer, FileRead { batch_rows, ..request(&fields) }, "all rows");
     }
-    assert_damaged(&fewer, ParquetRead { row_test: Some(late_ids(&fields)), ..request(&fields) }, "a condition");
+    assert_damaged(&fewer, FileRead { row_test: Some(late_ids(&fields)), ..request(&fields) }, "a condition");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_column_whose_pages_end_early_is_damage() {
         }
     }
     // the column of the condition is whole, the one of the result is not
-    let condition = ParquetRead { row_test: Some(late_ids(&fields)), ..request(&fields[1..2]) };
+    let condition = FileRead { row_test: Some(late_ids(&fields)), ..request(&fields[1..2]) };
     assert_damaged(&cut(&bytes, &[1]), condition, "after a condition");
 }
 
@@ -167,9 +167,9 @@ fn an_index_without_pages_leaves_no_rows_out() {
         let columns = columns.collect();
         with_columns(group, columns)
     });
-    let pruned = ParquetRead { prune: Some(at_least(500)), ..request(&fields) };
+    let pruned = FileRead { prune: Some(at_least(500)), ..request(&fields) };
     assert_damaged(&empty, pruned.clone(), "pages");
-    assert_damaged(&empty, ParquetRead { row_test: Some(late_ids(&fields)), ..pruned }, "pages and a condition");
+    assert_damaged(&empty, FileRead { row_test: Some(late_ids(&fields)), ..pruned }, "pages and a condition");
     match open(&empty).blocks(&[Some(fields[0].clone())]) {
         Ok(blocks) => assert_eq!((blocks.len(), blocks[0].rows.clone()), (1, 0..20_000)),
         Err(error) => assert_eq!(error.kind(), ErrorKind::CorruptFile),
@@ -182,8 +182,8 @@ fn rows_of_a_file_without_any_wanted_column_are_counted_by_its_pages() {
     let new = vec![field(7, "new", TypeKind::BigInt)];
     let all = |rows: &Rows| Ok(BooleanArray::from(vec![true; rows.count]));
     let test = RowTest { columns: new.clone(), test: Arc::new(all) };
-    let tested = ParquetRead { row_test: Some(test), position: true, ..request(&[]) };
-    let chosen = ParquetRead { rows: Some(vec![10..20, 15_000..15_010]), ..request(&new) };
+    let tested = FileRead { row_test: Some(test), position: true, ..request(&[]) };
+    let chosen = FileRead { rows: Some(vec![10..20, 15_000..15_010]), ..request(&new) };
     for (request, rows) in [(request(&new), 20_000), (request(&[]), 20_000), (tested.clone(), 20_000), (chosen, 20)] {
         assert_eq!(read_all(&bytes, request).unwrap(), rows);
     }
@@ -262,11 +262,11 @@ fn pages_that_are_found_by_their_index_have_the_rows_that_it_says() {
     let other = with_other_pages(&bytes);
     assert_eq!(read_all(&other, request(&fields)).unwrap(), 20_000);
     for rows in [10..20, 1600..1700] {
-        assert_damaged(&other, ParquetRead { rows: Some(vec![rows]), ..request(&fields) }, "chosen rows");
+        assert_damaged(&other, FileRead { rows: Some(vec![rows]), ..request(&fields) }, "chosen rows");
     }
-    let tested = ParquetRead { row_test: Some(late_ids(&fields)), ..request(&fields) };
+    let tested = FileRead { row_test: Some(late_ids(&fields)), ..request(&fields) };
     for pruned in [request(&fields), tested] {
-        assert_damaged(&other, ParquetRead { prune: Some(at_least(1200)), ..pruned }, "a condition");
+        assert_damaged(&other, FileRead { prune: Some(at_least(1200)), ..pruned }, "a condition");
     }
 }
 
@@ -276,7 +276,7 @@ fn whoever_chooses_row_groups_and_pages_may_stop_it() {
     let file = open(&bytes).indexed().unwrap();
     let token = Cancellation::default();
     token.cancel();
-    let pruned = ParquetRead { prune: Some(at_least(500)), ..request(&fields) };
+    let pruned = FileRead { prune: Some(at_least(500)), ..request(&fields) };
     let stopped = [
         token.run(|| file.read(pruned).map(drop)),
         token.run(|| file.blocks(&[Some(fields[0].clone())]).map(drop)),

@@ -39,12 +39,12 @@ fn texts() -> Vec<DataField> {
     vec![field(0, "t", text())]
 }
 
-fn many(fields: &[DataField]) -> ParquetRead {
-    ParquetRead { batch_rows: 1 << 20, ..request(fields) }
+fn many(fields: &[DataField]) -> FileRead {
+    FileRead { batch_rows: 1 << 20, ..request(fields) }
 }
 
 /// The rows of a file, of which no batch has too many bytes, one column.
-fn bounded(bytes: &Bytes, request: ParquetRead) -> Vec<Rows> {
+fn bounded(bytes: &Bytes, request: FileRead) -> Vec<Rows> {
     let batches = open(bytes).read(request).unwrap();
     let checked = batches.map(|rows| {
         let rows = rows.unwrap();
@@ -71,12 +71,12 @@ fn rows_of_a_batch_are_few_where_a_dictionary_has_a_long_value() {
     let rows = bounded(&bytes, many(&texts()));
     assert_eq!(count(&rows), 2000);
     assert!(rows.len() > 3);
-    let chosen = ParquetRead { rows: Some(vec![3..1500, 1600..1601]), ..many(&texts()) };
+    let chosen = FileRead { rows: Some(vec![3..1500, 1600..1601]), ..many(&texts()) };
     assert_eq!(count(&bounded(&bytes, chosen)), 1498);
     let no_null =
         |rows: &Rows| Ok((0..rows.count).map(|i| Some(rows.columns[0].is_valid(i))).collect::<BooleanArray>());
     let test = RowTest { columns: texts(), test: Arc::new(no_null) };
-    assert_eq!(count(&bounded(&bytes, ParquetRead { row_test: Some(test), ..many(&texts()) })), 1600);
+    assert_eq!(count(&bounded(&bytes, FileRead { row_test: Some(test), ..many(&texts()) })), 1600);
 }
 
 /// Each value is the one before and some bytes more.
@@ -142,7 +142,7 @@ fn lists_with_a_long_value_come_in_few_rows() {
         Ok((0..rows.count).map(|row| Some(lists.value_length(row) % 2 == 1)).collect::<BooleanArray>())
     };
     let test = RowTest { columns: fields.clone(), test: Arc::new(odd) };
-    let request = ParquetRead { row_test: Some(test), position: true, ..many(&fields) };
+    let request = FileRead { row_test: Some(test), position: true, ..many(&fields) };
     let rows = bounded(&bytes, request);
     let positions: Vec<i64> = rows.iter().flat_map(|rows| rows.positions.as_ref().unwrap().values().to_vec()).collect();
     assert_eq!(positions, (0..40).filter(|row| row % 2 == 1).collect::<Vec<i64>>());

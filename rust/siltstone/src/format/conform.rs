@@ -1,4 +1,4 @@
-//! Decoded arrays, as the parquet crate types them, to the Arrow types of the columns' Paimon types.
+//! Decoded arrays, as a library types them, to the Arrow types of the columns' Paimon types.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
 
-use super::int96;
+use crate::format::int96;
 use crate::{
     cast::{check_not_null, hide},
     error::{Error, ErrorKind, Result},

@@ -1,162 +1,25 @@
-"""A table: its definition, and everything one does with it."""
+"""What one writes to a table: rows, and messages that writers elsewhere have prepared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone import _core
-from siltstone._args import (
-    Size,
-    Time,
-    count,
-    flag,
-    millis,
-    optional_text,
-    partition_list,
-    partition_spec,
-    texts_in,
-    version_of,
-)
+from siltstone._args import Size, flag, texts_in
 from siltstone._data import arrow_stream
-from siltstone.alter import Alter
-from siltstone.branches import Branches
+from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
-from siltstone.maintenance import CompactionPlan, Maintenance
 from siltstone.predicate import Expression, split_filter
-from siltstone.reads import Reads
-from siltstone.report import CommitReport, CompactionReport, Snapshot, UpkeepReport
-from siltstone.shared import SharedWrites
-from siltstone.tags import Tags
+from siltstone.report import CommitReport
+from siltstone.table.definition import Definition
 from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-#: More than there can be of anything.
-_ALL = 2**63 - 1
-
-
-class Table(Reads):
-    """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
-
-    When somebody else alters the table, this object keeps the columns that it was opened with: rows are written with
-    them, and what would lose or cut values of newer rows, or merge rows by a rule that is not the table's any more, is
-    refused or given up (:meth:`update`, :meth:`delete`, :meth:`compact`, :meth:`changes`). Open the table again then.
-
-    Example:
-        >>> t = example_table()
-        >>> t.primary_key
-        ['id']
-    """
-
-    def __init__(self, core: _core.Table) -> None:
-        """Use :meth:`siltstone.Catalog.table` or :func:`siltstone.open_table`."""
-        self._core = core
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as location, dynamic options and branch."""
-        return _open, (self.location, self.dynamic_options, self.branch)
-
-    def __repr__(self) -> str:
-        """Name and place."""
-        return f"Table({self.name!r}, {self.location!r})"
-
-    @property
-    def name(self) -> str:
-        """``db.table``."""
-        return self._core.name
-
-    @property
-    def location(self) -> str:
-        """The table's directory."""
-        return self._core.location
-
-    @property
-    def branch(self) -> str:
-        """The branch, ``main`` when none."""
-        return self._core.branch
-
-    @property
-    def path(self) -> str:
-        """Directory and branch in one text, as :func:`siltstone.open_table` takes them."""
-        return self.location if self.branch == "main" else f"{self.location}$branch_{self.branch}"
-
-    @property
-    def dynamic_options(self) -> dict[str, str]:
-        """Options given when the table was opened."""
-        return self._core.dynamic_options
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns as a pyarrow schema (types: README, "Types")."""
-        import pyarrow as pa
-
-        return pa.schema(self._core.arrow_schema())
-
-    @property
-    def schema_id(self) -> int:
-        """Number of the schema that this handle works with."""
-        return self._core.schema_id
-
-    @property
-    def primary_key(self) -> list[str]:
-        """Primary-key columns, partition columns included; empty for append tables."""
-        return self._core.primary_key
-
-    @property
-    def partition_by(self) -> list[str]:
-        """Partition columns."""
-        return self._core.partition_by
-
-    @property
-    def options(self) -> dict[str, str]:
-        """Options as stored in the schema, with the dynamic ones of this handle on top."""
-        return self._core.options
-
-    @property
-    def comment(self) -> str | None:
-        """The table's comment."""
-        return self._core.comment
-
-    @property
-    def tags(self) -> Tags:
-        """The table's tags."""
-        return Tags(self._core)
-
-    @property
-    def branches(self) -> Branches:
-        """The table's branches."""
-        return Branches(self._core)
-
-    @property
-    def shared_writes(self) -> SharedWrites:
-        """Writing a table with dynamic buckets in several processes."""
-        return SharedWrites(self._core)
-
-    @property
-    def maintenance(self) -> Maintenance:
-        """Maintenance of the table: compaction and manifests."""
-        return Maintenance(self._core)
-
-    # ---- versions
-
-    def snapshot(self, version: int | None = None) -> Snapshot | None:
-        """The latest snapshot (None for an empty table), or the one with this id.
-
-        Raises:
-            SnapshotNotFound: There is no such snapshot; the message names those there are.
-        """
-        text = self._core.snapshot(count("version", version))
-        return None if text is None else Snapshot.from_json(text)
-
-    def history(self, limit: int | None = 20) -> list[Snapshot]:
-        """The newest snapshots, newest first; with None all of them."""
-        given = count("limit", limit)
-        return [Snapshot.from_json(text) for text in self._core.history(_ALL if given is None else given)]
-
-    # ---- write
+class Writing(Definition):
+    """The methods of :class:`siltstone.Table` that change rows."""
 
     def append(self, data: Any, row_kind: RowKinds | None = None) -> CommitReport:
         """Add rows as one commit; see :meth:`siltstone.write.TableWrite.write`."""
@@ -402,98 +265,11 @@ class Table(Reads):
         """
         self._core.abort(message_list(messages))
 
-    # ---- maintenance
 
-    def compact(
-        self,
-        plan: CompactionPlan | None = None,
-        *,
-        full: bool = False,
-        where: str | Expression | None = None,
-        progress: bool = False,
-        commit_every: int | None = None,
-    ) -> CompactionReport:
-        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
-        return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
-
-    def expire_snapshots(
-        self,
-        *,
-        retain_max: int | None = None,
-        retain_min: int | None = None,
-        older_than: Time | None = None,
-        max_deletes: int | None = None,
-        dry_run: bool = False,
-    ) -> UpkeepReport:
-        """Expire snapshots; see :meth:`siltstone.maintenance.Maintenance.expire_snapshots`."""
-        return self.maintenance.expire_snapshots(
-            retain_max=retain_max,
-            retain_min=retain_min,
-            older_than=older_than,
-            max_deletes=max_deletes,
-            dry_run=dry_run,
-        )
-
-    def rollback(
-        self,
-        *,
-        version: int | str | None = None,
-        tag: str | None = None,
-        as_of: Time | None = None,
-        dry_run: bool = False,
-    ) -> UpkeepReport:
-        """Make a version the latest one: everything later is removed.
-
-        Readers and writers that are at a removed snapshot fail. Data files of removed snapshots stay until orphan files
-        are removed. Schemas are not rolled back.
-
-        Args:
-            version: Snapshot id, or a text: a tag's name, else a snapshot id.
-            tag: Tag name.
-            as_of: The newest version at or before this time.
-            dry_run: Only say what would be removed.
-
-        Returns:
-            What went; ``details`` has ``previous_snapshot`` and ``current_snapshot``.
-
-        Raises:
-            SnapshotNotFound: There is no such snapshot.
-            SnapshotExpired: It has expired, and no tag keeps it.
-            TagNotFound: There is no such tag.
-            VersionInUse: A branch was made from a version that would go.
-
-        Example:
-            >>> t = example_table()
-            >>> t.rollback(version=1).details["current_snapshot"]
-            1
-        """
-        moment = None if as_of is None else millis(as_of)
-        place = version_of("version", version), optional_text("tag", tag), moment
-        return UpkeepReport.from_core(self._core.maintenance.rollback(*place, flag("dry_run", dry_run)))
-
-    def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
-        """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
-
-        Args:
-            version: Snapshot id; None for the latest.
-        """
-        import json
-
-        return [json.loads(text) for text in self._core.files(count("version", version))]
-
-    def alter(self) -> Alter:
-        """Start a chain of changes of the definition."""
-        return Alter(self._core)
-
-
-def _refuse_twice(assigned: Iterable[str], table: Table) -> None:
+def _refuse_twice(assigned: Iterable[str], table: Definition) -> None:
     """Names without case mean one column, unless each of them is a column as it is written."""
     seen: dict[str, str] = {}
     for name in assigned:
         other = seen.setdefault(name.lower(), name)
         if other != name and not {other, name} <= {*table.schema.names}:
             raise InvalidArgument(f"set gives one column two values: '{other}' and '{name}' differ only in case")
-
-
-def _open(location: str, options: Mapping[str, str], branch: str) -> Table:
-    return Table(_core.Table.open(location, dict(options), branch))

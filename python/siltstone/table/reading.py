@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from siltstone._args import Size, Time, count, flag, names, optional_text, size_bytes
-from siltstone.changes import Between, ChangeBatch, Consumers, Start, place, read_changes
+from siltstone.changes import Between, ChangeBatch, Start, place, read_changes
+from siltstone.inspection import inspect
 from siltstone.predicate import Expression, split_filter
-from siltstone.read import Scan, scan_request
-
-if TYPE_CHECKING:
-    from siltstone import _core
+from siltstone.scan import Scan, scan_request
+from siltstone.table.definition import Definition
 
 
-class Reads:
-    """The reading half of :class:`siltstone.Table`."""
-
-    _core: _core.Table
+class Reading(Definition):
+    """The methods of :class:`siltstone.Table` that read."""
 
     def scan(  # noqa: PLR0913  # one argument for each part of a query
         self,
@@ -122,10 +118,8 @@ class Reads:
             >>> example_table().inspect("snapshots", ["snapshot_id", "commit_kind"]).to_arrow().to_pylist()
             [{'snapshot_id': 1, 'commit_kind': 'APPEND'}]
         """
-        from siltstone.system import inspect
-
         return inspect(
-            self,  # type: ignore[arg-type]  # a table
+            self._core,
             name,
             columns,
             filter,
@@ -195,8 +189,3 @@ class Reads:
             threads=count("threads", threads, 1),
         )
         return read_changes(stream)
-
-    @property
-    def consumers(self) -> Consumers:
-        """Readers of changes that the table remembers."""
-        return Consumers(self._core)

@@ -174,9 +174,11 @@ class Scan:
         self._options = dict(options)
         self._request = dict(request)
 
-    def _plan(self) -> _core.Plan:
-        table = _core.Table.open(self._location, self._options, self._branch)
-        return table.plan(**self._request)
+    def _plan(self) -> _core.Plan | _core.Inspection:
+        return self._planned()
+
+    def _planned(self) -> _core.Plan:
+        return _core.Table.open(self._location, self._options, self._branch).plan(**self._request)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a new Arrow stream."""
@@ -226,11 +228,11 @@ class Scan:
                 "a scan with a limit has no splits: its rows are counted over all of them",
                 hint="leave the limit out, and stop reading when there are enough rows",
             )
-        return [Split(token) for token in self._plan().splits()]
+        return [Split(token) for token in self._planned().splits()]
 
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
-        return self._plan().explain()
+        return self._planned().explain()
 
     def __repr__(self) -> str:
         """Table and request."""

@@ -1,0 +1,213 @@
+"""Compaction: a plan of tasks, one for each bucket, that run anywhere, and the report of a commit of what they did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from siltstone import _core
+from siltstone._args import count
+from siltstone.errors import CommitConflict, UpkeepRunning
+from siltstone.report import GIVEN_UP, CommitReport, CompactionReport
+from siltstone.write import commit_messages
+
+Token = bytes
+TRIES = 3
+"""How often buckets are planned and compacted when other commits get in the way."""
+
+
+@dataclass(frozen=True)
+class CompactionTask:
+    """One bucket to compact; runs anywhere that reaches the table's files.
+
+    Attributes:
+        partition: The partition as ``dt=2026-11-20``; empty when the table has none.
+        bucket: Bucket number.
+        files: Data files it reads.
+        bytes: Their size.
+        rows: Rows in them.
+        token: The serialized task, versioned; holds no credentials.
+    """
+
+    partition: str
+    bucket: int
+    files: int
+    bytes: int
+    rows: int
+    token: Token = field(repr=False)
+
+    def run(self) -> Token:
+        """Rewrite the files and return a serialized commit message; nothing is committed.
+
+        Raises:
+            CommitConflict: Others have compacted the files since the plan, and these have expired; plan again.
+            CorruptFile: An input file is not what the metadata says.
+        """
+        return run_task(self.token)
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What a compaction would do; empty when nothing has to be done.
+
+    Attributes:
+        tasks: One for each bucket, largest first.
+    """
+
+    tasks: list[CompactionTask]
+
+    @classmethod
+    def from_json(cls, items: Sequence[tuple[str, Token]]) -> CompactionPlan:
+        """Read the core's descriptions and tokens."""
+        return cls([CompactionTask(**json.loads(about), token=token) for about, token in items])
+
+    @property
+    def files(self) -> int:
+        """Data files it would read."""
+        return sum(t.files for t in self.tasks)
+
+    @property
+    def bytes(self) -> int:
+        """Their size."""
+        return sum(t.bytes for t in self.tasks)
+
+    def __len__(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+
+def run_task(token: bytes, threads: int | None = None) -> bytes:
+    """Run a task by its token, where it arrived; see :meth:`CompactionTask.run`.
+
+    Args:
+        token: The serialized task.
+        threads: Threads to use; None for all cores.
+
+    Raises:
+        CorruptFile: The token was damaged on its way, or an input file is not what the metadata says.
+        InvalidArgument: The table was dropped and created anew since the task was planned.
+    """
+    return _core.run_compaction(token, count("threads", threads, 1))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What running tasks came to.
+
+    Attributes:
+        messages: Serialized commit messages of those that were done.
+        overtaken: A note for each task whose files others had compacted, and which had expired.
+    """
+
+    messages: list[bytes] = field(default_factory=list)
+    overtaken: list[str] = field(default_factory=list)
+
+
+def overtaken_note(conflict: CommitConflict) -> str:
+    """Say in a report why a task was given up."""
+    return f"{GIVEN_UP}, rows are safe: {conflict.message}"
+
+
+def compact_wave(
+    table: _core.Table,
+    tasks: Sequence[CompactionTask],
+    run: Callable[[Sequence[CompactionTask]], Ran],
+    plan: Callable[[], list[CompactionTask]] | None,
+    done: CompactionReport,
+) -> CompactionReport:
+    """Run tasks and commit what they did; again, as the table is then, when other commits got in the way.
+
+    Args:
+        table: The table.
+        tasks: Buckets to compact, to be committed together.
+        run: Runs tasks, here or elsewhere.
+        plan: Plans anew what is left to do; None: what others got in the way of is given up.
+        done: What earlier waves did.
+    """
+    buckets = {(task.partition, task.bucket) for task in tasks}
+    conflict = ""
+    for left in reversed(range(TRIES if plan else 1)):
+        ran = run(tasks)
+        report = commit_compaction(table, ran.messages, done)
+        given_up = [note for note in report.notes[len(done.notes) :] if note.startswith(GIVEN_UP)]
+        if given_up:
+            _discard(table, ran.messages)
+        if not given_up and not ran.overtaken:
+            again = f"another commit got in the way of the compaction, which was done again: {conflict}"
+            return replace(report, notes=[*report.notes, again]) if conflict else report
+        if not left or plan is None:
+            break
+        done = done if given_up else report
+        conflict = [*given_up, *ran.overtaken][0]
+        tasks = [task for task in plan() if (task.partition, task.bucket) in buckets]
+        if not tasks:
+            nothing = f"another commit left nothing to compact: {conflict}"
+            return replace(done, notes=[*done.notes, nothing])
+    return replace(report, notes=[*report.notes, *ran.overtaken])
+
+
+def commit_compaction(
+    table: _core.Table, messages: Iterable[bytes], done: CompactionReport | None = None
+) -> CompactionReport:
+    """Commit what compaction tasks returned, and add it to a report.
+
+    Args:
+        table: The table.
+        messages: Serialized commit messages of :meth:`CompactionTask.run`.
+        done: What earlier waves did.
+    """
+    messages = list(messages)
+    before = done or CompactionReport()
+    commit = commit_messages(table, messages) if messages else CommitReport()
+    kept = messages if commit.snapshots else []
+    return _add(before, json.loads(table.describe_messages(kept)), commit)
+
+
+def _discard(table: _core.Table, messages: Sequence[bytes]) -> None:
+    """Delete what given-up tasks have made; nobody else has their messages. Beside another upkeep it stays."""
+    with suppress(UpkeepRunning):
+        table.abort(list(messages))
+
+
+def run_here(tasks: Sequence[CompactionTask], advance: Callable[[CompactionTask], None]) -> Ran:
+    """Run tasks in this process; those that were overtaken are reported."""
+    ran = Ran()
+    for task in tasks:
+        try:
+            ran.messages.append(task.run())
+        except CommitConflict as conflict:
+            ran.overtaken.append(overtaken_note(conflict))
+        advance(task)
+    return ran
+
+
+def waves(tasks: list[CompactionTask], size: int | None) -> list[list[CompactionTask]]:
+    """Tasks in groups that are committed together; None: all of them in one."""
+    if size is None:
+        return [tasks] if tasks else []
+    step = max(1, size)
+    return [tasks[i : i + step] for i in range(0, len(tasks), step)]
+
+
+def _add(before: CompactionReport, change: Mapping[str, int], commit: CommitReport) -> CompactionReport:
+    """Reports of two waves as one."""
+    sums = {name: getattr(before, name) + change[name] for name in change}
+    return CompactionReport(
+        snapshots=[*before.snapshots, *commit.snapshots], notes=[*before.notes, *commit.notes], **sums
+    )
+
+
+@contextmanager
+def progress_bar(plan: CompactionPlan, *, enabled: bool) -> Iterator[Callable[[CompactionTask], None]]:
+    """A rich progress bar on stderr when it is a terminal, else nothing; what it gives counts a task that is done."""
+    if not enabled:
+        yield lambda _task: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task(f"compacting {len(plan)} buckets", total=max(1, plan.bytes))
+        yield lambda task: bar.update(line, advance=task.bytes)

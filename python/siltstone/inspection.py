@@ -1,0 +1,123 @@
+"""Reading system tables: what a table, or a catalog, says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from siltstone import _core
+from siltstone._args import count, millis, text, texts_in, version_of
+from siltstone.errors import UnsupportedFeature
+from siltstone.predicate import Expression, split_filter
+from siltstone.scan import Scan, Split, scan_request
+
+
+class SystemScan(Scan):
+    """A query over a system table: a :class:`Scan` that has one split and no versions of its own."""
+
+    def __init__(self, place: Place, system: str, request: Mapping[str, Any]) -> None:
+        """Use :meth:`siltstone.Table.inspect`."""
+        super().__init__(place.location, place.branch or "", place.options, request)
+        self._place = place
+        self._system = system
+
+    def _plan(self) -> _core.Inspection:
+        return self._place.open().inspect(self._system, **self._request)
+
+    def splits(self) -> list[Split]:
+        """Refused: a system table is read as a whole."""
+        raise UnsupportedFeature(f"the system table '{self._system}' has no splits", hint="read it as a whole")
+
+    def explain(self) -> str:
+        """What would be read."""
+        return f"system table {self._system} of {self._location}, read as a whole"
+
+    def __repr__(self) -> str:
+        """Table and request."""
+        given = {k: v for k, v in self._request.items() if v is not None}
+        return f"SystemScan({self._location}${self._system}, {given})"
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a system table is about: a table, or a whole catalog when there is no branch."""
+
+    location: str
+    branch: str | None
+    options: Mapping[str, str]
+
+    def open(self) -> _core.Table | _core.Catalog:
+        """Open it anew."""
+        if self.branch is None:
+            return _core.Catalog(self.location, self.options)
+        return _core.Table.open(self.location, self.options, self.branch)
+
+
+def scan_of(
+    place: Place,
+    system: str,
+    columns: Sequence[str] | None = None,
+    filter: str | Expression | None = None,  # noqa: A002  # the API's name
+    limit: int | None = None,
+) -> SystemScan:
+    """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
+    sql, tree = split_filter(filter)
+    listed = None if columns is None else texts_in("columns", list(columns))
+    request = {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": count("limit", limit)}
+    scan = SystemScan(place, system, request)
+    scan.__arrow_c_schema__()  # unknown names and columns are errors now
+    return scan
+
+
+#: The table's rows in another form; they are scanned like the table itself.
+VIEWS = ("audit_log", "binlog", "ro")
+#: Those that look at one snapshot; the others are about the table.
+OF_ONE_SNAPSHOT = frozenset(
+    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes"}
+)
+
+
+def inspect(
+    table: _core.Table,
+    system: str,
+    columns: Sequence[str] | None = None,
+    filter: str | Expression | None = None,  # noqa: A002  # the API's name
+    **query: Any,
+) -> Scan:
+    """Describe a read of a table's system table; see :meth:`siltstone.Table.inspect`."""
+    if text("name", system).lower() in VIEWS:
+        return _view(table, system.lower(), columns, filter, **query)
+    given = {key: value for key, value in query.items() if value is not None and value is not False}
+    limit = given.pop("limit", None)
+    asked = next((key for key in ("version", "tag", "as_of") if key in given), None)
+    if asked and system.lower() not in OF_ONE_SNAPSHOT:
+        raise UnsupportedFeature(
+            f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
+        )
+    options = {}
+    if "version" in given:
+        version = version_of("version", given.pop("version"))
+        options["scan.snapshot-id" if isinstance(version, int) else "scan.version"] = str(version)
+    if "tag" in given:
+        options["scan.tag-name"] = text("tag", given.pop("tag"))
+    if "as_of" in given:
+        options["scan.timestamp-millis"] = str(millis(given.pop("as_of")))
+    if given:
+        raise UnsupportedFeature(f"the system table '${system}' is read without '{next(iter(given))}'")
+    place = Place(table.location, table.branch, {**table.dynamic_options, **options})
+    return scan_of(place, system, columns, filter, limit)
+
+
+def _view(
+    table: _core.Table,
+    system: str,
+    columns: Sequence[str] | None,
+    filter: str | Expression | None,  # noqa: A002  # the API's name
+    **query: Any,
+) -> Scan:
+    """A scan of a view of the rows; wrong columns and conditions are told at once."""
+    request = scan_request(columns, filter, **query) | {"system": system}
+    core = _core.Table.open(table.location, table.dynamic_options, table.branch)
+    core.view_schema(system, request["columns"], request["filter_sql"], request["filter_json"])
+    return Scan(table.location, table.branch, table.dynamic_options, request)

@@ -1,0 +1,85 @@
+"""The reader of the data source: one partition a split, which travels as its token."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from siltstone.inspection import SystemScan
+from siltstone.spark.filters import to_expression
+from siltstone.spark.types import arrow_for_spark
+from siltstone.spark.values import to_spark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from siltstone import Expression, Scan, Table
+
+
+@dataclasses.dataclass
+class TokenPartition(InputPartition):
+    """A split as its token."""
+
+    token: bytes
+
+
+@dataclasses.dataclass
+class ScanPartition(InputPartition):
+    """A scan that is read as a whole: a system table."""
+
+    scan: Scan
+
+
+class Reader(DataSourceReader):
+    """Reads splits as Arrow batches."""
+
+    def __init__(self, table: Table, columns: list[str], query: dict[str, Any]) -> None:
+        """Keep what planning needs."""
+        self.table = table
+        self.columns = columns
+        self.query = query
+        self.pushed: Expression | None = None
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One partition a split, planned once."""
+        from siltstone.predicate import Expression
+
+        query = dict(self.query)
+        given = query["filter"]
+        if self.pushed is not None and given is None:
+            query["filter"] = self.pushed
+        elif self.pushed is not None and isinstance(given, Expression):
+            query["filter"] = given & self.pushed
+        scan = self.table.scan(self.columns, **query)
+        if isinstance(scan, SystemScan):
+            return [ScanPartition(scan)]
+        return [TokenPartition(s.to_bytes()) for s in scan.splits()]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The batches of one split, in Spark's types."""
+        from siltstone import Split
+
+        if isinstance(partition, ScanPartition):
+            batches = partition.scan.to_batches()
+        elif isinstance(partition, TokenPartition):
+            batches = Split(partition.token).read()
+        else:  # Spark reads an empty list of partitions as one empty partition
+            return
+        schema: pa.Schema | None = None
+        for batch in batches:
+            schema = schema or arrow_for_spark(batch.schema)
+            yield to_spark(batch, schema)
+
+
+class PushdownReader(Reader):
+    """A reader that takes Spark's filters; only used on request (see :class:`SiltstoneSource`)."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802  # Spark's name
+        """Use what we can to skip files and rows; Spark checks all of them once more."""
+        import pyarrow as pa
+
+        self.pushed = to_expression(filters, pa.schema(self.table.scan(self.columns, **self.query)))
+        yield from filters

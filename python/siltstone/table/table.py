@@ -1,0 +1,174 @@
+"""A table: its definition, its versions, and everything one does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from siltstone import _core
+from siltstone._args import Time, count, flag, millis, optional_text, version_of
+from siltstone.alter import Alter
+from siltstone.branches import Branches
+from siltstone.changes import Consumers
+from siltstone.compaction import CompactionPlan
+from siltstone.maintenance import Maintenance
+from siltstone.predicate import Expression
+from siltstone.report import CompactionReport, UpkeepReport
+from siltstone.shared import SharedWrites
+from siltstone.table.reading import Reading
+from siltstone.table.writing import Writing
+from siltstone.tags import Tags
+from siltstone.versions import Snapshot
+
+#: More than there can be of anything.
+_ALL = 2**63 - 1
+
+
+class Table(Reading, Writing):
+    """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
+
+    When somebody else alters the table, this object keeps the columns that it was opened with: rows are written with
+    them, and what would lose or cut values of newer rows, or merge rows by a rule that is not the table's any more, is
+    refused or given up (:meth:`update`, :meth:`delete`, :meth:`compact`, :meth:`changes`). Open the table again then.
+
+    Example:
+        >>> t = example_table()
+        >>> t.primary_key
+        ['id']
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as location, dynamic options and branch."""
+        return _open, (self.location, self.dynamic_options, self.branch)
+
+    def __repr__(self) -> str:
+        """Name and place."""
+        return f"Table({self.name!r}, {self.location!r})"
+
+    @property
+    def tags(self) -> Tags:
+        """The table's tags."""
+        return Tags(self._core)
+
+    @property
+    def branches(self) -> Branches:
+        """The table's branches."""
+        return Branches(self._core)
+
+    @property
+    def shared_writes(self) -> SharedWrites:
+        """Writing a table with dynamic buckets in several processes."""
+        return SharedWrites(self._core)
+
+    @property
+    def consumers(self) -> Consumers:
+        """Readers of changes that the table remembers."""
+        return Consumers(self._core)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Maintenance of the table: compaction and manifests."""
+        return Maintenance(self._core)
+
+    # ---- versions
+
+    def snapshot(self, version: int | None = None) -> Snapshot | None:
+        """The latest snapshot (None for an empty table), or the one with this id.
+
+        Raises:
+            SnapshotNotFound: There is no such snapshot; the message names those there are.
+        """
+        text = self._core.snapshot(count("version", version))
+        return None if text is None else Snapshot.from_json(text)
+
+    def history(self, limit: int | None = 20) -> list[Snapshot]:
+        """The newest snapshots, newest first; with None all of them."""
+        given = count("limit", limit)
+        return [Snapshot.from_json(text) for text in self._core.history(_ALL if given is None else given)]
+
+    # ---- maintenance
+
+    def compact(
+        self,
+        plan: CompactionPlan | None = None,
+        *,
+        full: bool = False,
+        where: str | Expression | None = None,
+        progress: bool = False,
+        commit_every: int | None = None,
+    ) -> CompactionReport:
+        """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
+        return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
+
+    def expire_snapshots(
+        self,
+        *,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        older_than: Time | None = None,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> UpkeepReport:
+        """Expire snapshots; see :meth:`siltstone.maintenance.Maintenance.expire_snapshots`."""
+        return self.maintenance.expire_snapshots(
+            retain_max=retain_max,
+            retain_min=retain_min,
+            older_than=older_than,
+            max_deletes=max_deletes,
+            dry_run=dry_run,
+        )
+
+    def rollback(
+        self,
+        *,
+        version: int | str | None = None,
+        tag: str | None = None,
+        as_of: Time | None = None,
+        dry_run: bool = False,
+    ) -> UpkeepReport:
+        """Make a version the latest one: everything later is removed.
+
+        Readers and writers that are at a removed snapshot fail. Data files of removed snapshots stay until orphan files
+        are removed. Schemas are not rolled back.
+
+        Args:
+            version: Snapshot id, or a text: a tag's name, else a snapshot id.
+            tag: Tag name.
+            as_of: The newest version at or before this time.
+            dry_run: Only say what would be removed.
+
+        Returns:
+            What went; ``details`` has ``previous_snapshot`` and ``current_snapshot``.
+
+        Raises:
+            SnapshotNotFound: There is no such snapshot.
+            SnapshotExpired: It has expired, and no tag keeps it.
+            TagNotFound: There is no such tag.
+            VersionInUse: A branch was made from a version that would go.
+
+        Example:
+            >>> t = example_table()
+            >>> t.rollback(version=1).details["current_snapshot"]
+            1
+        """
+        moment = None if as_of is None else millis(as_of)
+        place = version_of("version", version), optional_text("tag", tag), moment
+        return UpkeepReport.from_core(self._core.maintenance.rollback(*place, flag("dry_run", dry_run)))
+
+    def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
+        """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
+
+        Args:
+            version: Snapshot id; None for the latest.
+        """
+        import json
+
+        return [json.loads(text) for text in self._core.files(count("version", version))]
+
+    def alter(self) -> Alter:
+        """Start a chain of changes of the definition."""
+        return Alter(self._core)
+
+
+def _open(location: str, options: Mapping[str, str], branch: str) -> Table:
+    return Table(_core.Table.open(location, dict(options), branch))

@@ -1,0 +1,121 @@
+"""Snapshots and tags, as plain values that print well and pickle."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+_NO_WATERMARK = -(2**63)
+#: Seconds; Java writes longer retentions than a timedelta can hold.
+_LONGEST = dt.timedelta.max.total_seconds() - 1
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table (format chapter 3; Java ``Snapshot``).
+
+    Attributes:
+        id: Number of the snapshot, from 1.
+        time: When it was committed, with zone UTC.
+        kind: APPEND, COMPACT, OVERWRITE or ANALYZE.
+        user: Commit user.
+        identifier: Commit identifier of that user.
+        schema_id: The table's schema when it was committed.
+        total_rows: Rows in all live files, before merging; None in very old snapshots.
+        delta_rows: Rows added less rows removed by this snapshot.
+        changelog_rows: Rows of its changelog, when there is one.
+        watermark: Event-time watermark, epoch milliseconds.
+        raw: The JSON object of the snapshot file.
+    """
+
+    id: int
+    time: dt.datetime
+    kind: str
+    user: str
+    identifier: int
+    schema_id: int
+    total_rows: int | None
+    delta_rows: int | None
+    changelog_rows: int | None
+    watermark: int | None
+    raw: dict[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Snapshot:
+        """Read the JSON of a snapshot file."""
+        raw = json.loads(text)
+        watermark = raw.get("watermark")
+        return cls(
+            id=raw["id"],
+            time=dt.datetime.fromtimestamp(raw["timeMillis"] / 1000, dt.UTC),
+            kind=raw["commitKind"],
+            user=raw["commitUser"],
+            identifier=raw["commitIdentifier"],
+            schema_id=raw["schemaId"],
+            total_rows=raw.get("totalRecordCount"),
+            delta_rows=raw.get("deltaRecordCount"),
+            changelog_rows=raw.get("changelogRecordCount"),
+            watermark=None if watermark == _NO_WATERMARK else watermark,
+            raw=raw,
+        )
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A named snapshot.
+
+    Attributes:
+        name: The name.
+        snapshot: The snapshot that it keeps.
+        create_time: When it was made, local time; only tags with a retention know it.
+        time_retained: How long it is kept from then on; None until it is deleted.
+    """
+
+    name: str
+    snapshot: Snapshot
+    create_time: dt.datetime | None
+    time_retained: dt.timedelta | None
+
+    @classmethod
+    def from_json(cls, json_text: str) -> Tag:
+        """Read the core's JSON."""
+        raw: dict[str, Any] = json.loads(json_text)
+        kept, created = raw["time_retained_seconds"], raw["create_time"]
+        return cls(
+            name=raw["name"],
+            snapshot=Snapshot.from_json(json.dumps(raw["snapshot"])),
+            create_time=None if created is None else dt.datetime.fromisoformat(created[:26]),
+            time_retained=None if kept is None else dt.timedelta(seconds=min(kept, _LONGEST)),
+        )
+
+    @property
+    def id(self) -> int:
+        """Id of the snapshot."""
+        return self.snapshot.id
+
+    @property
+    def tag_name(self) -> str:
+        """The name, as the column of ``$tags`` is called."""
+        return self.name
+
+    @property
+    def tagged_snapshot_id(self) -> int:
+        """Id of the snapshot."""
+        return self.snapshot.id
+
+    @property
+    def schema_id(self) -> int:
+        """Schema of the snapshot."""
+        return self.snapshot.schema_id
+
+    @property
+    def commit_time(self) -> dt.datetime:
+        """When the snapshot was committed."""
+        return self.snapshot.time
+
+    @property
+    def record_count(self) -> int | None:
+        """Rows in the snapshot's files, before merging."""
+        return self.snapshot.total_rows
