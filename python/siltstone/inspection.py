@@ -9,7 +9,7 @@ from typing import Any
 from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.scan import Scan, Split, scan_request
 
 
@@ -23,7 +23,7 @@ class SystemScan(Scan):
         self._system = system
 
     def _plan(self) -> _core.Inspection:
-        return self._place.open().inspect(self._system, **self._request)
+        return self._place.open().inspect(self._system, self._request)
 
     def splits(self) -> list[Split]:
         """Refused: a system table is read as a whole."""
@@ -62,20 +62,21 @@ def scan_of(
     limit: int | None = None,
 ) -> SystemScan:
     """Describe a read of a system table; see :meth:`siltstone.Table.inspect`."""
-    sql, tree = split_filter(filter)
     listed = None if columns is None else texts_in("columns", list(columns))
-    request = {"columns": listed, "filter_sql": sql, "filter_json": tree, "limit": count("limit", limit)}
+    request = {"columns": listed, "filter": condition_of(filter), "limit": count("limit", limit)}
     scan = SystemScan(place, system, request)
     scan.__arrow_c_schema__()  # unknown names and columns are errors now
     return scan
 
 
-#: The table's rows in another form; they are scanned like the table itself.
-VIEWS = ("audit_log", "binlog", "ro")
-#: Those that look at one snapshot; the others are about the table.
-OF_ONE_SNAPSHOT = frozenset(
-    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes"}
-)
+#: All system tables of a table, and what they are about: ``rows``, one ``snapshot``, or the ``table``.
+SUBJECTS = dict(_core.Table.system_tables())
+
+
+def is_about_table(name: str) -> bool:
+    """Whether a name or a path means a system table that looks at no single version."""
+    system = _core.system_of(name)
+    return system is not None and SUBJECTS.get(system.lower()) not in ("rows", "snapshot")
 
 
 def inspect(
@@ -86,12 +87,12 @@ def inspect(
     **query: Any,
 ) -> Scan:
     """Describe a read of a table's system table; see :meth:`siltstone.Table.inspect`."""
-    if text("name", system).lower() in VIEWS:
+    if SUBJECTS.get(text("name", system).lower()) == "rows":
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = given.pop("limit", None)
     asked = next((key for key in ("version", "tag", "as_of") if key in given), None)
-    if asked and system.lower() not in OF_ONE_SNAPSHOT:
+    if asked and SUBJECTS.get(system.lower()) != "snapshot":
         raise UnsupportedFeature(
             f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
         )
@@ -119,5 +120,5 @@ def _view(
     """A scan of a view of the rows; wrong columns and conditions are told at once."""
     request = scan_request(columns, filter, **query) | {"system": system}
     core = _core.Table.open(table.location, table.dynamic_options, table.branch)
-    core.view_schema(system, request["columns"], request["filter_sql"], request["filter_json"])
+    core.scan_schema(request)
     return Scan(table.location, table.branch, table.dynamic_options, request)

@@ -181,10 +181,10 @@ def _expression(value: object) -> Expression:
     return value
 
 
-def split_filter(condition: str | Expression | None, name: str = "filter") -> tuple[str | None, str | None]:
-    """A predicate of an argument as (SQL text, JSON), one of them None."""
+def condition_of(condition: str | Expression | None, name: str = "filter") -> tuple[str, str] | None:
+    """A predicate of an argument, as the core takes it: in which form, and its text."""
     if condition is None:
-        return None, None
+        return None
     if isinstance(condition, str):
-        return text(name, condition), None
-    return None, text(name, _expression(condition).to_json())
+        return "sql", text(name, condition)
+    return "json", text(name, _expression(condition).to_json())

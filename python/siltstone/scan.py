@@ -9,7 +9,7 @@ from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,11 +76,9 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
     threads: int | None = None,
 ) -> dict[str, Any]:
     """The arguments of :meth:`siltstone.Table.scan`, checked, as the core takes them."""
-    sql, tree = split_filter(filter)
     return {
         "columns": None if columns is None else names("columns", columns),
-        "filter_sql": sql,
-        "filter_json": tree,
+        "filter": condition_of(filter),
         "version": version_of("version", version),
         "tag": optional_text("tag", tag),
         "as_of": None if as_of is None else millis(as_of),
@@ -90,7 +88,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
         "limit": count("limit", limit),
         "row_kind": flag("row_kind", row_kind),
         "batch_size": count("batch_size", batch_size, 1),
-        "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
+        "memory_limit": size_bytes("memory_limit", memory_limit),
         "threads": count("threads", threads, 1),
     }
 
@@ -99,7 +97,7 @@ class Split:
     """A piece of a scan that one task reads. Picklable; holds no credentials and no open files.
 
     Its token carries the table's location, branch, schema id and dynamic options, the read request, and Paimon's
-    own serialized ``DataSplit``, so that whoever reads it never resolves "latest" again.
+    own serialized ``DataSplit``, so that the reading process never resolves "latest" again.
     """
 
     __slots__ = ("_core",)
@@ -178,7 +176,7 @@ class Scan:
         return self._planned()
 
     def _planned(self) -> _core.Plan:
-        return _core.Table.open(self._location, self._options, self._branch).plan(**self._request)
+        return _core.Table.open(self._location, self._options, self._branch).plan(self._request)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a new Arrow stream."""

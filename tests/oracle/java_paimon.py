@@ -70,7 +70,8 @@ def command(release=DEFAULT_RELEASE, java_options=("-Xmx2g",)):
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in OPENED]
     fixed = ["-XX:+UseParallelGC", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", f"-Dpaimon.version={release}"]
     where = ["-cp", os.pathsep.join([str(classes(release, jars)), jars])]
-    return [tool("java"), *java_options, *fixed, *opened, *where, "oracle.Main"]
+    # of two that contradict each other the last one counts
+    return [tool("java"), *fixed, *java_options, *opened, *where, "oracle.Main"]
 
 
 class Oracle:

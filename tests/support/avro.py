@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 MAGIC = b"Obj\x01"
+RECORDS_OF_A_BLOCK = 1000
 
 
 def _get_long(data: io.BytesIO) -> int:
@@ -100,20 +101,31 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, list[dict[str, Any]]]:
     return schema, records
 
 
+def encode(schema: Any, record: dict[str, Any]) -> bytes:
+    """The bytes of one record."""
+    out = bytearray()
+    _put(schema, out, record)
+    return bytes(out)
+
+
 def write(path: str | os.PathLike[str], schema: Any, records: list[dict[str, Any]]) -> int:
     """Puts a file with these records there; its size."""
-    out, sync, block = bytearray(MAGIC), os.urandom(16), bytearray()
+    return write_encoded(path, schema, [encode(schema, record) for record in records])
+
+
+def write_encoded(path: str | os.PathLike[str], schema: Any, records: list[bytes]) -> int:
+    """Puts a file with records that are bytes already there; its size."""
+    out, sync = bytearray(MAGIC), os.urandom(16)
     _put_long(out, 2)
     for key, value in {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}.items():
         _put_bytes(out, key.encode())
         _put_bytes(out, value)
     _put_long(out, 0)
     out += sync
-    for record in records:
-        _put(schema, block, record)
-    if records:
-        _put_long(out, len(records))
-        _put_bytes(out, bytes(block))
+    for start in range(0, len(records), RECORDS_OF_A_BLOCK):
+        block = records[start : start + RECORDS_OF_A_BLOCK]
+        _put_long(out, len(block))
+        _put_bytes(out, b"".join(block))
         out += sync
     with open(path, "wb") as f:
         f.write(out)

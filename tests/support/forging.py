@@ -69,3 +69,29 @@ def tree(place, *, times=True):
             own = os.lstat(path)
             found[os.path.relpath(path, place)] = (own.st_mode, own.st_size, own.st_mtime_ns if times else own.st_ino)
     return found
+
+
+def many_files(location, manifests, each):
+    """The one data file of the only version under so many names: of that many manifests, each with so many entries. The names
+    are not on the disk."""
+    manifest = location + "/manifest/"
+    (path,) = glob.glob(location + "/snapshot/snapshot-*")
+    with open(path) as f:
+        version = json.load(f)
+    list_schema, (listed,) = avro.read(manifest + version["deltaManifestList"])
+    schema, (entry,) = avro.read(manifest + listed["_FILE_NAME"])
+    record = avro.encode(schema, entry)
+    name = entry["_FILE"]["_FILE_NAME"].encode()
+    at = record.index(name) + len(b"data-")
+    records = []
+    for number in range(manifests):
+        start = number * each
+        content = [record[:at] + b"%08x" % n + record[at + 8 :] for n in range(start, start + each)]
+        file = f"{listed['_FILE_NAME'].rpartition('-')[0]}-{number + 5}"
+        size = avro.write_encoded(manifest + file, schema, content)
+        counts = {"_NUM_ADDED_FILES": each, "_NUM_DELETED_FILES": 0}
+        records.append({**listed, "_FILE_NAME": file, "_FILE_SIZE": size, **counts})
+    version["deltaManifestListSize"] = avro.write(manifest + version["deltaManifestList"], list_schema, records)
+    version["totalRecordCount"] = version["deltaRecordCount"] = manifests * each
+    with open(path, "w") as f:
+        json.dump(version, f)

@@ -24,7 +24,7 @@ def require():
 
 
 @contextlib.contextmanager
-def open_oracle(release=java_paimon.DEFAULT_RELEASE):
+def open_oracle(release=java_paimon.DEFAULT_RELEASE, java_options=("-Xmx2g",)):
     require()
-    with java_paimon.Oracle(release) as opened:
+    with java_paimon.Oracle(release, java_options) as opened:
         yield opened

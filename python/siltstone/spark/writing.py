@@ -109,6 +109,15 @@ def _numbered(names: list[str]) -> list[str]:
 
 def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None) -> DataFrame:
     """The frame, whose columns are numbered, with each (partition, bucket) in exactly one task."""
+    if t.bucket_mode == "cross-partition":
+        if parallelism not in (None, 1):
+            raise InvalidArgument(
+                f"parallelism={parallelism}: one task finds the bucket of each key of a table whose keys may move "
+                "between partitions",
+                hint="leave parallelism out, or create the table with a key that holds the partition columns",
+                context={"table": t.name},
+            )
+        return df.repartition(1)
     keys = t.routing_columns
     if not keys:
         return df

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from siltstone._args import Size, Time, count, flag, names, optional_text, size_bytes
+from siltstone._args import Size, Time, flag, optional_text
 from siltstone.changes import Between, ChangeBatch, Start, place, read_changes
 from siltstone.inspection import inspect
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression
 from siltstone.scan import Scan, scan_request
 from siltstone.table.definition import Definition
 
@@ -175,17 +175,12 @@ class Reading(Definition):
             ...     print(batch.snapshot_id, batch.to_pylist()[0])
             1 {'rowkind': '+I', 'id': 1, 'item': 'pen'}
         """
-        sql, tree = split_filter(filter)
+        request = scan_request(columns, filter, batch_size=batch_size, memory_limit=memory_limit, threads=threads)
         stream = self._core.changes(
-            columns=None if columns is None else names("columns", columns),
-            filter_sql=sql,
-            filter_json=tree,
-            start=place("start", start, self._core),
-            end=place("end", end, self._core),
+            request,
+            start=place("start", start),
+            end=place("end", end),
             consumer=optional_text("consumer", consumer),
             follow=flag("follow", follow),
-            batch_size=count("batch_size", batch_size, 1),
-            memory_limit=count("memory_limit", size_bytes(memory_limit), 1),
-            threads=count("threads", threads, 1),
         )
         return read_changes(stream)

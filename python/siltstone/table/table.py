@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Time, count, flag, millis, optional_text, version_of
+from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
+from siltstone._partitions import partition_list
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
 from siltstone.compaction import CompactionPlan
+from siltstone.errors import InvalidArgument
 from siltstone.maintenance import Maintenance
-from siltstone.predicate import Expression
-from siltstone.report import CompactionReport, UpkeepReport
+from siltstone.predicate import Expression, condition_of
+from siltstone.report import CommitReport, CompactionReport, UpkeepReport
 from siltstone.shared import SharedWrites
 from siltstone.table.reading import Reading
 from siltstone.table.writing import Writing
@@ -27,7 +29,7 @@ _ALL = 2**63 - 1
 class Table(Reading, Writing):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
-    When somebody else alters the table, this object keeps the columns that it was opened with: rows are written with
+    When another process alters the table, this object keeps the columns that it was opened with: rows are written with
     them, and what would lose or cut values of newer rows, or merge rows by a rule that is not the table's any more, is
     refused or given up (:meth:`update`, :meth:`delete`, :meth:`compact`, :meth:`changes`). Open the table again then.
 
@@ -100,12 +102,51 @@ class Table(Reading, Writing):
         """Compact the table; see :meth:`siltstone.maintenance.Maintenance.compact`."""
         return self.maintenance.compact(plan, full=full, where=where, progress=progress, commit_every=commit_every)
 
+    def rescale(
+        self,
+        buckets: int | None = None,
+        partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        where: str | Expression | None = None,
+        dry_run: bool = False,
+    ) -> CommitReport:
+        """Give the table, or some partitions, another number of buckets, as one OVERWRITE commit.
+
+        The rows are written anew; those that wait for buckets stay where they are. What others write to the partitions
+        meanwhile is not lost: it is done again then. Of a whole table with fixed buckets the option ``bucket`` gets the
+        number first, and new rows go into as many; rows for partitions of another number than the option are refused.
+
+        Args:
+            buckets: Buckets of each partition; None: as the option ``bucket`` says.
+            partition: Only these partitions, partial specs included.
+            where: Only partitions that satisfy this predicate over partition columns.
+            dry_run: Only say what would be done, in ``notes``, and how much would be written anew.
+
+        Raises:
+            InvalidArgument: A table whose buckets are not of a fixed number, or a number below 1.
+            CommitConflict: Others wrote to the same partitions again and again; no row was changed.
+
+        Example:
+            >>> t = example_table()
+            >>> t.rescale(2, dry_run=True).notes[-1]
+            'the table would get 2 buckets instead of 1'
+            >>> t.rescale(2).snapshot.kind
+            'OVERWRITE'
+        """
+        number = count("buckets", buckets, 1)
+        if number is not None and number >= 2**31:
+            raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
+        report = self._core.rescale(
+            number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
+        )
+        return CommitReport.from_json(report)
+
     def expire_snapshots(
         self,
         *,
         retain_max: int | None = None,
         retain_min: int | None = None,
-        older_than: Time | None = None,
+        older_than: Time | Duration | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
     ) -> UpkeepReport:

@@ -9,7 +9,7 @@ from siltstone._args import Size, flag, texts_in
 from siltstone._data import arrow_stream
 from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, split_filter
+from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport
 from siltstone.table.definition import Definition
 from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
@@ -55,7 +55,7 @@ class Writing(Definition):
 
         Raises:
             DeleteNotAllowed: The merge engine cannot take a delete; the hint names the option that allows it.
-            CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
+            CommitConflict: Other commits changed the same files again and again, or the table was altered since it
                 was opened, and columns of these rows would be lost or values changed.
 
         Example:
@@ -70,8 +70,7 @@ class Writing(Definition):
         if keys is not None:
             with arrow_stream(keys, self._core) as stream:
                 return CommitReport.from_json(self._core.delete_keys(stream))
-        sql, tree = split_filter(where, "where")
-        return CommitReport.from_json(self._core.modify(sql, tree, {}))
+        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), {}))
 
     def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
@@ -94,7 +93,7 @@ class Writing(Definition):
             InvalidArgument: A column of the primary key, an expression that cannot be computed (a division by zero,
                 an overflow), or a merge engine that merges new values instead of replacing the old ones.
             SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
-            CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
+            CommitConflict: Other commits changed the same files again and again, or the table was altered since it
                 was opened, and columns of these rows would be lost or values changed.
 
         Example:
@@ -107,8 +106,7 @@ class Writing(Definition):
         if not set:
             raise InvalidArgument("set is empty: nothing would change")
         _refuse_twice(set, self)
-        sql, tree = split_filter(where, "where")
-        return CommitReport.from_json(self._core.modify(sql, tree, dict(texts_in("set", set))))
+        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), dict(texts_in("set", set))))
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
@@ -181,7 +179,8 @@ class Writing(Definition):
 
         ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
         bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
-        key that leaves a partition column out) or ``postponed``; tables of the last two are read, not written.
+        key that leaves a partition column out: rows move between partitions) or ``postponed`` (``'bucket' = '-2'``:
+        rows wait, and no reader shows them, until :meth:`Table.compact` gives them buckets).
 
         Example:
             >>> example_table().bucket_mode
@@ -252,9 +251,10 @@ class Writing(Definition):
     def abort(self, messages: Iterable[bytes]) -> None:
         """Delete the files of messages that will not be committed.
 
-        Files that a snapshot refers to stay, whoever committed them. Call it only when no other process can commit the
-        messages any more: a commit that begins before the files are deleted may be reported although they are gone.
-        While versions, tags or branches are removed nobody can tell which files stay: it waits as long as the option
+        Files that a snapshot refers to stay, whichever process committed them. Call it only when no other process can
+        commit the messages any more: a commit that begins before the files are deleted may be reported although they
+        are gone.
+        While versions, tags or branches are removed it is not known which files stay: it waits as long as the option
         ``siltstone.upkeep-lock-timeout`` says.
 
         Raises:

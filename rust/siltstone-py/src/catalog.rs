@@ -6,13 +6,14 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
 use siltstone::{
     schema::NewTable,
-    table::{FilesystemCatalog, InspectArgs, Table},
+    table::{FilesystemCatalog, Table},
 };
 
 use crate::{
     error::Result,
     inspect::{About, Inspection},
     interrupt::interruptible,
+    request::InspectInput,
     table::PyTable,
 };
 
@@ -74,27 +75,26 @@ impl Catalog {
         })
     }
 
-    /// The table, and the name of the system table that is meant.
-    fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<(PyTable, Option<String>)> {
+    /// The table, and the name of the system table that is meant; no table where that is about the whole catalog.
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        options: Options,
+        branch: Option<&str>,
+    ) -> Result<(Option<PyTable>, Option<String>)> {
+        if let Some(system) = FilesystemCatalog::system_table(name, branch, &options)? {
+            return Ok((None, Some(system.to_owned())));
+        }
         interruptible(py, || {
-            let found = self.0.load_table(name)?;
+            let found = self.0.load_table(name, branch)?;
             let table = Table::open(&found.location, &found.name.branch, options)?;
-            Ok((table.into(), found.name.system))
+            Ok((Some(table.into()), found.name.system))
         })
     }
 
-    #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]
-    fn inspect(
-        &self,
-        py: Python<'_>,
-        name: String,
-        columns: Option<Vec<String>>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
-        limit: Option<usize>,
-    ) -> Result<Inspection> {
-        let args = InspectArgs { columns, filter_sql, filter_json, limit };
-        interruptible(py, || Inspection::new(About::Catalog(Arc::clone(&self.0)), name, args))
+    fn inspect(&self, py: Python<'_>, name: String, request: InspectInput) -> Result<Inspection> {
+        interruptible(py, || Inspection::new(About::Catalog(Arc::clone(&self.0)), name, request.0))
     }
 
     fn location(&self, name: &str) -> Result<String> {

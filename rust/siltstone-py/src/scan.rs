@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pyo3::{prelude::*, types::PyBytes};
 use siltstone::{
     io::BatchStream,
-    table::{Planned, ReadableSplit, ScanArgs, Table, explain},
+    scan::ScanRequest,
+    table::{Planned, ReadableSplit, Table, explain},
 };
 
 use crate::{
@@ -24,18 +25,18 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "siltstone._core")]
 pub(crate) struct Plan {
     table: Arc<Table>,
-    args: ScanArgs,
+    request: ScanRequest,
     planned: Planned,
 }
 
 impl Plan {
-    pub(crate) fn new(table: Arc<Table>, args: ScanArgs) -> Result<Self> {
-        let planned = table.plan(&args)?;
-        Ok(Self { table, args, planned })
+    pub(crate) fn new(table: Arc<Table>, request: ScanRequest) -> Result<Self> {
+        let planned = table.plan(&request)?;
+        Ok(Self { table, request, planned })
     }
 
     fn stream(&self) -> Result<BatchStream> {
-        Ok(self.table.read(&self.args, &self.planned)?)
+        Ok(self.table.read(&self.request, &self.planned)?)
     }
 }
 
@@ -61,17 +62,17 @@ impl Plan {
     #[pyo3(signature = (whole=false))]
     fn read(&self, py: Python<'_>, whole: bool) -> Result<Batches> {
         interruptible(py, || {
-            let rows = if whole { self.table.read_whole(&self.args, &self.planned)? } else { self.stream()? };
+            let rows = if whole { self.table.read_whole(&self.request, &self.planned)? } else { self.stream()? };
             Batches::new(self.planned.schema()?, rows)
         })
     }
 
     fn count(&self, py: Python<'_>) -> Result<u64> {
-        interruptible(py, || Ok(self.table.count(&self.args, &self.planned)?))
+        interruptible(py, || Ok(self.table.count(&self.request, &self.planned)?))
     }
 
     fn splits<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyBytes>>> {
-        let tokens = interruptible(py, || Ok(self.table.split_tokens(&self.args, &self.planned)?))?;
+        let tokens = interruptible(py, || Ok(self.table.split_tokens(&self.request, &self.planned)?))?;
         Ok(tokens.iter().map(|token| PyBytes::new(py, token)).collect())
     }
 

@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3_arrow::PySchema;
 use siltstone::{
     commit::Committable,
-    scan::{Between, PartitionSpec, VersionSelector},
+    scan::PartitionSpec,
     snapshot::Snapshot,
-    table::{ChangesArgs, InspectArgs, ModifyArgs, ScanArgs, StreamPosition, Table},
+    table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Subject, Table, TablePath},
     types::arrow_schema,
     write::{SharedWrite, WriteOptions},
 };
@@ -24,6 +24,7 @@ use crate::{
     inspect::{About, Inspection},
     interrupt::interruptible,
     maintenance::Maintenance,
+    request::{ConditionInput, InspectInput, ScanInput},
     scan::Plan,
     write::{RowAssigner, Writer},
 };
@@ -55,6 +56,15 @@ impl PyTable {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, options: Options, branch: &str) -> Result<Self> {
         interruptible(py, || Ok(Table::open(location, branch, options)?.into()))
+    }
+
+    /// The table of `dir`, `dir$branch_b` or `dir$files`, and the name of the system table that is meant.
+    #[staticmethod]
+    fn open_path(py: Python<'_>, path: &str, options: Options, branch: Option<&str>) -> Result<(Self, Option<String>)> {
+        interruptible(py, || {
+            let path = TablePath::on_branch(path, branch)?;
+            Ok((Table::open(&path.location, &path.branch, options)?.into(), path.system))
+        })
     }
 
     #[getter]
@@ -124,24 +134,20 @@ impl PyTable {
         Ok(Maintenance::new(self.table()?))
     }
 
-    #[pyo3(signature = (name, *, columns, filter_sql, filter_json, limit))]
-    fn inspect(
-        &self,
-        py: Python<'_>,
-        name: String,
-        columns: Option<Vec<String>>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
-        limit: Option<usize>,
-    ) -> Result<Inspection> {
+    fn inspect(&self, py: Python<'_>, name: String, request: InspectInput) -> Result<Inspection> {
         let table = self.table()?;
-        let args = InspectArgs { columns, filter_sql, filter_json, limit };
-        interruptible(py, || Inspection::new(About::Table(table), name, args))
+        interruptible(py, || Inspection::new(About::Table(table), name, request.0))
     }
 
+    /// All system tables: are they about `rows`, one `snapshot` or the `table`?
     #[staticmethod]
-    fn system_tables() -> Vec<&'static str> {
-        Table::all_system_tables()
+    fn system_tables() -> Vec<(&'static str, &'static str)> {
+        let word = |subject| match subject {
+            Subject::Rows => "rows",
+            Subject::Snapshot => "snapshot",
+            Subject::Table => "table",
+        };
+        Table::system_tables().into_iter().map(|(name, subject)| (name, word(subject))).collect()
     }
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
@@ -149,92 +155,29 @@ impl PyTable {
         interruptible(py, || Ok(table.files(version)?.iter().map(ToString::to_string).collect()))
     }
 
-    #[pyo3(signature = (*, columns, filter_sql, filter_json, version, tag, as_of, between, mode, system, limit, row_kind, batch_size, memory_limit, threads))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
-    fn plan(
-        &self,
-        py: Python<'_>,
-        columns: Option<Vec<String>>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
-        version: Option<VersionInput>,
-        tag: Option<String>,
-        as_of: Option<i64>,
-        between: Option<BetweenInput>,
-        mode: Option<String>,
-        system: Option<String>,
-        limit: Option<usize>,
-        row_kind: bool,
-        batch_size: Option<usize>,
-        memory_limit: Option<u64>,
-        threads: Option<usize>,
-    ) -> Result<Plan> {
+    fn plan(&self, py: Python<'_>, request: ScanInput) -> Result<Plan> {
         let table = self.table()?;
-        let args = ScanArgs {
-            columns,
-            filter_sql,
-            filter_json,
-            version: version.map(Into::into),
-            tag,
-            as_of,
-            between: between.map(|b| b.0),
-            mode,
-            system,
-            limit,
-            row_kind,
-            batch_rows: batch_size,
-            memory_limit,
-            threads,
-        };
-        interruptible(py, || Plan::new(table, args))
+        interruptible(py, || Plan::new(table, request.0))
     }
 
-    #[pyo3(signature = (*, columns, filter_sql, filter_json, start, end, consumer, follow, batch_size, memory_limit, threads))]
-    #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
+    #[pyo3(signature = (request, *, start, end, consumer, follow))]
     fn changes(
         &self,
         py: Python<'_>,
-        columns: Option<Vec<String>>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
+        request: ScanInput,
         start: Option<PlaceInput>,
         end: Option<PlaceInput>,
         consumer: Option<String>,
         follow: bool,
-        batch_size: Option<usize>,
-        memory_limit: Option<u64>,
-        threads: Option<usize>,
     ) -> Result<Changes> {
         let table = self.table()?;
-        let scan = ScanArgs {
-            columns,
-            filter_sql,
-            filter_json,
-            batch_rows: batch_size,
-            memory_limit,
-            threads,
-            ..ScanArgs::default()
-        };
-        let (start, end) = (start.map(|p| p.0), end.map(|p| p.0));
+        let (scan, start, end) = (request.0, start.map(|p| p.0), end.map(|p| p.0));
         interruptible(py, || Changes::new(table, ChangesArgs { scan, start, end, consumer, follow }))
     }
 
-    fn has_tag(&self, py: Python<'_>, name: &str) -> Result<bool> {
+    fn scan_schema(&self, py: Python<'_>, request: ScanInput) -> Result<PySchema> {
         let table = self.table()?;
-        interruptible(py, || Ok(table.has_tag(name)?))
-    }
-
-    fn view_schema(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        columns: Option<Vec<String>>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
-    ) -> Result<PySchema> {
-        let table = self.table()?;
-        let args = ScanArgs { columns, filter_sql, filter_json, ..ScanArgs::default() };
-        interruptible(py, || py_schema(table.view_schema(name, &args)?))
+        interruptible(py, || py_schema(table.scan_schema(&request.0)?))
     }
 
     fn consumers(&self, py: Python<'_>) -> Result<Vec<(String, i64, i64)>> {
@@ -339,15 +282,9 @@ impl PyTable {
         interruptible(py, || Ok(table.truncate(partitions.as_deref(), dry_run)?.to_json()?.to_string()))
     }
 
-    fn modify(
-        &self,
-        py: Python<'_>,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
-        set: BTreeMap<String, String>,
-    ) -> Result<String> {
+    fn modify(&self, py: Python<'_>, filter: Option<ConditionInput>, set: BTreeMap<String, String>) -> Result<String> {
         let table = self.table()?;
-        let args = ModifyArgs { filter_sql, filter_json, set, threads: None };
+        let args = ModifyArgs { filter: filter.map(Into::into), set, threads: None };
         interruptible(py, || Ok(table.modify(&args)?.to_json()?.to_string()))
     }
 
@@ -397,17 +334,35 @@ impl PyTable {
         &self,
         py: Python<'_>,
         full: bool,
-        filter_sql: Option<String>,
-        filter_json: Option<String>,
+        filter: Option<ConditionInput>,
         partitions: Option<Vec<PartitionSpec>>,
         idle_millis: Option<i64>,
     ) -> Result<Vec<(String, Vec<u8>)>> {
         let table = self.table()?;
-        let args = siltstone::table::CompactArgs { full, filter_sql, filter_json, partitions, idle_millis };
+        let args = CompactArgs { full, filter: filter.map(Into::into), partitions, idle_millis };
         interruptible(py, || {
             let tasks = table.plan_compaction(&args)?;
             Ok(tasks.into_iter().map(|(text, token)| (text.to_string(), token)).collect())
         })
+    }
+
+    fn rescale(
+        &self,
+        py: Python<'_>,
+        buckets: Option<i32>,
+        filter: Option<ConditionInput>,
+        partitions: Option<Vec<PartitionSpec>>,
+        dry_run: bool,
+    ) -> Result<String> {
+        let mut table = (*self.table()?).clone();
+        let args = siltstone::table::RescaleArgs { buckets, filter: filter.map(Into::into), partitions, dry_run };
+        let (report, table) = interruptible(py, || {
+            let report = table.rescale(&args);
+            Ok((report, table))
+        })?;
+        // also after an error: the option may have its new value
+        *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
+        Ok(report?.to_json()?.to_string())
     }
 
     fn compact_manifests(&self, py: Python<'_>) -> Result<String> {
@@ -425,55 +380,17 @@ impl PyTable {
     }
 }
 
-/// A number is a snapshot's id, a text a tag's name before anything else.
-#[derive(FromPyObject)]
-pub(crate) enum VersionInput {
-    Id(i64),
-    Text(String),
-}
-
-impl From<VersionInput> for VersionSelector {
-    fn from(version: VersionInput) -> Self {
-        match version {
-            VersionInput::Id(id) => Self::Snapshot(id),
-            VersionInput::Text(text) => Self::Version(text),
-        }
-    }
-}
-
-/// `("snapshots", 3, 7)`, `("names", "a", "b")`, `("times", 0, 1)` or `("to-auto-tag", "2026-11-21")`.
-struct BetweenInput(Between);
-
-impl<'py> FromPyObject<'_, 'py> for BetweenInput {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok((_, tag)) = object.extract::<(String, String)>() {
-            return Ok(Self(Between::ToAutoTag(tag)));
-        }
-        if let Ok((_, start, end)) = object.extract::<(String, String, String)>() {
-            return Ok(Self(Between::Names(start, end)));
-        }
-        let (what, start, end): (String, i64, i64) = object.extract()?;
-        Ok(Self(if what == "times" { Between::Times(start, end) } else { Between::Snapshots(start, end) }))
-    }
-}
-
-/// `("snapshot", 3)`, `("tag", "v1")`, `("time", 0)` or `("full", None)`.
+/// `("snapshot", 3)`, `("time", 0)` or `("text", "v1", None)`: a text, with the time that it says.
 struct PlaceInput(StreamPosition);
 
 impl<'py> FromPyObject<'_, 'py> for PlaceInput {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok((_, tag)) = object.extract::<(String, String)>() {
-            return Ok(Self(StreamPosition::Tag(tag)));
+        if let Ok((_, text, millis)) = object.extract::<(&str, String, Option<i64>)>() {
+            return Ok(Self(StreamPosition::Text { text, millis }));
         }
-        let (what, number): (String, Option<i64>) = object.extract()?;
-        Ok(Self(match (what.as_str(), number) {
-            ("time", Some(millis)) => StreamPosition::Time(millis),
-            (_, Some(id)) => StreamPosition::Snapshot(id),
-            (_, None) => StreamPosition::Full,
-        }))
+        let (what, number): (String, i64) = object.extract()?;
+        Ok(Self(if what == "time" { StreamPosition::Time(number) } else { StreamPosition::Snapshot(number) }))
     }
 }

@@ -67,6 +67,7 @@ pub mod write;
 pub mod commit;
 
 pub mod dml;
+pub mod rebucket;
 
 // keeping
 pub mod maintenance;

@@ -14,7 +14,7 @@ from siltstone.cli.context import App, pass_app, table_argument
 @table_argument
 @click.option("--full", is_flag=True, help="Merge every bucket into one run.")
 @click.option("--where", help="Only partitions that satisfy this predicate.")
-@click.option("--idle", help="Only partitions not written for this long, for example 1d.")
+@click.option("--idle", help="Only partitions not written for this long, for example '1 d'.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done.")
 @click.option("--commit-every", type=click.IntRange(min=1), help="Commit after this many buckets.")
 @pass_app
@@ -47,4 +47,17 @@ def compact(
     return exits.CONFLICT if report.given_up else exits.OK
 
 
-COMMANDS = [compact]
+@click.command()
+@table_argument
+@click.option("--buckets", type=click.IntRange(min=1, max=2**31 - 1), help="Buckets of each partition.")
+@click.option("--where", help="Only partitions that satisfy this predicate.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done.")
+@pass_app
+def rescale(app: App, table: str, buckets: int | None, where: str | None, dry_run: bool) -> None:
+    """Give a table, or some of its partitions, another number of buckets."""
+    report = app.table(table).rescale(buckets, where=where, dry_run=dry_run)
+    snapshots = [s.id for s in report.snapshots]
+    output.record(app, {"snapshots": snapshots, "rows": report.rows, "files": report.files, "notes": report.notes})
+
+
+COMMANDS = [compact, rescale]

@@ -6,12 +6,10 @@ use super::{bucketed::BucketQueue, deletion_maintainer::AppendVectors, rewrite::
 use crate::{
     deletion_vectors::DeletionMap,
     error::{Error, ErrorKind, Result},
-    io::{FileWriteSpec, RollingWriter, TableContext, batch_bytes, numbers_used_up},
+    io::{FileWriteSpec, InOrder, TableContext, numbers_used_up},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
 };
 
-/// Rows wait in memory up to this many bytes before a file is opened: a writer of many partitions keeps few files open.
-const PENDING_BYTES: usize = 4 << 20;
 /// Files a full compaction inside the writer must have.
 const FULL_COMPACTION_FILES: usize = 3;
 
@@ -31,9 +29,7 @@ pub struct AppendWriter {
     ctx: TableContext,
     bucket: BucketId,
     next_sequence: i64,
-    pending: Vec<RecordBatch>,
-    pending_bytes: usize,
-    open: Option<RollingWriter>,
+    rows: InOrder,
     new_files: Vec<DataFileMeta>,
     queue: Option<BucketQueue>,
     full_requested: bool,
@@ -52,11 +48,9 @@ impl AppendWriter {
         let next_sequence = restored.iter().map(|f| f.max_sequence_number.saturating_add(1)).max().unwrap_or(0);
         Self {
             ctx: ctx.clone(),
+            rows: InOrder::new(ctx, bucket.clone()),
             bucket,
             next_sequence,
-            pending: Vec::new(),
-            pending_bytes: 0,
-            open: None,
             new_files: Vec::new(),
             queue: settings.compact.then(|| BucketQueue::new(&ctx.options, restored)),
             full_requested: false,
@@ -79,49 +73,21 @@ impl AppendWriter {
         if rows.num_rows() == 0 {
             return Ok(());
         }
-        if self.open.is_none() {
-            self.pending_bytes += batch_bytes(rows);
-            self.pending.push(rows.clone());
-            return if self.pending_bytes < PENDING_BYTES { Ok(()) } else { self.write_pending() };
-        }
-        self.write_to_file(rows)
-    }
-
-    /// Opens a file for the rows that waited.
-    fn write_pending(&mut self) -> Result<()> {
-        self.pending_bytes = 0;
-        std::mem::take(&mut self.pending).iter().try_for_each(|rows| self.write_to_file(rows))
-    }
-
-    fn write_to_file(&mut self, rows: &RecordBatch) -> Result<()> {
         let count = i64::try_from(rows.num_rows())
             .map_err(|e| Error::new(ErrorKind::InvalidArgument, "a batch has too many rows").caused_by(e))?;
-        let end = self.next_sequence.checked_add(count).ok_or_else(|| numbers_used_up(&self.ctx.name))?;
-        let writer = match &mut self.open {
-            Some(writer) => writer,
-            closed => {
-                let spec = FileWriteSpec::append(self.next_sequence, FileSource::Append).within(self.memory);
-                let writer = RollingWriter::new(&self.ctx, &self.bucket.partition, self.bucket.bucket, spec)?;
-                closed.insert(writer)
-            }
-        };
-        writer.write(rows)?;
-        self.next_sequence = end;
-        Ok(())
+        let first = self.next_sequence;
+        self.next_sequence = first.checked_add(count).ok_or_else(|| numbers_used_up(&self.ctx.name))?;
+        self.rows.write(rows, || FileWriteSpec::append(first, FileSource::Append).within(self.memory))
     }
 
     /// Bytes of waiting rows, and what the encoder holds.
     pub fn memory_used(&self) -> usize {
-        self.pending_bytes + self.open.as_ref().map_or(0, RollingWriter::memory_used)
+        self.rows.memory_used()
     }
 
     /// Writes the waiting rows and closes the open file.
     pub fn flush(&mut self) -> Result<()> {
-        self.write_pending()?;
-        let Some(writer) = self.open.take() else {
-            return Ok(());
-        };
-        let files = writer.finish()?;
+        let files = self.rows.finish()?;
         if let Some(queue) = &mut self.queue {
             for file in &files {
                 queue.add(file.clone());
@@ -164,7 +130,7 @@ impl AppendWriter {
 
     /// Whether compactions were given up, and nothing waits to be handed over: another writer can go on.
     pub fn is_overtaken(&self) -> bool {
-        self.stale && self.pending.is_empty() && self.open.is_none() && self.new_files.is_empty()
+        self.stale && self.rows.is_empty() && self.new_files.is_empty()
     }
 
     /// Goes on counting rows where another writer of the bucket stopped.
@@ -195,7 +161,7 @@ impl AppendWriter {
             match vectors.persist() {
                 Ok(index_files) => compact.index_files = index_files,
                 Err(error) => {
-                    self.delete(&compact.compact_after);
+                    self.rows.delete(&compact.compact_after);
                     return Err(error);
                 }
             }
@@ -203,20 +169,8 @@ impl AppendWriter {
         Ok(compact)
     }
 
-    fn delete(&self, files: &[DataFileMeta]) {
-        for file in files {
-            let path = self.ctx.paths.data_file(&self.bucket.partition, self.bucket.bucket, file);
-            if let Err(error) = path.and_then(|p| self.ctx.fs.delete(&p)) {
-                tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
-            }
-        }
-    }
-
     /// Deletes every file written since the last [`AppendWriter::prepare_commit`].
     pub fn abort(mut self) {
-        if let Some(writer) = self.open.take() {
-            writer.abort();
-        }
-        self.delete(&self.new_files);
+        self.rows.abort(&self.new_files);
     }
 }

@@ -107,7 +107,11 @@ impl Collected {
                 let all = all.compact.dropped.entry(message.bucket.clone()).or_default();
                 all.extend(compact.dropped.iter().cloned());
             }
-            if let Some(seen) = message.seen.as_ref().filter(|_| !compact.compact_before.is_empty()) {
+            if let Some(seen) = message
+                .seen
+                .as_ref()
+                .filter(|_| !compact.compact_before.is_empty() || !compact.compact_after.is_empty())
+            {
                 let oldest = all.compact.seen.entry(message.bucket.clone()).or_insert_with(|| seen.clone());
                 oldest.made.extend(seen.made.iter().cloned());
                 if seen.snapshot.id < oldest.snapshot.id {

@@ -8,6 +8,7 @@
 //! A conflict is never retried with the same files: what they were made from is gone.
 
 use std::{
+    borrow::Borrow,
     cmp::Ordering,
     collections::{BTreeMap, HashMap, hash_map::Entry},
 };
@@ -100,7 +101,12 @@ impl ConflictCheck<'_> {
                     self.partition(entry),
                     entry.total_buckets
                 );
-                return Err(Error::new(ErrorKind::CommitConflict, text).with("table", &self.ctx.name));
+                let hint = format!(
+                    "open the table again when it was rescaled; otherwise run t.rescale({}), or set the option 'bucket' \
+                     back to {old}",
+                    entry.total_buckets
+                );
+                return Err(Error::new(ErrorKind::CommitConflict, text).with("table", &self.ctx.name).hint(hint));
             }
         }
         Ok(())
@@ -218,22 +224,31 @@ pub(super) fn overlap<'e>(
         levels.entry((&entry.partition, entry.bucket, entry.file.level)).or_default().push(entry);
     }
     for mut files in levels.into_values().filter(|files| files.len() > 1) {
-        let mut failed = None;
-        files.sort_by(|a, b| {
-            compare_serialized(&a.file.min_key, &b.file.min_key, key_types).unwrap_or_else(|error| {
-                failed.get_or_insert(error);
-                Ordering::Equal
-            })
-        });
-        if let Some(error) = failed {
-            return Err(error);
+        if let Some((a, b)) = sort_by_keys(&mut files, key_types)? {
+            return Ok(Some((a, b)));
         }
-        for pair in files.windows(2) {
-            if let [a, b] = pair
-                && compare_serialized(&a.file.max_key, &b.file.min_key, key_types)? != Ordering::Less
-            {
-                return Ok(Some((a, b)));
-            }
+    }
+    Ok(None)
+}
+
+/// Sorts files by their smallest keys; the first two neighbours that have keys in common, if any do.
+pub(super) fn sort_by_keys<'f, E: Borrow<ManifestEntry>>(
+    files: &'f mut [E],
+    key_types: &[DataType],
+) -> Result<Option<(&'f E, &'f E)>> {
+    let mut failed = None;
+    files.sort_by(|a, b| {
+        compare_serialized(&a.borrow().file.min_key, &b.borrow().file.min_key, key_types).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Ordering::Equal
+        })
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    for (a, b) in files.iter().zip(files.iter().skip(1)) {
+        if compare_serialized(&a.borrow().file.max_key, &b.borrow().file.min_key, key_types)? != Ordering::Less {
+            return Ok(Some((a, b)));
         }
     }
     Ok(None)

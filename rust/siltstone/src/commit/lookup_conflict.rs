@@ -44,7 +44,10 @@ pub(super) fn check_unseen(
     let looks_up = ctx.options.needs_lookup() && !ctx.schema.primary_keys.is_empty();
     let from_level_0 = |bucket: &BucketId| {
         let mut files = changes.files.iter().filter(|entry| is_of(entry, bucket));
-        files.any(|entry| entry.kind == EntryKind::Delete && entry.file.level == 0)
+        let takes = |entry: &ManifestEntry| entry.kind == EntryKind::Delete && entry.file.level == 0;
+        // rows that waited for buckets have been in level 0 of this one in between
+        let moved = |entry: &ManifestEntry| takes(entry) && entry.bucket < 0 && entry.partition == bucket.partition;
+        files.any(takes) || changes.files.iter().any(moved)
     };
     let mut seen: Vec<(&BucketId, &Seen)> = changes.seen.iter().collect();
     seen.retain(|(bucket, _)| looks_up && from_level_0(bucket));

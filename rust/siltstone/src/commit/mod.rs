@@ -24,6 +24,7 @@ pub mod invariants;
 mod lookup_conflict;
 mod merge;
 mod model;
+mod moved_keys;
 mod new_rows;
 mod outcome;
 mod overwrite;
@@ -44,14 +45,13 @@ mod write;
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 pub(crate) use assigned::key_hashes;
-pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, invisible_rows};
+pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, ReadVersion, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
-pub use undisturbed::ReadVersion;
 
 use self::{
     abort::{Made, Strays, Unused},
@@ -193,7 +193,7 @@ impl TableCommit {
         let source = Source::Overwrite { partitions: &partitions, new: &new };
         let allow_empty = self.allows_empty(&committable);
         let request = Request { allow_empty, looked_up_to, ..request(&committable, CommitKind::Overwrite, source) };
-        let request = Request { since: since.as_ref(), ..request };
+        let request = Request { read: committable.read.as_ref(), since: since.as_ref(), ..request };
         let published = self.publish(&request)?;
         if published.theirs {
             return Ok(already_committed());
@@ -395,14 +395,11 @@ fn request<'a>(committable: &'a Committable, kind: CommitKind, source: Source<'a
     Request {
         kind,
         identifier: Identifier::of(committable.identifier),
-        watermark: committable.watermark,
-        properties: BTreeMap::clone(&committable.properties),
         source,
-        check: committable.check_append,
         statistics: None,
         allow_empty: false,
         looked_up_to: None,
-        messages: &committable.messages,
+        committable,
         read: None,
         since: None,
     }

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::undisturbed::ReadVersion;
 use crate::{
     error::Error,
     io::TableContext,
     manifest::DataFileMeta,
     scan::PartitionSpec,
-    snapshot::{BATCH_COMMIT_IDENTIFIER, Snapshot},
+    snapshot::{BATCH_COMMIT_IDENTIFIER, RemovedSnapshot, Snapshot},
     wire::CommitMessage,
 };
+
+/// The version that a statement has read; `None`: the table had none.
+pub type ReadVersion = Option<RemovedSnapshot>;
 
 /// One logical commit.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +48,8 @@ pub enum OverwriteTarget {
     Dynamic,
     /// Every partition that matches; the new files must match too. Empty: the whole table.
     Static(PartitionSpec),
+    /// Exactly these partitions (serialized rows), also those that no new file is in.
+    Partitions(HashSet<Vec<u8>>),
 }
 
 /// What became of the compaction that came with a commit.
@@ -81,10 +85,12 @@ pub struct CommitOutcome {
 }
 
 /// Rows of committed messages that no batch reader shows before a compaction: those that wait in level 0 of a table whose
-/// readers leave it out.
+/// readers leave it out, and those that wait for buckets.
 pub fn invisible_rows(ctx: &TableContext, messages: &[CommitMessage], outcome: &CommitOutcome) -> i64 {
-    if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
-        return 0;
+    let postponed = messages.iter().filter(|message| message.bucket.bucket < 0).flat_map(|m| &m.data.new_files);
+    let postponed = crate::limits::sum(postponed.map(|file| file.row_count));
+    if postponed > 0 || !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
+        return postponed;
     }
     let compacted = matches!(outcome.compaction, CompactionOutcome::Committed);
     // a later message may have compacted what an earlier one brought

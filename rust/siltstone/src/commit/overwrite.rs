@@ -2,27 +2,26 @@
 
 use std::{
     borrow::Cow,
-    cmp::Ordering,
     collections::{BTreeMap, HashSet},
 };
 
 use super::{
     changes::{FileChanges, deletion_of},
+    conflict::sort_by_keys,
     model::OverwriteTarget,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore},
+    options::POSTPONE_BUCKET,
     predicate::Predicate,
-    row::{BinaryRow, Datum, compare_datums, compare_serialized},
+    row::{BinaryRow, Datum, compare_datums},
     scan::{EntryFilter, LastWrites, PartitionSpec, live_entries_with_last_writes, partition_spec},
     snapshot::Snapshot,
     types::DataType,
     wire::CommitMessage,
 };
-
-const POSTPONE_BUCKET: i32 = -2;
 
 /// Partitions to replace.
 #[derive(Clone, Debug)]
@@ -47,6 +46,7 @@ impl Partitions {
                 Some(Self::These(new.iter().map(|entry| entry.partition.clone()).collect()))
             }
             OverwriteTarget::Dynamic => Some(Self::All),
+            OverwriteTarget::Partitions(partitions) => Some(Self::These(partitions.clone())),
             OverwriteTarget::Static(spec) => {
                 let partitions = Self::matching(ctx, std::slice::from_ref(spec))?;
                 partitions.check_members(ctx, spec, new)?;
@@ -198,24 +198,7 @@ pub(super) fn upgraded(ctx: &TableContext, new: Vec<ManifestEntry>) -> Result<Ve
 
 /// Sorts the files by key; whether they follow each other without overlap and hold no deleted rows.
 fn in_one_run(files: &mut [ManifestEntry], types: &[DataType]) -> Result<bool> {
-    let mut failed = None;
-    files.sort_by(|a, b| {
-        compare_serialized(&a.file.min_key, &b.file.min_key, types).unwrap_or_else(|error| {
-            failed.get_or_insert(error);
-            Ordering::Equal
-        })
-    });
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    for pair in files.windows(2) {
-        if let [a, b] = pair
-            && compare_serialized(&a.file.max_key, &b.file.min_key, types)? != Ordering::Less
-        {
-            return Ok(false);
-        }
-    }
-    Ok(files.iter().all(|entry| entry.file.delete_row_count == Some(0)))
+    Ok(sort_by_keys(files, types)?.is_none() && files.iter().all(|entry| entry.file.delete_row_count == Some(0)))
 }
 
 /// An error when a file that messages add is not there: they belong to another table, or were aborted.

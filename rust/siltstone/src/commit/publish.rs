@@ -18,20 +18,20 @@
 //! with the same committer looks for that snapshot first.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     sync::{MutexGuard, PoisonError},
 };
 
 use super::{
-    TableCommit,
+    Committable, TableCommit,
     buckets::BaseManifests,
     fsync::sync_names,
+    model::ReadVersion,
     place::{self, Fixed, Kept, check_place, check_place_of},
     plan::{Brought, CommitPlan, Planner, Source},
     repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
-    undisturbed::ReadVersion,
     user::{Identifier, Seen},
     write::{DeltaManifests, SnapshotWriter, Written},
 };
@@ -41,7 +41,6 @@ use crate::{
     error::{Error, ErrorKind, Result},
     manifest::ManifestStore,
     snapshot::{CommitKind, Named, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
-    wire::CommitMessage,
 };
 
 /// One snapshot to make.
@@ -49,11 +48,7 @@ use crate::{
 pub(super) struct Request<'a> {
     pub(super) kind: CommitKind,
     pub(super) identifier: Identifier,
-    pub(super) watermark: Option<i64>,
-    pub(super) properties: BTreeMap<String, String>,
     pub(super) source: Source<'a>,
-    /// Check against the live files also when nothing is taken away.
-    pub(super) check: bool,
     /// The statistics file that the snapshot names; `None`: that of the one before.
     pub(super) statistics: Option<String>,
     /// Make a snapshot although nothing changes.
@@ -64,7 +59,7 @@ pub(super) struct Request<'a> {
     /// The messages were handed out: nobody has committed them before this; `None`: they were not.
     pub(super) since: Option<&'a Since>,
     /// What is committed.
-    pub(super) messages: &'a [CommitMessage],
+    pub(super) committable: &'a Committable,
     /// The version that the rows come from; `None`: they are new.
     pub(super) read: Option<&'a ReadVersion>,
 }
@@ -235,8 +230,8 @@ impl TableCommit {
         }
         // none of the own attempts is in the line: what others have committed is all there is
         self.check_not_repeated(request, store, tries, &removals)?;
-        if let (Some(read), Source::Files(changes)) = (request.read, request.source) {
-            self.check_undisturbed(read, changes, store, latest, &removals)?;
+        if let Some(read) = request.read {
+            self.check_undisturbed(read, request.source, store, latest, &removals)?;
         }
         tries.looked_up_to = Some(latest.map_or(0, |latest| latest.id));
         tries.seen = tries.seen.map(|_| Seen::of(&removals, latest));
@@ -245,7 +240,7 @@ impl TableCommit {
         let manifests = &BaseManifests::default();
         let (ctx, user) = (&self.ctx, &self.user);
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
-        let plan = planner.plan(latest, request.check || tries.in_doubt || tries.overlaps)?;
+        let plan = planner.plan(latest, request.committable.check_append || tries.in_doubt || tries.overlaps)?;
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
             return Ok(CommitStep::Nothing);
         }

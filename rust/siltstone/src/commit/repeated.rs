@@ -197,7 +197,8 @@ impl TableCommit {
         };
         let id = since.id(&self.snapshots)?;
         // what a compaction takes out must be there, so it cannot be committed twice
-        let brought = if request.kind == CommitKind::Compact { Vec::new() } else { brought_by(request.messages) };
+        let brought =
+            if request.kind == CommitKind::Compact { Vec::new() } else { brought_by(&request.committable.messages) };
         check_not_elsewhere(&self.ctx, since, changes, &brought)?;
         self.check_not_kept_since(request, id, tries)?;
         let from = match &tries.searched {
@@ -225,7 +226,7 @@ impl TableCommit {
         }
         let first = first_without_gap(&self.snapshots.ids()?);
         if first.is_some_and(|first| first > since.saturating_add(1)) && tries.kept_before != first {
-            check_not_kept(&self.ctx, &self.snapshots, request.messages)?;
+            check_not_kept(&self.ctx, &self.snapshots, &request.committable.messages)?;
             tries.kept_before = first;
         }
         Ok(())

@@ -14,16 +14,17 @@ use super::{
     TableCommit,
     changes::FileChanges,
     lookup_conflict::{files_meet, is_of},
+    model::ReadVersion,
+    overwrite::Partitions,
+    plan::Source,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
-    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot},
+    snapshot::{CommitKind, Removals, Snapshot},
     types::DataType,
 };
-
-/// The version that a statement has read; `None`: the table had none.
-pub type ReadVersion = Option<RemovedSnapshot>;
 
 impl TableCommit {
     /// An error when others have written to the rows that a statement has read.
@@ -33,7 +34,7 @@ impl TableCommit {
     pub(super) fn check_undisturbed(
         &self,
         read: &ReadVersion,
-        changes: &FileChanges,
+        source: Source<'_>,
         store: &ManifestStore,
         latest: Option<&Snapshot>,
         removals: &Removals,
@@ -59,7 +60,12 @@ impl TableCommit {
             let Some(snapshot) = self.snapshots.existing([id])?.pop() else {
                 return Err(self.disturbed("versions expire while they are looked at").with("snapshot", id));
             };
-            if let Some(file) = disturbs(&snapshot, changes, store, &types)? {
+            let disturbed = match source {
+                Source::Files(changes) => disturbs(&snapshot, changes, store, &types)?,
+                Source::Overwrite { partitions, .. } => changes_rows(&self.ctx, &snapshot, partitions, store)?,
+                Source::Manifests => None,
+            };
+            if let Some(file) = disturbed {
                 let text = "another commit has written to rows that the statement has read";
                 return Err(self.disturbed(text).with("snapshot", id).with("file", file));
             }
@@ -76,6 +82,28 @@ impl TableCommit {
             .with("table", &self.ctx.name)
             .hint("run the statement again: it reads the rows as they are now")
     }
+}
+
+/// A file that a snapshot brings or takes away in partitions that are replaced by their own rows. Compactions change no rows,
+/// but those that give waiting ones buckets; and rows that wait are not among those that are replaced.
+fn changes_rows(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    partitions: &Partitions,
+    store: &ManifestStore,
+) -> Result<Option<String>> {
+    let lists = store.read_list(snapshot.delta_list())?;
+    let mut delta = Vec::new();
+    for entry in store.read_all(&lists, &|_| true)? {
+        if partitions.contains(ctx, &entry.partition)? {
+            delta.push(entry);
+        }
+    }
+    if snapshot.commit_kind == CommitKind::Compact {
+        let moved = |entry: &&ManifestEntry| entry.kind == EntryKind::Delete && entry.bucket < 0;
+        return Ok(delta.iter().find(moved).map(|entry| entry.file.file_name.clone()));
+    }
+    Ok(delta.into_iter().find(|entry| entry.bucket >= 0).map(|entry| entry.file.file_name))
 }
 
 /// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
@@ -96,7 +124,9 @@ fn disturbs(
         let bucket = BucketId { partition: theirs.partition.clone(), bucket: theirs.bucket };
         let met = |own: &&ManifestEntry| is_of(own, &bucket) || own.total_buckets != theirs.total_buckets;
         for own in own().filter(met) {
-            if own.total_buckets != theirs.total_buckets || files_meet(theirs, own, types)? {
+            // what waits for buckets comes as it was written: its bounds say nothing
+            let sorted = theirs.bucket >= 0 && own.bucket >= 0;
+            if own.total_buckets != theirs.total_buckets || !sorted || files_meet(theirs, own, types)? {
                 return Ok(Some(theirs.file.file_name.clone()));
             }
         }

@@ -139,37 +139,38 @@ impl SnapshotWriter<'_> {
         check_new_rows(self.ctx, &newest, self.request.kind, &plan.changes)?;
         let schema_id = newest.id;
         let delta_rows = plan.changes.delta_records();
-        let properties = &self.request.properties;
-        let snapshot =
-            Snapshot {
-                version: SNAPSHOT_VERSION,
-                uuid: None,
-                id: next_id(latest)?,
-                schema_id,
-                base_manifest_list,
-                base_manifest_list_size,
-                delta_manifest_list,
-                delta_manifest_list_size,
-                changelog_manifest_list,
-                changelog_manifest_list_size: changelog_manifest_list_size.flatten(),
-                index_manifest: self.index_manifest(latest, plan, written)?,
-                commit_user: self.user.to_owned(),
-                writer_version: None,
-                commit_identifier: identifier,
-                commit_kind: self.request.kind,
-                time_millis: self.now,
-                total_record_count: Some(self.total_after(latest, delta_rows)?),
-                delta_record_count: Some(delta_rows),
-                changelog_record_count: (!delta.changelog.is_empty()).then(|| rows(&plan.changes.changelog)),
-                watermark: known(latest.and_then(|latest| latest.watermark)).max(known(self.request.watermark)),
-                statistics: self.request.statistics.clone().or_else(|| {
-                    latest.filter(|latest| latest.schema_id == schema_id).and_then(|l| l.statistics.clone())
-                }),
-                properties: (!properties.is_empty()).then(|| properties.clone()),
-                next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
-                operation: None,
-            }
-            .knowing(self.removals.count, &self.removals.branch);
+        let properties = &self.request.committable.properties;
+        let snapshot = Snapshot {
+            version: SNAPSHOT_VERSION,
+            uuid: None,
+            id: next_id(latest)?,
+            schema_id,
+            base_manifest_list,
+            base_manifest_list_size,
+            delta_manifest_list,
+            delta_manifest_list_size,
+            changelog_manifest_list,
+            changelog_manifest_list_size: changelog_manifest_list_size.flatten(),
+            index_manifest: self.index_manifest(latest, plan, written)?,
+            commit_user: self.user.to_owned(),
+            writer_version: None,
+            commit_identifier: identifier,
+            commit_kind: self.request.kind,
+            time_millis: self.now,
+            total_record_count: Some(self.total_after(latest, delta_rows)?),
+            delta_record_count: Some(delta_rows),
+            changelog_record_count: (!delta.changelog.is_empty()).then(|| rows(&plan.changes.changelog)),
+            watermark: known(latest.and_then(|latest| latest.watermark)).max(known(self.request.committable.watermark)),
+            statistics: self
+                .request
+                .statistics
+                .clone()
+                .or_else(|| latest.filter(|latest| latest.schema_id == schema_id).and_then(|l| l.statistics.clone())),
+            properties: (!properties.is_empty()).then(|| properties.clone()),
+            next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
+            operation: None,
+        }
+        .knowing(self.removals.count, &self.removals.branch);
         if cfg!(debug_assertions) {
             invariants::snapshot_follows(latest, &snapshot)?;
             invariants::delta_names_files_once(&plan.changes.files)?;

@@ -11,6 +11,7 @@ mod plan;
 mod run;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use plan::{CompactRequest, CompactionPlan, plan_compaction, without_secrets};
-pub use run::{TaskResources, run_task};
+pub use run::{TaskResources, check_task, run_task};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::waiting::{Waiting, take_waiting};
 use crate::{
     append::{BucketQueue, PackRules, pack_with_vectors},
     env,
@@ -71,24 +72,30 @@ fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) ->
         entries.retain(|entry| writes.of_partition(&entry.partition).is_none_or(|written| written <= newest));
     }
     let mut vectors = bucket_vectors(ctx, snapshot)?;
-    let buckets = by_bucket(entries);
-    let looked_at = buckets.len();
+    let task_of = |bucket, total_buckets, unit, files, vectors| CompactionTask {
+        table: TableIdentity::of(ctx),
+        options: without_secrets(&request.dynamic_options),
+        snapshot: RemovedSnapshot { commit: None, ..RemovedSnapshot::from(snapshot) },
+        bucket,
+        total_buckets,
+        unit,
+        files,
+        vectors,
+    };
     let mut tasks = Vec::new();
+    let waiting = take_waiting(ctx, &mut entries)?;
+    let buckets = by_bucket(entries);
+    let looked_at = buckets.len().saturating_add(waiting.len());
+    for Waiting { bucket, total_buckets, files } in waiting {
+        let unit = TaskUnit::Postponed { full: request.full };
+        tasks.push(task_of(bucket, total_buckets, unit, files, Vec::new()));
+    }
     for live in buckets {
         let index = vectors.remove(&live.bucket).unwrap_or_default();
         check_alive(ctx, &live.files, &index)?;
         for (unit, files) in units(ctx, request.full, live.files, &index)? {
             let vectors = vectors_for(&unit, &files, &index);
-            tasks.push(CompactionTask {
-                table: TableIdentity::of(ctx),
-                options: without_secrets(&request.dynamic_options),
-                snapshot: RemovedSnapshot { commit: None, ..RemovedSnapshot::from(snapshot) },
-                bucket: live.bucket.clone(),
-                total_buckets: live.total_buckets,
-                unit,
-                files,
-                vectors,
-            });
+            tasks.push(task_of(live.bucket.clone(), live.total_buckets, unit, files, vectors));
         }
     }
     Ok(CompactionPlan { snapshot_id: Some(snapshot.id), tasks, buckets: looked_at })
@@ -162,10 +169,10 @@ fn vectors_for(unit: &TaskUnit, files: &[DataFileMeta], index: &[IndexManifestEn
     index.iter().filter(touched).cloned().collect()
 }
 
-/// Buckets in (partition, bucket) order. Postponed buckets are not among them.
+/// Buckets in (partition, bucket) order; those of partitions with waiting rows are not among them.
 fn by_bucket(entries: Vec<ManifestEntry>) -> Vec<LiveBucket> {
     let mut buckets: BTreeMap<BucketId, LiveBucket> = BTreeMap::new();
-    for entry in entries.into_iter().filter(|e| e.bucket >= 0) {
+    for entry in entries {
         let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
         let total_buckets = entry.total_buckets;
         let live = || LiveBucket { bucket: bucket.clone(), total_buckets, files: Vec::new() };

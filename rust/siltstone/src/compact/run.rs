@@ -30,7 +30,7 @@ pub struct TaskResources {
 /// # Errors
 /// `CommitConflict` when files of the task are gone because others have compacted them and they have expired.
 pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResources) -> Result<CommitMessage> {
-    check_table(ctx, task)?;
+    check_task(ctx, task)?;
     compacted(ctx, task, resources).map_err(|error| match overtaken(ctx, Some(&task.bucket), &error) {
         Ok(true) => replaced(ctx, error).with("snapshot", task.snapshot.id),
         _ => error,
@@ -40,6 +40,9 @@ pub fn run_task(ctx: &TableContext, task: &CompactionTask, resources: &TaskResou
 fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResources) -> Result<CommitMessage> {
     let threads = resources.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let compact = match &task.unit {
+        TaskUnit::Postponed { .. } => {
+            return Err(Error::new(ErrorKind::Internal, "waiting rows get buckets from `rebucket`"));
+        }
         TaskUnit::Append => rewrite_append(ctx, task, threads)?,
         TaskUnit::Tree { output_level, inputs, file_rewrite } => {
             let unit = CompactUnit {
@@ -107,7 +110,8 @@ fn find_inputs(task: &CompactionTask, names: &[String]) -> Result<Vec<DataFileMe
     names.iter().map(find).collect()
 }
 
-fn check_table(ctx: &TableContext, task: &CompactionTask) -> Result<()> {
+/// An error when a task was planned for another table, or under another schema.
+pub fn check_task(ctx: &TableContext, task: &CompactionTask) -> Result<()> {
     task.check_table(ctx)?;
     let (planned, ours) = (task.table.schema_id, ctx.schema.id);
     if planned == ours {

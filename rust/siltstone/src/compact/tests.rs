@@ -11,7 +11,7 @@ use crate::{
     wire::{CompactionTask, TableIdentity, TaskUnit},
 };
 
-fn file(name: &str) -> DataFileMeta {
+pub(super) fn file(name: &str) -> DataFileMeta {
     DataFileMeta {
         file_name: name.to_owned(),
         file_size: 10,

@@ -10,11 +10,12 @@ use super::{Modification, Replacement, removal::Removal};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{TableContext, check_rewritable},
-    options::{ChangelogProducer, CoreOptions, MergeEngine},
+    options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET},
     predicate::Predicate,
     read::read_splits,
     row::{RowKind, datums_from_array},
-    scan::{ScanPlan, ScanRequest, plan},
+    scan::{EntryFilter, ScanPlan, ScanRequest, live_entries, plan},
+    snapshot::Snapshot,
     types::arrow_type,
     write::{RowKinds, convert_column},
 };
@@ -27,7 +28,33 @@ pub type Sink<'a> = &'a mut dyn FnMut(&RecordBatch, &RowKinds) -> Result<()>;
 pub fn newest_rows(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan> {
     let options = CoreOptions { deletion_vectors_merge_on_read: true, ..(*ctx.options).clone() };
     let ctx = TableContext { options: options.into(), ..ctx.clone() };
-    plan(&ctx, &ScanRequest { filter: Some(condition.clone()), ..ScanRequest::default() })
+    plan(&ctx, &ScanRequest { filter: Some(condition.clone().into()), ..ScanRequest::default() })
+}
+
+/// [`newest_rows`], to be written again.
+///
+/// # Errors
+/// `InvalidArgument` where rows wait for buckets that may satisfy the condition.
+pub fn rows_to_change(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan> {
+    let found = newest_rows(ctx, condition)?;
+    check_none_wait(ctx, condition, found.snapshot.as_ref())?;
+    Ok(found)
+}
+
+/// A statement would not find rows that wait for buckets, and write older ones over them.
+fn check_none_wait(ctx: &TableContext, condition: &Predicate, snapshot: Option<&Snapshot>) -> Result<()> {
+    let Some(snapshot) = snapshot.filter(|_| ctx.options.bucket == POSTPONE_BUCKET) else { return Ok(()) };
+    let waiting = EntryFilter {
+        bucket: Some(POSTPONE_BUCKET),
+        partition_predicate: Some(condition.clone()),
+        ..EntryFilter::default()
+    };
+    let rows = crate::limits::sum(live_entries(ctx, snapshot, &waiting)?.iter().map(|entry| entry.file.row_count));
+    if rows == 0 {
+        return Ok(());
+    }
+    let message = format!("{rows} rows wait in bucket-postpone, where a statement does not find them");
+    Err(Error::new(ErrorKind::InvalidArgument, message).with("table", &ctx.name).hint("run t.compact() first"))
 }
 
 /// Writes the rows that satisfy the condition again: -D, or +U with new values. Returns how many.
@@ -85,6 +112,8 @@ pub fn write_keys(ctx: &TableContext, keys: impl Iterator<Item = Result<RecordBa
 fn key_is_enough(ctx: &TableContext) -> bool {
     let keys = &ctx.schema.primary_keys;
     ctx.options.merge_engine == MergeEngine::Deduplicate
+        // else the key does not say which partition its row is in
+        && ctx.schema.key_holds_partition()
         && ctx.options.changelog_producer != ChangelogProducer::Input
         && ctx.options.sequence_fields.is_empty()
         && ctx.options.rowkind_field.is_none()

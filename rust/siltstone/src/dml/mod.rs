@@ -25,7 +25,7 @@ mod text;
 
 pub use append::modify_files;
 pub use expression::Assignment;
-pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, write_keys, write_matching};
+pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, rows_to_change, write_keys, write_matching};
 pub use removal::check_deletes;
 pub use replace::Replacement;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{DataFileReader, orc, parquet};
+use super::{DataFileReader, avro, orc, parquet};
 use crate::{
     error::{Error, Result},
     fs::InputFile,
@@ -12,7 +12,7 @@ use crate::{
 type Open = fn(Arc<dyn InputFile>, u64, &BTreeMap<String, String>) -> Result<Arc<dyn DataFileReader>>;
 
 /// All formats of data files, by the ends of their names.
-const FORMATS: [(&str, Open); 2] = [("parquet", parquet::open), ("orc", orc::open)];
+const FORMATS: [(&str, Open); 3] = [("parquet", parquet::open), ("orc", orc::open), ("avro", avro::open)];
 
 /// Whether data files of this format are read.
 pub fn is_data_format(name: &str) -> bool {

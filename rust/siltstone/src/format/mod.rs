@@ -1,9 +1,10 @@
-//! File formats: bytes of Avro containers, and data files in Parquet and ORC, without knowledge of tables.
+//! File formats: bytes of Avro containers, and data files in Parquet, ORC and Avro, without knowledge of tables.
 
 pub mod avro;
 mod conform;
 mod data_file;
 mod formats;
+mod groups;
 mod int96;
 mod orc;
 pub mod parquet;

@@ -36,6 +36,12 @@ pub trait BeforeCall: Send + Sync + std::fmt::Debug {
     /// An error: the call fails and has no effect.
     fn before(&self, what: &str, path: &str) -> Result<()>;
 
+    /// The call has had its effect. An error: it fails nevertheless.
+    fn after(&self, what: &str, path: &str) -> Result<()> {
+        let _ = (what, path);
+        Ok(())
+    }
+
     /// A lock of this handle was given back, which is no call.
     fn unlocked(&self, path: &str) {
         let _ = path;
@@ -149,6 +155,11 @@ impl FaultFileIo {
         if let Some(gate) = &self.gate {
             gate.before(what, path)?;
         }
+        let done = self.call_now(what, path, effect)?;
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.after(what, path)).map(|()| done)
+    }
+
+    fn call_now<T>(&self, what: &str, path: &str, effect: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
         let mut state = self.state();
         let number = state.calls;
         state.calls += 1;

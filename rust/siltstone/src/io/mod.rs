@@ -5,6 +5,7 @@
 mod context;
 mod decoded;
 mod file_columns;
+mod in_order;
 mod late_cast;
 mod mapping;
 mod newer;
@@ -14,6 +15,7 @@ mod spec;
 
 pub use context::{SchemaWritten, TableContext};
 pub use decoded::{Decoded, DecodedStream};
+pub use in_order::InOrder;
 pub(crate) use late_cast::{Failures, carried_failures, failure_in, schema_with_failures, split_failures};
 pub use newer::{altered, check_merges_alike, check_readable, check_rewritable, check_told_alike, lost_column};
 pub use read::{OpenDataFile, decode_data_file, read_data_file};

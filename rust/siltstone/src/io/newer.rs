@@ -6,6 +6,8 @@
 //! its compaction     v INT                    v would be cut, n be null: given up
 //! ```
 
+use std::collections::{HashMap, HashSet};
+
 use super::TableContext;
 use crate::{
     cast::same_values,
@@ -90,10 +92,10 @@ pub fn check_readable<'a>(
     wanted: &[DataField],
     files: impl Iterator<Item = &'a DataFileMeta>,
 ) -> Result<()> {
+    let wanted: HashSet<i32> = wanted.iter().map(|field| field.id).collect();
     for file in files {
         let changed = first(ctx, file.schema_id, ctx.schema.id, |field, known| {
-            wanted.iter().any(|wanted| wanted.id == field.id)
-                && known.is_some_and(|known| !same_values(&field.data_type, &known.data_type))
+            wanted.contains(&field.id) && known.is_some_and(|known| !same_values(&field.data_type, &known.data_type))
         })?;
         if let Some(column) = changed {
             return Err(altered(ctx, &column, ErrorKind::SchemaMismatch).with("file", &file.file_name));
@@ -120,6 +122,6 @@ fn first(
         return Ok(None);
     }
     let (from, to) = (ctx.schemas.get(from)?, ctx.schemas.get(to)?);
-    let of = |field: &DataField| to.fields.iter().find(|kept| kept.id == field.id);
-    Ok(from.fields.iter().find(|field| lost(field, of(field))).map(|field| field.name.clone()))
+    let kept: HashMap<i32, &DataField> = to.fields.iter().map(|field| (field.id, field)).collect();
+    Ok(from.fields.iter().find(|field| lost(field, kept.get(&field.id).copied())).map(|field| field.name.clone()))
 }

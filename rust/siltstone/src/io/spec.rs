@@ -4,6 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use arrow_schema::SchemaRef;
 
+use super::TableContext;
 use crate::{
     Result,
     deletion_vectors::DeletedRows,
@@ -26,6 +27,18 @@ pub struct KvLayout {
 }
 
 impl KvLayout {
+    /// All columns of a table.
+    pub(crate) fn of_table(ctx: &TableContext) -> Self {
+        let schema = &ctx.schema;
+        let at = |name: &str| schema.fields.iter().position(|f| f.name == name);
+        Self {
+            fields: schema.fields.clone(),
+            key: schema.trimmed_primary_keys().into_iter().filter_map(at).collect(),
+            sequence: ctx.options.sequence_fields.iter().filter_map(|name| at(name)).collect(),
+            sequence_descending: ctx.options.sequence_descending(),
+        }
+    }
+
     /// Position of `_SEQUENCE_NUMBER` in a batch.
     pub fn sequence_index(&self) -> usize {
         self.fields.len()

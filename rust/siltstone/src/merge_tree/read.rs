@@ -15,7 +15,7 @@ use crate::{
     Result,
     deletion_vectors::DeletionMap,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
-    manifest::DataFileMeta,
+    manifest::{BucketId, DataFileMeta},
     options::MergeEngine,
     predicate::Predicate,
     types::{DataField, DataType},
@@ -85,8 +85,7 @@ pub fn read_merged(
     let sections = interval_partition(files, &key_types)?;
     let reader = SectionReader {
         ctx: ctx.clone(),
-        partition: partition.to_vec(),
-        bucket,
+        bucket: BucketId { partition: partition.to_vec(), bucket },
         layout: layout.clone(),
         function: for_layout(ctx, layout, Some(partition))?,
         rule: level_rule(ctx, layout),
@@ -125,8 +124,7 @@ pub(super) fn level_rule(ctx: &TableContext, layout: &KvLayout) -> LevelRule {
 /// Opens sections when their turn comes.
 pub(super) struct SectionReader {
     pub(super) ctx: TableContext,
-    pub(super) partition: Vec<u8>,
-    pub(super) bucket: i32,
+    pub(super) bucket: BucketId,
     pub(super) layout: KvLayout,
     pub(super) function: Arc<dyn MergeFunction>,
     pub(super) rule: LevelRule,
@@ -238,7 +236,7 @@ impl SectionReader {
     fn file(&self, file: &DataFileMeta, spec: &FileReadSpec) -> Result<BatchStream> {
         let deletions = self.options.deletions.get(&file.file_name).cloned();
         let spec = FileReadSpec { deletions, ..spec.clone() };
-        read_data_file(&self.ctx, &self.partition, self.bucket, file, &spec)
+        read_data_file(&self.ctx, &self.bucket.partition, self.bucket.bucket, file, &spec)
     }
 
     fn merge_options<'a>(&self, runs: impl IntoIterator<Item = &'a SortedRun>, late_casts: &[i32]) -> MergeOptions {

@@ -15,12 +15,11 @@ use super::{
     compact::{CompactResources, CompactionPermits, pick, run_compaction},
     interval_partition, read_merged,
     testing::{self, Record},
-    writer::table_layout,
 };
 use crate::{
     fs::{FailWhen, FaultFileIo},
-    io::{FileReadSpec, TableContext, read_data_file},
-    manifest::{CompactIncrement, DataFileMeta, DataIncrement, FileSource},
+    io::{FileReadSpec, KvLayout, TableContext, read_data_file},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
     options::{ChangelogProducer, CoreOptions, MergeEngine},
     path::PathFactory,
     row::{BinaryRow, Datum},
@@ -90,6 +89,10 @@ fn partition() -> Vec<u8> {
     BinaryRow::empty().to_serialized()
 }
 
+fn bucket_0() -> BucketId {
+    BucketId { partition: partition(), bucket: 0 }
+}
+
 impl Bucket {
     fn new(options: &[(&str, String)], settings: WriterSettings) -> Self {
         let fs = FaultFileIo::new();
@@ -112,7 +115,7 @@ impl Bucket {
 
     fn writer(&mut self) -> &mut MergeTreeWriter {
         if self.writer.is_none() {
-            let writer = MergeTreeWriter::new(&self.ctx, &partition(), 0, self.live.clone(), self.settings.clone());
+            let writer = MergeTreeWriter::new(&self.ctx, bucket_0(), self.live.clone(), self.settings.clone());
             self.writer = Some(writer.unwrap());
         }
         self.writer.as_mut().unwrap()
@@ -185,7 +188,7 @@ impl Bucket {
 
     /// Applies changelog rows, each of which must fit what is there. With `input` they are rows as they were written.
     fn replay(&mut self, files: &[DataFileMeta]) {
-        let layout = table_layout(&self.ctx);
+        let layout = KvLayout::of_table(&self.ctx);
         let spec = FileReadSpec { system: true, ..FileReadSpec::new(layout.fields.clone()) };
         let raw = self.ctx.options.changelog_producer == ChangelogProducer::Input;
         for file in files {
@@ -224,7 +227,7 @@ impl Bucket {
         };
         let Some(true) = covers(top) else { return };
         let files: Vec<DataFileMeta> = self.live.iter().filter(|f| covers(f.level) == Some(true)).cloned().collect();
-        let layout = table_layout(&self.ctx);
+        let layout = KvLayout::of_table(&self.ctx);
         let rows = read_merged(&self.ctx, &partition(), 0, &files, &layout, MergeReadOptions::default()).unwrap();
         let fields = |records: Vec<Record>| records.into_iter().map(|r| r.fields).collect::<Vec<_>>();
         let found = fields(testing::all_records(&layout, rows));
@@ -266,7 +269,7 @@ impl Bucket {
     }
 
     fn read(&self, threads: usize) -> Vec<Record> {
-        let layout = table_layout(&self.ctx);
+        let layout = KvLayout::of_table(&self.ctx);
         let options = MergeReadOptions {
             batch_rows: 7,
             threads,

@@ -48,6 +48,12 @@ core_options! {
     bucket_append_ordered: bool = o.bool("bucket-append-ordered", true)?;
     /// `dynamic-bucket.target-row-num`
     dynamic_bucket_target_row_num: u64 = o.at_least("dynamic-bucket.target-row-num", 2_000_000, 1)?;
+    /// `postpone.default-bucket-num`: buckets of a partition whose first rows leave bucket-postpone; `None`: by their size.
+    postpone_default_bucket_num: Option<i32> = o.maybe("postpone.default-bucket-num", |t| integer(t, 1))?;
+    /// `postpone.target-row-num-per-bucket`
+    postpone_target_row_num: Option<i64> = o.maybe("postpone.target-row-num-per-bucket", |t| integer(t, 1))?;
+    /// `postpone.target-size-per-bucket`
+    postpone_target_size: u64 = o.parsed("postpone.target-size-per-bucket", 1 << 30, parse_target_size)?;
     /// `dynamic-bucket.max-buckets`; `None`: -1, no limit but the format's.
     dynamic_bucket_max_buckets: Option<u16> = o.maybe("dynamic-bucket.max-buckets", parse_max_buckets)?.flatten();
     /// `dynamic-bucket.initial-buckets`
@@ -55,6 +61,10 @@ core_options! {
     /// `dynamic-bucket.assigner-parallelism`
     dynamic_bucket_assigner_parallelism: Option<u32> =
         o.maybe("dynamic-bucket.assigner-parallelism", parse_assigners)?;
+    /// `cross-partition-upsert.index-ttl`
+    cross_partition_index_ttl: Option<Duration> = o.maybe("cross-partition-upsert.index-ttl", parse_duration)?;
+    /// `cross-partition-upsert.bootstrap-parallelism`
+    cross_partition_bootstrap_parallelism: u64 = o.at_least("cross-partition-upsert.bootstrap-parallelism", 10, 1)?;
     /// `branch`
     branch: String = o.text("branch", "main");
     /// `partition.default-name`
@@ -481,6 +491,14 @@ where
 {
     let value = text.trim().parse::<T>().map_err(|_| invalid(text, "a whole number in range"))?;
     if value < least { Err(invalid(text, &format!("a whole number of at least {least}"))) } else { Ok(value) }
+}
+
+/// A size that something can be divided by.
+fn parse_target_size(text: &str) -> Result<u64> {
+    match parse_size(text)? {
+        0 => Err(invalid(text, "a size of at least 1 byte")),
+        size => Ok(size),
+    }
 }
 
 /// Java keeps the numbers of dynamic buckets in 15 bits.

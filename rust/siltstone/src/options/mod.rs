@@ -4,6 +4,7 @@
 //! [`catalogue`] says whether siltstone honours it, whether ignoring it is harmless, whether it cannot be set here
 //! (`audit`), or whether a table that sets it is refused (`schema::features`).
 
+pub mod argument;
 mod audit;
 pub mod catalogue;
 mod core_options;
@@ -12,6 +13,9 @@ pub mod spelling;
 mod starting;
 mod values;
 mod zone;
+
+/// Option `bucket` of tables whose rows wait for a compaction that gives them buckets, and the bucket that they wait in.
+pub const POSTPONE_BUCKET: i32 = -2;
 
 pub use self::audit::{check_known, check_known_here, check_value, unknown_option};
 pub use self::core_options::CoreOptions;

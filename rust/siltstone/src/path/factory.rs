@@ -4,14 +4,11 @@ use super::escape;
 use crate::{
     error::{Error, ErrorKind, Result},
     fs::check_file_name,
-    options::CoreOptions,
+    options::{CoreOptions, POSTPONE_BUCKET},
     row::{BinaryRow, Datum, datum_to_legacy_text, datum_to_text},
     schema::{TableSchema, check_data_directory},
     types::DataType,
 };
-
-/// The bucket of rows that have no bucket yet.
-const POSTPONE_BUCKET: i32 = -2;
 
 /// Paths of one table. Data, manifests, index files and statistics of all branches live below the main table's root.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Column names in predicates.
 
+use std::collections::HashMap;
+
 use crate::{
     error::{Error, ErrorKind, Result},
     types::DataField,
@@ -17,6 +19,12 @@ pub fn resolve<'a>(fields: &'a [DataField], name: &str, fold: bool) -> Result<&'
         }
     }
     Err(unknown(fields, name))
+}
+
+/// [`resolve`] without folding, for many names of the same fields.
+pub fn resolved_by_name<'a>(fields: &'a [DataField]) -> impl Fn(&str) -> Result<&'a DataField> {
+    let named: HashMap<&str, &DataField> = fields.iter().rev().map(|f| (f.name.as_str(), f)).collect();
+    move |name| named.get(name).copied().ok_or_else(|| unknown(fields, name))
 }
 
 /// The error for a column that is not there, with the names that are close.

@@ -8,6 +8,7 @@
 
 mod bounds;
 mod columns;
+mod condition;
 mod evaluate;
 mod json;
 mod like;
@@ -20,7 +21,8 @@ mod tree;
 mod typed;
 
 pub use bounds::{ColumnBounds, compare_values, matches_datums, may_match};
-pub use columns::resolve as resolve_column;
+pub use columns::{resolve as resolve_column, resolved_by_name};
+pub use condition::Condition;
 pub use evaluate::evaluate;
 pub(crate) use number::rounded;
 pub use parse::parse_predicate;

@@ -6,7 +6,7 @@ use super::read_splits;
 use crate::{
     error::{Error, ErrorKind, Result},
     scan::{
-        ReadRequest, ScanPlan,
+        ReadOptions, ReadRequest, ScanPlan,
         sections::{Section, sections_of},
     },
     wire::Split,
@@ -23,7 +23,7 @@ pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
             known = known.saturating_add(rows);
             continue;
         }
-        if plan.read.filter.is_some() || split.is_streaming || plan.read.keep_deletes || is_compared(split) {
+        if plan.read.filter.is_some() || split.is_streaming || plan.read.options.keep_deletes || is_compared(split) {
             to_read.push(split.clone());
             continue;
         }
@@ -31,11 +31,12 @@ pub fn count(plan: &ScanPlan, threads: usize) -> Result<u64> {
         known = known.saturating_add(counted);
         to_read.extend(rest);
     }
-    let limit = plan.read.limit.map_or(u64::MAX, |l| u64::try_from(l).unwrap_or(u64::MAX));
+    let limit = plan.read.options.limit.map_or(u64::MAX, |l| u64::try_from(l).unwrap_or(u64::MAX));
     if known >= limit || to_read.is_empty() {
         return Ok(known.min(limit));
     }
-    let request = ReadRequest { fields: Vec::new(), sequence_number: false, limit: None, ..plan.read.clone() };
+    let options = ReadOptions { sequence_number: false, limit: None, ..plan.read.options.clone() };
+    let request = ReadRequest { fields: Vec::new(), options, ..plan.read.clone() };
     for batch in read_splits(&plan.ctx, &to_read, &request, threads)? {
         known = known.saturating_add(u64::try_from(batch?.num_rows()).unwrap_or(u64::MAX));
         if known >= limit {
@@ -54,7 +55,7 @@ fn count_changes(plan: &ScanPlan, split: &Split) -> Option<u64> {
     if !split.is_streaming || is_compared(split) {
         return None;
     }
-    let all = plan.read.row_kind || plan.read.keep_deletes || plan.ctx.schema.primary_keys.is_empty();
+    let all = plan.read.options.row_kind || plan.read.options.keep_deletes || plan.ctx.schema.primary_keys.is_empty();
     let mut rows = split
         .files
         .iter()

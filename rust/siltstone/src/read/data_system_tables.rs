@@ -9,7 +9,10 @@
 //!
 //! Source: semantics f.8 and h; `AuditLogTable`, `BinlogTable`, `PackChangelogReader`, `ReadOptimizedTable`.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use arrow_arith::boolean::and;
 use arrow_array::{
@@ -25,9 +28,9 @@ use super::rebatch::{Rebatched, rebatch};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
-    predicate::{Predicate, evaluate, resolve_column},
+    predicate::{Condition, Predicate, evaluate, resolved_by_name},
     row::RowKind,
-    scan::{ROW_KIND_COLUMN, ScanRequest},
+    scan::{ROW_KIND_COLUMN, ReadOptions, ScanRequest},
     types::{DataField, DataType, MAX_LENGTH, TypeKind, arrow_schema, special},
 };
 
@@ -40,21 +43,6 @@ pub enum DataSystemTable {
     Binlog,
     /// `$ro`
     ReadOptimized,
-}
-
-/// What is asked of a view; the filter is over the view's columns.
-#[derive(Clone, Debug, Default)]
-pub struct DataSystemTableRequest {
-    /// Columns in the order of the result; `None` = all.
-    pub columns: Option<Vec<String>>,
-    /// Condition.
-    pub filter: Option<Predicate>,
-    /// At most this many rows.
-    pub limit: Option<usize>,
-    /// Rows of a batch.
-    pub batch_rows: Option<usize>,
-    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
-    pub memory: Option<usize>,
 }
 
 impl DataSystemTable {
@@ -96,57 +84,49 @@ impl DataSystemTable {
     }
 
     /// The scan below the view, and what to do with its rows.
-    pub fn prepare(self, ctx: &TableContext, request: DataSystemTableRequest) -> Result<(ScanRequest, Finish)> {
-        let base = ScanRequest {
-            limit: request.limit,
-            batch_rows: request.batch_rows,
-            memory: request.memory,
-            ..ScanRequest::default()
-        };
+    pub fn prepare(self, ctx: &TableContext, request: &ScanRequest) -> Result<(ScanRequest, Finish)> {
+        let filter = Condition::of(request.filter.as_ref(), &self.filter_fields(ctx))?;
+        let base = ScanRequest { system: None, ..request.clone() };
         if self == Self::ReadOptimized {
             let min_level = ctx.schema.has_primary_key().then_some(ctx.options.num_levels.saturating_sub(1));
-            let scan = ScanRequest { columns: request.columns, filter: request.filter, min_level, ..base };
-            return Ok((scan, Finish::default()));
+            return Ok((ScanRequest { filter: filter.map(Into::into), min_level, ..base }, Finish::default()));
         }
-        let (own, above) = self.split_filter(ctx, request.filter)?;
+        let (own, above) = self.split_filter(ctx, filter)?;
         let fields = self.fields(ctx);
         let names: Vec<String> = match &request.columns {
             Some(columns) => columns.clone(),
             None => fields.iter().map(|f| f.name.clone()).collect(),
         };
-        let mut output: Vec<DataField> = Vec::with_capacity(names.len());
-        for name in &names {
-            output.push(resolve_column(&fields, name, false)?.clone());
-        }
+        let resolve = resolved_by_name(&fields);
+        let output = names.iter().map(|name| resolve(name).cloned()).collect::<Result<Vec<_>>>()?;
         let needed = names.iter().map(String::as_str).chain(above.iter().flat_map(Predicate::columns));
         let (mut columns, mut sequence_number) = (Vec::<String>::new(), false);
+        let mut seen: HashSet<&str> = HashSet::new();
         for name in needed {
             if name == special::SEQUENCE_NUMBER && has_sequence_number(ctx) {
                 sequence_number = true;
-            } else if name != ROW_KIND_COLUMN && !columns.iter().any(|c| c == name) {
+            } else if name != ROW_KIND_COLUMN && seen.insert(name) {
                 columns.push(name.to_owned());
             }
         }
         let pack = (self == Self::Binlog).then(|| ctx.schema.primary_keys.clone());
         let keys = pack.iter().flatten().filter(|key| !columns.contains(key)).cloned().collect::<Vec<_>>();
         columns.extend(keys);
-        let limit = if above.is_some() || pack.is_some() { None } else { request.limit };
+        let own_limit = request.options.limit.filter(|_| above.is_none() && pack.is_none());
         let finish = Finish {
             pack,
             filter: above,
             output: Some(arrow_schema(&output)?),
-            limit: if limit.is_none() { request.limit } else { None },
+            limit: request.options.limit.filter(|_| own_limit.is_none()),
         };
-        let scan = ScanRequest {
-            columns: Some(columns),
-            filter: own,
-            limit,
+        let options = ReadOptions {
+            limit: own_limit,
             row_kind: true,
             keep_deletes: true,
             sequence_number,
-            ..base
+            ..request.options.clone()
         };
-        Ok((scan, finish))
+        Ok((ScanRequest { columns: Some(columns), filter: own.map(Into::into), options, ..base }, finish))
     }
 
     /// Parts of the condition that the scan below can use, and the rest.
@@ -259,10 +239,13 @@ fn first_values(rows: &RecordBatch) -> Result<RecordBatch> {
 
 fn finished(kept: &RecordBatch, output: &SchemaRef) -> Result<RecordBatch> {
     let missing = |name: &str| Error::new(ErrorKind::Internal, "a view lacks a column").with("column", name);
+    let kept_schema = kept.schema_ref();
+    let named = kept_schema.fields().iter().map(|field| field.name().as_str());
+    let places: HashMap<&str, &ArrayRef> = named.zip(kept.columns()).collect();
     let columns: Result<Vec<ArrayRef>> = output
         .fields()
         .iter()
-        .map(|f| kept.column_by_name(f.name()).cloned().ok_or_else(|| missing(f.name())))
+        .map(|f| places.get(f.name().as_str()).copied().map(Arc::clone).ok_or_else(|| missing(f.name())))
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(kept.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(output), columns?, &options)?)

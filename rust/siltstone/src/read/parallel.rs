@@ -48,7 +48,7 @@ pub fn read_splits(ctx: &TableContext, splits: &[Split], request: &ReadRequest, 
     } else {
         Box::new(Parallel::new(ctx, splits, request, at_once))
     };
-    Ok(limited(rows, request.limit))
+    Ok(limited(rows, request.options.limit))
 }
 
 fn in_turn(ctx: &TableContext, splits: &[Split], request: &ReadRequest) -> BatchStream {
@@ -156,7 +156,7 @@ impl Work {
 
     /// Rows can be counted in finished batches only: a limited split comes in these.
     fn pieces(&self, split: &Split) -> PieceStream {
-        let pieces = match self.request.limit {
+        let pieces = match self.request.options.limit {
             Some(_) => read_split(&self.ctx, split, &self.request).map(complete),
             None => pieces_of(&self.ctx, split, &self.request),
         };

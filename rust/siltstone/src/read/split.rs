@@ -34,7 +34,7 @@ use crate::{
 pub fn read_split(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<BatchStream> {
     let batches = pieces_of(ctx, split, request)?.map(|piece| piece?.finish());
     let rows = batches.filter(|batch| !matches!(batch, Ok(b) if b.num_rows() == 0));
-    Ok(limited(Box::new(rows), request.limit))
+    Ok(limited(Box::new(rows), request.options.limit))
 }
 
 /// [`read_split`], without its limit, in pieces that another thread may finish. `SnapshotExpired` when files are gone with
@@ -48,7 +48,7 @@ pub(super) fn pieces_of(ctx: &TableContext, split: &Split, request: &ReadRequest
 
 fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<PieceStream> {
     let has_key = !ctx.schema.primary_keys.is_empty();
-    if request.sequence_number && !has_key {
+    if request.options.sequence_number && !has_key {
         return Err(Error::unsupported("sequence numbers of a table without a primary key")
             .with("table", &ctx.name)
             .with("option", "table-read.sequence-number.enabled"));
@@ -68,7 +68,7 @@ fn opened(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Pi
 
 /// Files that share no keys: every row of theirs is a row of the table, unless it retracts.
 fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, has_key: bool) -> Result<PieceStream> {
-    let keep_retracts = request.keep_deletes || (split.is_streaming && request.row_kind);
+    let keep_retracts = request.options.keep_deletes || (split.is_streaming && request.options.row_kind);
     let finish = Finish::new(request, None)?;
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
     let files = split.files.clone().into_iter().enumerate();
@@ -80,13 +80,13 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         let retracts = has_key && !keep_retracts && file.delete_row_count != Some(0);
         let spec = FileReadSpec {
             fields: request.fields.clone(),
-            system: has_key && (retracts || request.row_kind || request.sequence_number),
+            system: has_key && (retracts || request.options.row_kind || request.options.sequence_number),
             drop_retracts: retracts,
             position: false,
             rows: None,
             filter: request.filter.clone(),
             exact_filter: request.filter.is_some(),
-            batch_rows: request.batch_rows(),
+            batch_rows: request.options.batch_rows(),
             deletions,
             late_casts: Vec::new(),
         };
@@ -109,10 +109,10 @@ fn merged(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<Ba
     let options = MergeReadOptions {
         key_filter: key_filter.filter(|f| !f.is_always_true()),
         value_filter: request.filter.clone(),
-        drop_deletes: !request.keep_deletes,
-        batch_rows: request.batch_rows(),
+        drop_deletes: !request.options.keep_deletes,
+        batch_rows: request.options.batch_rows(),
         threads: request.decoders,
-        memory: request.memory,
+        memory: request.options.merge_memory(),
         deletions: read_vectors(ctx, &split.files, split.deletion_files.as_deref())?,
         ..MergeReadOptions::default()
     };
@@ -156,14 +156,14 @@ fn compared(ctx: &TableContext, split: &Split, request: &ReadRequest) -> Result<
     let key_filter = request.filter.as_ref().map(|f| f.relaxed(&|c| keys.contains(&c)));
     let options = MergeReadOptions {
         key_filter: key_filter.filter(|f| !f.is_always_true()),
-        drop_deletes: split.is_streaming || !request.keep_deletes,
-        batch_rows: request.batch_rows(),
+        drop_deletes: split.is_streaming || !request.options.keep_deletes,
+        batch_rows: request.options.batch_rows(),
         threads: request.decoders,
-        memory: request.memory,
+        memory: request.options.merge_memory(),
         ..MergeReadOptions::default()
     };
     let kinds = layout.kind_index();
-    let drop_retracts = split.is_streaming && !request.row_kind && !request.keep_deletes;
+    let drop_retracts = split.is_streaming && !request.options.row_kind && !request.options.keep_deletes;
     let finish = Finish::new(request, request.filter.clone())?;
     let vectors = split.before_deletion_files.as_deref();
     let before = MergeReadOptions { deletions: read_vectors(ctx, &split.before_files, vectors)?, ..options.clone() };
@@ -223,8 +223,8 @@ impl Finish {
             schema: request.arrow_schema()?,
             filter,
             width: request.fields.len(),
-            row_kind: request.row_kind,
-            sequence_number: request.sequence_number,
+            row_kind: request.options.row_kind,
+            sequence_number: request.options.sequence_number,
         })
     }
 

@@ -39,6 +39,19 @@ pub struct Incremental {
 }
 
 impl Incremental {
+    /// What a caller asks for; a mode that is named compares no tags.
+    pub(super) fn given(between: Between, mode: Option<&str>) -> Result<Self> {
+        let mode = mode.map(|text| {
+            IncrementalMode::parse(text).map_err(|e| {
+                let message = format!("mode='{text}' is not a way to read changes");
+                Error::new(ErrorKind::InvalidArgument, message).hint(e.hint_text().unwrap_or_default().to_owned())
+            })
+        });
+        let mode = mode.transpose()?.unwrap_or(IncrementalMode::Auto);
+        let tags_as_snapshots = matches!(mode, IncrementalMode::Delta | IncrementalMode::Changelog);
+        Ok(Self { between, mode, tags_as_snapshots })
+    }
+
     /// What the table's options ask for; `None` when they ask for a state.
     pub(super) fn of_options(options: &CoreOptions) -> Result<Option<Self>> {
         let between = match options.named_changes()? {

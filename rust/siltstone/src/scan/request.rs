@@ -5,13 +5,15 @@ use std::{
     sync::Arc,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    ReadRequest,
+    ReadOptions, ReadRequest,
     deletions::DeletionFiles,
     entries::{EntryFilter, live_entries},
     feature_check::{check_files, check_options, drop_postponed},
     incremental,
-    incremental_range::Incremental,
+    incremental_range::{Between, Incremental},
     overtaken::{again_when_overtaken, expired_meanwhile},
     prune::buckets_of_interest,
     resolved::Resolved,
@@ -25,7 +27,7 @@ use crate::{
     manifest::ManifestEntry,
     merge_tree::merge_function,
     options::MergeEngine,
-    predicate::{Predicate, resolve_column},
+    predicate::{Condition, Predicate, resolve_column, resolved_by_name},
     snapshot::Snapshot,
     types::DataField,
     wire::Split,
@@ -47,38 +49,65 @@ pub enum VersionSelector {
     Version(String),
 }
 
-/// What to read. The filter's columns are those of the version's schema (see [`time_travel`](super::time_travel())).
-#[derive(Clone, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
+/// What to read: given once, planned as it is, and carried by splits as it is. The filter's columns are those of the version's
+/// schema (see [`time_travel`](super::time_travel())).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ScanRequest {
     /// Column names in the order of the result; `None` = all.
     pub columns: Option<Vec<String>>,
     /// Condition that rows must satisfy.
-    pub filter: Option<Predicate>,
-    /// At most this many rows.
-    pub limit: Option<usize>,
-    /// Version.
+    pub filter: Option<Condition>,
+    /// A system table that shows rows (`audit_log`) instead of the table; the table's own scan knows none.
+    pub system: Option<String>,
+    /// The form of the rows, and what reading them may use.
+    pub options: ReadOptions,
+    /// Version; a split is of one.
+    #[serde(skip)]
     pub version: VersionSelector,
-    /// First result column `rowkind` with `+I` and so on.
-    pub row_kind: bool,
-    /// The rows come under the table's schema, not under that of the version.
-    pub todays_schema: bool,
-    /// Rows of a batch; `None` = the default.
-    pub batch_rows: Option<usize>,
-    /// Bytes that the runs of a merge may hold, about; `None`: as many as usual.
-    pub memory: Option<usize>,
     /// What lies between two versions instead of a state; the version does not count then.
+    #[serde(skip)]
     pub incremental: Option<Incremental>,
-    /// Keep rows whose last record retracts them (`$audit_log`).
-    pub keep_deletes: bool,
-    /// Column `_SEQUENCE_NUMBER` behind `rowkind` (`table-read.sequence-number.enabled`).
-    pub sequence_number: bool,
+    /// The rows come under the table's schema, not under that of the version.
+    #[serde(skip)]
+    pub todays_schema: bool,
     /// Primary-key tables: only files from this level on; rows below it are left out.
+    #[serde(skip)]
     pub min_level: Option<i32>,
+    /// Level 0 is read also where readers leave it out: the keys that are there, whether their rows are shown yet or not.
+    #[serde(skip)]
+    pub all_levels: bool,
     /// Only files made at these epoch milliseconds or later; the table's options may ask for that, too.
+    #[serde(skip)]
     pub created_since: Option<i64>,
     /// None of these partitions (serialized rows), which another branch has.
+    #[serde(skip)]
     pub not_partitions: Option<Arc<HashSet<Vec<u8>>>>,
+}
+
+impl ScanRequest {
+    /// With the version that is asked for: at most one of these; without any the table's `scan.*` options decide.
+    /// `mode` says how to read `between` two versions: `auto`, `delta`, `changelog`, `diff`.
+    pub fn at(
+        self,
+        version: Option<VersionSelector>,
+        tag: Option<String>,
+        as_of: Option<i64>,
+        between: Option<Between>,
+        mode: Option<&str>,
+    ) -> Result<Self> {
+        let incremental = between.map(|between| Incremental::given(between, mode)).transpose()?;
+        if mode.is_some() && incremental.is_none() {
+            return Err(Error::new(ErrorKind::InvalidArgument, "mode says how to read between two versions")
+                .hint("give between=(start, end), too"));
+        }
+        let (tag, time) = (tag.map(VersionSelector::Tag), as_of.map(VersionSelector::Timestamp));
+        let mut given: Vec<VersionSelector> = [version, tag, time].into_iter().flatten().collect();
+        if given.len() + usize::from(incremental.is_some()) > 1 {
+            return Err(Error::new(ErrorKind::InvalidArgument, "give only one of version, tag, as_of and between"));
+        }
+        Ok(Self { version: given.pop().unwrap_or_default(), incremental, ..self })
+    }
 }
 
 /// The splits of one query at one snapshot, and how to read each of them.
@@ -130,7 +159,7 @@ pub fn plan_at(ctx: &TableContext, request: &ScanRequest, at: &Resolved) -> Resu
     let planned = splits_of(&ctx, &at, request, &prepared, since).map_err(|e| expired_meanwhile(&ctx, &at, e));
     let (mut splits, files_considered) = planned?;
     let read = prepared.read;
-    if let (Some(limit), None, false) = (request.limit, &read.filter, read.keep_deletes) {
+    if let (Some(limit), None, false) = (read.options.limit, &read.filter, read.options.keep_deletes) {
         splits = limited(splits, limit);
     }
     Ok(ScanPlan { ctx, snapshot, splits, read, files_considered })
@@ -145,7 +174,7 @@ fn splits_of(
     since: Option<i64>,
 ) -> Result<(Vec<Split>, usize)> {
     let mut wanted = prepared.entry_filter(ctx);
-    let level_0 = level_0(ctx, at)?;
+    let level_0 = if request.all_levels { Level0::Read } else { level_0(ctx, at)? };
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
     let chosen = EntryFilter { min_level: level_0.min_level(request), created_since: since, ..EntryFilter::default() };
@@ -199,8 +228,10 @@ fn have_one_level(entries: &[ManifestEntry]) -> bool {
 /// As [`plan_at`].
 pub fn partitions_at(ctx: &TableContext, request: &ScanRequest, at: &Resolved) -> Result<HashSet<Vec<u8>>> {
     let keys = &ctx.schema.partition_keys;
-    let filter = request.filter.as_ref().map(|f| f.clone().without_not().relaxed(&|c| keys.iter().any(|k| k == c)));
-    let request = ScanRequest { filter, limit: None, columns: None, ..request.clone() };
+    let filter = Condition::of(request.filter.as_ref(), &at.ctx.schema.fields)?;
+    let filter = filter.map(|f| f.relaxed(&|c| keys.iter().any(|k| k == c)).into());
+    let options = ReadOptions { limit: None, ..request.options.clone() };
+    let request = ScanRequest { filter, columns: None, options, ..request.clone() };
     if let Some((asked, changes)) = &at.between {
         return incremental::partitions(ctx, Prepared::new(ctx, &request)?, asked.mode, changes);
     }
@@ -228,7 +259,10 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn new(ctx: &TableContext, request: &ScanRequest) -> Result<Self> {
-        let filter = request.filter.clone().unwrap_or(Predicate::Constant(true)).without_not();
+        if let Some(system) = &request.system {
+            return Err(Error::unsupported(format!("the system table '${system}' here")).with("table", &ctx.name));
+        }
+        let filter = Condition::of(request.filter.as_ref(), &ctx.schema.fields)?.unwrap_or(Predicate::Constant(true));
         for column in filter.columns() {
             resolve_column(&ctx.schema.fields, column, false)?;
         }
@@ -237,16 +271,11 @@ impl Prepared {
         let read = ReadRequest {
             fields: projection(&ctx.schema.fields, request.columns.as_deref())?,
             filter: (!residual.is_always_true()).then(|| residual.clone()),
-            limit: request.limit,
-            row_kind: request.row_kind,
-            batch_rows: request.batch_rows,
-            memory: request.memory,
+            options: request.options.clone(),
             decoders: 0,
-            keep_deletes: request.keep_deletes,
-            sequence_number: request.sequence_number,
             whole: false,
         };
-        let nothing = on_partition == Predicate::Constant(false) || request.limit == Some(0);
+        let nothing = on_partition == Predicate::Constant(false) || request.options.limit == Some(0);
         Ok(Self {
             filter,
             residual,
@@ -303,10 +332,11 @@ fn projection(fields: &[DataField], columns: Option<&[String]>) -> Result<Vec<Da
     let Some(columns) = columns else {
         return Ok(fields.to_vec());
     };
-    let mut found: Vec<DataField> = Vec::with_capacity(columns.len());
+    let resolve = resolved_by_name(fields);
+    let (mut found, mut ids) = (Vec::with_capacity(columns.len()), HashSet::new());
     for name in columns {
-        let field = resolve_column(fields, name, false)?;
-        if found.iter().any(|f| f.id == field.id) {
+        let field = resolve(name)?;
+        if !ids.insert(field.id) {
             return Err(Error::new(ErrorKind::InvalidArgument, format!("the column '{name}' is asked for twice"))
                 .with("column", name));
         }

@@ -7,7 +7,7 @@
 //! its compaction      keeps (g 5): (g 9) is gone                                                   (wrong: given up)
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{
     TableSchema,
@@ -19,6 +19,7 @@ use crate::{
         catalogue::{field_option, spellings},
         parse_list,
     },
+    types::DataField,
 };
 
 /// Rows of these kinds are left out.
@@ -42,8 +43,8 @@ pub fn merge_rule_changed(written: &TableSchema, now: &TableSchema) -> Option<St
     // values are compared and computed as what they are
     let by_values = after.keys().any(|key| !key.iter().any(|part| part == CHANGELOG))
         || now.options.get("merge-engine").is_some_and(|engine| engine == "aggregation");
-    let became = |id: i32| now.fields.iter().find(|field| field.id == id);
-    let changed = |id: i32, old| became(id).is_some_and(|new| !same_values(old, &new.data_type));
+    let became: HashMap<i32, &DataField> = now.fields.iter().map(|field| (field.id, field)).collect();
+    let changed = |id: i32, old| became.get(&id).is_some_and(|new| !same_values(old, &new.data_type));
     let column = written.fields.iter().find(|field| by_values && changed(field.id, &field.data_type));
     column.map(|column| column.name.clone())
 }

@@ -91,11 +91,6 @@ impl EngineSpec {
         Ok(spec)
     }
 
-    /// The rule of a column; `None` for engines that choose whole rows.
-    pub fn column(&self, name: &str) -> Option<&ColumnRule> {
-        self.columns.iter().find(|column| column.name == name)
-    }
-
     /// Names of the columns that count rows (`aggregate-function` = `count`).
     pub fn counted_columns(&self) -> Vec<&str> {
         let counted = self.columns.iter().filter(|column| column.function.name() == "count");

@@ -1,16 +1,19 @@
 //! Compaction as plan, tasks and messages.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::{Table, scan::filter};
+use super::Table;
 use crate::{
     Result,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     limits::sum,
     manifest::DataFileMeta,
-    predicate::Predicate,
+    predicate::{Condition, Predicate},
+    rebucket::move_waiting,
     scan::{PartitionSpec, partition_spec},
-    wire::{CommitMessage, CompactionTask},
+    wire::{CommitMessage, CompactionTask, TaskUnit, bundled},
 };
 
 /// What to compact.
@@ -18,10 +21,8 @@ use crate::{
 pub struct CompactArgs {
     /// Merge each bucket into one run.
     pub full: bool,
-    /// Predicate over partition columns, SQL.
-    pub filter_sql: Option<String>,
-    /// The same as JSON.
-    pub filter_json: Option<String>,
+    /// Condition over partition columns.
+    pub filter: Option<Condition>,
     /// Partition specs, partial ones included.
     pub partitions: Option<Vec<PartitionSpec>>,
     /// Only partitions not written for this long.
@@ -34,7 +35,7 @@ impl Table {
         self.check_writable()?;
         let fields = &self.context().schema.fields;
         let mut parts = Vec::new();
-        parts.extend(filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?);
+        parts.extend(Condition::of(args.filter.as_ref(), fields)?);
         if let Some(specs) = &args.partitions {
             let specs: Result<Vec<Predicate>> =
                 specs.iter().map(|spec| partition_spec::predicate(self.context(), spec)).collect();
@@ -71,8 +72,12 @@ impl Table {
     pub fn describe_messages(messages: &[CommitMessage]) -> Value {
         let before: Vec<&DataFileMeta> = messages.iter().flat_map(|m| &m.compact.compact_before).collect();
         let after: Vec<&DataFileMeta> = messages.iter().flat_map(|m| &m.compact.compact_after).collect();
+        let moved: BTreeSet<&[u8]> =
+            messages.iter().filter(|m| m.bucket.bucket < 0).map(|m| m.bucket.partition.as_slice()).collect();
+        let of_others = messages.iter().filter(|m| !moved.contains(m.bucket.partition.as_slice())).count();
         json!({
-            "tasks": messages.len(),
+            // all messages of rows that get buckets in a partition are one task's
+            "tasks": of_others + moved.len(),
             "files_before": before.len(),
             "files_after": after.len(),
             "bytes_before": sum(before.iter().map(|f| f.file_size)),
@@ -84,13 +89,18 @@ impl Table {
 }
 
 /// Carries out one task of [`Table::plan_compaction`], wherever it arrived, and gives the commit message that travels
-/// back; `threads` of `None` uses all cores.
+/// back, or all of rows that get buckets in one; `threads` of `None` uses all cores.
 pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u8>> {
     let task = CompactionTask::from_bytes(token)?;
     let fs = std::sync::Arc::new(crate::fs::LocalFileIo::new());
     let (place, schema) = (&task.table, task.table.schema_id);
     let table = Table::open_with(fs, &place.location, &place.branch, Some(schema), task.options.clone())?;
-    run_task(table.context(), &task, &TaskResources { threads, spill_dir: None })?.seal(table.context(), false)
+    let (ctx, resources) = (table.context(), TaskResources { threads, spill_dir: None });
+    let messages = match task.unit {
+        TaskUnit::Postponed { .. } => move_waiting(ctx, &task, &resources)?,
+        _ => vec![run_task(ctx, &task, &resources)?],
+    };
+    bundled(messages.into_iter().map(|message| message.seal(ctx, false)).collect::<Result<_>>()?)
 }
 
 fn total(files: &[DataFileMeta], of: impl Fn(&DataFileMeta) -> i64) -> i64 {

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashSet};
 
 use arrow_array::RecordBatch;
 
-use super::{CommitReport, Table, TableWriter, scan::filter};
+use super::{CommitReport, Table, TableWriter};
 use crate::{
     Error, ErrorKind, Result,
     commit::{Committable, check_place, explain_by_place},
     dml::{
-        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, write_keys,
-        write_matching,
+        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, rows_to_change,
+        write_keys, write_matching,
     },
     io::check_merges_alike,
     options::{ChangelogProducer, ScanMode},
-    predicate::Predicate,
+    predicate::{Condition, Predicate},
     read::count,
     scan::{EntryFilter, ScanPlan, live_entries, overtaken::again_when_overtaken},
     snapshot::RemovedSnapshot,
@@ -32,10 +32,8 @@ type WriteFound<'a> = &'a dyn Fn(&ScanPlan, &mut TableWriter) -> Result<u64>;
 /// A condition and the new values of the rows that satisfy it.
 #[derive(Clone, Debug, Default)]
 pub struct ModifyArgs {
-    /// Condition as SQL.
-    pub filter_sql: Option<String>,
-    /// The same as JSON.
-    pub filter_json: Option<String>,
+    /// Condition.
+    pub filter: Option<Condition>,
     /// SQL expressions by column; empty deletes the rows.
     pub set: BTreeMap<String, String>,
     /// Threads; `None` = all cores.
@@ -62,7 +60,7 @@ impl Table {
         self.check_latest("changed")?;
         let ctx = self.context();
         let fields = &ctx.schema.fields;
-        let condition = filter(args.filter_sql.as_deref(), args.filter_json.as_deref(), fields)?;
+        let condition = Condition::of(args.filter.as_ref(), fields)?;
         let condition = condition.ok_or_else(|| {
             Error::new(ErrorKind::InvalidArgument, "a condition is needed")
                 .hint("where='true' means all rows; t.truncate() removes them faster")
@@ -90,7 +88,7 @@ impl Table {
             // before anything is read
             Replacement::new(ctx, &change.set)?;
         }
-        let newest = || newest_rows(ctx, &change.filter);
+        let newest = || rows_to_change(ctx, &change.filter);
         self.write_found(&newest, &|found, writer| write_matching(ctx, &change, found, &mut counted(writer)))
     }
 
@@ -112,7 +110,7 @@ impl Table {
             }
             KeysToDelete::Rows(wanted) => {
                 let condition = wanted.condition()?;
-                let deleted = self.write_found(&|| newest_rows(ctx, &condition), &|found, writer| {
+                let deleted = self.write_found(&|| rows_to_change(ctx, &condition), &|found, writer| {
                     wanted.write(found, threads(None), &mut counted(writer))
                 });
                 deleted.map_err(|error| self.of_table(error))

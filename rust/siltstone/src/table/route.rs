@@ -9,7 +9,7 @@ use crate::{
     io::TableContext,
     row::hash_rows,
     types::{DataField, DataType, arrow_type},
-    write::{KeyAssigner, KeyColumns, SharedWrite},
+    write::{KeyColumns, SharedAssigner, SharedWrite},
 };
 
 pub(super) fn mode_of(ctx: &TableContext) -> &'static str {
@@ -38,7 +38,7 @@ pub(super) fn explained_buckets(ctx: &TableContext) -> String {
 /// One of several processes that give the rows of a table with dynamic buckets their buckets.
 pub struct RowAssigner {
     table: Table,
-    assigner: KeyAssigner,
+    assigner: SharedAssigner,
 }
 
 impl RowAssigner {
@@ -124,7 +124,7 @@ impl Table {
 
     /// An assigner of a job.
     pub fn row_assigner(&self, shared: SharedWrite) -> RowAssigner {
-        RowAssigner { table: self.clone(), assigner: KeyAssigner::new(self.context(), shared) }
+        RowAssigner { table: self.clone(), assigner: SharedAssigner::new(self.context(), shared) }
     }
 
     fn key_columns(&self, batch: &RecordBatch) -> Result<KeyColumns> {

@@ -9,7 +9,7 @@ use super::{
     Table,
     fallback::{relabelled, with_nullable},
     replaced::{explained, explained_rows},
-    scan::{ScanArgs, filter, view},
+    scan::{result_schema, under_schema},
 };
 use crate::{
     Result,
@@ -19,32 +19,20 @@ use crate::{
     manifest::DataFileMeta,
     options::CoreOptions,
     read::read_split,
-    scan::{ReadRequest, ScanRequest, read_request},
+    scan::{ScanRequest, read_request},
     wire::{Seal, Split, TableIdentity},
 };
 
-const SPLIT: Seal = Seal { what: "split", magic: "STSP", version: 5 };
+const SPLIT: Seal = Seal { what: "split", magic: "STSP", version: 6 };
 
-/// What a split needs besides its files: where the table is, and what is read of it. No credentials.
+/// What a split needs besides its files: where the table is, and the scan that it is part of. No credentials.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SplitHeader {
     table: TableIdentity,
     options: BTreeMap<String, String>,
     /// Those of the plan, with the dynamic ones: an older schema has others.
     effective: BTreeMap<String, String>,
-    columns: Vec<String>,
-    filter_sql: Option<String>,
-    filter_json: Option<String>,
-    limit: Option<usize>,
-    row_kind: bool,
-    batch_rows: Option<usize>,
-    /// Bytes that decoding and merging may hold.
-    #[serde(default)]
-    memory_limit: Option<u64>,
-    /// A view of the rows.
-    view: Option<String>,
-    /// Only for views: the columns asked for, which `columns` are not.
-    view_columns: Option<Vec<String>>,
+    request: ScanRequest,
     /// Columns that may be null because they may be in another branch that is read, too.
     nullable: Vec<String>,
     /// [`Split::snapshot_list`]
@@ -56,64 +44,23 @@ impl SplitHeader {
     /// What the splits of a plan have in common.
     pub(super) fn new(
         options: &BTreeMap<String, String>,
-        args: &ScanArgs,
+        request: &ScanRequest,
         ctx: &TableContext,
         nullable: &[String],
     ) -> Self {
-        let columns = match (&args.columns, &args.system) {
-            (Some(columns), None) => columns.clone(),
-            _ => ctx.schema.fields.iter().map(|f| f.name.clone()).collect(),
-        };
         Self {
             table: TableIdentity::of(ctx),
             options: options.clone(),
             effective: without_secrets(&ctx.options.raw),
-            columns,
-            filter_sql: args.filter_sql.clone(),
-            filter_json: args.filter_json.clone(),
-            limit: args.limit,
-            row_kind: args.row_kind,
-            batch_rows: args.batch_rows,
-            memory_limit: args.memory_limit,
-            view: args.system.clone(),
-            view_columns: args.columns.clone(),
+            request: request.clone(),
             nullable: nullable.to_vec(),
             snapshot_list: None,
-        }
-    }
-
-    /// The arguments of the scan that the split belongs to.
-    fn args(&self) -> ScanArgs {
-        ScanArgs {
-            columns: self.view_columns.clone(),
-            filter_sql: self.filter_sql.clone(),
-            filter_json: self.filter_json.clone(),
-            limit: self.limit,
-            batch_rows: self.batch_rows,
-            memory_limit: self.memory_limit,
-            ..ScanArgs::default()
         }
     }
 
     pub(super) fn encode(&self, split: &Split) -> Result<Vec<u8>> {
         let header = Self { snapshot_list: split.snapshot_list.clone(), ..self.clone() };
         SPLIT.close(&header, &split.to_bytes()?)
-    }
-
-    /// How the split's rows are read, under the schema that was planned with.
-    fn request(&self, ctx: &TableContext) -> Result<ReadRequest> {
-        let filter = filter(self.filter_sql.as_deref(), self.filter_json.as_deref(), &ctx.schema.fields)?;
-        let columns = Some(self.columns.clone());
-        let asked = ScanRequest {
-            columns,
-            filter,
-            limit: self.limit,
-            row_kind: self.row_kind,
-            batch_rows: self.args().batch_rows().or(self.batch_rows),
-            memory: self.args().merge_memory(),
-            ..ScanRequest::default()
-        };
-        read_request(ctx, &asked)
     }
 }
 
@@ -143,9 +90,9 @@ impl ReadableSplit {
 
     /// Rows in it, where no merging and no filter decides that.
     pub fn rows(&self) -> Option<i64> {
-        let (header, split) = (&self.header, &self.split);
-        let filtered = header.filter_sql.is_some() || header.filter_json.is_some() || header.view.is_some();
-        let dropped = split.is_streaming && !header.row_kind;
+        let (request, split) = (&self.header.request, &self.split);
+        let filtered = request.filter.is_some() || request.system.is_some();
+        let dropped = split.is_streaming && !request.options.row_kind;
         let merged = !split.raw_convertible && !split.is_streaming;
         let known = !merged && !dropped && split.before_files.is_empty();
         (known && !filtered)
@@ -171,17 +118,9 @@ impl ReadableSplit {
     }
 
     fn rows_of(&self, ctx: &TableContext) -> Result<(SchemaRef, BatchStream)> {
-        let (header, split) = (&self.header, &self.split);
-        let Some(name) = &header.view else {
-            let request = header.request(ctx)?;
-            let rows = explained(ctx, read_split(ctx, split, &request))?;
-            return Ok((request.arrow_schema()?, explained_rows(ctx, rows)));
-        };
-        let view = view(name)?;
-        let (request, finish) = view.prepare(ctx, header.args().view_request(view, ctx)?)?;
-        let request = read_request(ctx, &request)?;
-        let schema = finish.schema().map_or_else(|| request.arrow_schema(), |s| Ok(SchemaRef::clone(s)))?;
-        let rows = explained(ctx, read_split(ctx, split, &request))?;
-        Ok((schema, finish.apply(explained_rows(ctx, rows))))
+        let (below, finish) = under_schema(&self.header.request, ctx)?;
+        let read = read_request(ctx, &below)?;
+        let rows = explained(ctx, read_split(ctx, &self.split, &read))?;
+        Ok((result_schema(&finish, &read)?, finish.apply(explained_rows(ctx, rows))))
     }
 }

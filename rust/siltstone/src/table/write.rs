@@ -19,10 +19,11 @@ use crate::{
     io::TableContext,
     maintenance::automatic::Committer,
     manifest::DataFileMeta,
+    options::POSTPONE_BUCKET,
     path::branch_root,
     scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
-    wire::CommitMessage,
+    wire::{CommitMessage, unbundled},
     write::{RowKinds, TableWrite, WriteOptions, by_bucket},
 };
 
@@ -202,7 +203,8 @@ impl Table {
     /// # Errors
     /// `CorruptFile`: one was damaged on its way; `InvalidArgument`: one was made for another table or branch.
     pub fn messages(&self, bytes: &[Vec<u8>]) -> Result<Vec<CommitMessage>> {
-        bytes.iter().map(|bytes| Ok(CommitMessage::unseal(bytes, self.context())?.0)).collect()
+        let open = |bytes: &[u8]| Ok(CommitMessage::unseal(bytes, self.context())?.0);
+        each(bytes)?.into_iter().map(open).collect()
     }
 
     /// The same, for a commit that adds them to what is there.
@@ -210,11 +212,11 @@ impl Table {
     /// # Errors
     /// As [`Table::messages`]; `InvalidArgument`: one was written to replace what is there.
     pub fn messages_to_add(&self, bytes: &[Vec<u8>]) -> Result<Vec<CommitMessage>> {
-        let open = |bytes: &Vec<u8>| match CommitMessage::unseal(bytes, self.context())? {
+        let open = |bytes: &[u8]| match CommitMessage::unseal(bytes, self.context())? {
             (message, false) => Ok(message),
             (_, true) => Err(replaces(&self.context().name)),
         };
-        bytes.iter().map(open).collect()
+        each(bytes)?.into_iter().map(open).collect()
     }
 
     /// An error when the table was dropped and created anew since this handle was opened.
@@ -266,6 +268,12 @@ impl Table {
         }
         Ok(report)
     }
+}
+
+/// The single messages.
+fn each(bytes: &[Vec<u8>]) -> Result<Vec<&[u8]>> {
+    let all: Vec<Vec<&[u8]>> = bytes.iter().map(|bytes| unbundled(bytes)).collect::<Result<_>>()?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// An error when two messages bring the same file.
@@ -604,13 +612,15 @@ pub(super) fn give_up_on_conflict(
 
 /// Rows of the table that no batch reader shows before a compaction.
 fn waiting_rows(ctx: &TableContext) -> Result<i64> {
-    if !ctx.options.skips_level0() || ctx.schema.primary_keys.is_empty() {
+    let postponed = ctx.options.bucket == POSTPONE_BUCKET;
+    if !(postponed || ctx.options.skips_level0()) || ctx.schema.primary_keys.is_empty() {
         return Ok(0);
     }
     let files = at_newest(ctx, |newest| {
         newest.map_or_else(|| Ok(Vec::new()), |newest| live_entries(ctx, newest, &EntryFilter::default()))
     })?;
-    let waiting = files.iter().filter(|entry| entry.file.level == 0);
+    let skips_level0 = ctx.options.skips_level0();
+    let waiting = files.iter().filter(|entry| entry.bucket < 0 || (skips_level0 && entry.file.level == 0));
     Ok(waiting.map(|entry| entry.file.row_count).fold(0, i64::saturating_add))
 }
 

@@ -30,11 +30,12 @@ pub struct CompactionTask {
     pub snapshot: RemovedSnapshot,
     /// Bucket.
     pub bucket: BucketId,
-    /// `_TOTAL_BUCKETS` of its files.
+    /// `_TOTAL_BUCKETS` of its files, or of those that waiting rows go to.
     pub total_buckets: i32,
     /// What to do.
     pub unit: TaskUnit,
-    /// Primary-key tables: all live files of the bucket. Append tables: the files to rewrite.
+    /// Primary-key tables: all live files of the bucket. Append tables: the files to rewrite. Waiting ones: in the order in
+    /// which their rows count.
     pub files: Vec<DataFileMeta>,
     /// Index files with the deletion vectors of the files.
     pub vectors: Vec<IndexManifestEntry>,
@@ -55,6 +56,11 @@ pub enum TaskUnit {
     },
     /// Files of an append table become fewer.
     Append,
+    /// Rows that wait in a postponed bucket go into so many real ones as the task says.
+    Postponed {
+        /// compact all buckets of the partition fully
+        full: bool,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,7 +75,7 @@ impl CompactionTask {
     /// The files that the task reads or moves.
     pub fn inputs(&self) -> Vec<&DataFileMeta> {
         match &self.unit {
-            TaskUnit::Append => self.files.iter().collect(),
+            TaskUnit::Append | TaskUnit::Postponed { .. } => self.files.iter().collect(),
             TaskUnit::Tree { inputs, .. } => {
                 let names: std::collections::HashSet<&str> = inputs.iter().map(String::as_str).collect();
                 self.files.iter().filter(|f| names.contains(f.file_name.as_str())).collect()

@@ -2,6 +2,7 @@
 
 use arrow_array::{Int8Array, RecordBatch};
 
+use super::postponed::PostponedWriter;
 use crate::{
     Error, Result,
     append::AppendWriter,
@@ -15,6 +16,8 @@ pub(super) enum BucketWriter {
     Tree(Box<MergeTreeWriter>),
     /// append table
     Append(Box<AppendWriter>),
+    /// rows that wait for buckets
+    Postponed(Box<PostponedWriter>),
 }
 
 impl BucketWriter {
@@ -22,6 +25,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.write(rows, kinds),
             Self::Append(w) => w.write(rows),
+            Self::Postponed(w) => w.write(rows, kinds),
         }
     }
 
@@ -29,6 +33,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.memory_used(),
             Self::Append(w) => w.memory_used(),
+            Self::Postponed(w) => w.memory_used(),
         }
     }
 
@@ -36,6 +41,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.release_memory(),
             Self::Append(w) => w.flush(),
+            Self::Postponed(w) => w.flush(),
         }
     }
 
@@ -46,6 +52,8 @@ impl BucketWriter {
                 w.compact(full);
                 Ok(())
             }
+            // `TableWrite::compact` says so
+            Self::Postponed(_) => Ok(()),
         }
     }
 
@@ -53,6 +61,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.prepare_commit(true),
             Self::Append(w) => w.prepare_commit(),
+            Self::Postponed(w) => w.prepare_commit(),
         }
     }
 
@@ -61,6 +70,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.take_given_up(),
             Self::Append(w) => w.take_given_up(),
+            Self::Postponed(_) => None,
         }
     }
 
@@ -70,6 +80,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.is_overtaken(),
             Self::Append(w) => w.is_overtaken(),
+            Self::Postponed(_) => false,
         }
     }
 
@@ -86,7 +97,7 @@ impl BucketWriter {
     pub(super) fn file_names(&self) -> Vec<String> {
         match self {
             Self::Tree(w) => w.file_names(),
-            Self::Append(_) => Vec::new(),
+            Self::Append(_) | Self::Postponed(_) => Vec::new(),
         }
     }
 
@@ -94,7 +105,7 @@ impl BucketWriter {
     pub(super) fn stop(&self) {
         match self {
             Self::Tree(w) => w.stop(),
-            Self::Append(_) => {}
+            Self::Append(_) | Self::Postponed(_) => {}
         }
     }
 
@@ -102,6 +113,7 @@ impl BucketWriter {
         match self {
             Self::Tree(w) => w.abort(),
             Self::Append(w) => w.abort(),
+            Self::Postponed(w) => w.abort(),
         }
     }
 }

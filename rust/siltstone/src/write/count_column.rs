@@ -15,10 +15,12 @@ pub(super) struct CountColumns {
 }
 
 impl CountColumns {
-    pub(super) fn new(spec: &EngineSpec) -> Self {
+    /// Those of an engine; none where rows have been counted before.
+    pub(super) fn new(spec: &EngineSpec, counted_before: bool) -> Self {
         let counted =
             |(at, column): (usize, &crate::schema::ColumnRule)| (column.function.name() == "count").then_some(at);
-        Self { columns: spec.columns.iter().enumerate().filter_map(counted).collect() }
+        let columns = spec.columns.iter().enumerate().filter(|_| !counted_before).filter_map(counted).collect();
+        Self { columns }
     }
 
     /// The rows with 1 or 0 in the columns that are counted.

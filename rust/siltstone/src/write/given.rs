@@ -14,7 +14,7 @@ use crate::{
     index::{HashIndexFiles, PartitionIndex, version_of},
     io::TableContext,
     manifest::BucketId,
-    wire::{Assigned, CommitMessage},
+    wire::{Assigned, AssignedBy, CommitMessage},
 };
 
 /// The buckets that a writer of a job has been given.
@@ -79,7 +79,7 @@ impl GivenBuckets {
             let changes = index.write(&self.files, partition, |changed| changed == *bucket)?;
             message.data.index_files.extend(changes.into_values().flatten());
             let version = version_of(self.base.of(&self.ctx, &self.shared, partition)?.iter());
-            message.assigned = Some(Assigned { writer: self.shared.job.clone(), version });
+            message.assigned = Some(Assigned { writer: self.shared.job.clone(), by: AssignedBy::Index(version) });
         }
         Ok(())
     }

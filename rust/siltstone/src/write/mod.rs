@@ -12,6 +12,7 @@ mod arrow_check;
 mod bucket;
 mod convert;
 mod count_column;
+mod cross_partition;
 mod decimal;
 mod dynamic;
 mod given;
@@ -23,6 +24,7 @@ mod nested;
 mod options;
 mod pieces;
 mod place;
+mod postponed;
 mod reopen;
 mod restore;
 mod retraction;
@@ -42,15 +44,17 @@ pub(crate) use self::input::convert_column;
 pub use self::{
     arrow_check::check_arrays,
     options::{RowKinds, WriteOptions},
-    shared::{KeyAssigner, KeyColumns, SharedWrite, by_bucket},
+    shared::{KeyColumns, SharedAssigner, SharedWrite, by_bucket},
 };
 use self::{
     bucket::BucketWriter,
     count_column::CountColumns,
+    cross_partition::{IndexRoom, KeyAssigner},
     dynamic::Assigner,
     given::GivenBuckets,
     input::Input,
     pieces::{parts, pieces},
+    postponed::{PostponedWriter, cannot_compact, context_of_waiting_files},
     restore::{Found, Restored},
     route::{ByKey, Portion, Router},
     row_kinds::KindRules,
@@ -85,6 +89,8 @@ pub struct TableWrite {
     sketches: SketchRules,
     counted: CountColumns,
     router: Router,
+    /// Of files that wait for a compaction, on tables with postponed buckets.
+    waiting: Option<TableContext>,
     options: WriteOptions,
     budget: usize,
     /// Encoded bytes that each file's writer holds at most, when there is a limit.
@@ -117,14 +123,18 @@ impl TableWrite {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.unwrap_or_else(cores).max(1);
         let files = u64::try_from(open_files(ctx, threads)).unwrap_or(u64::MAX);
+        let index = half.unwrap_or(ctx.options.lookup_cache_max_memory_size);
+        let room =
+            IndexRoom { memory: usize::try_from(index).unwrap_or(usize::MAX), spill_dir: options.spill_dir(), threads };
         let encoded = half.map(|half| usize::try_from(half / files).unwrap_or(usize::MAX));
         Ok(Self {
             ctx: ctx.clone(),
             input: Input::new(&ctx.schema, &ctx.options, options.stored)?,
-            kinds: KindRules::new(&ctx.schema, &ctx.options, &spec)?,
+            kinds: KindRules::new(&ctx.schema, &ctx.options, &spec, options.moved)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
-            counted: CountColumns::new(&spec),
-            router: Router::new(&ctx.schema, &ctx.options, by_key(ctx, &options))?,
+            counted: CountColumns::new(&spec, options.moved),
+            router: Router::new(&ctx.schema, &ctx.options, by_key(ctx, &options, room)?)?,
+            waiting: context_of_waiting_files(ctx, &options.commit_user)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
             threads,
@@ -195,9 +205,21 @@ impl TableWrite {
     /// Compacts the buckets that this writer has touched; the result comes with the next `prepare_commit`.
     pub fn compact(&mut self, full: bool) -> Result<()> {
         self.check_open()?;
+        if self.waiting.is_some() {
+            return Err(cannot_compact(&self.ctx));
+        }
         self.reopen_overtaken()?;
         let done = self.writers.values_mut().try_for_each(|w| w.compact(full));
         done.inspect_err(|_| self.failed = true)
+    }
+
+    /// Compacts also buckets that no row came for.
+    pub fn compact_buckets(&mut self, buckets: &[BucketId], full: bool) -> Result<()> {
+        let portion = |bucket: &BucketId| !self.writers.contains_key(bucket);
+        let untouched: Vec<BucketId> = buckets.iter().filter(|bucket| portion(bucket)).cloned().collect();
+        let ctx = self.ctx.clone();
+        again_when_overtaken(&ctx, || self.open_missing(untouched.iter()))?;
+        self.compact(full)
     }
 
     /// Flushes everything, waits for compactions, and returns one message for each changed bucket, in
@@ -352,13 +374,12 @@ impl TableWrite {
     /// meanwhile, the then latest is looked at.
     fn open_writers(&mut self, portions: &[Portion]) -> Result<()> {
         let ctx = self.ctx.clone();
-        again_when_overtaken(&ctx, || self.open_missing(portions))
+        again_when_overtaken(&ctx, || self.open_missing(portions.iter().map(|portion| &portion.bucket)))
     }
 
     /// Opens what is not open yet, with one look at the snapshot.
-    fn open_missing(&mut self, portions: &[Portion]) -> Result<()> {
-        let missing = portions.iter().map(|p| &p.bucket).filter(|b| !self.writers.contains_key(b));
-        let missing: Vec<&BucketId> = missing.collect();
+    fn open_missing<'b>(&mut self, buckets: impl Iterator<Item = &'b BucketId>) -> Result<()> {
+        let missing: Vec<&BucketId> = buckets.filter(|bucket| !self.writers.contains_key(bucket)).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -377,6 +398,9 @@ impl TableWrite {
     /// Whether new writers need the bucket's files: for sequence numbers, or for compaction.
     fn looks_at_files(&self) -> bool {
         let o = &self.ctx.options;
+        if self.waiting.is_some() {
+            return false;
+        }
         if !self.ctx.schema.primary_keys.is_empty() {
             return !self.options.ignore_previous_files;
         }
@@ -389,6 +413,10 @@ impl TableWrite {
 
     fn new_writer(&self, bucket: &BucketId, Restored { files, vectors }: Restored) -> Result<BucketWriter> {
         let o = &self.ctx.options;
+        if let Some(ctx) = &self.waiting {
+            let writer = PostponedWriter::new(ctx, bucket.clone(), self.encoded)?;
+            return Ok(BucketWriter::Postponed(Box::new(writer)));
+        }
         if self.ctx.schema.primary_keys.is_empty() {
             let compact = o.bucket > 0 && !o.write_only && !self.options.ignore_previous_files;
             let settings = AppendSettings { compact, threads: self.threads, memory: self.encoded };
@@ -409,7 +437,7 @@ impl TableWrite {
             ignore_previous: self.options.ignore_previous_files,
         };
         let vectors = BucketVectors::restore(&self.ctx, bucket, &vectors, &files)?;
-        let writer = MergeTreeWriter::new(&self.ctx, &bucket.partition, bucket.bucket, files, settings)?;
+        let writer = MergeTreeWriter::new(&self.ctx, bucket.clone(), files, settings)?;
         Ok(BucketWriter::Tree(Box::new(writer.with_vectors(vectors))))
     }
 
@@ -464,11 +492,15 @@ impl TableWrite {
 }
 
 /// Who says which bucket a key is in, where an index of keys does.
-fn by_key(ctx: &TableContext, options: &WriteOptions) -> Option<ByKey> {
-    match &options.shared {
-        Some(shared) => Some(ByKey::Given(Box::new(GivenBuckets::new(ctx, shared.clone())))),
-        None => Assigner::of(ctx, options.ignore_previous_files).map(|assigner| ByKey::Assigner(Box::new(assigner))),
+fn by_key(ctx: &TableContext, options: &WriteOptions, room: IndexRoom) -> Result<Option<ByKey>> {
+    if let Some(shared) = &options.shared {
+        return Ok(Some(ByKey::Given(Box::new(GivenBuckets::new(ctx, shared.clone())))));
     }
+    let replaces = options.ignore_previous_files;
+    if let Some(keys) = KeyAssigner::of(ctx, replaces, room)? {
+        return Ok(Some(ByKey::Keys(Box::new(keys))));
+    }
+    Ok(Assigner::of(ctx, replaces).map(|assigner| ByKey::Assigner(Box::new(assigner))))
 }
 
 /// Files that are encoded at once: of as many buckets as there are threads, and of a compaction beside.

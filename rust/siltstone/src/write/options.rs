@@ -9,6 +9,7 @@ use crate::row::RowKind;
 
 /// How a [`super::TableWrite`] works.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
 pub struct WriteOptions {
     /// Who commits; only for messages here.
     pub commit_user: String,
@@ -27,6 +28,9 @@ pub struct WriteOptions {
     pub stored: bool,
     /// One of several writers of a job, to which rows come with their buckets.
     pub shared: Option<SharedWrite>,
+    /// The rows have gone through a writer of the table before and come with the kinds that it gave them: neither is changed
+    /// again. Only together with `stored`.
+    pub moved: bool,
 }
 
 impl WriteOptions {

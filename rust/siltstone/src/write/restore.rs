@@ -123,5 +123,5 @@ fn check_bucket_count(ctx: &TableContext, entry: &ManifestEntry) -> Result<()> {
     Err(Error::new(ErrorKind::CommitConflict, message)
         .with("table", &ctx.name)
         .with("option", "bucket")
-        .hint("overwrite the partition with its own rows, or set the option bucket back"))
+        .hint(format!("run t.rescale({wanted}), or set the option 'bucket' back to {}", entry.total_buckets)))
 }

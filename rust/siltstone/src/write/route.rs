@@ -5,12 +5,12 @@ use std::{collections::HashMap, ops::Range};
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
 
-use super::{dynamic::Assigner, given::GivenBuckets};
+use super::{cross_partition::KeyAssigner, dynamic::Assigner, given::GivenBuckets};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
     manifest::BucketId,
-    options::CoreOptions,
+    options::{CoreOptions, POSTPONE_BUCKET},
     row::{BinaryRow, binary_rows, hash_rows},
     schema::TableSchema,
     types::DataType,
@@ -42,20 +42,24 @@ struct Columns {
 pub(super) type Stretch = (Range<usize>, usize);
 
 enum Buckets {
-    /// Every row goes to bucket 0: unaware, or a fixed number of one.
-    One,
+    /// Every row goes to this one: unaware, a fixed number of one, or postponed.
+    One(i32),
     /// By the hash of these columns.
     Hashed(Columns, i32),
     /// By an index of the hashes of the key, which are these columns.
     Assigned(Columns, Box<Assigner>),
     /// They come with the rows; the hashes of the key, which are these columns, go into their index.
     Given(Columns, Box<GivenBuckets>),
+    /// By an index of the keys of the whole table.
+    Keyed(Box<KeyAssigner>),
 }
 
-/// Who says which bucket a key of a table with dynamic buckets is in.
+/// Who says which bucket a key is in, where the number of buckets is not fixed.
 pub(super) enum ByKey {
-    /// This writer.
+    /// This writer, by the hashes of the keys of a partition.
     Assigner(Box<Assigner>),
+    /// This writer, by the keys of the whole table.
+    Keys(Box<KeyAssigner>),
     /// Others have.
     Given(Box<GivenBuckets>),
 }
@@ -71,18 +75,12 @@ impl Router {
                 match by_key {
                     ByKey::Assigner(assigner) => Buckets::Assigned(key, assigner),
                     ByKey::Given(given) => Buckets::Given(key, given),
+                    ByKey::Keys(assigner) => Buckets::Keyed(assigner),
                 }
             }
-            (-1, None) if schema.has_primary_key() => {
-                let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
-                            (cross-partition upsert)";
-                return Err(Error::unsupported(what).with("option", "bucket"));
-            }
-            (-1 | 1, _) => Buckets::One,
+            (-1 | 1, _) => Buckets::One(0),
+            (POSTPONE_BUCKET, _) => Buckets::One(POSTPONE_BUCKET),
             (n, _) if n > 1 => Buckets::Hashed(Columns::named(schema, &schema.bucket_keys())?, n),
-            (-2, _) => {
-                return Err(Error::unsupported("writing to a postponed bucket (bucket = -2)").with("option", "bucket"));
-            }
             (n, _) => {
                 let message = format!("bucket = {n} is not a number of buckets");
                 return Err(Error::new(ErrorKind::InvalidOption, message).with("option", "bucket"));
@@ -101,8 +99,15 @@ impl Router {
             return Ok(Vec::new());
         }
         let (partitions, partition_of) = self.partitions(&rows)?;
+        if let Buckets::Keyed(assigner) = &mut self.buckets {
+            return assigner.split(&rows, &kinds, &partitions, &partition_of);
+        }
         let bucket_of = self.bucket_numbers(&rows, &partitions, &partition_of)?;
-        let (buckets, members) = group(&partitions, &partition_of, &bucket_of, rows.num_rows())?;
+        let only = match self.buckets {
+            Buckets::One(only) => only,
+            _ => 0,
+        };
+        let (buckets, members) = group(&partitions, &partition_of, (&bucket_of, only), rows.num_rows())?;
         let mut buckets = buckets.into_iter();
         if members.len() == 1 {
             return Ok(buckets.next().map(|bucket| Portion { bucket, rows, kinds }).into_iter().collect());
@@ -150,7 +155,7 @@ impl Router {
         partition_of: &[Stretch],
     ) -> Result<Vec<i32>> {
         match &mut self.buckets {
-            Buckets::One => Ok(Vec::new()),
+            Buckets::One(_) | Buckets::Keyed(_) => Ok(Vec::new()),
             Buckets::Hashed(key, n) => assign_buckets(self.function, &key.types, &key.of(rows)?, *n),
             Buckets::Assigned(key, assigner) => {
                 let hashes = hash_rows(&key.types, &key.of(rows)?)?;
@@ -168,7 +173,8 @@ impl Router {
         match &mut self.buckets {
             Buckets::Assigned(_, assigner) => assigner.add_to(messages),
             Buckets::Given(_, given) => given.add_to(messages),
-            Buckets::One | Buckets::Hashed(..) => Ok(()),
+            Buckets::Keyed(assigner) => assigner.add_to(messages),
+            Buckets::One(_) | Buckets::Hashed(..) => Ok(()),
         }
     }
 
@@ -181,8 +187,10 @@ impl Router {
 
     /// What was seen of the table may have changed.
     pub(super) fn reset(&mut self) {
-        if let Buckets::Assigned(_, assigner) = &mut self.buckets {
-            assigner.reset();
+        match &mut self.buckets {
+            Buckets::Assigned(_, assigner) => assigner.reset(),
+            Buckets::Keyed(assigner) => assigner.reset(),
+            Buckets::Given(..) | Buckets::One(_) | Buckets::Hashed(..) => {}
         }
     }
 }
@@ -210,17 +218,18 @@ fn function(options: &CoreOptions) -> Result<BucketFunction> {
 /// Bucket numbers below this one are looked up in an array, those above in a map: an option says how large they are.
 const FEW_BUCKETS: usize = 1 << 14;
 
-/// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each.
+/// Numbers the (partition, bucket) pairs in order of appearance and collects the rows of each; without a bucket for each row
+/// all are in one.
 fn group(
     partitions: &[Vec<u8>],
     partition_of: &[Stretch],
-    bucket_of: &[i32],
+    (bucket_of, only): (&[i32], i32),
     rows: usize,
 ) -> Result<(Vec<BucketId>, Vec<Vec<u32>>)> {
     let mut groups = Groups { partitions, rows, buckets: Vec::new(), members: Vec::new(), numbers: HashMap::new() };
     for (stretch, partition) in partition_of {
         if bucket_of.is_empty() {
-            let number = groups.number(*partition, 0);
+            let number = groups.number(*partition, only);
             let rows = position(stretch.start)?..position(stretch.end)?;
             groups.members.get_mut(number).into_iter().for_each(|m| m.extend(rows.clone()));
             continue;

@@ -23,7 +23,8 @@ pub(super) struct KindRules {
 }
 
 impl KindRules {
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, spec: &EngineSpec) -> Result<Self> {
+    /// `moved`: the kinds that the caller gives have gone through these rules before.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, spec: &EngineSpec, moved: bool) -> Result<Self> {
         let position = |name: &String| {
             let at = schema.fields.iter().position(|f| &f.name == name);
             at.map(|at| (at, name.clone())).ok_or_else(|| {
@@ -32,9 +33,9 @@ impl KindRules {
             })
         };
         Ok(Self {
-            field: options.rowkind_field.as_ref().map(position).transpose()?,
-            ignore_delete: options.ignore_delete,
-            ignore_update_before: options.ignore_update_before,
+            field: options.rowkind_field.as_ref().filter(|_| !moved).map(position).transpose()?,
+            ignore_delete: options.ignore_delete && !moved,
+            ignore_update_before: options.ignore_update_before && !moved,
             append_only: schema.primary_keys.is_empty(),
             names: KeyNames::of(schema),
             refusal: Refusal::of(schema, spec),

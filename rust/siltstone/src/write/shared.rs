@@ -149,7 +149,7 @@ impl KeyColumns {
 }
 
 /// Gives keys their buckets, one of several.
-pub struct KeyAssigner {
+pub struct SharedAssigner {
     ctx: TableContext,
     shared: SharedWrite,
     files: HashIndexFiles,
@@ -160,7 +160,7 @@ pub struct KeyAssigner {
     known: HashMap<(usize, i32), PartitionIndex>,
 }
 
-impl KeyAssigner {
+impl SharedAssigner {
     /// Of a job.
     pub fn new(ctx: &TableContext, shared: SharedWrite) -> Self {
         let files = HashIndexFiles::new(&ctx.fs, &ctx.paths, &ctx.options);

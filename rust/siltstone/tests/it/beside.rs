@@ -18,6 +18,7 @@ use siltstone::{
     commit::{Committable, OverwriteTarget},
     fs::{BeforeCall, FaultFileIo, FileIoRef, Meanwhile},
     maintenance::fsck::{Severity, fsck},
+    predicate::Condition,
     scan::VersionSelector,
     snapshot::SnapshotManager,
     table::{CommitReport, ExpireArgs, ModifyArgs, Table, VersionArgs},
@@ -107,8 +108,7 @@ fn a_statement_does_not_write_over_what_others_commit_meanwhile() {
         table(&fs).writer(None, WriteOptions::default()).unwrap().close();
         put(&fs, &[(1, 1), (2, 2)]).unwrap();
         let set = BTreeMap::from([("v".to_owned(), "v + 1".to_owned())]);
-        let change =
-            ModifyArgs { filter_sql: Some("k = 1".to_owned()), set, threads: Some(1), ..ModifyArgs::default() };
+        let change = ModifyArgs { filter: Some(Condition::Sql("k = 1".to_owned())), set, threads: Some(1) };
         let update = |fs: &FileIoRef| table(fs).modify(&change);
         let others = |fs: &FileIoRef| {
             put(fs, &[(1, 50)]).unwrap();

@@ -274,9 +274,9 @@ fn missing_short_and_foreign_files_are_named() {
     assert_eq!(cut.kind(), ErrorKind::CorruptFile, "{cut}");
     let rows = changed(&|f| f.row_count += 1);
     assert_eq!(rows.kind(), ErrorKind::CorruptFile, "{rows}");
-    let orc = changed(&|f| f.file_name = "data-none-0.orc".to_owned());
-    assert_eq!(orc.kind(), ErrorKind::UnsupportedFeature);
-    assert_eq!(orc.context_value("file"), Some("data-none-0.orc"));
+    let lance = changed(&|f| f.file_name = "data-none-0.lance".to_owned());
+    assert_eq!(lance.kind(), ErrorKind::UnsupportedFeature);
+    assert_eq!(lance.context_value("file"), Some("data-none-0.lance"));
 }
 
 fn new_table(options: &[(&str, &str)]) -> TableContext {

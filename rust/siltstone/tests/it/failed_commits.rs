@@ -8,8 +8,9 @@ use siltstone::{
     ErrorKind, Result,
     commit::Committable,
     fs::{FailWhen, FaultFileIo},
+    scan::ScanRequest,
     schema::NewTable,
-    table::{CommitReport, FilesystemCatalog, ScanArgs, Table, TableWriter},
+    table::{CommitReport, FilesystemCatalog, Table, TableWriter},
     types::{DataField, DataType, TypeKind},
     write::WriteOptions,
 };
@@ -51,7 +52,7 @@ fn commit(writer: &mut TableWriter, identifier: Option<i64>) -> Result<CommitRep
 }
 
 fn rows(io: &FaultFileIo) -> u64 {
-    let (table, args) = (opened(io), ScanArgs::default());
+    let (table, args) = (opened(io), ScanRequest::default());
     table.count(&args, &table.plan(&args).unwrap()).unwrap()
 }
 

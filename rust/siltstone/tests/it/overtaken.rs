@@ -31,11 +31,10 @@ use siltstone::{
         fsck::{Severity, fsck},
     },
     manifest::ManifestEntry,
-    scan::{EntryFilter, VersionSelector, live_entries, time_travel},
+    predicate::Condition,
+    scan::{EntryFilter, ReadOptions, ScanRequest, VersionSelector, live_entries, time_travel},
     snapshot::SnapshotManager,
-    table::{
-        ChangeStream, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Progress, ScanArgs, StreamPosition, Table,
-    },
+    table::{ChangeStream, ChangesArgs, CommitReport, InspectArgs, ModifyArgs, Progress, StreamPosition, Table},
     wire::CommitMessage,
     write::WriteOptions,
 };
@@ -266,8 +265,7 @@ fn a_statement_that_is_overtaken_runs_again_on_the_newest_version() {
     let set = BTreeMap::from([("v".to_owned(), "v + 1000".to_owned())]);
     for (key, options) in tables() {
         for (filter, set) in [("k = 2 or k = 5", BTreeMap::new()), ("k = 2 or k = 5", set.clone())] {
-            let args =
-                ModifyArgs { filter_sql: Some(filter.to_owned()), set, threads: Some(1), ..ModifyArgs::default() };
+            let args = ModifyArgs { filter: Some(Condition::Sql(filter.to_owned())), set, threads: Some(1) };
             beside_others(
                 &made(key, &options),
                 |table| table.modify(&args),
@@ -302,7 +300,10 @@ fn rows_are_deleted_by_their_keys_though_the_version_that_was_read_expires() {
 #[test]
 fn a_plan_of_the_newest_version_never_fails_and_reading_it_says_when_it_has_expired() {
     for (key, options) in tables() {
-        let args = ScanArgs { threads: Some(1), ..ScanArgs::default() };
+        let args = ScanRequest {
+            options: ReadOptions { threads: Some(1), ..ReadOptions::default() },
+            ..ScanRequest::default()
+        };
         let ends = beside_others(
             &made(key, &options),
             |table| {
@@ -420,11 +421,11 @@ fn a_live_file_that_is_gone_is_damage_for_whoever_reads_it() {
         let fs: FileIoRef = Arc::new(io.clone());
         let table = table(Arc::clone(&fs));
         let mut ends = vec![("task", tasks_of(table.context()).map(drop))];
-        let args = ScanArgs::default();
+        let args = ScanRequest::default();
         let read = table.plan(&args).and_then(|planned| table.read(&args, &planned)?.try_for_each(|b| b.map(drop)));
         ends.push(("read", read));
         ends.push(("analyze", analyze(table.context(), 1).map(drop)));
-        let change = ModifyArgs { filter_sql: Some("v = 2".to_owned()), ..ModifyArgs::default() };
+        let change = ModifyArgs { filter: Some(Condition::Sql("v = 2".to_owned())), ..ModifyArgs::default() };
         ends.push(("delete", table.modify(&change).map(drop)));
         if !options.is_empty() && options != [VECTORS] {
             ends.push(("upsert", upsert(&table, &[(2, 20), (3, 30)]).map(drop)));

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use arrow_array::RecordBatch;
 use siltstone::{
     Error, ErrorKind, Result,
-    predicate::{Predicate, evaluate, parse_predicate},
+    predicate::{Condition, Predicate, evaluate, parse_predicate},
     read::{count, read_splits},
     row::{datum_from_array, datum_to_text},
-    scan::{ScanPlan, ScanRequest, VersionSelector, plan, time_travel},
+    scan::{ReadOptions, ScanPlan, ScanRequest, VersionSelector, plan, time_travel},
     table::Table,
     types::{DataField, TypeKind},
 };
@@ -176,7 +176,7 @@ fn a_filter_gives_the_same_rows_whatever_is_pruned() {
             for condition in conditions(field, &batches, at) {
                 let Ok(predicate) = parse_predicate(&condition, &ctx.schema.fields) else { continue };
                 let request = ScanRequest {
-                    filter: Some(predicate.clone()),
+                    filter: Some(predicate.clone().into()),
                     columns: Some(vec![ctx.schema.fields[0].name.clone()]),
                     ..ScanRequest::default()
                 };
@@ -204,7 +204,10 @@ fn a_limit_is_kept_and_row_kinds_come_first() {
     let fixture = fixtures::fixture("dedup_compact_then_more");
     let table = open(&fixture, "main").expect("opens");
     for limit in [0, 1, 3, 1_000_000] {
-        let request = ScanRequest { limit: Some(limit), row_kind: true, ..ScanRequest::default() };
+        let request = ScanRequest {
+            options: ReadOptions { limit: Some(limit), row_kind: true, ..ReadOptions::default() },
+            ..ScanRequest::default()
+        };
         let planned = plan(table.context(), &request).expect("plans");
         let found = read(&planned, 2).expect("reads");
         let expected = fixture.expected("latest").expect("rows").len().min(limit);
@@ -220,7 +223,7 @@ fn a_limit_is_kept_and_row_kinds_come_first() {
 fn planned(fixture: &str, condition: &str) -> (Vec<(String, i32)>, usize) {
     let table = open(&fixtures::fixture(fixture), "main").expect("opens");
     let ctx = table.context();
-    let filter = Some(parse_predicate(condition, &ctx.schema.fields).expect(condition));
+    let filter = Some(Condition::Sql(condition.to_owned()));
     let planned = plan(ctx, &ScanRequest { filter, ..ScanRequest::default() }).expect(condition);
     let mut buckets: Vec<(String, i32)> = planned
         .splits

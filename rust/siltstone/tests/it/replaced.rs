@@ -32,6 +32,7 @@ use siltstone::{
         fsck::{Severity, fsck},
     },
     path::branch_root,
+    predicate::Condition,
     read::read_splits,
     scan::{ScanRequest, VersionSelector, plan},
     schema::{NewTable, SchemaChange, SchemaManager},

@@ -14,9 +14,9 @@ use siltstone::{
     Error, Result,
     commit::Committable,
     fs::{BeforeCall, FaultFileIo, FileIoRef},
-    scan::PartitionSpec,
+    scan::{PartitionSpec, ReadOptions, ScanRequest},
     schema::{NewTable, SchemaManager},
-    table::{InspectArgs, ScanArgs, Table},
+    table::{InspectArgs, Table},
     types::{DataField, DataType, TypeKind},
     write::WriteOptions,
 };
@@ -147,7 +147,8 @@ fn beside_others(look: impl Fn(&Table) -> Result<u64>) {
 
 #[test]
 fn rows_of_two_branches_are_of_versions_that_were_looked_up_once() {
-    let args = ScanArgs { threads: Some(1), ..ScanArgs::default() };
+    let args =
+        ScanRequest { options: ReadOptions { threads: Some(1), ..ReadOptions::default() }, ..ScanRequest::default() };
     beside_others(|table| {
         let planned = table.plan(&args)?;
         let (rows, splits) = (table.count(&args, &planned)?, table.split_tokens(&args, &planned)?.len());

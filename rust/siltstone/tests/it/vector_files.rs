@@ -25,7 +25,7 @@ use siltstone::{
     },
     manifest::{DataFileMeta, EntryKind, IndexManifestEntry, ManifestEntry, ManifestStore, encode_index_manifest},
     read::{count, read_splits},
-    scan::{ScanRequest, VersionSelector, plan},
+    scan::{ReadOptions, ScanRequest, VersionSelector, plan},
     snapshot::{Snapshot, SnapshotManager, TagManager},
     wire::{CompactionTask, TaskUnit},
 };
@@ -173,7 +173,8 @@ type Read<'a> = &'a dyn Fn(&TableContext) -> Result<()>;
 #[test]
 fn a_count_of_deleted_rows_that_cannot_be_is_an_error_whoever_asks() {
     let limited = |ctx: &TableContext| {
-        let request = ScanRequest { limit: Some(1), ..ScanRequest::default() };
+        let request =
+            ScanRequest { options: ReadOptions { limit: Some(1), ..ReadOptions::default() }, ..ScanRequest::default() };
         let plan = plan(ctx, &request)?;
         read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.try_for_each(|batch| batch.map(drop))
     };
@@ -212,7 +213,10 @@ fn where_the_index_manifest_does_not_count_the_vectors_are_read() {
         let ctx = open(&fs, ROOT);
         assert_eq!(count(&plan(&ctx, &ScanRequest::default()).unwrap(), 1).unwrap(), rows, "{form:?}");
         for limit in [1, 8, 5000] {
-            let request = ScanRequest { limit: Some(limit), ..ScanRequest::default() };
+            let request = ScanRequest {
+                options: ReadOptions { limit: Some(limit), ..ReadOptions::default() },
+                ..ScanRequest::default()
+            };
             let plan = plan(&ctx, &request).unwrap();
             assert_eq!(count(&plan, 1).unwrap(), rows.min(limit as u64), "{form:?} {limit}");
             let read = read_splits(&plan.ctx, &plan.splits, &plan.read, 1).unwrap();

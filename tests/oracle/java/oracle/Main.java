@@ -27,7 +27,7 @@ public final class Main {
     static PrintStream out;
 
     public static void main(String[] args) throws Exception {
-        TimeZone.setDefault(TimeZone.getTimeZone("UTC"));
+        TimeZone.setDefault(TimeZone.getTimeZone(System.getProperty("oracle.zone", "UTC")));
         out = new PrintStream(new FileOutputStream(FileDescriptor.out), false, "UTF-8");
         int rc = 0;
         try {

@@ -19,8 +19,8 @@ use crate::{
     error::{Error, Result},
 };
 
-const MAGIC: [u8; 4] = *b"Obj\x01";
-const SYNC_LEN: usize = 16;
+pub(super) const MAGIC: [u8; 4] = *b"Obj\x01";
+pub(super) const SYNC_LEN: usize = 16;
 /// Java closes a block when its plain records reach this size.
 const BLOCK_BYTES: usize = 64_000;
 
@@ -120,7 +120,7 @@ fn other_format(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// `avro.schema` and `avro.codec`.
-fn read_metadata<'a>(at: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, &'a [u8])> {
+pub(super) fn read_metadata<'a>(at: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, &'a [u8])> {
     let (mut schema, mut codec) = (None, &b""[..]);
     loop {
         let count = at.long()?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
 use arrow_select::filter::{FilterBuilder, filter_record_batch};
 use orc_rust::{
     array_decoder::NaiveStripeDecoder,
@@ -160,8 +160,7 @@ fn has(chosen: &[Range<i64>], row: i64) -> bool {
 /// The rows of a batch that a mask keeps; null drops a row.
 fn kept(batch: &RecordBatch, positions: &Int64Array, mask: &BooleanArray) -> Result<(RecordBatch, Int64Array)> {
     let left = FilterBuilder::new(mask).build().filter(positions)?;
-    let left = arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(&left).clone();
-    Ok((filter_record_batch(batch, mask)?, left))
+    Ok((filter_record_batch(batch, mask)?, left.as_primitive::<Int64Type>().clone()))
 }
 
 /// Fewer rows at once where they are large.

@@ -5,8 +5,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use arrow_array::types::{TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType};
-use arrow_array::{Array, ArrayRef, PrimitiveArray, cast::AsArray, types::ArrowTimestampType, types::Int64Type};
+use arrow_array::{
+    ArrayRef, PrimitiveArray,
+    cast::AsArray,
+    types::{
+        ArrowTimestampType, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    },
+};
 use arrow_schema::{DataType as Arrow, TimeUnit};
 use chrono::{DateTime, Offset, TimeZone};
 

@@ -16,6 +16,7 @@ use super::{
     prune::{Prune, PruneColumn, Pruner, ask_at, page_rows, page_statistics},
 };
 use crate::{
+    cancel,
     error::Result,
     predicate::{ColumnBounds, Predicate},
     types::DataField,
@@ -32,12 +33,17 @@ pub struct Claim {
     pub bounds: ColumnBounds,
 }
 
-/// The statistics of a column's row groups, and of its pages where the file has an index of them.
-pub(super) fn claims(metadata: &ParquetMetaData, column: &DataField) -> Result<Vec<Claim>> {
-    let columns = [(column.name.clone(), PruneColumn::Stored(column.clone()))].into();
-    let prune = Prune { predicate: Predicate::Constant(true), columns };
+/// For each column the statistics of its row groups, and of its pages where the file has an index of them.
+pub(super) fn claims(metadata: &ParquetMetaData, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {
+    let stored = columns.iter().map(|column| (column.name.clone(), PruneColumn::Stored(column.clone())));
+    let prune = Prune { predicate: Predicate::Constant(true), columns: stored.collect() };
     let pruner = Pruner::new(&prune, metadata);
-    let Some((leaf, data_type)) = pruner.leaf(&column.name) else { return Ok(Vec::new()) };
+    columns.iter().map(|column| claims_of(&pruner, metadata, &column.name)).collect()
+}
+
+fn claims_of(pruner: &Pruner<'_>, metadata: &ParquetMetaData, column: &str) -> Result<Vec<Claim>> {
+    cancel::check()?;
+    let Some((leaf, data_type)) = pruner.leaf(column) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let mut start = 0_i64;
     for (group, head) in metadata.row_groups().iter().enumerate() {

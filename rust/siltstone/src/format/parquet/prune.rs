@@ -1,6 +1,10 @@
 //! Row groups and pages that a predicate rules out by their statistics.
 
-use std::{cmp::Ordering, collections::HashMap, ops::Range};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use parquet::{
     arrow::arrow_reader::RowSelection,
@@ -56,8 +60,20 @@ pub(crate) struct Pruner<'a> {
 impl<'a> Pruner<'a> {
     pub(crate) fn new(prune: &'a Prune, metadata: &'a ParquetMetaData) -> Self {
         let schema = metadata.file_metadata().schema_descr();
+        let wanted: HashSet<&str> = prune.columns.values().filter_map(stored_name).collect();
+        let mut named: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (leaf, column) in schema.columns().iter().enumerate() {
+            if let [name] = column.path().parts()
+                && wanted.contains(name.as_str())
+            {
+                named.entry(name).or_default().push(leaf);
+            }
+        }
         let leaves = prune.columns.iter().filter_map(|(name, column)| match column {
-            PruneColumn::Stored(field) => leaf_of(schema, field).map(|leaf| (name.as_str(), (leaf, &field.data_type))),
+            PruneColumn::Stored(field) => {
+                let leaf = leaf_of(schema, named.get(field.name.as_str())?, field)?;
+                Some((name.as_str(), (leaf, &field.data_type)))
+            }
             PruneColumn::Missing => None,
         });
         let writer = metadata.file_metadata().created_by().unwrap_or_default();
@@ -264,22 +280,31 @@ fn conjuncts(predicate: &Predicate) -> Vec<&Predicate> {
     }
 }
 
-/// The leaf of a top-level column, when it is stored in the form that its type calls for.
-fn leaf_of(schema: &SchemaDescriptor, field: &DataField) -> Option<usize> {
+/// The name in the file.
+fn stored_name(column: &PruneColumn) -> Option<&str> {
+    match column {
+        PruneColumn::Stored(field) => Some(&field.name),
+        PruneColumn::Missing => None,
+    }
+}
+
+/// The leaf of a top-level column, when it is stored in the form that its type calls for; `named`: the leaves of its name.
+fn leaf_of(schema: &SchemaDescriptor, named: &[usize], field: &DataField) -> Option<usize> {
     if field.data_type.is_nested() {
         return None;
     }
     let expected = schema_with(std::slice::from_ref(field), Int96As::Int96).ok()?;
     let expected = expected.columns().first()?;
-    schema.columns().iter().position(|column| {
-        column.path().parts() == expected.path().parts()
-            && column.physical_type() == expected.physical_type()
+    let fits = |leaf: &usize| {
+        let Some(column) = schema.columns().get(*leaf) else { return false };
+        column.physical_type() == expected.physical_type()
             && column.max_rep_level() == 0
             && match column.logical_type_ref() {
                 None => column.converted_type() == expected.converted_type(),
                 stored => stored == expected.logical_type_ref(),
             }
-    })
+    };
+    named.iter().copied().find(fits)
 }
 
 /// Where the pages of a column chunk lie; `None` without an index, or with one that leaves rows before its first page out.

@@ -250,7 +250,7 @@ impl ParquetFile {
         if let Some(what) = guarded(&chunks, || misplaced_page(&chunks, &metadata))? {
             return Err(Error::corrupt(chunks.path(), 0, "an index of the pages as they are", what));
         }
-        guarded(&chunks, || Ok(columns.iter().map(|column| claims(&metadata, column)).collect()))?
+        guarded(&chunks, || Ok(claims(&metadata, columns)))?
     }
 
     /// Consecutive rows that are worth reading together, with bounds of these columns (`None`: unknown).

@@ -1,7 +1,7 @@
 //! Rows, columns: null counts and bounds, compared with what the manifest says of a file, and with what the file says of its
 //! row groups and pages. Readers skip whatever these rule out.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, RecordBatch,
@@ -82,15 +82,20 @@ impl Columns {
     pub(super) fn new(fields: &[DataField], file: &DataFileMeta, claims: Vec<Vec<Claim>>) -> Result<Self> {
         let stored: Vec<&DataField> = match &file.value_stats_cols {
             None => fields.iter().collect(),
-            Some(names) => names.iter().filter_map(|name| fields.iter().find(|f| f.name == *name)).collect(),
+            Some(names) => {
+                let named: HashMap<&str, &DataField> = fields.iter().map(|f| (f.name.as_str(), f)).collect();
+                names.iter().filter_map(|name| named.get(name.as_str()).copied()).collect()
+            }
         };
         let mut reader = StatsReader::new(&file.value_stats)?.once();
         let fits = reader.columns() == stored.len();
+        let places: HashMap<i32, usize> =
+            if fits { stored.iter().map(|f| f.id).zip(0..).collect() } else { HashMap::new() };
         let mut columns = Vec::new();
         for (at, (field, claims)) in fields.iter().zip(claims).enumerate() {
             let mut said: Vec<Said> = claims.into_iter().map(|claim| Said::new(field, claim)).collect();
-            if let Some(i) = stored.iter().position(|f| fits && f.id == field.id) {
-                let ColumnStats { min, max, null_count } = reader.column(i, &field.data_type)?;
+            if let Some(i) = places.get(&field.id) {
+                let ColumnStats { min, max, null_count } = reader.column(*i, &field.data_type)?;
                 let (min, max) = (as_read(min, &field.data_type.kind), as_read(max, &field.data_type.kind));
                 let bounds = ColumnBounds { min, max, null_count };
                 let place = "the manifest".to_owned();

@@ -11,7 +11,7 @@ use crate::{
     Result,
     deletion_vectors::DeletionMap,
     io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable},
-    manifest::{CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
+    manifest::{BucketId, CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
         Levels, LookupCache, MergeReadOptions, SortedRun, interval_partition,
         lookup::{LevelProbe, SharedProbe},
@@ -22,7 +22,6 @@ use crate::{
         merge_function::for_table,
         read::{LevelRule, SectionReader, WrapperFactory, level_rule},
         ties::{CommitOrder, is_late},
-        writer::table_layout,
     },
     row::compare_serialized,
     types::DataType,
@@ -64,7 +63,7 @@ pub fn run_compaction(
         left: left_up_to(files, unit),
         key_types,
         rewriter: MergeTreeCompactRewriter::of(&ctx.options),
-        layout: table_layout(ctx),
+        layout: KvLayout::of_table(ctx),
         commits: CommitOrder::of(files),
         probe: None,
         looked_up: Vec::new(),
@@ -316,8 +315,7 @@ impl CompactTask<'_> {
         };
         Ok(SectionReader {
             ctx: self.ctx.clone(),
-            partition: self.partition.to_vec(),
-            bucket: self.bucket,
+            bucket: BucketId { partition: self.partition.to_vec(), bucket: self.bucket },
             layout: self.layout.clone(),
             function: for_table(self.ctx, Some(self.partition))?,
             rule: if applies {

@@ -1,6 +1,7 @@
 //! Compaction: picking a unit (pure), executing it, and doing so beside a writer.
 
 mod compact_task;
+mod manager;
 mod permits;
 mod rewriter;
 mod universal;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Timelike};
 
 pub use compact_task::run_compaction;
+pub(super) use manager::CompactManager;
 pub use permits::CompactionPermits;
 pub(super) use rewriter::ChangelogFiles;
 pub use rewriter::looks_values_up;

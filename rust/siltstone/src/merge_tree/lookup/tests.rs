@@ -10,7 +10,7 @@ use crate::{
     fs::FaultFileIo,
     io::{FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::{DataFileMeta, FileSource},
-    merge_tree::{LevelSortedRun, SortedRun, merge::wrapper::Probe, testing::records, writer::table_layout},
+    merge_tree::{LevelSortedRun, SortedRun, merge::wrapper::Probe, testing::records},
     options::CoreOptions,
     path::PathFactory,
     row::{BinaryRow, Datum},
@@ -65,7 +65,7 @@ fn columns(rows: &[(Key, i64)]) -> [ArrayRef; 3] {
 
 /// Writes rows, sorted by key, as a run of a level.
 fn run(ctx: &TableContext, level: i32, rows: &[(Key, i64)]) -> LevelSortedRun {
-    let layout = table_layout(ctx);
+    let layout = KvLayout::of_table(ctx);
     let spec = FileWriteSpec::key_value(level, FileSource::Compact);
     let mut writer = RollingWriter::new(ctx, &partition(), 0, spec).unwrap();
     for part in rows.chunks(1000) {
@@ -86,11 +86,11 @@ fn keys(ctx: &TableContext, layout: &KvLayout, wanted: &[Key]) -> RecordBatch {
 }
 
 fn probe(ctx: &TableContext, runs: &[LevelSortedRun], cache: &LookupCache) -> LevelProbe {
-    LevelProbe::new(ctx, &partition(), 0, &table_layout(ctx), runs, true, cache).unwrap().unwrap()
+    LevelProbe::new(ctx, &partition(), 0, &KvLayout::of_table(ctx), runs, true, cache).unwrap().unwrap()
 }
 
 fn found(ctx: &TableContext, probe: &mut LevelProbe, wanted: &[Key]) -> Vec<Option<i64>> {
-    let layout = table_layout(ctx);
+    let layout = KvLayout::of_table(ctx);
     let hits = probe.probe(&keys(ctx, &layout, wanted)).unwrap();
     let rows = records(&layout, &hits.rows);
     let value = |row: usize| match (&rows[row].fields[2], rows[row].sequence) {
@@ -212,7 +212,7 @@ fn values_between_the_rows_that_are_asked_for_are_not_cast() {
     schema.id += 1;
     schema.fields[1].data_type = DataType::new(TypeKind::Int);
     ctx.schema = Arc::new(schema);
-    let layout = table_layout(&ctx);
+    let layout = KvLayout::of_table(&ctx);
     let mut probe = probe(&ctx, &runs, &LookupCache::new(1 << 20));
     let hits = probe.probe(&keys(&ctx, &layout, &[key(4, 0), key(6, 0)])).unwrap();
     let numbers: Vec<Datum> = records(&layout, &hits.rows).into_iter().map(|row| row.fields[1].clone()).collect();

@@ -1,6 +1,6 @@
 //! What engines that compute have in common: functions column by column, and errors that name table, column and key.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use arrow_arith::boolean::is_not_null;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch};
@@ -58,8 +58,9 @@ pub(super) struct Remembered<'a> {
 
 impl Columns {
     pub(super) fn new(names: RecordNames, spec: &EngineSpec, layout: &KvLayout) -> Result<Self> {
+        let known: HashMap<&str, &ColumnRule> = spec.columns.iter().map(|rule| (rule.name.as_str(), rule)).collect();
         let rule = |name: &String| {
-            spec.column(name).cloned().ok_or_else(|| {
+            known.get(name.as_str()).map(|rule| (*rule).clone()).ok_or_else(|| {
                 Error::new(ErrorKind::Internal, format!("the column {name} under merge is not in the table's schema"))
             })
         };

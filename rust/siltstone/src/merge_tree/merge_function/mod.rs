@@ -28,7 +28,6 @@ pub use partial_update::PartialUpdate;
 
 use record_names::RecordNames;
 
-use super::writer::table_layout;
 use crate::{
     Error, ErrorKind, Result,
     io::{KvLayout, TableContext},
@@ -148,7 +147,7 @@ pub trait MergeFunction: Send + Sync + fmt::Debug {
 /// The engine of a table over all its columns, by option `merge-engine`. Messages name the records of `partition` by
 /// their whole primary key.
 pub fn for_table(ctx: &TableContext, partition: Option<&[u8]>) -> Result<Arc<dyn MergeFunction>> {
-    for_layout(ctx, &table_layout(ctx), partition)
+    for_layout(ctx, &KvLayout::of_table(ctx), partition)
 }
 
 /// The engine of a table over some of its columns: those that [`merge_columns`](crate::schema::merge_columns) asks

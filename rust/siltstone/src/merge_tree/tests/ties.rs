@@ -61,8 +61,7 @@ impl Bucket {
         let first = restored.iter().map(|f| f.max_sequence_number + 1).max().unwrap_or(0);
         let mut all = Vec::new();
         for rows in jobs {
-            let mut writer =
-                MergeTreeWriter::new(&self.ctx, &partition(), 0, restored.to_vec(), settings.clone()).unwrap();
+            let mut writer = MergeTreeWriter::new(&self.ctx, bucket_0(), restored.to_vec(), settings.clone()).unwrap();
             let at = self.written;
             let (batch, kinds) = self.batch(rows);
             writer.write(&batch, &kinds).unwrap();
@@ -78,7 +77,7 @@ impl Bucket {
     }
 
     fn texts(&self, files: &[DataFileMeta]) -> Vec<(i32, String)> {
-        let layout = table_layout(&self.ctx);
+        let layout = KvLayout::of_table(&self.ctx);
         let options =
             MergeReadOptions { batch_rows: 3, spill_dir: self.settings.spill_dir.clone(), ..Default::default() };
         let rows = read_merged(&self.ctx, &partition(), 0, files, &layout, options).unwrap();

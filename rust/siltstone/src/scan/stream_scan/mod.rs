@@ -76,7 +76,8 @@ impl StreamScan {
     /// A stream that begins as told. `request` gives columns and condition; its version is not looked at.
     pub fn new(ctx: &TableContext, request: ScanRequest, options: &StreamScanOptions, clock: ClockRef) -> Result<Self> {
         check_options(ctx)?;
-        let request = ScanRequest { row_kind: true, version: VersionSelector::Latest, incremental: None, ..request };
+        let mut request = ScanRequest { version: VersionSelector::Latest, incremental: None, ..request };
+        request.options.row_kind = true;
         let prepared = Prepared::new(ctx, &request)?;
         let mut follow = Self {
             ctx: ctx.clone(),

@@ -172,14 +172,16 @@ impl Files {
             Some(columns) => columns.iter().map(String::as_str).collect(),
             None => schema.fields.iter().map(|f| f.name.as_str()).collect(),
         };
+        let fields: HashMap<i32, &DataField> = schema.fields.iter().rev().map(|f| (f.id, f)).collect();
+        let places: HashMap<&str, usize> = names.into_iter().take(reader.columns()).zip(0..).collect();
         let mut found = HashMap::new();
         for field in &self.ctx.schema.fields {
-            let Some(stored) = schema.fields.iter().find(|f| f.id == field.id) else {
+            let Some(stored) = fields.get(&field.id) else {
                 found.insert(field.id, (ColumnStats::all_null(file.row_count), field.data_type.clone()));
                 continue;
             };
-            if let Some(at) = names.iter().position(|n| *n == stored.name).filter(|at| *at < reader.columns()) {
-                found.insert(field.id, (reader.column(at, &stored.data_type)?, stored.data_type.clone()));
+            if let Some(at) = places.get(stored.name.as_str()) {
+                found.insert(field.id, (reader.column(*at, &stored.data_type)?, stored.data_type.clone()));
             }
         }
         Ok(found)

@@ -37,7 +37,7 @@ fn compact_now(fs: &FileIoRef) -> Result<()> {
 
 fn increase(fs: &FileIoRef) -> CommitReport {
     let set = BTreeMap::from([("v".to_owned(), "v + 1".to_owned())]);
-    let change = ModifyArgs { filter_sql: Some("k = 1".to_owned()), set, threads: Some(1), ..ModifyArgs::default() };
+    let change = ModifyArgs { filter: Some(Condition::Sql("k = 1".to_owned())), set, threads: Some(1) };
     table(fs).modify(&change).unwrap()
 }
 

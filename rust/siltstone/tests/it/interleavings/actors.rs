@@ -2,16 +2,17 @@
 
 use siltstone::{
     Result,
-    commit::{Committable, CompactionOutcome, OverwriteTarget},
-    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    commit::OverwriteTarget,
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
+    predicate::Condition,
     scan::{PartitionSpec, VersionSelector},
     snapshot::Snapshot,
     table::{CommitReport, ExpireArgs, ModifyArgs, TagArgs, VersionArgs},
 };
 
 use super::world::{KEPT, OLD, batch, open, write};
+use crate::steps;
 
 /// An operation on the table; its number tells its rows and names from those of another actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,21 +159,13 @@ pub(super) fn retain(snapshots: i64) -> ExpireArgs {
 }
 
 fn compact(fs: &FileIoRef) -> Result<Done> {
-    let table = open(fs, "main", &[])?;
-    let ctx = table.context();
-    let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
-    let messages = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect::<Result<Vec<_>>>()?;
-    let outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
-    match outcome.compaction {
-        CompactionOutcome::Dropped(error) | CompactionOutcome::Failed(error) => Err(error),
-        _ => Ok(Done { snapshots: outcome.snapshots, notes: outcome.notes }),
-    }
+    let outcome = steps::compact(&open(fs, "main", &[])?)?;
+    Ok(Done { snapshots: outcome.snapshots, notes: outcome.notes })
 }
 
 fn modify(fs: &FileIoRef, condition: &str, set: &[(&str, String)]) -> Result<Done> {
     let table = open(fs, "main", &[])?;
     let set = set.iter().map(|(column, value)| ((*column).to_owned(), value.clone())).collect();
-    let change = ModifyArgs { filter_sql: Some(condition.to_owned()), set, threads: Some(1), ..ModifyArgs::default() };
+    let change = ModifyArgs { filter: Some(Condition::Sql(condition.to_owned())), set, threads: Some(1) };
     table.modify(&change).map(Done::from)
 }

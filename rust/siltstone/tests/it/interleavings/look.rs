@@ -2,37 +2,21 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use arrow_array::{RecordBatch, cast::AsArray, types};
 use siltstone::{
     Error, ErrorKind, Result,
     fs::FileIoRef,
     io::TableContext,
     maintenance::fsck::{Severity, fsck},
     path::branch_root,
-    read::read_splits,
-    scan::{ScanRequest, VersionSelector, plan},
+    scan::VersionSelector,
     snapshot::{BranchManager, SnapshotManager, TagManager},
 };
 
 use super::{
-    model::{Rows, State},
+    model::State,
     world::{ROOT, open},
 };
-
-/// The rows of a version, read as a query reads them.
-pub(super) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Rows> {
-    let columns = Some(vec!["k".to_owned(), "v".to_owned()]);
-    let plan = plan(ctx, &ScanRequest { columns, version, ..ScanRequest::default() })?;
-    let batches = read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.collect::<Result<Vec<RecordBatch>>>()?;
-    let mut rows = Rows::new();
-    for batch in &batches {
-        let k = batch.column(0).as_primitive::<types::Int32Type>();
-        let v = batch.column(1).as_primitive::<types::Int64Type>();
-        rows.extend((0..batch.num_rows()).map(|i| (k.value(i), v.value(i))));
-    }
-    rows.sort_unstable();
-    Ok(rows)
-}
+use crate::steps::rows;
 
 fn context(fs: &FileIoRef, branch: &str) -> Result<TableContext> {
     Ok(open(fs, branch, &[])?.context().clone())

@@ -247,7 +247,7 @@ fn text_length(rest: &str) -> usize {
     rest.len()
 }
 
-fn visit(folder: &Path, f: &mut impl FnMut(&Path)) {
+pub(super) fn visit(folder: &Path, f: &mut impl FnMut(&Path)) {
     for entry in fs::read_dir(folder).expect("readable source folder") {
         let path = entry.expect("readable entry").path();
         if path.is_dir() {

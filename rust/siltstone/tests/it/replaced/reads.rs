@@ -1,20 +1,18 @@
 //! Reads of a table that goes while they are at any one of their storage calls: they give its rows, or say that it has gone.
 //! Nobody is told of an empty table, or of a damaged one.
 
-use siltstone::table::ScanArgs;
-
 use super::*;
 
 type Read = fn(&Table) -> Result<usize>;
 
 const READS: [(&str, Read); 6] = [
     ("scan", |table| {
-        let args = ScanArgs::default();
+        let args = ScanRequest::default();
         let planned = table.plan(&args)?;
         table.read(&args, &planned)?.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows()))
     }),
     ("count", |table| {
-        let args = ScanArgs::default();
+        let args = ScanRequest::default();
         let planned = table.plan(&args)?;
         Ok(usize::try_from(table.count(&args, &planned)?).unwrap())
     }),

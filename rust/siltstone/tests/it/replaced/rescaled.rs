@@ -189,7 +189,7 @@ fn a_statement_does_not_mix_numbers_of_buckets_either() {
     let mut table = main_of(&io);
     table.alter(r#"[{"kind": "set_option", "key": "bucket", "value": "2"}]"#).unwrap();
     let set = BTreeMap::from([("v".to_owned(), "7".to_owned())]);
-    let change = ModifyArgs { filter_sql: Some("k = 2".to_owned()), set, threads: Some(1), ..ModifyArgs::default() };
+    let change = ModifyArgs { filter: Some(Condition::Sql("k = 2".to_owned())), set, threads: Some(1) };
     let error = table.modify(&change).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
     assert!(error.message().contains("new bucket num 2, but the previous bucket num is 1"), "{error}");

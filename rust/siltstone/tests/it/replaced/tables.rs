@@ -52,7 +52,8 @@ fn delete_at_each_call(kind: Kind, deed: Deed) -> Ends {
         });
         let table = open(Arc::new(io.behind(Arc::clone(&gate) as Arc<dyn BeforeCall>)), HOME, "main");
         gate.armed.store(true, Ordering::SeqCst);
-        let where_k = ModifyArgs { filter_sql: Some("k = 0".to_owned()), threads: Some(1), ..ModifyArgs::default() };
+        let where_k =
+            ModifyArgs { filter: Some(Condition::Sql("k = 0".to_owned())), threads: Some(1), ..ModifyArgs::default() };
         let end = table.modify(&where_k);
         if !gate.fired.load(Ordering::SeqCst) {
             return ends;

@@ -1,0 +1,194 @@
+//! Another number of buckets, as one commit that is repeated when others write to the same partitions meanwhile.
+
+use super::{CommitReport, Table, write::give_up_on_conflict};
+use crate::{
+    Error, ErrorKind, Result,
+    commit::{Committable, OverwriteTarget, check_place},
+    io::check_merges_alike,
+    maintenance::automatic::Committer,
+    options::POSTPONE_BUCKET,
+    predicate::{Condition, Predicate},
+    rebucket::{RescalePlan, plan_rescale, rescale, rescaled_table},
+    scan::{PartitionSpec, overtaken::again_when_overtaken, partition_spec},
+    schema::SchemaChange,
+};
+
+/// How often it is done when others write to the same partitions meanwhile.
+const TRIES: usize = 5;
+
+/// What to rescale.
+#[derive(Clone, Debug, Default)]
+pub struct RescaleArgs {
+    /// Buckets of each partition; `None`: as many as the option `bucket` says.
+    pub buckets: Option<i32>,
+    /// Condition over partition columns.
+    pub filter: Option<Condition>,
+    /// Partition specs, partial ones included.
+    pub partitions: Option<Vec<PartitionSpec>>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+impl Table {
+    /// Gives partitions another number of buckets. Of the whole table of fixed buckets, the option `bucket` gets it first, so that new
+    /// rows go into as many; the table is opened again then.
+    ///
+    /// # Errors
+    /// `CommitConflict` when others write to the partitions again and again; rows are as before.
+    pub fn rescale(&mut self, args: &RescaleArgs) -> Result<CommitReport> {
+        self.check_writable()?;
+        self.check_latest("rescaled")?;
+        let condition = self.partitions_to_rescale(args)?;
+        let option = self.context().options.bucket;
+        let buckets = match args.buckets {
+            Some(buckets) => buckets,
+            None if option == POSTPONE_BUCKET => {
+                return Err(Error::new(ErrorKind::InvalidArgument, "a number of buckets is needed")
+                    .with("table", &self.context().name)
+                    .hint("tables with postponed buckets have a number for each partition, and none that is meant otherwise"));
+            }
+            None => option,
+        };
+        let mut plan = self.plan_rescale(buckets, condition.as_ref())?;
+        let new_option = option > 0 && option != buckets && condition.is_none();
+        let mut notes = self.notes(&plan, option, new_option, args.dry_run)?;
+        if args.dry_run {
+            return Ok(CommitReport { notes, ..counted(&plan) });
+        }
+        if new_option {
+            self.change_option(buckets)?;
+            plan = self.plan_rescale(buckets, condition.as_ref())?;
+        }
+        let mut tries = 1;
+        let mut report = loop {
+            match self.rescale_once(&plan) {
+                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
+                    tracing::info!(table = self.context().name, %error, "the partitions are rescaled again");
+                    tries += 1;
+                    plan = self.plan_rescale(buckets, condition.as_ref())?;
+                }
+                done => break done.map_err(|error| explained(error, new_option))?,
+            }
+        };
+        notes.append(&mut report.notes);
+        Ok(CommitReport { notes, ..report })
+    }
+
+    fn plan_rescale(&self, buckets: i32, condition: Option<&Predicate>) -> Result<RescalePlan> {
+        let ctx = self.context();
+        let plan = again_when_overtaken(ctx, || plan_rescale(ctx, buckets, condition))?;
+        check_place(ctx)?;
+        Ok(plan)
+    }
+
+    fn rescale_once(&self, plan: &RescalePlan) -> Result<CommitReport> {
+        let ctx = self.context();
+        if plan.partitions.is_empty() {
+            return Ok(CommitReport::default());
+        }
+        check_merges_alike(ctx, [ctx.schema.id])?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let messages = again_when_gone(ctx, rescale(ctx, plan, threads, None))?;
+        let target = rescaled_table(ctx, plan)?;
+        let commit = Committer::with_new_user(&target);
+        let committable = Committable { messages: messages.clone(), read: Some(plan.read()), ..Committable::default() };
+        let outcome = commit.overwrite(&OverwriteTarget::Partitions(plan.replaced()), committable);
+        let outcome = give_up_on_conflict(&commit, &messages, outcome)?;
+        Ok(CommitReport::new(&target, &messages, outcome))
+    }
+
+    /// `None`: the whole table.
+    fn partitions_to_rescale(&self, args: &RescaleArgs) -> Result<Option<Predicate>> {
+        let ctx = self.context();
+        let mut parts = Vec::new();
+        parts.extend(Condition::of(args.filter.as_ref(), &ctx.schema.fields)?);
+        if let Some(specs) = &args.partitions {
+            let specs: Result<Vec<Predicate>> = specs.iter().map(|spec| partition_spec::predicate(ctx, spec)).collect();
+            parts.push(Predicate::Or(specs?));
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let condition = Predicate::And(parts);
+        let keys = &ctx.schema.partition_keys;
+        match condition.columns().iter().find(|column| !keys.iter().any(|key| key == *column)) {
+            None => Ok(Some(condition)),
+            Some(other) => Err(Error::new(
+                ErrorKind::InvalidArgument,
+                format!("partitions are rescaled as a whole, and '{other}' is not a partition column"),
+            )
+            .with("table", &ctx.name)
+            .with("column", other)
+            .hint(if keys.is_empty() {
+                "the table is not partitioned: rescale it as a whole".to_owned()
+            } else {
+                format!("use only {}", keys.join(", "))
+            })),
+        }
+    }
+
+    fn change_option(&mut self, buckets: i32) -> Result<()> {
+        let change = SchemaChange::SetOption { key: "bucket".to_owned(), value: buckets.to_string() };
+        let changed = self.context().schemas.commit_changes_if(&[change], &|_, _| Ok(()));
+        changed.map_err(|e| e.with("table", &self.context().name))?;
+        self.reload()
+    }
+
+    fn notes(&self, plan: &RescalePlan, option: i32, new_option: bool, dry_run: bool) -> Result<Vec<String>> {
+        let would = if dry_run { "would get" } else { "got" };
+        let mut notes = Vec::with_capacity(plan.partitions.len() + 1);
+        if new_option {
+            notes.push(format!("the option 'bucket' {would} the value {} instead of {option}", plan.buckets));
+        }
+        for found in &plan.partitions {
+            let place = match self.context().paths.partition_path(&found.partition)? {
+                path if path.is_empty() => "the table".to_owned(),
+                path => path.trim_end_matches('/').to_owned(),
+            };
+            notes.push(format!("{place} {would} {} buckets instead of {}", plan.buckets, found.buckets));
+        }
+        if plan.as_wanted > 0 {
+            notes.push(format!("{} partitions have {} buckets already", plan.as_wanted, plan.buckets));
+        }
+        if option > 0 && option != plan.buckets && !new_option && !plan.partitions.is_empty() {
+            notes.push(format!(
+                "new rows of these partitions are refused as long as the option 'bucket' is {option}: rescale the whole table, or \
+                 these partitions back"
+            ));
+        }
+        Ok(notes)
+    }
+}
+
+/// Says how things stand where the option has been changed already.
+fn explained(error: Error, new_option: bool) -> Error {
+    if new_option && error.kind() == ErrorKind::CommitConflict {
+        return error
+            .hint("the option 'bucket' has its new value, the rows are where they were: run t.rescale() again");
+    }
+    error
+}
+
+/// The version that is read has gone: others have committed, and it has expired.
+fn again_when_gone<T>(ctx: &crate::io::TableContext, rescaled: Result<T>) -> Result<T> {
+    rescaled.map_err(|error| match error.kind() {
+        ErrorKind::SnapshotExpired => {
+            Error::new(ErrorKind::CommitConflict, "the version that was read has expired, or was rolled back")
+                .with("table", &ctx.name)
+                .hint("run t.rescale() again: it reads the rows as they are now")
+                .caused_by(error)
+        }
+        _ => error,
+    })
+}
+
+/// What would be written anew.
+fn counted(plan: &RescalePlan) -> CommitReport {
+    let (mut rows, mut bytes) = (0_i64, 0_i64);
+    for partition in &plan.partitions {
+        rows = rows.saturating_add(partition.rows);
+        bytes = bytes.saturating_add(partition.bytes);
+    }
+    let files = plan.partitions.iter().map(|partition| partition.files).sum();
+    CommitReport { rows, files, bytes, ..CommitReport::default() }
+}

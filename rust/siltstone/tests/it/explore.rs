@@ -1,0 +1,143 @@
+//! Operations of every kind at the same time, in schedules that a seed decides: two to four actors of which one goes on at a
+//! time, who die or meet errors anywhere, on tables of several kinds. After each the table must be as if what was acknowledged had
+//! happened one after another, and stay so after a round of upkeep.
+//!
+//! `make stress` runs many (and prints how many), `cargo test` the first of them. More of them, or one again:
+//!
+//! ```text
+//! SILTSTONE_EXPLORE_SEEDS=1000000:50000 cargo test … explore -- --ignored --nocapture
+//! SILTSTONE_EXPLORE="plain Write1 ExpireToOne2 / 0:e3 1 0:7!" cargo test … explore -- --ignored --nocapture
+//! ```
+//!
+//! A turn `0:e3` lets actor 0 go on up to the call behind its third effect, `0:7` for seven calls, `0` to its end; `!` behind it:
+//! the actor dies there, `-`: the call fails, `+`: it fails after its effect.
+
+mod cases;
+mod look;
+mod model;
+mod operations;
+mod random;
+mod run;
+mod scheduler;
+mod world;
+
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use self::{
+    run::{Case, Pools, Run},
+    world::{KINDS, World},
+};
+
+/// What came of many runs.
+#[derive(Default)]
+struct Tally {
+    gave_up: BTreeMap<String, usize>,
+    /// How many failed in each way, and how many of them were shown.
+    failed: BTreeMap<String, (usize, usize)>,
+}
+
+/// Shown of each kind of failure.
+const SHOWN: usize = 2;
+
+impl Tally {
+    #[allow(clippy::print_stdout, reason = "long before all have run")]
+    fn add(&mut self, seed: u64, case: &Case, run: Run, worlds: &[World], pools: &Pools) {
+        for line in &run.gave_up {
+            let kind = line.splitn(3, ": ").take(2).collect::<Vec<_>>().join(": ");
+            *self.gave_up.entry(kind.chars().filter(|c| !c.is_ascii_digit()).collect()).or_default() += 1;
+        }
+        if run.problems.is_empty() {
+            return;
+        }
+        let (count, shown) = self.failed.entry(run.kind()).or_default();
+        *count += 1;
+        if *shown < SHOWN {
+            println!("seed {seed} failed: {case}");
+            let (case, run) = case.shortened(worlds, pools, run);
+            println!("-- seed {seed}: SILTSTONE_EXPLORE=\"{case}\"");
+            describe(&run);
+            *shown += 1;
+        }
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "the number of schedules is what people want to see")]
+#[allow(clippy::disallowed_methods, reason = "how long they took")]
+fn explore(first: u64, count: u64) {
+    let worlds: Vec<World> = KINDS.iter().map(|kind| World::new(*kind)).collect();
+    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
+    let started = Instant::now();
+    let work = || {
+        let pools = Pools::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + count {
+                return;
+            }
+            let case = Case::of_seed(seed);
+            let run = case.run(&worlds, &pools, false);
+            tally.lock().unwrap().add(seed, &case, run, &worlds, &pools);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    let tally = tally.into_inner().unwrap();
+    println!("{count} schedules in {seconds:.1} s");
+    for (kind, count) in &tally.gave_up {
+        println!("  gave up {count:>6} {kind}");
+    }
+    for (kind, (count, _)) in &tally.failed {
+        println!("== {count} failed: {kind}");
+    }
+    let failed: usize = tally.failed.values().map(|(count, _)| count).sum();
+    assert_eq!(failed, 0, "{failed} of {count} schedules failed");
+}
+
+#[allow(clippy::print_stdout, reason = "what a person looks at when it failed")]
+fn describe(run: &Run) {
+    for line in &run.gave_up {
+        println!("   gave up: {line}");
+    }
+    for problem in &run.problems {
+        println!("   {problem}");
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "what a person looks at")]
+fn replay(text: &str) {
+    let case: Case = text.parse().unwrap();
+    let worlds: Vec<World> = KINDS.iter().map(|kind| World::new(*kind)).collect();
+    let run = case.run(&worlds, &Pools::new(), true);
+    run.log.iter().for_each(|event| println!("{event}"));
+    describe(&run);
+    assert!(run.problems.is_empty(), "{} problems", run.problems.len());
+}
+
+#[test]
+fn operations_in_schedules_of_a_few_seeds_end_as_one_after_another() {
+    explore(0, 40);
+}
+
+#[test]
+#[ignore = "takes long: make stress"]
+fn operations_in_schedules_of_many_seeds_end_as_one_after_another() {
+    if let Ok(text) = env::var("SILTSTONE_EXPLORE") {
+        return replay(&text);
+    }
+    let asked = env::var("SILTSTONE_EXPLORE_SEEDS").unwrap_or_else(|_| "1000:3000".to_owned());
+    let (first, count) = asked.split_once(':').unwrap();
+    explore(first.parse().unwrap(), count.parse().unwrap());
+}

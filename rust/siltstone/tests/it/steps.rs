@@ -1,0 +1,40 @@
+//! Steps of operations on `k INT, v BIGINT` that tests of many actors have in common.
+
+use arrow_array::{RecordBatch, cast::AsArray, types};
+use siltstone::{
+    Result,
+    commit::{CommitOutcome, Committable, CompactionOutcome},
+    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    io::TableContext,
+    read::read_splits,
+    scan::{ScanRequest, VersionSelector, plan},
+    table::Table,
+};
+
+/// The rows of a version, read as a query reads them.
+pub(crate) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Vec<(i32, i64)>> {
+    let columns = Some(vec!["k".to_owned(), "v".to_owned()]);
+    let plan = plan(ctx, &ScanRequest { columns, version, ..ScanRequest::default() })?;
+    let batches = read_splits(&plan.ctx, &plan.splits, &plan.read, 1)?.collect::<Result<Vec<RecordBatch>>>()?;
+    let mut rows = Vec::new();
+    for batch in &batches {
+        let k = batch.column(0).as_primitive::<types::Int32Type>();
+        let v = batch.column(1).as_primitive::<types::Int64Type>();
+        rows.extend((0..batch.num_rows()).map(|i| (k.value(i), v.value(i))));
+    }
+    rows.sort_unstable();
+    Ok(rows)
+}
+
+/// A full compaction; one that was given up is an error.
+pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
+    let ctx = table.context();
+    let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
+    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let messages = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect::<Result<Vec<_>>>()?;
+    let mut outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
+    match std::mem::take(&mut outcome.compaction) {
+        CompactionOutcome::Dropped(error) | CompactionOutcome::Failed(error) => Err(error),
+        compaction => Ok(CommitOutcome { compaction, ..outcome }),
+    }
+}

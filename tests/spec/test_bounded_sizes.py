@@ -1,0 +1,174 @@
+"""Bounded: many files, many columns, many runs and long writes take the memory that they may, and time in proportion.
+
+Small forms of each run always, large ones in `make stress`.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from forging import many_files
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="measures memory as Linux counts it")
+STRESS = pytest.mark.skipif("SILTSTONE_STRESS" not in os.environ, reason="make stress: minutes")
+
+IN_A_PROCESS = """
+import os, resource, sys, time
+import pyarrow as pa, pyarrow.parquet, siltstone as st
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+t, limit = st.open_table(sys.argv[1]), int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+before, began = peak(), time.process_time()
+try:
+    done = eval(sys.argv[3])
+except st.errors.MemoryLimitExceeded as error:
+    done = "MemoryLimitExceeded"
+print(done, peak() - before, time.process_time() - began, sep="|", flush=True)
+os._exit(0)
+"""
+
+
+def run(t, what, limit=0):
+    """What an expression comes to in a process with so much address space (0: all): its text, MiB more than before, seconds
+    of processor time. A process that is aborted fails the test."""
+    code = textwrap.dedent(IN_A_PROCESS)
+    call = [sys.executable, "-c", code, t.location, str(limit), what]
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=900, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    done, mib, seconds = ended.stdout.strip().split("|")
+    return done, int(mib), float(seconds)
+
+
+OF_PLANS = {
+    "len(t.scan().splits())": 1,
+    "len(t.scan().explain())": 1,
+    "len(t.files())": 1,
+    "t.inspect('files').to_arrow().num_rows": 1,
+    "len(t.maintenance.plan_compaction(full=True).tasks)": None,
+    "len(t.scan(filter='id = 7').splits())": 0,
+}
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
+@pytest.mark.parametrize(
+    ("manifests", "each", "limit"),
+    [(4, 5_000, 4_000_000_000), pytest.param(20, 50_000, 2_000_000_000, marks=[STRESS, pytest.mark.timeout(1800)])],
+    ids=["20,000 files", "a million files in 2 GB"],
+)
+def test_a_plan_of_many_files_works_or_says_that_memory_does_not_suffice(make, keyed, manifests, each, limit):
+    options = {"manifest__compression": "null", "write_only": "true", "bucket": 1 if keyed else -1}
+    t = make({"id": "BIGINT", "s": "STRING"}, ["id"] if keyed else [], **options)
+    t.append([{"id": 1, "s": "x"}])
+    many_files(t.location, manifests, each)
+    for what, least in OF_PLANS.items():
+        done, _, _ = run(t, what, limit)
+        if manifests < 20:
+            assert least is None or int(done) >= least, what
+        else:
+            assert done == "MemoryLimitExceeded" or least is None or int(done) >= least, what
+
+
+def wide(make, columns, **options):
+    """A table of so many columns beside its key, with two commits of three rows."""
+    names = [f"c{i}" for i in range(columns)]
+    types = {name: "STRING" if i % 2 else "INT" for i, name in enumerate(names)}
+    t = make({"id": "BIGINT", **types}, ["id"], bucket=1, write_only="true", siltstone__sync="false", **options)
+    values = [pa.array([1, 2, None], pa.int32()), pa.array(["a", None, "b"])]
+    rows = pa.table({"id": [1, 2, 3], **{name: values[i % 2] for i, name in enumerate(names)}})
+    for _ in range(2):
+        t.append(rows)
+    return t
+
+
+OF_COLUMNS = [
+    "t.inspect('files').to_arrow().num_rows",
+    "t.inspect('audit_log').to_arrow().num_rows",
+    "t.maintenance.fsck(deep=True).ok",
+    "len(t.scan().to_pandas())",
+]
+
+
+@pytest.mark.parametrize(
+    ("few", "many"),
+    [
+        pytest.param(2_500, 20_000, marks=STRESS),
+        pytest.param(12_500, 100_000, marks=[STRESS, pytest.mark.timeout(1800)]),
+    ],
+    ids=["20,000", "100,000"],
+)
+def test_eight_times_the_columns_take_about_eight_times_as_long(make, few, many):
+    """Columns were looked for among all others, one by one: sixty-four times as long."""
+    narrow, broad = wide(make, few), wide(make, many)
+    for what in OF_COLUMNS:
+        done, _, short = run(narrow, what)
+        most, long = 12 * short + 0.2, float("inf")
+        for _ in range(3):  # others on the machine slow it down
+            if long > most:
+                again, _, seconds = run(broad, what)
+                assert done == again
+                long = min(long, seconds)
+        assert long < most, f"{what}: {few} columns {short:.2f} s, {many} columns {long:.2f} s"
+
+
+def test_columns_beyond_the_memory_are_refused_without_an_abort(make):
+    t = wide(make, 20_000)
+    for what in ["t.scan().to_arrow().num_rows", "t.compact(full=True).tasks", *OF_COLUMNS]:
+        done, _, _ = run(t, what, 1_200_000_000)
+        assert done in ("MemoryLimitExceeded", "3", "2", "1", "True"), what
+    assert run(t, "t.scan(['c5']).to_arrow().num_rows", 3_000_000_000)[0] == "3"
+
+
+@pytest.mark.parametrize(
+    ("runs", "columns"), [(60, 60), pytest.param(200, 300, marks=STRESS)], ids=["60 x 60", "200 x 300"]
+)
+def test_many_runs_of_many_columns_are_merged_in_little_memory(make, runs, columns):
+    """All runs had their decoders and pages at once: 2 GB for a table of some MB."""
+    names = [f"c{i}" for i in range(columns)]
+    options = {"bucket": 1, "write_only": "true", "siltstone__sync": "false", "merge_engine": "partial-update"}
+    t = make({"id": "BIGINT", **dict.fromkeys(names, "STRING")}, ["id"], **options)
+    for r in range(runs):
+        values = {name: pa.array([f"r{r}" if (i + r) % 3 else None] * 200) for i, name in enumerate(names)}
+        t.upsert(pa.table({"id": np.arange(200) * 3 + r % 3, **values}))
+    batches = "sum(b.num_rows for b in t.scan(memory_limit='64mb').to_batches())"
+    for what, expected in [
+        ("t.scan().to_arrow().num_rows", "600"),
+        (batches, "600"),
+        ("t.compact(full=True).tasks", "1"),
+    ]:
+        done, mib, _ = run(t, what)
+        assert done == expected
+        assert mib < 180, f"{what}: {mib} MiB"
+
+
+@pytest.mark.parametrize("rows", [2_000_000, pytest.param(20_000_000, marks=STRESS)])
+def test_a_write_with_a_limit_of_64_mb_peaks_little_above_it(make, rows):
+    """260 MB for 20 million rows, which sorting and encoding held beside the buffer."""
+    columns = {"id": "BIGINT", "a": "BIGINT", "s": "STRING"}
+    t = make(columns, ["id"], bucket=1, write_only="true", siltstone__sync="false")
+    t.append([{"id": 0, "a": 0, "s": ""}])
+    write = f"""exec('''
+import numpy as np
+def batches():
+    random = np.random.default_rng(0)
+    for _ in range({rows} // 100_000):
+        ids = random.integers(0, 2**62, 100_000)
+        yield pa.record_batch({{"id": ids, "a": ids % 1000, "s": pa.array(np.char.add("value-", (ids % 10**6).astype(str)))}})
+schema = next(batches()).schema
+peak_of_batches = peak()
+with t.writer(memory_limit="64mb") as w:
+    w.write(pa.RecordBatchReader.from_batches(schema, batches()))
+    w.commit()
+print(peak() - peak_of_batches, end=";")
+''')"""
+    done, _, _ = run(t, write)
+    mib = int(done.split(";")[0])
+    assert mib < 130, f"{mib} MiB"
