@@ -10,6 +10,7 @@ __all__ = [
     "Inspection",
     "Maintenance",
     "Plan",
+    "RowAssigner",
     "Split",
     "Table",
     "Writer",
