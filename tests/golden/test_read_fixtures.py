@@ -14,7 +14,7 @@ PROMISED = ft.names(
     *"-manifest_format_orc -manifest_format_parquet".split(),
     *"aggregation_ partial_update_ first_row_ changelog_ written_by_*_partial_partitioned".split(),
     *"-changelog_decoupled".split(),
-    *"dv_ written_by_*_dv -dv_switched_on_later".split(),
+    *"dv_ written_by_*_dv".split(),
 )
 
 
@@ -78,7 +78,7 @@ CHANGED = ft.names(
     *"written_by_*_partial_partitioned".split(),
 )
 #: Tables with deletion vectors: what lies between versions.
-DIFFERENT = ft.names(*"dv_ written_by_*_dv -dv_pk_avro -dv_switched_on_later".split())
+DIFFERENT = ft.names(*"dv_ written_by_*_dv -dv_pk_avro".split())
 
 
 def changes_of(table, which):
