@@ -186,6 +186,7 @@ mod tests {
         for (key, value) in [
             ("file.format", "orc"),
             ("file-index.bloom-filter.columns", "v"),
+            ("row-tracking.enabled", "true"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
             ("parquet.crypto.factory.class", "com.example.Keys"),
@@ -210,7 +211,6 @@ mod tests {
     fn some_tables_are_not_even_read() {
         for (key, value) in [
             ("type", "format-table"),
-            ("row-tracking.enabled", "true"),
             ("data-evolution.enabled", "true"),
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),
