@@ -8,6 +8,7 @@ mod groups;
 mod int96;
 mod orc;
 pub mod parquet;
+mod variant;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use formats::{is_data_format, open_data_file};

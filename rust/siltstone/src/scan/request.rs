@@ -206,7 +206,8 @@ fn splits_of(
         return Err(switched_off_later(ctx, at));
     }
     // with fewer levels than when files were compacted, several levels are the highest, and share keys
-    splitter.disjoint_levels = matches!(level_0, Level0::Skip | Level0::SwitchedOn) || max_level_only && have_one_level(&entries);
+    splitter.disjoint_levels =
+        matches!(level_0, Level0::Skip | Level0::SwitchedOn) || max_level_only && have_one_level(&entries);
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(ctx, entries, &prepared.residual, splitter.disjoint_levels)? {
         cancel::check()?;
