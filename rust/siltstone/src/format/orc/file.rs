@@ -38,7 +38,7 @@ impl fmt::Debug for OrcFile {
 }
 
 /// Opens a file and reads its footer.
-pub(in crate::format) fn open(
+pub(super) fn open(
     input: Arc<dyn InputFile>,
     size: u64,
     options: &BTreeMap<String, String>,

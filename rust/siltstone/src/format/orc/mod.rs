@@ -10,6 +10,7 @@
 //! Columns are found by name. Java's stripes say in which zone their writer was: TIMESTAMP is a wall clock there, and the crate
 //! undoes it; of TIMESTAMP_LTZ see [`zones`].
 
+mod data_format;
 mod error;
 mod file;
 mod input;
@@ -18,4 +19,4 @@ mod rows;
 mod values;
 mod zones;
 
-pub(super) use file::open;
+pub(super) use data_format::Orc;
