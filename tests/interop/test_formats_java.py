@@ -40,7 +40,7 @@ def row(k):
     """Rows with long and short texts, extremes, and nulls in every column."""
     if k % 5 == 0:
         return {"k": k}
-    at = dt.datetime(2024, 2, 29, 23, 59, 59, 123456) - dt.timedelta(days=k * 3571)
+    at = dt.datetime(2024, 2, 29, 23, 59, 59, 123456) - dt.timedelta(days=k * 3571 % 700_000)
     return {
         "k": k,
         "b": k % 2 == 0,
@@ -118,7 +118,7 @@ def test_statistics_are_those_of_java(make, oracle):
         "n": "INT",
         "t": "TIME(3)",
     }
-    values = [[1, "é" * 20, 0.0, "AAE=", [1], None, "00:00:01"], [2, None, -0.0, None, None, None, None]]
+    values = [[1, "é" * 20, 0.0, "0001", [1], None, "00:00:01"], [2, None, -0.0, None, None, None, None]]
     for mode in "truncate(16)", "full", "counts", "none":
         ours, javas = (make(schema, ["k"], bucket=1, file__format="avro", metadata__stats_mode=mode) for _ in range(2))
         ours.append(
