@@ -455,6 +455,14 @@ fn parquet_files() {
 }
 
 #[test]
+fn orc_files() {
+    let tables = ["types_all_append_orc", "types_nested_append_orc", "types_all_pk_orc", "format_orc_none"];
+    torture_data_files(&tables, "orc", |seeds, decode| torture(seeds, decode));
+    let packed = ["format_orc_lz4", "format_orc_snappy", "format_orc_zlib", "format_orc_zstd"];
+    torture_data_files(&packed, "orc", |seeds, decode| torture(seeds, decode));
+}
+
+#[test]
 fn avro_files() {
     let tables = ["types_all_append_avro", "types_nested_append_avro", "types_all_pk_avro", "format_avro_null"];
     torture_data_files(&tables, "avro", |seeds, decode| torture(seeds, decode));

@@ -2,14 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::file;
+use super::reader::OrcFile;
 use crate::{
     error::{Error, Result},
     format::{DataFileReader, DataFormat, Encoding, WriteOptions},
     fs::InputFile,
-    options::CoreOptions,
+    options::{CoreOptions, parse_bool},
     types::DataField,
 };
+
+/// Whether moments with a local time zone are stored as wall clocks in the writer's zone.
+const LEGACY: &str = "orc.timestamp-ltz.legacy.type";
 
 /// The format.
 #[derive(Debug)]
@@ -26,7 +29,7 @@ impl DataFormat for Orc {
         size: u64,
         options: &BTreeMap<String, String>,
     ) -> Result<Arc<dyn DataFileReader>> {
-        file::open(input, size, options)
+        Ok(Arc::new(OrcFile::open(input, size, is_legacy(options)?)?))
     }
 
     fn encoding(&self, _: WriteOptions<'_>) -> Result<Arc<dyn Encoding>> {
@@ -44,6 +47,11 @@ impl DataFormat for Orc {
     fn check_options(&self, _: &CoreOptions) -> Vec<Result<()>> {
         Vec::new()
     }
+}
+
+/// Java's default is that they are.
+fn is_legacy(options: &BTreeMap<String, String>) -> Result<bool> {
+    options.get(LEGACY).map_or(Ok(true), |value| parse_bool(value).map_err(|e| e.with("option", LEGACY)))
 }
 
 fn not_written() -> Error {
