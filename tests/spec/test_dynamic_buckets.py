@@ -145,11 +145,6 @@ def test_keys_whose_hashes_are_equal_share_a_bucket(make):
     clean(t)
 
 
-def test_cross_partition_tables_are_refused_by_name(make):
-    with pytest.raises(e.UnsupportedFeature, match="cross-partition"):
-        make({"p": "STRING", "id": "INT"}, ["id"], ["p"])
-
-
 def index_path(t, entry):
     return pathlib.Path(t.location, "index", entry["file_name"])
 

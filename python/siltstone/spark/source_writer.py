@@ -26,7 +26,7 @@ def refuse_dynamic_buckets(table: Table) -> None:
     Raises:
         UnsupportedFeature: The table has dynamic buckets.
     """
-    if table.bucket_mode == "dynamic":
+    if table.bucket_mode in ("dynamic", "cross-partition"):
         raise UnsupportedFeature(
             "the format 'siltstone' does not write tables with dynamic buckets",
             hint="use siltstone.spark.write(df, table), which sends all rows to one task",

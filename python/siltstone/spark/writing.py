@@ -103,7 +103,7 @@ def _numbered(names: list[str]) -> list[str]:
 
 def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None) -> DataFrame:
     """The frame, whose columns are numbered, with each (partition, bucket) in exactly one task."""
-    if t.bucket_mode == "dynamic":
+    if t.bucket_mode in ("dynamic", "cross-partition"):
         if parallelism not in (None, 1):
             raise InvalidArgument(
                 f"parallelism={parallelism}: one task finds the bucket of each key of a table with dynamic buckets",

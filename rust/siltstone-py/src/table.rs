@@ -12,7 +12,7 @@ use siltstone::{
     commit::Committable,
     scan::PartitionSpec,
     snapshot::Snapshot,
-    table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Table},
+    table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Subject, Table, TablePath},
     types::arrow_schema,
     write::WriteOptions,
 };
@@ -56,6 +56,15 @@ impl PyTable {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, options: Options, branch: &str) -> Result<Self> {
         interruptible(py, || Ok(Table::open(location, branch, options)?.into()))
+    }
+
+    /// The table of `dir`, `dir$branch_b` or `dir$files`, and the name of the system table that is meant.
+    #[staticmethod]
+    fn open_path(py: Python<'_>, path: &str, options: Options, branch: Option<&str>) -> Result<(Self, Option<String>)> {
+        interruptible(py, || {
+            let path = TablePath::on_branch(path, branch)?;
+            Ok((Table::open(&path.location, &path.branch, options)?.into(), path.system))
+        })
     }
 
     #[getter]
@@ -130,9 +139,15 @@ impl PyTable {
         interruptible(py, || Inspection::new(About::Table(table), name, request.0))
     }
 
+    /// All system tables: are they about `rows`, one `snapshot` or the `table`?
     #[staticmethod]
-    fn system_tables() -> Vec<&'static str> {
-        Table::all_system_tables()
+    fn system_tables() -> Vec<(&'static str, &'static str)> {
+        let word = |subject| match subject {
+            Subject::Rows => "rows",
+            Subject::Snapshot => "snapshot",
+            Subject::Table => "table",
+        };
+        Table::system_tables().into_iter().map(|(name, subject)| (name, word(subject))).collect()
     }
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
@@ -158,11 +173,6 @@ impl PyTable {
         let table = self.table()?;
         let (scan, start, end) = (request.0, start.map(|p| p.0), end.map(|p| p.0));
         interruptible(py, || Changes::new(table, ChangesArgs { scan, start, end, consumer, follow }))
-    }
-
-    fn has_tag(&self, py: Python<'_>, name: &str) -> Result<bool> {
-        let table = self.table()?;
-        interruptible(py, || Ok(table.has_tag(name)?))
     }
 
     fn scan_schema(&self, py: Python<'_>, request: ScanInput) -> Result<PySchema> {
@@ -337,21 +347,17 @@ impl PyTable {
     }
 }
 
-/// `("snapshot", 3)`, `("tag", "v1")`, `("time", 0)` or `("full", None)`.
+/// `("snapshot", 3)`, `("time", 0)` or `("text", "v1", None)`: a text, with the time that it says.
 struct PlaceInput(StreamPosition);
 
 impl<'py> FromPyObject<'_, 'py> for PlaceInput {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok((_, tag)) = object.extract::<(String, String)>() {
-            return Ok(Self(StreamPosition::Tag(tag)));
+        if let Ok((_, text, millis)) = object.extract::<(&str, String, Option<i64>)>() {
+            return Ok(Self(StreamPosition::Text { text, millis }));
         }
-        let (what, number): (String, Option<i64>) = object.extract()?;
-        Ok(Self(match (what.as_str(), number) {
-            ("time", Some(millis)) => StreamPosition::Time(millis),
-            (_, Some(id)) => StreamPosition::Snapshot(id),
-            (_, None) => StreamPosition::Full,
-        }))
+        let (what, number): (String, i64) = object.extract()?;
+        Ok(Self(if what == "time" { StreamPosition::Time(number) } else { StreamPosition::Snapshot(number) }))
     }
 }

@@ -56,6 +56,10 @@ core_options! {
     postpone_target_size: u64 = o.parsed("postpone.target-size-per-bucket", 1 << 30, parse_target_size)?;
     /// `dynamic-bucket.max-buckets`; `None`: -1, no limit but the format's.
     dynamic_bucket_max_buckets: Option<u16> = o.maybe("dynamic-bucket.max-buckets", parse_max_buckets)?.flatten();
+    /// `cross-partition-upsert.index-ttl`
+    cross_partition_index_ttl: Option<Duration> = o.maybe("cross-partition-upsert.index-ttl", parse_duration)?;
+    /// `cross-partition-upsert.bootstrap-parallelism`
+    cross_partition_bootstrap_parallelism: u64 = o.at_least("cross-partition-upsert.bootstrap-parallelism", 10, 1)?;
     /// `branch`
     branch: String = o.text("branch", "main");
     /// `partition.default-name`

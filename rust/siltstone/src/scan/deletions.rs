@@ -16,6 +16,11 @@ pub(crate) fn has_hash_index(ctx: &TableContext) -> bool {
     ctx.options.bucket == -1 && ctx.schema.key_holds_partition()
 }
 
+/// Whether a key may come in any partition, and is in one bucket of the table: cross-partition upsert.
+pub(crate) fn has_key_places(ctx: &TableContext) -> bool {
+    ctx.options.bucket == -1 && ctx.schema.has_primary_key() && !ctx.schema.key_holds_partition()
+}
+
 /// An error when an index file is of a kind that siltstone does not know: it might say which rows there are. Global
 /// indexes only say where to look.
 pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexManifestEntry]) -> Result<()> {

@@ -74,6 +74,9 @@ pub struct ScanRequest {
     /// Primary-key tables: only files from this level on; rows below it are left out.
     #[serde(skip)]
     pub min_level: Option<i32>,
+    /// Level 0 is read also where readers leave it out: the keys that are there, whether their rows are shown yet or not.
+    #[serde(skip)]
+    pub all_levels: bool,
     /// Only files made at these epoch milliseconds or later; the table's options may ask for that, too.
     #[serde(skip)]
     pub created_since: Option<i64>,
@@ -171,7 +174,7 @@ fn splits_of(
     since: Option<i64>,
 ) -> Result<(Vec<Split>, usize)> {
     let mut wanted = prepared.entry_filter(ctx);
-    let level_0 = level_0(ctx, at)?;
+    let level_0 = if request.all_levels { Level0::Read } else { level_0(ctx, at)? };
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
     let chosen = EntryFilter { min_level: level_0.min_level(request), created_since: since, ..EntryFilter::default() };

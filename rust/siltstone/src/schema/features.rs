@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::data_format;
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
-use crate::options::{ChangelogProducer, CoreOptions, POSTPONE_BUCKET};
+use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET};
 use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
@@ -27,6 +27,7 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
     let rest = [
         check_types(schema),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
+        options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
         options.as_ref().map_or(Ok(()), |options| check_writable_buckets(schema, options.bucket)),
     ];
     faults.extend(rest.into_iter().filter_map(Result::err));
@@ -53,29 +54,30 @@ fn check_formats(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> {
     faults.collect()
 }
 
+/// A row that moves to another partition is deleted in the old one: where deletes are ignored its key would live in both, as it
+/// does when Java writes such a table.
+fn check_moves(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    let moves = options.bucket == -1 && schema.has_primary_key() && !schema.key_holds_partition();
+    if !moves || !options.ignore_delete || options.merge_engine != MergeEngine::Deduplicate {
+        return Ok(());
+    }
+    let text = "'ignore-delete' where rows move between partitions (the primary key lacks a partition column)";
+    Err(Error::unsupported(text)
+        .with("option", "ignore-delete")
+        .hint("leave the option out, or put every partition column into the primary key"))
+}
+
 fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
     let writable = match bucket {
         POSTPONE_BUCKET => schema.has_primary_key(),
-        -1 => !schema.has_primary_key() || schema.key_holds_partition(),
-        number => number > 0,
+        number => number > 0 || number == -1,
     };
     if writable {
         return Ok(());
     }
-    let (what, advice) = match bucket {
-        -1 => (
-            "a dynamic-bucket table whose primary key leaves a partition column out (cross-partition upsert)"
-                .to_owned(),
-            "put every partition column into the primary key, or leave the table without partitions",
-        ),
-        _ => (
-            format!(
-                "'bucket' = '{bucket}' of a table {} a primary key",
-                if schema.has_primary_key() { "with" } else { "without" }
-            ),
-            "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition",
-        ),
-    };
+    let key = if schema.has_primary_key() { "with" } else { "without" };
+    let what = format!("'bucket' = '{bucket}' of a table {key} a primary key");
+    let advice = "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition";
     Err(Error::unsupported(what).with("option", "bucket").hint(advice))
 }
 
@@ -169,6 +171,20 @@ mod tests {
         for producer in ["none", "input", "lookup", "full-compaction"] {
             check_writable(&with(&[("changelog-producer", producer)])).unwrap();
         }
+    }
+
+    #[test]
+    fn rows_that_move_between_partitions_are_deleted_where_they_were() {
+        let moving =
+            |options: &[(&str, &str)]| table(&[("k", "INT"), ("p", "INT")], &["k"], &["p"], options).into_schema();
+        moving(&[]).unwrap();
+        moving(&[("merge-engine", "first-row"), ("ignore-delete", "true")]).unwrap();
+        table(&[("k", "INT"), ("p", "INT")], &["k", "p"], &["p"], &[("ignore-delete", "true")]).into_schema().unwrap();
+        let error = moving(&[("ignore-delete", "true")]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.context_value("option")),
+            (ErrorKind::UnsupportedFeature, Some("ignore-delete"))
+        );
     }
 
     #[test]

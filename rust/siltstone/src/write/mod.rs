@@ -12,6 +12,7 @@ mod arrow_check;
 mod bucket;
 mod convert;
 mod count_column;
+mod cross_partition;
 mod decimal;
 mod dynamic;
 mod input;
@@ -45,6 +46,7 @@ pub use self::{
 use self::{
     bucket::BucketWriter,
     count_column::CountColumns,
+    cross_partition::{IndexRoom, KeyAssigner},
     dynamic::Assigner,
     input::Input,
     pieces::{parts, pieces},
@@ -117,6 +119,11 @@ impl TableWrite {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.unwrap_or_else(cores).max(1);
         let files = u64::try_from(open_files(ctx, threads)).unwrap_or(u64::MAX);
+        let index = half.unwrap_or(ctx.options.lookup_cache_max_memory_size);
+        let room =
+            IndexRoom { memory: usize::try_from(index).unwrap_or(usize::MAX), spill_dir: options.spill_dir(), threads };
+        let replaces = options.ignore_previous_files;
+        let assigners = (Assigner::of(ctx, replaces), KeyAssigner::of(ctx, replaces, room)?);
         let encoded = half.map(|half| usize::try_from(half / files).unwrap_or(usize::MAX));
         Ok(Self {
             ctx: ctx.clone(),
@@ -124,7 +131,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec, options.moved)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: CountColumns::new(&spec, options.moved),
-            router: Router::new(&ctx.schema, &ctx.options, Assigner::of(ctx, options.ignore_previous_files))?,
+            router: Router::new(&ctx.schema, &ctx.options, assigners)?,
             waiting: context_of_waiting_files(ctx, &options.commit_user)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,

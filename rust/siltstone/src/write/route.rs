@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
 
-use super::dynamic::Assigner;
+use super::{cross_partition::KeyAssigner, dynamic::Assigner};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
@@ -48,21 +48,23 @@ enum Buckets {
     Hashed(Columns, i32),
     /// By an index of the hashes of the key, which are these columns.
     Assigned(Columns, Box<Assigner>),
+    /// By an index of the keys of the whole table.
+    Keyed(Box<KeyAssigner>),
 }
 
 impl Router {
-    /// `assigner`: of tables that have one.
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, assigner: Option<Assigner>) -> Result<Self> {
+    /// `assigners`: of tables that have one.
+    pub(super) fn new(
+        schema: &TableSchema,
+        options: &CoreOptions,
+        assigners: (Option<Assigner>, Option<KeyAssigner>),
+    ) -> Result<Self> {
         let n = options.bucket;
-        let buckets = match (n, assigner) {
-            (-1, Some(assigner)) => {
+        let buckets = match (n, assigners) {
+            (-1, (_, Some(assigner))) => Buckets::Keyed(Box::new(assigner)),
+            (-1, (Some(assigner), None)) => {
                 let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
                 Buckets::Assigned(Columns::named(schema, &key)?, Box::new(assigner))
-            }
-            (-1, None) if schema.has_primary_key() => {
-                let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
-                            (cross-partition upsert)";
-                return Err(Error::unsupported(what).with("option", "bucket"));
             }
             (-1 | 1, _) => Buckets::One(0),
             (POSTPONE_BUCKET, _) => Buckets::One(POSTPONE_BUCKET),
@@ -85,6 +87,9 @@ impl Router {
             return Ok(Vec::new());
         }
         let (partitions, partition_of) = self.partitions(&rows)?;
+        if let Buckets::Keyed(assigner) = &mut self.buckets {
+            return assigner.split(&rows, &kinds, &partitions, &partition_of);
+        }
         let bucket_of = self.bucket_numbers(&rows, &partitions, &partition_of)?;
         let only = match self.buckets {
             Buckets::One(only) => only,
@@ -138,7 +143,7 @@ impl Router {
         partition_of: &[Stretch],
     ) -> Result<Vec<i32>> {
         match &mut self.buckets {
-            Buckets::One(_) => Ok(Vec::new()),
+            Buckets::One(_) | Buckets::Keyed(_) => Ok(Vec::new()),
             Buckets::Hashed(key, n) => assign_buckets(self.function, &key.types, &key.of(rows)?, *n),
             Buckets::Assigned(key, assigner) => {
                 let hashes = hash_rows(&key.types, &key.of(rows)?)?;
@@ -151,14 +156,17 @@ impl Router {
     pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
         match &mut self.buckets {
             Buckets::Assigned(_, assigner) => assigner.add_to(messages),
+            Buckets::Keyed(assigner) => assigner.add_to(messages),
             Buckets::One(_) | Buckets::Hashed(..) => Ok(()),
         }
     }
 
     /// What was seen of the table may have changed.
     pub(super) fn reset(&mut self) {
-        if let Buckets::Assigned(_, assigner) = &mut self.buckets {
-            assigner.reset();
+        match &mut self.buckets {
+            Buckets::Assigned(_, assigner) => assigner.reset(),
+            Buckets::Keyed(assigner) => assigner.reset(),
+            Buckets::One(_) | Buckets::Hashed(..) => {}
         }
     }
 }

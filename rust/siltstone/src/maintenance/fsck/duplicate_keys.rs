@@ -22,7 +22,7 @@ use crate::{
     error::{Error, Result},
     io::TableContext,
     read::read_splits,
-    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, plan},
+    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, has_key_places, plan},
     snapshot::Snapshot,
     wire::Split,
 };
@@ -49,7 +49,7 @@ impl Check<'_> {
         let mut known = Known::new();
         for (ctx, version) in versions {
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
-            let request = ScanRequest { version: VersionSelector::Snapshot(version.id), ..ScanRequest::default() };
+            let request = ScanRequest { version: VersionSelector::Snapshot(version.id), ..whole(ctx) };
             if let Some(planned) = self.whole_plan(&place, plan(ctx, &request))? {
                 self.verdict.count("versions read", 1);
                 self.whole_plan_read(&place, &planned, &mut known, RESTORE)?;
@@ -57,7 +57,7 @@ impl Check<'_> {
         }
         for ctx in branches {
             let place = format!("{}/schema-{}", ctx.branch, ctx.schema.id);
-            let Some(planned) = self.whole_plan(&place, plan(ctx, &ScanRequest::default()))? else { continue };
+            let Some(planned) = self.whole_plan(&place, plan(ctx, &whole(ctx)))? else { continue };
             let altered = planned.snapshot.as_ref().is_some_and(|newest| newest.schema_id != planned.ctx.schema.id);
             if altered {
                 self.whole_plan_read(&place, &planned, &mut known, ALTER)?;
@@ -111,6 +111,11 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+/// All rows; of tables whose keys may come in any partition also those that wait in level 0 for a compaction.
+fn whole(ctx: &TableContext) -> ScanRequest {
+    ScanRequest { all_levels: has_key_places(ctx), ..ScanRequest::default() }
 }
 
 fn by_partition(plan: &ScanPlan) -> BTreeMap<Vec<u8>, Vec<Split>> {
