@@ -166,7 +166,7 @@ pub const OPTIONS: &[Known] = &[
     row("chain-table.split.key-range-enabled", Kind::Bool, Harmless),
     row("chain-table.streaming.merge-snapshot", Kind::Bool, Harmless),
     row("changelog-file.compression", Kind::Text, Honoured),
-    row("changelog-file.format", Kind::Text, RefusedForWrite).neutral("parquet"),
+    row("changelog-file.format", Kind::Text, Honoured),
     row("changelog-file.prefix", Kind::Text, Honoured),
     row("changelog-file.stats-mode", Kind::Text, Honoured),
     row("changelog-producer", Kind::Enum(ChangelogProducer::TEXTS), Honoured),
@@ -262,8 +262,8 @@ pub const OPTIONS: &[Known] = &[
     row("file.compression", Kind::Text, Honoured),
     row("file.compression.per.level", Kind::Levels, Honoured),
     row("file.compression.zstd-level", Kind::Int, Honoured),
-    row("file.format", Kind::Text, RefusedForWrite).neutral("parquet"),
-    row("file.format.per.level", Kind::Levels, RefusedForWrite).neutral("parquet"),
+    row("file.format", Kind::Text, Honoured),
+    row("file.format.per.level", Kind::Levels, Honoured),
     row("file.suffix.include.compression", Kind::Bool, Honoured),
     row("filesystem.job-level-settings.enabled", Kind::Text, Harmless),
     row("force-lookup", Kind::Bool, Honoured).immutable(),
@@ -622,7 +622,7 @@ pub const FIELD_OPTIONS: &[Known] = &[
 
 /// Families of options whose members are not listed one by one; of families in a family the smaller ones come first.
 pub const PREFIXES: &[Known] = &[
-    row("avro.", Kind::Text, Harmless),
+    row("avro.", Kind::Text, Honoured),
     row("blob-descriptor.", Kind::Text, Harmless),
     row("commit.callback.", Kind::Text, Harmless),
     row("csv.", Kind::Text, Harmless),
@@ -676,8 +676,6 @@ mod tests {
         let neutral = |key: &str, value: &str| find(key).unwrap().is_neutral(value);
         assert!(neutral("type", "Table"));
         assert!(!neutral("type", "format-table"));
-        assert!(neutral("file.format.per.level", "0:parquet,5:parquet"));
-        assert!(!neutral("file.format.per.level", "0:avro,5:parquet"));
         assert!(!neutral("scan.fallback-delta-branch", "b"));
     }
 }

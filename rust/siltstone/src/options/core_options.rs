@@ -408,19 +408,26 @@ impl CoreOptions {
         self.target_file_size.unwrap_or(if has_primary_key { 128 * MB } else { 256 * MB })
     }
 
-    /// The file format of a level.
-    pub fn format_of_level(&self, level: i32) -> &str {
-        self.file_format_per_level.get(&level).unwrap_or(&self.file_format)
+    /// The file format of a level; `None`: of a table without levels.
+    pub fn format_of_level(&self, level: Option<i32>) -> &str {
+        level.and_then(|level| self.file_format_per_level.get(&level)).unwrap_or(&self.file_format)
+    }
+
+    /// The formats that options name for data files, each with its option.
+    pub fn file_formats(&self) -> Vec<(&'static str, &str)> {
+        let levels = self.file_format_per_level.values().map(|format| ("file.format.per.level", format.as_str()));
+        let changelogs = self.changelog_file_format.iter().map(|format| ("changelog-file.format", format.as_str()));
+        std::iter::once(("file.format", self.file_format.as_str())).chain(levels).chain(changelogs).collect()
     }
 
     /// The compression of a level.
-    pub fn compression_of_level(&self, level: i32) -> &str {
-        self.file_compression_per_level.get(&level).unwrap_or(&self.file_compression)
+    pub fn compression_of_level(&self, level: Option<i32>) -> &str {
+        level.and_then(|level| self.file_compression_per_level.get(&level)).unwrap_or(&self.file_compression)
     }
 
     /// The statistics mode of a level.
-    pub fn stats_mode_of_level(&self, level: i32) -> &str {
-        self.stats_mode_per_level.get(&level).unwrap_or(&self.stats_mode)
+    pub fn stats_mode_of_level(&self, level: Option<i32>) -> &str {
+        level.and_then(|level| self.stats_mode_per_level.get(&level)).unwrap_or(&self.stats_mode)
     }
 
     /// `sequence.field.sort-order` = descending

@@ -2,9 +2,10 @@
 
 use super::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::data_format;
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
-use crate::options::{CoreOptions, MergeEngine, POSTPONE_BUCKET};
+use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET};
 use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
@@ -27,10 +28,30 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
         check_types(schema, unwritable_type),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
         options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
-        options.and_then(|options| check_writable_buckets(schema, options.bucket)),
+        options.as_ref().map_or(Ok(()), |options| check_writable_buckets(schema, options.bucket)),
     ];
     faults.extend(rest.into_iter().filter_map(Result::err));
+    match options {
+        Ok(options) => faults.extend(check_formats(schema, &options)),
+        Err(e) => faults.push(e),
+    }
     faults
+}
+
+/// Formats that files of this table cannot be written in.
+fn check_formats(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> {
+    let written = options.file_formats().into_iter().filter(|(option, _)| match *option {
+        "file.format" => true,
+        // without changelog files their format does not matter
+        "changelog-file.format" => schema.has_primary_key() && options.changelog_producer != ChangelogProducer::None,
+        // append tables have no levels
+        _ => schema.has_primary_key(),
+    });
+    let faults = written.filter_map(|(option, name)| {
+        let checked = data_format(name).and_then(|format| format.check_columns(&schema.fields));
+        checked.err().map(|e| e.with("option", option))
+    });
+    faults.collect()
 }
 
 /// A row that moves to another partition is deleted in the old one: where deletes are ignored its key would live in both, as it
@@ -88,10 +109,6 @@ fn check_options(schema: &TableSchema, classes: &[Class]) -> Vec<Error> {
 /// Options that do nothing in this table.
 fn is_idle(schema: &TableSchema, known: &Known) -> bool {
     match known.key {
-        // without changelog files their format does not matter
-        "changelog-file.format" => {
-            !schema.has_primary_key() || schema.options.get("changelog-producer").is_none_or(|p| p.trim() == "none")
-        }
         // options of single indexes do nothing without columns that have the index
         "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
         _ => false,
@@ -103,11 +120,8 @@ fn refused(key: &str, value: &str) -> Error {
 }
 
 fn advice(known: &Known) -> String {
-    match (known.key, known.class) {
-        ("file.format" | "file.format.per.level", _) => "use 'file.format' = 'parquet'".to_owned(),
-        (_, Class::RefusedForWrite) => {
-            "the table can be read; leave the option out, or write with Java Paimon".to_owned()
-        }
+    match known.class {
+        Class::RefusedForWrite => "the table can be read; leave the option out, or write with Java Paimon".to_owned(),
         _ => "leave the option out, or use Java Paimon for this table".to_owned(),
     }
 }
@@ -184,11 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn changelog_files_are_parquet_files() {
-        let avro = ("changelog-file.format", "avro");
-        let error = check_writable(&with(&[("changelog-producer", "input"), avro])).unwrap_err();
-        assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(avro.0)));
-        check_writable(&with(&[avro])).unwrap();
+    fn changelog_files_have_formats_that_are_written() {
+        let orc = ("changelog-file.format", "orc");
+        let error = check_writable(&with(&[("changelog-producer", "input"), orc])).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(orc.0)));
+        check_writable(&with(&[orc])).unwrap();
+        check_writable(&with(&[("changelog-producer", "input"), ("changelog-file.format", "avro")])).unwrap();
     }
 
     #[test]
