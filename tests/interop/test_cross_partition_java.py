@@ -107,7 +107,7 @@ def test_java_ignores_deletes_that_move_keys_and_we_refuse_such_tables(make, ora
     """Java leaves the key in both partitions."""
     t = table(make, "t", "deduplicate")
     one = lambda p, v: [("+I", {"id": 1, "p": p, "v": v, "w": None})]  # noqa: E731
-    oracle.call("alter", t.location, json.dumps([{"change": "set_option", "key": "ignore-delete", "value": "true"}]))
+    oracle.call("alter", t.location, json.dumps([{"kind": "set_option", "key": "ignore-delete", "value": "true"}]))
     java_writes(oracle, t, one("a", 1))
     java_writes(oracle, t, one("b", 2))
     assert len(oracle.call("read", t.location)) == 2

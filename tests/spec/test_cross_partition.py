@@ -226,8 +226,14 @@ def test_an_index_forgets_old_files_where_the_option_says_so(make):
     st.open_table(t.location, options=short).upsert([row(1, "b", 2)])
     assert t.scan().count() == 2
     assert {f.code for f in t.maintenance.fsck(deep=True).findings} == {"key-twice"}
-    with pytest.raises(e.CorruptFile, match="two partitions"):
+    with pytest.raises(e.CorruptFile, match="two partitions") as error:
         t.upsert([row(1, "c", 3)])
+    assert "overwrite it with its own rows" in error.value.hint
+    t.overwrite([row(1, "b", 2)], dynamic=False)
+    t.upsert([row(1, "c", 3)])
+    assert rows(t) == {1: ("c", 3)}
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    clean(t)
     long = {"cross-partition-upsert.index-ttl": "1 h"}
     u = make(SCHEMA, ["id"], ["p"], name="u")
     u.upsert([row(1, "a", 1)])

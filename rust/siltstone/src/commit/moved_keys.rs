@@ -24,7 +24,7 @@ use crate::{
     options::MergeEngine,
     read::read_split,
     row::{RowKind, binary_rows},
-    scan::{EntryFilter, ScanRequest, VersionSelector, changes_since, has_key_places, live_entries, plan},
+    scan::{EntryFilter, Resolved, ScanRequest, changes_since, has_key_places, live_entries, plan_at},
     snapshot::Snapshot,
     types::{DataField, DataType},
     wire::{Assigned, AssignedBy, Seen},
@@ -191,13 +191,11 @@ impl<'a> Check<'a> {
         new.iter().try_for_each(|file| self.add(&mut ours, file))?;
         let request = ScanRequest {
             columns: Some(self.ctx.schema.primary_keys.clone()),
-            version: VersionSelector::Snapshot(latest.id),
-            todays_schema: true,
             all_levels: true,
             not_partitions: Some(gone.into()),
             ..ScanRequest::default()
         };
-        let planned = plan(self.ctx, &request)?;
+        let planned = plan_at(self.ctx, &request, &Resolved::snapshot(self.ctx, latest))?;
         for split in &planned.splits {
             for batch in read_split(&planned.ctx, split, &planned.read)? {
                 cancel::check()?;

@@ -31,6 +31,9 @@ use crate::{
 const HELD: u64 = 32 << 20;
 const REPAIR: &str = "delete the keys and write their rows again, or roll back to a version without them";
 
+/// Of a table whose writers look at all keys: they refuse it as it is.
+const REPLACE: &str = "overwrite the table with its own rows, each key once, or roll back to a version without them";
+
 const ALTER: &str = "change the column back, or write these rows anew under the schema that reads them";
 
 /// What was read: a partition, the schema by its id and millisecond, and the files.
@@ -95,7 +98,8 @@ impl Check<'_> {
                     let name = planned.ctx.paths.partition_path(&partition).unwrap_or_default();
                     let where_ = if name.is_empty() { String::new() } else { format!(" in {name}") };
                     let message = format!("{keys} primary keys come twice{where_}");
-                    self.fault(place, Fault { code: "key-twice", message, repair: REPAIR, mild: false });
+                    let repair = if has_key_places(&planned.ctx) { REPLACE } else { REPAIR };
+                    self.fault(place, Fault { code: "key-twice", message, repair, mild: false });
                 }
                 Err(e) => self.unreadable(place, e, repair)?,
             }

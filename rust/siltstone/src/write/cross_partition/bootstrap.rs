@@ -21,9 +21,9 @@ use crate::{
     options::CoreOptions,
     read::read_split,
     scan::{
-        ScanRequest, VersionSelector,
+        Resolved, ScanRequest,
         overtaken::{again_when_overtaken, at_newest},
-        plan,
+        plan_at,
     },
     snapshot::{RemovedSnapshot, Snapshot},
     threads::install,
@@ -59,9 +59,8 @@ impl Bootstrap<'_> {
 
     fn load_at(&self, ctx: &TableContext, newest: &Snapshot) -> Result<Known> {
         let columns = ctx.schema.primary_keys.clone();
-        let version = VersionSelector::Snapshot(newest.id);
-        let request = ScanRequest { columns: Some(columns), version, todays_schema: true, ..ScanRequest::default() };
-        let planned = plan(ctx, &ScanRequest { all_levels: true, ..request })?;
+        let request = ScanRequest { columns: Some(columns), all_levels: true, ..ScanRequest::default() };
+        let planned = plan_at(ctx, &request, &Resolved::snapshot(ctx, newest))?;
         let mut partitions = Partitions::default();
         let mut places = Vec::new();
         let mut splits = planned.splits;
