@@ -11,7 +11,7 @@ use siltstone::{
     ErrorKind, Result,
     codec::from_hex,
     deletion_vectors::DeletionVectorsIndexFile,
-    format::{FileRead, avro::Compression, open_data_file},
+    format::{FileRead, avro::Compression, data_format},
     fs::{FaultFileIo, FileIoRef, InputFile},
     manifest::{
         BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
@@ -432,7 +432,8 @@ fn torture_data_files(tables: &[&str], format: &str, feed: impl Fn(&[Vec<u8>], &
         let columns = fields_from_json(&schema["fields"]).unwrap();
         feed(&seeds(&[table], &format!(".{format}")), &|bytes| {
             let input = Arc::new(Memory(Bytes::copy_from_slice(bytes)));
-            let opened = open_data_file(format, input, bytes.len() as u64, &std::collections::BTreeMap::new());
+            let opened =
+                data_format(format).unwrap().open(input, bytes.len() as u64, &std::collections::BTreeMap::new());
             let columns = columns.clone();
             let read = FileRead { columns, rows: None, prune: None, row_test: None, position: true, batch_rows: 1000 };
             let rows = judge(opened).and_then(|file| judge(file.read(read)));
@@ -451,6 +452,14 @@ fn torture_data_files(tables: &[&str], format: &str, feed: impl Fn(&[Vec<u8>], &
 fn parquet_files() {
     let tables = ["types_all_append_parquet", "types_nested_append_parquet", "types_all_pk_parquet"];
     torture_data_files(&tables, "parquet", |seeds, decode| feed(seeds, decode));
+}
+
+#[test]
+fn orc_files() {
+    let tables = ["types_all_append_orc", "types_nested_append_orc", "types_all_pk_orc", "format_orc_none"];
+    torture_data_files(&tables, "orc", |seeds, decode| torture(seeds, decode));
+    let packed = ["format_orc_lz4", "format_orc_snappy", "format_orc_zlib", "format_orc_zstd"];
+    torture_data_files(&packed, "orc", |seeds, decode| torture(seeds, decode));
 }
 
 #[test]

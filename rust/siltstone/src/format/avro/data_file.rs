@@ -3,7 +3,7 @@
 //! A file does not say how many rows it has, so the heads of its blocks are read when it is opened; blocks are read when
 //! their rows are.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
@@ -39,11 +39,7 @@ const MOST_BLOCK_BYTES: usize = 512 << 20;
 const BATCH_BYTES: usize = 8 << 20;
 
 /// Opens a file of so many bytes.
-pub(in crate::format) fn open(
-    input: Arc<dyn InputFile>,
-    size: u64,
-    _: &BTreeMap<String, String>,
-) -> Result<Arc<dyn DataFileReader>> {
+pub(super) fn open(input: Arc<dyn InputFile>, size: u64) -> Result<Arc<dyn DataFileReader>> {
     let mut length = size.min(HEADER_BYTES);
     let header = loop {
         let bytes = input.read_range(0, length)?;

@@ -5,13 +5,17 @@
 
 mod codec;
 mod columns;
+mod columns_out;
 mod container;
 mod cursor;
 mod data_file;
+mod data_format;
+mod data_schema;
 mod memory;
 mod plan;
 mod schema;
 mod value;
+mod writer;
 
 pub use codec::Compression;
 pub use container::{Block, ContainerReader, ContainerWriter};
@@ -20,4 +24,4 @@ pub use plan::{DecodePlan, FieldRule};
 pub use schema::{WriterRecord, WriterType};
 pub use value::Encoder;
 
-pub(super) use data_file::open;
+pub(super) use data_format::Avro;
