@@ -6,7 +6,8 @@
 //!     a key has one and the same place in both                      both rows are in one bucket, which merges them
 //!     it has another, or several                                    a conflict: the rows have to be written again
 //! nobody knows what came since (expired, rolled back)               a conflict
-//! an overwrite of some partitions                                   no key of its rows may live in those that stay
+//! an overwrite of some partitions                                   no key of its rows may live in those that stay, and the
+//!                                                                   rows are not of a writer that moves keys
 //! ```
 //!
 //! Messages of several writers in one commit are compared in the same way. Where the merge engine sends rows to the partition
@@ -51,7 +52,10 @@ pub(super) fn check_places(
     check.agree(&writers)?;
     match (replaced, latest) {
         (None, _) => writers.values().try_for_each(|writer| check.since(latest, writer, changes)),
-        (Some(replaced), Some(latest)) => check.apart(latest, replaced, changes),
+        (Some(replaced), Some(latest)) => {
+            check.write_all_rows(&writers, replaced)?;
+            check.apart(latest, replaced, changes)
+        }
         (Some(_), None) => Ok(()),
     }
 }
@@ -161,6 +165,18 @@ impl<'a> Check<'a> {
             }
         }
         self.compare(&ours, &theirs)
+    }
+
+    /// An error when a partition would be replaced by no more than the deletion of a row that has moved out of it.
+    fn write_all_rows(&self, writers: &BTreeMap<&str, Writer<'_>>, replaced: &Partitions) -> Result<()> {
+        if matches!(replaced, Partitions::All) || writers.values().all(|writer| writer.seen.snapshot.id == 0) {
+            return Ok(());
+        }
+        let text =
+            "an overwrite of partitions with the messages of a writer that adds rows: they also delete rows that moved";
+        Err(Error::new(ErrorKind::InvalidArgument, text)
+            .with("table", &self.ctx.name)
+            .hint("overwrite with rows, or replace the whole table"))
     }
 
     /// An error when a key of the new rows lives in a partition that an overwrite leaves as it is.

@@ -18,6 +18,16 @@ use crate::{
     types::{DataType, TypeKind},
 };
 
+/// One form of NaN, which is Java's: a key has one hash.
+pub(super) fn float_bytes(value: f32) -> [u8; 4] {
+    if value.is_nan() { f32::NAN.to_le_bytes() } else { value.to_le_bytes() }
+}
+
+/// As [`float_bytes`].
+pub(super) fn double_bytes(value: f64) -> [u8; 8] {
+    if value.is_nan() { f64::NAN.to_le_bytes() } else { value.to_le_bytes() }
+}
+
 /// An array with its type.
 pub(super) struct Column<'a> {
     pub(super) nulls: Option<&'a NullBuffer>,
@@ -147,8 +157,8 @@ impl<'a> Column<'a> {
                 Cell::fixed(v.get(i).ok_or_else(missing)?.to_le_bytes())
             }
             Values::BigInt(v) => Cell::fixed(v.get(i).ok_or_else(missing)?.to_le_bytes()),
-            Values::Float(v) => Cell::fixed(v.get(i).ok_or_else(missing)?.to_le_bytes()),
-            Values::Double(v) => Cell::fixed(v.get(i).ok_or_else(missing)?.to_le_bytes()),
+            Values::Float(v) => Cell::fixed(float_bytes(*v.get(i).ok_or_else(missing)?)),
+            Values::Double(v) => Cell::fixed(double_bytes(*v.get(i).ok_or_else(missing)?)),
             Values::Decimal(v) => {
                 let value = *v.get(i).ok_or_else(missing)?;
                 match self.slot {

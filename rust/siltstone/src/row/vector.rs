@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef};
 
 use super::{
     binary::serialize,
-    column::{Column, Values, split_micros, split_nanos},
+    column::{Column, Values, double_bytes, float_bytes, split_micros, split_nanos},
     encode::compact_decimal,
     layout::{MAX_INLINE, Slot, WIDE_DECIMAL_BYTES, minimal_big_endian, round8, row_fixed_bytes, row_null_bytes},
     write::{inline, length, slot_word},
@@ -155,8 +155,8 @@ impl Encoder {
                 self.fixed(slot, v.iter().map(|v| v.to_le_bytes()));
             }
             Values::BigInt(v) | Values::Millis(v) => self.fixed(slot, v.iter().map(|v| v.to_le_bytes())),
-            Values::Float(v) => self.fixed(slot, v.iter().map(|v| v.to_le_bytes())),
-            Values::Double(v) => self.fixed(slot, v.iter().map(|v| v.to_le_bytes())),
+            Values::Float(v) => self.fixed(slot, v.iter().map(|v| float_bytes(*v))),
+            Values::Double(v) => self.fixed(slot, v.iter().map(|v| double_bytes(*v))),
             Values::Decimal(v) if column.slot == Slot::WideDecimal => self.wide_decimals(column, v, slot)?,
             Values::Decimal(v) => {
                 for (i, value) in v.iter().enumerate() {
