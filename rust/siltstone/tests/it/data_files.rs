@@ -183,7 +183,7 @@ fn files_written_again_have_the_metadata_that_java_wrote() {
     // row tracking numbers rows by snapshot, which we refuse to write
     let ours = |t: &Table| t.fixture.writer().contains("1.4.2") && t.fixture.name != "append_row_tracking";
     let tables: Vec<Table> = Table::all().into_iter().filter(ours).collect();
-    for (format, least) in [("parquet", 500), ("avro", 25)] {
+    for (format, least) in [("parquet", 500), ("avro", 25), ("orc", 20)] {
         let written = tables.iter().flat_map(|table| table.files_of(format).into_iter().map(move |e| (table, e)));
         let files = written.filter(|(table, entry)| is_written_alike(table, entry, format)).count();
         assert!(files > least, "{format}: {files}");
@@ -389,7 +389,7 @@ fn an_aborted_writer_leaves_no_file_and_one_without_rows_makes_none() {
 
 #[test]
 fn other_formats_are_refused_by_name_before_a_file_exists() {
-    let ctx = new_table(&[("file.format", "orc")]);
+    let ctx = new_table(&[("file.format", "csv")]);
     let writer = RollingWriter::new(&ctx, &UNPARTITIONED, 0, FileWriteSpec::append(0, FileSource::Append));
     let e = writer.unwrap_err();
     assert_eq!((e.kind(), e.context_value("option")), (ErrorKind::UnsupportedFeature, Some("file.format")));

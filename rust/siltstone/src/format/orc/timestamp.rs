@@ -61,7 +61,6 @@ fn expand(encoded: u64) -> Option<i64> {
     i64::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000)
 }
 
-#[cfg(test)]
 /// Nanoseconds with their zeros left out.
 pub(super) fn shorten(nanos: u32) -> u64 {
     let mut digits = u64::from(nanos);
@@ -83,7 +82,6 @@ fn from_julian(day: i64) -> Option<i64> {
     Some(gregorian_day(year, month, date))
 }
 
-#[cfg(test)]
 /// And back: the day that Java's old classes take for this date.
 pub(super) fn to_julian(day: i64) -> i64 {
     if day >= GREGORIAN {
