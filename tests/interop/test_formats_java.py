@@ -10,7 +10,10 @@ import rows
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(900)]
 
 FORMATS = ["avro", "orc"]
-COMPRESSIONS = {"avro": ["null", "deflate", "snappy", "zstd", "zstandard"], "orc": ["none", "zlib", "snappy", "lz4", "zstd"]}
+COMPRESSIONS = {
+    "avro": ["null", "deflate", "snappy", "zstd", "zstandard"],
+    "orc": ["none", "zlib", "snappy", "lz4", "zstd"],
+}
 COLUMNS = {
     "k": "INT NOT NULL",
     "b": "BOOLEAN",

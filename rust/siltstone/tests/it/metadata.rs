@@ -185,11 +185,19 @@ fn compression_of(what: &str, bytes: &[u8]) -> Compression {
 
 const SAME_LAYOUT: &str = "paimon 1.4.2";
 
+/// Only such manifests are written.
+fn is_avro(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"Obj")
+}
+
 #[test]
 fn manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
     let files = each_file("manifest", "entries", |writer, what, bytes, expected| {
         let entries = decode_manifest(what, bytes).unwrap();
         assert_covered(what, &Value::Array(entries.iter().map(entry_of).collect()), expected);
+        if !is_avro(bytes) {
+            return;
+        }
         let ours = encode_manifest(&entries, compression_of(what, bytes)).unwrap();
         assert_eq!(decode_manifest(what, &ours).unwrap(), entries, "{what}");
         if writer == SAME_LAYOUT {
@@ -204,6 +212,9 @@ fn manifest_lists_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
     let files = each_file("manifest_list", "manifests", |writer, what, bytes, expected| {
         let manifests = decode_manifest_list(what, bytes).unwrap();
         assert_covered(what, &Value::Array(manifests.iter().map(list_entry_of).collect()), expected);
+        if !is_avro(bytes) {
+            return;
+        }
         let ours = encode_manifest_list(&manifests, compression_of(what, bytes)).unwrap();
         assert_eq!(decode_manifest_list(what, &ours).unwrap(), manifests, "{what}");
         if writer == SAME_LAYOUT && !manifests.is_empty() {
@@ -218,6 +229,9 @@ fn index_manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
     let files = each_file("index_manifest", "entries", |writer, what, bytes, expected| {
         let entries = decode_index_manifest(what, bytes).unwrap();
         assert_covered(what, &Value::Array(entries.iter().map(index_entry_of).collect()), expected);
+        if !is_avro(bytes) {
+            return;
+        }
         let ours = encode_index_manifest(&entries, compression_of(what, bytes)).unwrap();
         assert_eq!(decode_index_manifest(what, &ours).unwrap(), entries, "{what}");
         if writer == SAME_LAYOUT {
