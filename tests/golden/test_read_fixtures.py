@@ -10,10 +10,10 @@ import siltstone as st
 PROMISED = ft.names(
     *"dedup_ pk_ append_* bucket_fixed bucket_key bucket_mod bucket_rescaled partition_ overwrite_ truncate_".split(),
     *"hint_ stray_ empty_ all_rows_deleted manifest_ stats_mode_ format_parquet_".split(),
-    *"format_ types_ evolve_append_orc evolve_append_avro -types_variant -append_row_tracking".split(),
+    *"format_ types_ evolve_append_orc evolve_append_avro".split(),
     *"aggregation_ partial_update_ first_row_ changelog_ written_by_*_partial_partitioned".split(),
     *"-changelog_decoupled".split(),
-    *"dv_ written_by_*_dv -dv_switched_on_later".split(),
+    *"dv_ written_by_*_dv".split(),
 )
 
 
@@ -77,7 +77,7 @@ CHANGED = ft.names(
     *"written_by_*_partial_partitioned".split(),
 )
 #: Tables with deletion vectors: what lies between versions.
-DIFFERENT = ft.names(*"dv_ written_by_*_dv -dv_switched_on_later".split())
+DIFFERENT = ft.names(*"dv_ written_by_*_dv".split())
 
 
 def changes_of(table, which):

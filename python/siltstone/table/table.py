@@ -16,6 +16,7 @@ from siltstone.errors import InvalidArgument
 from siltstone.maintenance import Maintenance
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport
+from siltstone.shared import SharedWrites
 from siltstone.table.reading import Reading
 from siltstone.table.writing import Writing
 from siltstone.tags import Tags
@@ -55,6 +56,11 @@ class Table(Reading, Writing):
     def branches(self) -> Branches:
         """The table's branches."""
         return Branches(self._core)
+
+    @property
+    def shared_writes(self) -> SharedWrites:
+        """Writing a table with dynamic buckets in several processes."""
+        return SharedWrites(self._core)
 
     @property
     def consumers(self) -> Consumers:

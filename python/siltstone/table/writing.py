@@ -188,6 +188,19 @@ class Writing(Definition):
         """
         return self._core.bucket_mode
 
+    def explain(self) -> str:
+        """The table in words: its newest version, its keys, and how rows come into buckets.
+
+        Example:
+            >>> print(example_table().explain())
+            table       shop.orders
+            version     snapshot 1, schema 0
+            primary key id
+            partitions  none
+            buckets     fixed: 1 by id
+        """
+        return self._core.explain()
+
     @property
     def routing_columns(self) -> list[str]:
         """Columns that decide a row's bucket: partition and bucket keys; none where any writer may take it."""

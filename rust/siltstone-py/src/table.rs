@@ -14,19 +14,19 @@ use siltstone::{
     snapshot::Snapshot,
     table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Subject, Table, TablePath},
     types::arrow_schema,
-    write::WriteOptions,
+    write::{SharedWrite, WriteOptions},
 };
 
 use crate::{
     arrow::{input, poisoned, py_schema},
     changes::Changes,
-    error::Result,
+    error::{CoreError, Result},
     inspect::{About, Inspection},
     interrupt::interruptible,
     maintenance::Maintenance,
     request::{ConditionInput, InspectInput, ScanInput},
     scan::Plan,
-    write::Writer,
+    write::{RowAssigner, Writer},
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -196,7 +196,7 @@ impl PyTable {
         interruptible(py, || Ok(table.delete_consumer(id)?))
     }
 
-    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite))]
+    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite, shared=None))]
     fn writer(
         &self,
         py: Python<'_>,
@@ -204,16 +204,28 @@ impl PyTable {
         memory_limit: Option<u64>,
         spill_dir: Option<PathBuf>,
         overwrite: bool,
+        shared: Option<&str>,
     ) -> Result<Writer> {
         let table = self.table()?;
-        let options =
-            WriteOptions { memory_limit, spill_dir, ignore_previous_files: overwrite, ..WriteOptions::default() };
+        let shared = shared.map(SharedWrite::from_json).transpose()?;
+        let options = WriteOptions {
+            memory_limit,
+            spill_dir,
+            ignore_previous_files: overwrite,
+            shared,
+            ..WriteOptions::default()
+        };
         interruptible(py, || Ok(Writer::new(table.writer(commit_user, options)?)))
     }
 
     #[getter]
     fn bucket_mode(&self) -> Result<&'static str> {
         Ok(self.table()?.bucket_mode())
+    }
+
+    fn explain(&self, py: Python<'_>) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.explain()?))
     }
 
     #[getter]
@@ -226,6 +238,27 @@ impl PyTable {
         let batches = input(data)?;
         let routes: Result<Vec<i32>> = interruptible(py, || Ok(table.routes(batches)?));
         Ok(routes?)
+    }
+
+    #[getter]
+    fn key_column_names(&self) -> Result<Vec<String>> {
+        Ok(self.table()?.key_column_names())
+    }
+
+    fn plan_shared_write(&self, py: Python<'_>, channels: u32, overwrite: bool) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.plan_shared_write(channels, overwrite)?.to_json()?))
+    }
+
+    fn assigners(&self, py: Python<'_>, shared: &str, data: &Bound<'_, PyAny>) -> PyResult<Vec<i32>> {
+        let (table, shared) = (self.table()?, SharedWrite::from_json(shared).map_err(CoreError::from)?);
+        let batches = input(data)?;
+        let assigners: Result<Vec<i32>> = interruptible(py, || Ok(table.assigners(&shared, batches)?));
+        Ok(assigners?)
+    }
+
+    fn row_assigner(&self, shared: &str) -> Result<RowAssigner> {
+        Ok(RowAssigner::new(self.table()?.row_assigner(SharedWrite::from_json(shared)?)))
     }
 
     fn overwrite(

@@ -12,6 +12,7 @@ mod nested_ids;
 mod orc;
 pub mod parquet;
 mod records;
+mod variant;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};

@@ -56,6 +56,11 @@ core_options! {
     postpone_target_size: u64 = o.parsed("postpone.target-size-per-bucket", 1 << 30, parse_target_size)?;
     /// `dynamic-bucket.max-buckets`; `None`: -1, no limit but the format's.
     dynamic_bucket_max_buckets: Option<u16> = o.maybe("dynamic-bucket.max-buckets", parse_max_buckets)?.flatten();
+    /// `dynamic-bucket.initial-buckets`
+    dynamic_bucket_initial_buckets: Option<u32> = o.maybe("dynamic-bucket.initial-buckets", parse_assigners)?;
+    /// `dynamic-bucket.assigner-parallelism`
+    dynamic_bucket_assigner_parallelism: Option<u32> =
+        o.maybe("dynamic-bucket.assigner-parallelism", parse_assigners)?;
     /// `cross-partition-upsert.index-ttl`
     cross_partition_index_ttl: Option<Duration> = o.maybe("cross-partition-upsert.index-ttl", parse_duration)?;
     /// `cross-partition-upsert.bootstrap-parallelism`
@@ -510,6 +515,12 @@ fn parse_max_buckets(text: &str) -> Result<Option<u16>> {
         Ok(most @ 1..=32_767) => Ok(u16::try_from(most).ok()),
         _ => Err(invalid(text, "-1 or a number of buckets from 1 to 32767")),
     }
+}
+
+/// As many as there may be buckets.
+fn parse_assigners(text: &str) -> Result<u32> {
+    let number = text.trim().parse::<u32>().ok().filter(|number| (1..=32_767).contains(number));
+    number.ok_or_else(|| invalid(text, "a number from 1 to 32767"))
 }
 
 fn parse_ratio(text: &str) -> Result<f64> {

@@ -30,7 +30,7 @@ mod stream_scan;
 mod time_travel;
 
 pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
-pub(crate) use deletions::{has_hash_index, has_key_places};
+pub(crate) use deletions::{has_hash_index, has_key_places, hashes_of_manifest};
 pub use entries::{EntryFilter, live_entries};
 pub use incremental_range::{Between, Incremental};
 pub use last_writes::{LastWrites, live_entries_with_last_writes};

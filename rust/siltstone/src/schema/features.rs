@@ -11,7 +11,7 @@ use crate::types::{DataType, TypeKind};
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
     check_options(schema, &[Class::Refused]).into_iter().next().map_or(Ok(()), Err)?;
-    check_types(schema)?;
+    check_types(schema, unreadable_type)?;
     CoreOptions::parse(&schema.options).map(drop)
 }
 
@@ -25,7 +25,7 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
     let mut faults = check_options(schema, &[Class::Refused, Class::RefusedForWrite]);
     let options = CoreOptions::parse(&schema.options);
     let rest = [
-        check_types(schema),
+        check_types(schema, unwritable_type),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
         options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
         options.as_ref().map_or(Ok(()), |options| check_writable_buckets(schema, options.bucket)),
@@ -126,9 +126,9 @@ fn advice(known: &Known) -> String {
     }
 }
 
-fn check_types(schema: &TableSchema) -> Result<()> {
+fn check_types(schema: &TableSchema, unsupported: fn(&DataType) -> Option<&'static str>) -> Result<()> {
     for field in &schema.fields {
-        if let Some(name) = unsupported_type(&field.data_type) {
+        if let Some(name) = innermost(&field.data_type, unsupported) {
             return Err(Error::unsupported(format!("the type {name}")).with("column", &field.name));
         }
         if field.data_type.holds_empty_row() {
@@ -139,15 +139,25 @@ fn check_types(schema: &TableSchema) -> Result<()> {
     Ok(())
 }
 
-fn unsupported_type(data_type: &DataType) -> Option<&'static str> {
+fn unreadable_type(data_type: &DataType) -> Option<&'static str> {
     match &data_type.kind {
-        TypeKind::Variant => Some("VARIANT"),
         TypeKind::Blob => Some("BLOB"),
         TypeKind::Vector(..) => Some("VECTOR"),
-        TypeKind::Array(inner) | TypeKind::Multiset(inner) => unsupported_type(inner),
-        TypeKind::Map(key, value) => unsupported_type(key).or_else(|| unsupported_type(value)),
-        TypeKind::Row(fields) => fields.iter().find_map(|field| unsupported_type(&field.data_type)),
         _ => None,
+    }
+}
+
+fn unwritable_type(data_type: &DataType) -> Option<&'static str> {
+    if data_type.kind == TypeKind::Variant { Some("VARIANT, which is only read,") } else { unreadable_type(data_type) }
+}
+
+/// What is said of a type, or of one inside of it.
+fn innermost(data_type: &DataType, of: fn(&DataType) -> Option<&'static str>) -> Option<&'static str> {
+    match &data_type.kind {
+        TypeKind::Array(inner) | TypeKind::Multiset(inner) => innermost(inner, of),
+        TypeKind::Map(key, value) => innermost(key, of).or_else(|| innermost(value, of)),
+        TypeKind::Row(fields) => fields.iter().find_map(|field| innermost(&field.data_type, of)),
+        _ => of(data_type),
     }
 }
 
@@ -203,6 +213,7 @@ mod tests {
         for (key, value) in [
             ("file.format", "csv"),
             ("file-index.bloom-filter.columns", "v"),
+            ("row-tracking.enabled", "true"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
             ("manifest.format", "orc"),
@@ -228,7 +239,6 @@ mod tests {
     fn some_tables_are_not_even_read() {
         for (key, value) in [
             ("type", "format-table"),
-            ("row-tracking.enabled", "true"),
             ("data-evolution.enabled", "true"),
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),

@@ -32,6 +32,7 @@ pub use modify::ModifyArgs;
 pub use name::{TableName, TablePath};
 pub use open::{MAIN_BRANCH, Table, local_path};
 pub use rescale::RescaleArgs;
+pub use route::RowAssigner;
 pub use scan::{Planned, explain};
 pub use split::ReadableSplit;
 pub use system::{InspectArgs, Subject};

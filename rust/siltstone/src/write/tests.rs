@@ -475,7 +475,7 @@ fn routed(router: &mut Router, rows: RecordBatch) -> Vec<(BucketId, Vec<i64>)> {
 fn every_row_goes_to_its_partition_and_bucket_and_keeps_its_place() {
     let mut schema = schema();
     schema.partition_keys = vec!["name".to_owned()];
-    let mut router = Router::new(&schema, &options(&[("bucket", "3")]), (None, None)).unwrap();
+    let mut router = Router::new(&schema, &options(&[("bucket", "3")]), None).unwrap();
     let texts: Vec<Option<&str>> = (0..60).map(|i| [Some("a"), None, Some("a"), Some("")][i % 4]).collect();
     let rows = names(texts.clone());
     let portions = routed(&mut router, rows.clone());
@@ -497,7 +497,7 @@ fn every_row_goes_to_its_partition_and_bucket_and_keeps_its_place() {
 
 #[test]
 fn one_bucket_needs_no_copy() {
-    let mut router = Router::new(&schema(), &options(&[("bucket", "1")]), (None, None)).unwrap();
+    let mut router = Router::new(&schema(), &options(&[("bucket", "1")]), None).unwrap();
     let rows = names(vec![None; 5]);
     let portions = router.split(rows.clone(), Int8Array::from(vec![0; 5])).unwrap();
     assert_eq!(portions.len(), 1);
@@ -512,7 +512,7 @@ fn tables_that_cannot_be_routed_are_refused() {
         if !keyed {
             schema.primary_keys.clear();
         }
-        Router::new(&schema, &options(&[("bucket", bucket)]), (None, None)).map(drop).unwrap_err().kind()
+        Router::new(&schema, &options(&[("bucket", bucket)]), None).map(drop).unwrap_err().kind()
     };
     assert_eq!(refused(true, "0"), ErrorKind::InvalidOption);
     assert_eq!(refused(false, "4"), ErrorKind::IllegalSchema);
