@@ -176,3 +176,18 @@ def test_levels_and_changelogs_have_formats_of_their_own(make, oracle):
     theirs = [{k: v for k, v in change.items() if k != "_snapshot"} for change in theirs]
     assert sorted(map(str, ours)) == sorted(map(str, theirs))
     assert len(ours) > 50
+
+
+def test_times_before_1582_are_those_that_java_shows(make, oracle):
+    """Java writes ORC files by another calendar than it reads them: it shows days that nobody has written. So do we of its files,
+    and of ours both show what was written."""
+    times = ["1281-02-07T23:59:59.123456", "1582-10-04T01:02:03", "1582-10-10T01:02:03", "0101-01-01T00:00:00"]
+    t = make({"k": "INT", "ts": "TIMESTAMP(6)", "ltz": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}, file__format="orc")
+    lines = [["+I", k, time, f"{time}Z"] for k, time in enumerate(times)]
+    oracle.call("apply", t.location, json.dumps({"op": "write", "rows": lines}))
+    shown = t.scan(["ts"]).to_arrow()["ts"].to_pylist()
+    assert shown[0] == dt.datetime(1281, 2, 14, 23, 59, 59, 123456)
+    ours = [dt.datetime.fromisoformat(time) for time in times]
+    t.append([{"k": k + 10, "ts": time, "ltz": time.replace(tzinfo=UTC)} for k, time in enumerate(ours)])
+    assert same(oracle, t) == 8
+    assert t.scan(["ts"], "k >= 10").to_arrow()["ts"].to_pylist() == ours

@@ -79,8 +79,8 @@ EVERY_TYPE = {
 
 def row(k, chance):
     """A row with nulls here and there, runs of equal and of rising numbers, and extremes."""
-    at = dt.datetime(1400, 1, 1) + dt.timedelta(
-        days=chance.randrange(500_000), microseconds=chance.randrange(86_400 * 10**6)
+    at = dt.datetime(1, 1, 1) + dt.timedelta(
+        days=chance.randrange(1_000_000), microseconds=chance.randrange(86_400 * 10**6)
     )
     values = {
         "b": chance.random() < 0.5,

@@ -24,7 +24,7 @@ const MAGIC: &[u8] = b"ORC";
 /// The version of the layout, and of Java's writer whose statistics these are.
 const VERSION: [u64; 2] = [0, 12];
 const WRITER_VERSION: u64 = 9;
-/// Times before 1582-10-15 are those of `java.sql.Timestamp`.
+/// The calendar that Java's reader has, too: it changes no date then.
 const JULIAN_GREGORIAN: u64 = 1;
 
 /// How files are written.

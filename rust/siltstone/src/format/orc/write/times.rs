@@ -7,10 +7,9 @@ use arrow_array::{
 };
 use arrow_schema::{DataType as Arrow, TimeUnit};
 
-use super::super::timestamp::{shorten, to_julian};
+use super::super::timestamp::shorten;
 use crate::error::{Error, ErrorKind, Result};
 
-const DAY: i64 = 86_400;
 /// 2015-01-01, from which seconds are counted.
 const EPOCH: i64 = 1_420_070_400;
 
@@ -29,10 +28,6 @@ pub(super) fn ticks(array: &ArrayRef) -> Option<(Int64Array, i64)> {
 pub(super) fn stored(ticks: i64, per_second: i64) -> Result<(i64, i64)> {
     let mut seconds = ticks.div_euclid(per_second);
     let nanos = ticks.rem_euclid(per_second) * (1_000_000_000 / per_second);
-    // java.sql.Timestamp shows dates before 1582-10-15 in the Julian calendar
-    let day = seconds.div_euclid(DAY);
-    let shown = to_julian(day);
-    seconds = seconds.checked_add((shown - day) * DAY).ok_or_else(too_far)?;
     if seconds < 0 && nanos > 999_999 {
         // readers take a second off where both together are before 1970
         if seconds == -1 {
