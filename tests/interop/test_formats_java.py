@@ -189,5 +189,6 @@ def test_times_before_1582_are_those_that_java_shows(make, oracle):
     assert shown[0] == dt.datetime(1281, 2, 14, 23, 59, 59, 123456)
     ours = [dt.datetime.fromisoformat(time) for time in times]
     t.append([{"k": k + 10, "ts": time, "ltz": time.replace(tzinfo=UTC)} for k, time in enumerate(ours)])
-    assert same(oracle, t) == 8
+    # without a check of Java's file: its statistics are of the days that were written
+    assert rows.difference(oracle.call("read", t.location), t.scan().to_arrow()) is None
     assert t.scan(["ts"], "k >= 10").to_arrow()["ts"].to_pylist() == ours
