@@ -43,7 +43,7 @@ def row(k):
     """Rows with long and short texts, extremes, and nulls in every column."""
     if k % 5 == 0:
         return {"k": k}
-    at = dt.datetime(2024, 2, 29, 23, 59, 59, 123456) - dt.timedelta(days=k * 3571 % 700_000)
+    at = dt.datetime(2024, 2, 29, 23, 59, 59, 123456) - dt.timedelta(days=k * 3571 % 150_000)
     return {
         "k": k,
         "b": k % 2 == 0,
