@@ -96,7 +96,8 @@ def test_java_reads_and_compacts_every_type_that_we_write(make, oracle, kind, ke
     assert rows.difference(oracle.call("read", t.location), t.scan().to_arrow()) is None
     t.append([row(k) for k in range(3000, 3010)])
     t.compact(full=True)
-    assert same(oracle, t) == (3009 if key else 3510)
+    assert rows.difference(oracle.call("read", t.location), t.scan().to_arrow()) is None
+    assert t.scan().count() == (3009 if key else 3510)
 
 
 @pytest.mark.parametrize(("kind", "compression"), [(k, c) for k in FORMATS for c in COMPRESSIONS[k]])
