@@ -11,7 +11,6 @@ PROMISED = ft.names(
     *"dedup_ pk_ append_* bucket_fixed bucket_key bucket_mod bucket_rescaled partition_ overwrite_ truncate_".split(),
     *"hint_ stray_ empty_ all_rows_deleted manifest_ stats_mode_ format_parquet_".split(),
     *"format_ types_ evolve_append_orc evolve_append_avro".split(),
-    *"-manifest_format_orc -manifest_format_parquet".split(),
     *"aggregation_ partial_update_ first_row_ changelog_ written_by_*_partial_partitioned".split(),
     *"-changelog_decoupled".split(),
     *"dv_ written_by_*_dv".split(),

@@ -36,20 +36,38 @@ impl Collected {
             bounds.null_count = bounds.null_count.map(|count| count.saturating_add(nulls));
             let Some((least, greatest)) = extremes(column) else { continue };
             let least = datum_from_array(column.as_ref(), least, data_type)?;
-            if bounds.min.is_null() || compare_datums(&least, &bounds.min) == Ordering::Less {
-                bounds.min = least;
-            }
-            let greatest = datum_from_array(column.as_ref(), greatest, data_type)?;
-            if bounds.max.is_null() || compare_datums(&greatest, &bounds.max) == Ordering::Greater {
-                bounds.max = greatest;
-            }
+            widen(bounds, least, datum_from_array(column.as_ref(), greatest, data_type)?);
         }
         Ok(())
+    }
+
+    /// Takes in what is known of other rows.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        for ((_, bounds), (_, more)) in self.0.iter_mut().zip(&other.0) {
+            let counts = bounds.null_count.zip(more.null_count);
+            bounds.null_count = counts.map(|(a, b)| a.saturating_add(b));
+            widen(bounds, more.min.clone(), more.max.clone());
+        }
+    }
+
+    /// The columns and what is known of them.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&DataType, &ColumnBounds)> {
+        self.0.iter().map(|(data_type, bounds)| (data_type, bounds))
     }
 
     /// Of each column.
     pub(super) fn finish(self) -> Vec<Option<ColumnBounds>> {
         self.0.into_iter().map(|(_, bounds)| Some(bounds)).collect()
+    }
+}
+
+/// Bounds that hold these values, too; null stands for none.
+fn widen(bounds: &mut ColumnBounds, least: Datum, greatest: Datum) {
+    if !least.is_null() && (bounds.min.is_null() || compare_datums(&least, &bounds.min) == Ordering::Less) {
+        bounds.min = least;
+    }
+    if !greatest.is_null() && (bounds.max.is_null() || compare_datums(&greatest, &bounds.max) == Ordering::Greater) {
+        bounds.max = greatest;
     }
 }
 

@@ -8,10 +8,13 @@ mod data_format;
 mod formats;
 mod groups;
 mod int96;
+mod nested_ids;
 mod orc;
 pub mod parquet;
+mod records;
 mod variant;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
 pub use formats::{data_format, data_formats, is_data_format};
+pub use records::records_as_avro;

@@ -3,7 +3,7 @@
 //! [`Compiled`] is the decoder in use. `apache-avro`'s value trees are the reference that tests compare it with.
 
 use super::{
-    EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, decode, encode,
+    EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, decode, encode, rows,
     schemas::{INDEX_MANIFEST, INDEX_MANIFEST_2_1, MANIFEST, MANIFEST_LIST},
 };
 use crate::{
@@ -43,15 +43,15 @@ pub struct Compiled;
 
 impl ManifestDecoder for Compiled {
     fn manifest(&self, file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        decode::manifest(file, bytes, keep)
+        decode::manifest(file, &rows::manifest(file, bytes)?, keep)
     }
 
     fn manifest_list(&self, file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
-        decode::manifest_list(file, bytes)
+        decode::manifest_list(file, &rows::manifest_list(file, bytes)?)
     }
 
     fn index_manifest(&self, file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
-        decode::index_manifest(file, bytes)
+        decode::index_manifest(file, &rows::index_manifest(file, bytes)?)
     }
 }
 

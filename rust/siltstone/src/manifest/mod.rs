@@ -30,5 +30,6 @@ pub use store::ManifestStore;
 
 #[cfg(test)]
 mod reference;
+mod rows;
 #[cfg(test)]
 mod tests;

@@ -339,7 +339,7 @@ pub const OPTIONS: &[Known] = &[
     row("manifest-sort.partition-field", Kind::Text, Harmless),
     row("manifest.compression", Kind::Text, Honoured),
     row("manifest.delete-file-drop-stats", Kind::Bool, Honoured),
-    row("manifest.format", Kind::Text, Refused).neutral("avro"),
+    row("manifest.format", Kind::Text, RefusedForWrite).neutral("avro"),
     row("manifest.full-compaction-threshold-size", Kind::Size, Honoured),
     row("manifest.merge-min-count", Kind::Int, Honoured),
     row("manifest.merge-optimize.enabled", Kind::Bool, Harmless),

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_change_to_what_is_not_implemented_is_refused() {
         let old = schema(&[]);
-        for (key, value) in [("file.format.per.level", "0:orc"), ("file.format", "orc")] {
+        for (key, value) in [("file.format.per.level", "0:csv"), ("file.format", "csv")] {
             assert_eq!(set(&old, key, value, false).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{key}");
         }
         assert_eq!(set(&old, "bukcet", "3", true).unwrap_err().kind(), ErrorKind::UnknownOption);
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_table_of_an_unsupported_feature_can_still_have_options_changed() {
         let mut old = schema(&[]);
-        old.options.insert("file.format".into(), "orc".into());
+        old.options.insert("file.format".into(), "csv".into());
         set(&old, "snapshot.num-retained.max", "20", true).unwrap();
     }
 

@@ -180,10 +180,11 @@ fn described(file: &DataFileMeta) -> DataFileMeta {
 
 #[test]
 fn files_written_again_have_the_metadata_that_java_wrote() {
-    // row tracking numbers rows by snapshot, which we refuse to write
-    let ours = |t: &Table| t.fixture.writer().contains("1.4.2") && t.fixture.name != "append_row_tracking";
+    // row tracking, which numbers rows by snapshot, and VARIANT are refused for writing
+    let refused = ["append_row_tracking", "types_variant"];
+    let ours = |t: &Table| t.fixture.writer().contains("1.4.2") && !refused.contains(&&*t.fixture.name);
     let tables: Vec<Table> = Table::all().into_iter().filter(ours).collect();
-    for (format, least) in [("parquet", 500), ("avro", 25)] {
+    for (format, least) in [("parquet", 500), ("avro", 25), ("orc", 20)] {
         let written = tables.iter().flat_map(|table| table.files_of(format).into_iter().map(move |e| (table, e)));
         let files = written.filter(|(table, entry)| is_written_alike(table, entry, format)).count();
         assert!(files > least, "{format}: {files}");
@@ -217,12 +218,30 @@ fn is_written_alike(table: &Table, entry: &ManifestEntry, format: &str) -> bool 
     writer.write(&all).unwrap_or_else(|e| panic!("{what}: {e}"));
     let written = writer.finish().unwrap();
     assert_eq!(written.len(), 1, "{what}");
-    assert_eq!(described(&written[0]), described(&entry.file), "{what}");
+    let java = if format == "orc" { with_our_exceptions(&entry.file, &written[0], schema) } else { entry.file.clone() };
+    assert_eq!(described(&written[0]), described(&java), "{what}");
     if ctx.options.compression_of_level(level) == "null" {
         // but for the marker of the file the bytes are the same, too
         assert_eq!(written[0].file_size, entry.file.file_size, "{what}");
     }
     true
+}
+
+/// Java takes the bounds of ORC files out of them: there NaN is left out or hides all other numbers, of -0.0 and 0.0 the first one
+/// counts, and texts of CHAR columns are filled up with spaces that no reader sees. Ours are true.
+fn with_our_exceptions(java: &DataFileMeta, ours: &DataFileMeta, schema: &TableSchema) -> DataFileMeta {
+    let names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).collect();
+    let types: Vec<DataType> = schema.fields.iter().map(|f| f.data_type.clone()).collect();
+    let decoded = |file: &DataFileMeta| {
+        decode_stats_for(&file.value_stats, file.value_stats_cols.as_deref(), &names, &types).unwrap()
+    };
+    for ((java, ours), t) in decoded(java).iter().zip(decoded(ours)).zip(&types) {
+        assert_eq!(java.null_count, ours.null_count);
+        if !matches!(t.kind, TypeKind::Float | TypeKind::Double | TypeKind::Char(_)) {
+            assert_eq!((&java.min, &java.max), (&ours.min, &ours.max), "{t}");
+        }
+    }
+    DataFileMeta { value_stats: ours.value_stats.clone(), ..java.clone() }
 }
 
 fn ids(batches: &[RecordBatch], column: usize) -> Vec<i64> {
@@ -389,7 +408,7 @@ fn an_aborted_writer_leaves_no_file_and_one_without_rows_makes_none() {
 
 #[test]
 fn other_formats_are_refused_by_name_before_a_file_exists() {
-    let ctx = new_table(&[("file.format", "orc")]);
+    let ctx = new_table(&[("file.format", "csv")]);
     let writer = RollingWriter::new(&ctx, &UNPARTITIONED, 0, FileWriteSpec::append(0, FileSource::Append));
     let e = writer.unwrap_err();
     assert_eq!((e.kind(), e.context_value("option")), (ErrorKind::UnsupportedFeature, Some("file.format")));

@@ -139,11 +139,10 @@ fn assert_covered(what: &str, ours: &Value, theirs: &Value) {
     }
 }
 
-/// Lines of one type in a golden table's metadata, with the file's bytes. Formats other than Avro are left out.
+/// Lines of one type in a golden table's metadata, with the file's bytes, whatever format it has.
 fn each_file(line_type: &str, list: &str, check: impl Fn(&str, &str, &[u8], &Value)) -> usize {
     let mut files = 0;
-    for table in all().iter().filter(|t| !matches!(t.name.as_str(), "manifest_format_orc" | "manifest_format_parquet"))
-    {
+    for table in all() {
         for line in table.meta().iter().filter(|line| line["type"] == line_type) {
             let name = line["name"].as_str().expect("a name");
             if let Some(bytes) = table.manifest(name) {
@@ -186,11 +185,19 @@ fn compression_of(what: &str, bytes: &[u8]) -> Compression {
 
 const SAME_LAYOUT: &str = "paimon 1.4.2";
 
+/// Only such manifests are written.
+fn is_avro(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"Obj")
+}
+
 #[test]
 fn manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
     let files = each_file("manifest", "entries", |writer, what, bytes, expected| {
         let entries = decode_manifest(what, bytes).unwrap();
         assert_covered(what, &Value::Array(entries.iter().map(entry_of).collect()), expected);
+        if !is_avro(bytes) {
+            return;
+        }
         let ours = encode_manifest(&entries, compression_of(what, bytes)).unwrap();
         assert_eq!(decode_manifest(what, &ours).unwrap(), entries, "{what}");
         if writer == SAME_LAYOUT {
@@ -205,6 +212,9 @@ fn manifest_lists_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
     let files = each_file("manifest_list", "manifests", |writer, what, bytes, expected| {
         let manifests = decode_manifest_list(what, bytes).unwrap();
         assert_covered(what, &Value::Array(manifests.iter().map(list_entry_of).collect()), expected);
+        if !is_avro(bytes) {
+            return;
+        }
         let ours = encode_manifest_list(&manifests, compression_of(what, bytes)).unwrap();
         assert_eq!(decode_manifest_list(what, &ours).unwrap(), manifests, "{what}");
         if writer == SAME_LAYOUT && !manifests.is_empty() {
@@ -219,6 +229,9 @@ fn index_manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
     let files = each_file("index_manifest", "entries", |writer, what, bytes, expected| {
         let entries = decode_index_manifest(what, bytes).unwrap();
         assert_covered(what, &Value::Array(entries.iter().map(index_entry_of).collect()), expected);
+        if !is_avro(bytes) {
+            return;
+        }
         let ours = encode_index_manifest(&entries, compression_of(what, bytes)).unwrap();
         assert_eq!(decode_index_manifest(what, &ours).unwrap(), entries, "{what}");
         if writer == SAME_LAYOUT {
@@ -226,17 +239,6 @@ fn index_manifests_decode_as_java_decodes_them_and_encode_to_the_same_bytes() {
         }
     });
     assert!(files > 70, "{files}");
-}
-
-#[test]
-fn manifests_in_other_formats_are_refused_by_name() {
-    for format in ["orc", "parquet"] {
-        let table = fixture(&format!("manifest_format_{format}"));
-        let (name, bytes) = table.files.iter().find(|(name, _)| name.starts_with("manifest/manifest-")).unwrap();
-        let e = decode_manifest(name, bytes).expect_err("not Avro");
-        assert_eq!(e.kind(), ErrorKind::UnsupportedFeature);
-        assert!(e.message().contains(format), "{e}");
-    }
 }
 
 #[test]

@@ -43,6 +43,20 @@ enum Values {
     Map(OffsetBuffer<i32>, Box<Field>, Box<Field>),
 }
 
+/// Columns as records.
+pub(in crate::format) struct RecordFields(Vec<Field>);
+
+impl RecordFields {
+    pub(in crate::format) fn new(fields: &[DataField], columns: &[ArrayRef]) -> Result<Self> {
+        fields_of(fields, columns).map(Self)
+    }
+
+    /// Writes the record of a row.
+    pub(in crate::format) fn write(&self, row: usize, out: &mut Encoder) -> Result<()> {
+        self.0.iter().try_for_each(|field| field.write(row, out))
+    }
+}
+
 /// The fields of records that these columns are.
 pub(super) fn fields_of(fields: &[DataField], columns: &[ArrayRef]) -> Result<Vec<Field>> {
     if fields.len() != columns.len() {

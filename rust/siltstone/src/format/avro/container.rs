@@ -52,11 +52,6 @@ pub struct Block<'a> {
 impl<'a> ContainerReader<'a> {
     /// Reads the header and walks the blocks; `file` is for messages.
     pub fn open(file: &'a str, bytes: &'a [u8]) -> Result<Self> {
-        if let Some(format) = other_format(bytes) {
-            return Err(Error::unsupported(format!("a manifest in {format} format"))
-                .with("file", file)
-                .hint("set 'manifest.format' to 'avro' with Java Paimon and compact the manifests"));
-        }
         let mut at = Cursor::new(file, 0, bytes);
         let magic = at.take(MAGIC.len()).unwrap_or(bytes);
         if magic != MAGIC {
@@ -107,15 +102,6 @@ impl<'a> ContainerReader<'a> {
             0 => Ok(out),
             more => Err(at.corrupt("the end of the block", format!("{more} more bytes"))),
         }
-    }
-}
-
-/// Formats that manifests had besides Avro (`manifest.format` up to 1.4).
-fn other_format(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [b'P', b'A', b'R', b'1', ..] => Some("parquet"),
-        [b'O', b'R', b'C', ..] => Some("orc"),
-        _ => None,
     }
 }
 

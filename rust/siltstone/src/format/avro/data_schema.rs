@@ -17,7 +17,7 @@ const NAMESPACE: &str = "org.apache.paimon.avro.generated";
 ///
 /// # Errors
 /// `UnsupportedFeature` for types and names that Avro files cannot have.
-pub(super) fn record_schema(fields: &[DataField]) -> Result<String> {
+pub(in crate::format) fn record_schema(fields: &[DataField]) -> Result<String> {
     let mut records = Records(HashMap::new());
     let fields = records.fields(ROOT, fields)?;
     Ok(format!(r#"{{"type":"record","name":"{ROOT}","namespace":"{NAMESPACE}","fields":[{fields}]}}"#))

@@ -24,4 +24,6 @@ pub use plan::{DecodePlan, FieldRule};
 pub use schema::{WriterRecord, WriterType};
 pub use value::Encoder;
 
+pub(super) use columns_out::RecordFields;
 pub(super) use data_format::Avro;
+pub(super) use data_schema::record_schema;

@@ -5,9 +5,10 @@
 //! length bytes
 //! ```
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use super::lzo;
+use crate::error::{Error, ErrorKind, Result};
 
 /// No writer makes larger chunks.
 pub(super) const MOST_CHUNK: u64 = 1 << 23;
@@ -31,7 +32,7 @@ impl Codec {
             .find(|codec| codec.number() == number)
     }
 
-    fn number(self) -> u64 {
+    pub(super) fn number(self) -> u64 {
         match self {
             Self::None => 0,
             Self::Zlib => 1,
@@ -40,6 +41,33 @@ impl Codec {
             Self::Lz4 => 4,
             Self::Zstd => 5,
         }
+    }
+
+    /// Of its name in options, for writing.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "none" => Self::None,
+            "zlib" => Self::Zlib,
+            "snappy" => Self::Snappy,
+            "lz4" => Self::Lz4,
+            "zstd" => Self::Zstd,
+            _ => return None,
+        })
+    }
+
+    /// A chunk compressed; `level` is that of zstd.
+    pub(super) fn compress(self, plain: &[u8], level: i32) -> Result<Vec<u8>> {
+        let packed = match self {
+            Self::None | Self::Lzo => Ok(plain.to_vec()),
+            Self::Zlib => {
+                let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+                encoder.write_all(plain).and_then(|()| encoder.finish())
+            }
+            Self::Snappy => snap::raw::Encoder::new().compress_vec(plain).map_err(io::Error::other),
+            Self::Lz4 => Ok(lz4_flex::block::compress(plain)),
+            Self::Zstd => zstd::bulk::compress(plain, level),
+        };
+        packed.map_err(|e| Error::new(ErrorKind::Internal, "a chunk cannot be compressed").caused_by(e))
     }
 
     /// The plain bytes of a chunk, at most `most`.

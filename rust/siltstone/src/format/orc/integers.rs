@@ -4,7 +4,7 @@ use super::stream::{Stream, unzigzag};
 use crate::error::Result;
 
 /// Widths of packed numbers by their code.
-const WIDTHS: [u8; 32] = [
+pub(super) const WIDTHS: [u8; 32] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 32, 40, 48, 56,
     64,
 ];

@@ -23,10 +23,12 @@ mod reader;
 mod schema;
 mod statistics;
 mod stream;
+mod streams;
 mod stripe;
 mod tail;
 mod texts;
 mod timestamp;
+mod write;
 mod zone;
 
 pub(super) use data_format::Orc;

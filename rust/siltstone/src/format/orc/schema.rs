@@ -54,6 +54,10 @@ impl Kind {
     pub(super) fn of(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
+
+    pub(super) fn number(self) -> u64 {
+        Self::ALL.iter().position(|kind| *kind == self).unwrap_or_default() as u64
+    }
 }
 
 /// A type; its column number is its place in the list.

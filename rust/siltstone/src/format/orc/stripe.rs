@@ -11,6 +11,7 @@ use super::{
     proto::Message,
     schema::{Kind, Node},
     stream::{Source, Stream},
+    streams::{DATA, DICTIONARY_DATA, LENGTH, PRESENT, SECONDARY},
     tail::StripeInformation,
     texts::Dictionary,
     timestamp::Clock,
@@ -27,13 +28,6 @@ use crate::{
 const BATCH_BYTES: usize = 32 << 20;
 /// What decoding a column takes.
 const DECODER_BYTES: usize = 256 * 1024;
-
-/// Kinds of streams.
-const PRESENT: u64 = 0;
-const DATA: u64 = 1;
-const LENGTH: u64 = 2;
-const DICTIONARY_DATA: u64 = 3;
-const SECONDARY: u64 = 5;
 
 /// Where the streams of a stripe lie, and how columns are encoded.
 pub(super) struct Stripe<'a> {

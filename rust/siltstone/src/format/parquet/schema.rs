@@ -12,13 +12,10 @@ use parquet::{
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    format::nested_ids::At,
     types::{DataField, DataType, TypeKind},
 };
 
-/// Middle of the ids derived for elements, keys and values.
-const NESTED_ID_BASE: i32 = 536_870_911;
-/// Ids that one field's nested types may use.
-const NESTED_ID_LIMIT: i32 = 1024;
 /// Name of the root group.
 const MESSAGE_NAME: &str = "paimon_schema";
 
@@ -81,33 +78,6 @@ fn fixed_bytes(node: &TypePtr) -> Result<TypePtr> {
         .build()
         .map(Arc::new)
         .map_err(invalid)
-}
-
-/// Where a nested type is: below which schema field, how deep.
-#[derive(Clone, Copy)]
-struct At {
-    field: i32,
-    depth: i32,
-}
-
-impl At {
-    fn field(field: i32) -> Self {
-        Self { field, depth: 0 }
-    }
-
-    fn down(self) -> Self {
-        Self { depth: self.depth + 1, ..self }
-    }
-
-    /// Id of an array element, a map value or a multiset count.
-    fn value_id(self) -> i32 {
-        NESTED_ID_BASE.wrapping_add(self.field.wrapping_mul(NESTED_ID_LIMIT)).wrapping_add(self.depth)
-    }
-
-    /// Id of a map key or a multiset element.
-    fn key_id(self) -> i32 {
-        NESTED_ID_BASE.wrapping_sub(self.field.wrapping_mul(NESTED_ID_LIMIT)).wrapping_sub(self.depth)
-    }
 }
 
 fn invalid(e: ParquetError) -> Error {
