@@ -160,7 +160,7 @@ impl Run {
     /// The changes that `reader` has not seen lead to the newest rows.
     fn changes(&mut self, world: &World, fs: &FileIoRef, ended: &[Ended], newest: &[(i32, i64)]) {
         let is_told = |ended: &Ended| world.kind.tells(ended.operation);
-        if !world.kind.follows || !ended.iter().all(is_told) {
+        if world.kind.is_postponed() || !ended.iter().all(is_told) {
             return;
         }
         let main = world.state.main();

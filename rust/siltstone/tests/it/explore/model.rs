@@ -187,7 +187,8 @@ impl State {
         let rows = line.rows().to_vec();
         let newest = line.newest();
         match effect {
-            Effect::Nothing => {}
+            // tags that go one by one
+            Effect::Nothing | Effect::UntagAll(_) => {}
             Effect::Put(new) => {
                 let others = rows.into_iter().filter(|row| new.iter().all(|new| new.0 != row.0));
                 line.add(NEW, others.chain(new.iter().copied()).collect());
@@ -216,7 +217,6 @@ impl State {
             // somebody else's deletion is as good
             Effect::Untag(name) => drop(next.tags.remove(name)),
             Effect::UntagFirst(name, id) => next.tags.retain(|tag, (tagged, _)| tag != name || tagged != id),
-            Effect::UntagAll(_) => {}
             Effect::RenameTag(from, to) => match next.tags.remove(from) {
                 Some(tagged) => drop(next.tags.insert(to.clone(), tagged)),
                 None => return Vec::new(),

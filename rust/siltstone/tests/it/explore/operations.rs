@@ -92,8 +92,8 @@ impl Verb {
         match self {
             Self::Delete | Self::Update => kind.modifies,
             Self::OverwritePartition | Self::DropPartition => kind.partitioned,
-            Self::Rescale => kind.rescales,
-            Self::SwitchVectors | Self::ChangeProducer => kind.switches,
+            Self::Rescale => kind.has_fixed_buckets() || kind.is_postponed(),
+            Self::SwitchVectors | Self::ChangeProducer => kind.switches(),
             _ => true,
         }
     }
@@ -114,21 +114,19 @@ impl Verb {
 }
 
 impl Kind {
-    pub(super) fn has_fixed_buckets(self) -> bool {
-        self.rescales && self.name != "postponed"
-    }
-
     /// Whether streams tell what an operation does to the rows, and the consumer `reader` has not been told yet.
     pub(super) fn tells(self, operation: Operation) -> bool {
-        use Verb::{
-            Changes, Delete, DropPartition, Overwrite, OverwritePartition, OverwriteWithMessages, Rescale, Truncate,
-            Update,
-        };
         match operation.verb {
-            Delete | Update => self.has_changelogs(),
-            Changes => operation.consumer() != "reader",
-            Overwrite | OverwritePartition | OverwriteWithMessages | DropPartition | Truncate | Rescale => false,
-            Verb::ExpireConsumers | Verb::DeleteConsumer => false,
+            Verb::Delete | Verb::Update => self.has_changelogs(),
+            Verb::Changes => operation.consumer() != "reader",
+            Verb::Overwrite
+            | Verb::OverwritePartition
+            | Verb::OverwriteWithMessages
+            | Verb::DropPartition
+            | Verb::Truncate
+            | Verb::Rescale
+            | Verb::ExpireConsumers
+            | Verb::DeleteConsumer => false,
             verb => !verb.takes_back() && !verb.sets_option(),
         }
     }

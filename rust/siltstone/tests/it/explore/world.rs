@@ -52,30 +52,17 @@ pub(super) struct Kind {
     pub(super) hides: bool,
     /// Rows can be deleted and updated.
     pub(super) modifies: bool,
-    /// Partitions can get another number of buckets.
-    pub(super) rescales: bool,
-    /// Deletion vectors can be switched on and off.
-    pub(super) switches: bool,
-    /// The changes of a table are those of its rows, as long as nobody deletes or updates some.
-    pub(super) follows: bool,
 }
 
 const LOOKUP: (&str, &str) = ("changelog-producer", "lookup");
 const BUCKET: (&str, &str) = ("bucket", "1");
 const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
+/// Rows wait for their buckets.
+const POSTPONED: (&str, &str) = ("bucket", "-2");
 const SWITCHES: (&str, &str) = ("deletion-vectors.modifiable", "true");
 
-const KEYED: Kind = Kind {
-    name: "plain",
-    key: &["k"],
-    partitioned: false,
-    options: &[BUCKET, SWITCHES],
-    hides: false,
-    modifies: true,
-    rescales: true,
-    switches: true,
-    follows: true,
-};
+const KEYED: Kind =
+    Kind { name: "plain", key: &["k"], partitioned: false, options: &[BUCKET, SWITCHES], hides: false, modifies: true };
 
 pub(super) const KINDS: [Kind; 9] = [
     KEYED,
@@ -86,16 +73,9 @@ pub(super) const KINDS: [Kind; 9] = [
         options: &[BUCKET, LOOKUP, ("merge-engine", "first-row")],
         hides: true,
         modifies: false,
-        switches: false,
         ..KEYED
     },
-    Kind {
-        name: "dynamic",
-        options: &[("dynamic-bucket.target-row-num", "3"), LOOKUP],
-        rescales: false,
-        switches: false,
-        ..KEYED
-    },
+    Kind { name: "dynamic", options: &[("dynamic-bucket.target-row-num", "3"), LOOKUP], ..KEYED },
     Kind {
         name: "changelogs",
         options: &[
@@ -104,30 +84,27 @@ pub(super) const KINDS: [Kind; 9] = [
             ("changelog.num-retained.min", "3"),
             ("changelog.num-retained.max", "6"),
         ],
-        switches: false,
         ..KEYED
     },
-    Kind { name: "append", key: &[], options: &[("bucket", "-1"), VECTORS, SWITCHES], rescales: false, ..KEYED },
-    Kind {
-        name: "partitions",
-        key: &["p", "k"],
-        partitioned: true,
-        options: &[BUCKET, LOOKUP],
-        switches: false,
-        ..KEYED
-    },
-    Kind {
-        name: "postponed",
-        options: &[("bucket", "-2")],
-        hides: true,
-        modifies: false,
-        switches: false,
-        follows: false,
-        ..KEYED
-    },
+    Kind { name: "append", key: &[], options: &[("bucket", "-1"), VECTORS, SWITCHES], ..KEYED },
+    Kind { name: "partitions", key: &["p", "k"], partitioned: true, options: &[BUCKET, LOOKUP], ..KEYED },
+    Kind { name: "postponed", options: &[POSTPONED], hides: true, modifies: false, ..KEYED },
 ];
 
 impl Kind {
+    pub(super) fn has_fixed_buckets(self) -> bool {
+        self.options.contains(&BUCKET)
+    }
+
+    pub(super) fn is_postponed(self) -> bool {
+        self.options.contains(&POSTPONED)
+    }
+
+    /// Whether deletion vectors can be switched on and off.
+    pub(super) fn switches(self) -> bool {
+        self.options.contains(&SWITCHES)
+    }
+
     pub(super) fn has_changelogs(self) -> bool {
         self.options.iter().any(|(option, _)| *option == "changelog-producer")
     }
@@ -247,7 +224,7 @@ impl World {
                 let new: Vec<(i32, i64)> = keys.map(|k| (k, i64::from(k) * 10)).collect();
                 rows.extend(&new);
                 let mut made = write(&main, &new).unwrap().snapshots;
-                if kind.name == "postponed" && key % 3 == 0 {
+                if kind.is_postponed() && key % 3 == 0 {
                     made.extend(super::operations::compact(&fs, "main").unwrap().snapshots);
                 }
                 for snapshot in made {

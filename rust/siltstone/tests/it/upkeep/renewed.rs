@@ -383,6 +383,9 @@ fn a_consumer_that_a_dead_expiry_had_taken_out_of_its_place_comes_back_before_sn
         aside += 1;
         assert_eq!(progress(&fs), None, "call {call}");
         let keep = Retention { max: 1, min: 1, older_than: None, limit: i64::MAX };
+        // this one had chosen before the file came back
+        let error = expire_snapshots(&ctx, &keep, false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::VersionInUse, "call {call}: {error:?}");
         expire_snapshots(&ctx, &keep, false).unwrap();
         let kept = SnapshotManager::new(Arc::clone(&fs), ROOT).ids().unwrap();
         assert_eq!((progress(&fs), kept.first(), is_aside()), (Some(2), Some(&2), false), "call {call}");
