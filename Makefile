@@ -69,8 +69,8 @@ test-python: dev
 
 # One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8.
 stress: dev
-	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_commit_protocol_model.py \
-		tests/spec/test_bounded_sizes.py
+	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_dynamic_company.py \
+		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py
 	$(CARGO_TEST) --test it interleavings -- --ignored --nocapture
 	$(CARGO_TEST) --test it explore -- --ignored --nocapture
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 tests/property tests/interop

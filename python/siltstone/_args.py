@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from siltstone import _core
 from siltstone.errors import InvalidArgument
 
 Time = dt.datetime | str | int
@@ -19,11 +19,8 @@ Size = int | str
 _SHOWN = 100
 #: Bits of an integer whose digits are shown.
 _SHOWN_BITS = 320
-_SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-#: Milliseconds that 64 bits can hold, and the digits of such a number.
-_LONGEST = 2**63
+#: Digits of a number that 64 bits can hold.
 _DIGITS = 19
-_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class _Shown(reprlib.Repr):
@@ -100,44 +97,53 @@ def millis(time: Time) -> int:
     return whole * 1000 + time.microsecond // 1000
 
 
-def duration_millis(duration: Duration) -> int:
-    """Milliseconds of a timedelta or a text such as ``7d``, ``90 min``."""
-    if isinstance(duration, dt.timedelta):
-        return duration // dt.timedelta(milliseconds=1)
-    given = duration.lower() if isinstance(duration, str) else ""
-    match = re.fullmatch(r"\s*(\d+)\s*(ms|s|m|min|h|d)\s*", given)
-    if not match:
-        raise InvalidArgument(f"{shown(duration)} is not a duration such as 7d, 12h, 30min")
-    wanted = int(match[1]) * _UNITS[match[2]] if len(match[1]) <= _DIGITS else _LONGEST
-    if wanted >= _LONGEST:
-        raise InvalidArgument(f"{shown(duration)} is too long for a duration", hint="give at most 100000000000d")
-    return wanted
-
-
 def duration_text(name: str, duration: Duration) -> str:
-    """A duration of an argument as the core reads it; texts pass as they are."""
-    return text(name, duration) if isinstance(duration, str) else f"{duration_millis(duration)} ms"
+    """A duration of an argument as the core reads it: ``7 d``, ``90 min``; texts pass as they are.
+
+    Raises:
+        InvalidArgument: Neither a timedelta nor a text.
+    """
+    if isinstance(duration, dt.timedelta):
+        return f"{duration // dt.timedelta(milliseconds=1)} ms"
+    if not isinstance(duration, str):
+        raise InvalidArgument(f"{name}={shown(duration)} is not a duration such as '7 d'")
+    return text(name, duration)
 
 
-def age_limit(older_than: Time | Duration) -> int:
-    """Epoch milliseconds of a time, or of now less a duration."""
-    if isinstance(older_than, dt.timedelta) or (
-        isinstance(older_than, str) and re.fullmatch(r"\s*\d+\s*[a-z]+\s*", older_than.lower())
-    ):
-        return int(dt.datetime.now(dt.UTC).timestamp() * 1000) - duration_millis(older_than)
-    return millis(older_than)
+def duration_millis(name: str, duration: Duration) -> int:
+    """Milliseconds of a duration of an argument."""
+    return _core.duration_millis(name, duration_text(name, duration))
 
 
-def size_bytes(size: Size | None) -> int | None:
-    """Bytes of a number or a text such as ``128mb``; None stays None."""
-    if size is None or isinstance(size, int):
-        return size
-    match = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)i?b?\s*", size.lower() if isinstance(size, str) else "")
-    if not match:
-        raise InvalidArgument(f"{shown(size)} is not a size such as 128mb")
-    if len(match[1]) > _DIGITS:
-        raise InvalidArgument(f"{shown(size)} is too large for a size: 64 bits must hold its bytes")
-    return int(match[1]) * _SIZES[match[2]]
+def age_limit(name: str, older_than: Time | Duration | None) -> int | None:
+    """Epoch milliseconds of a time, or of now less a duration; None stays None.
+
+    Raises:
+        InvalidArgument: Neither of them.
+    """
+    if older_than is None:
+        return None
+    if isinstance(older_than, (dt.timedelta, str)):
+        limit = _core.age_limit(name, duration_text(name, older_than))
+        if limit is not None or isinstance(older_than, dt.timedelta):
+            return limit
+    try:
+        return millis(older_than)
+    except InvalidArgument as e:
+        raise InvalidArgument(f"{name}: {e.message}", hint="a duration such as '7 d' may be given, too") from None
+
+
+def size_bytes(name: str, size: Size | None) -> int | None:
+    """Bytes of an argument: a number of at least 1, or a text such as ``128 mb``; None stays None.
+
+    Raises:
+        InvalidArgument: For anything else.
+    """
+    if isinstance(size, str):
+        size = _core.size_bytes(name, text(name, size))
+    elif size is not None and not isinstance(size, int):
+        raise InvalidArgument(f"{name}={shown(size)} is not a size such as '128 mb'")
+    return count(name, size, 1)
 
 
 def text(name: str, value: Any) -> str:

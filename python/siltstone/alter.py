@@ -63,7 +63,7 @@ class Alter(Unpicklable):
         return self
 
     def __del__(self) -> None:
-        """Warn of changes that nobody tried to commit."""
+        """Warn of changes that were never committed."""
         if not getattr(self, "_tried", True) and self._changes:
             kinds = ", ".join(dict.fromkeys(change["kind"] for change in self._changes))
             said = f"changes of {self._table.name} were dropped without commit(): {kinds}"

@@ -71,7 +71,7 @@ class Branches(Handle):
         """Delete a branch; its data files stay until orphan files are removed.
 
         The tag ``fork-<name>`` that was made with it goes, too, unless another branch was made from the same snapshot;
-        a tag of that name that somebody else made stays. A note says so.
+        a tag of that name that was made otherwise stays. A note says so.
 
         Raises:
             BranchNotFound: There is no such branch; the hint names the nearest.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime as dt
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import Time, count, millis, number, shown, text, texts_in
+from siltstone._args import Time, count, millis, shown, text
 from siltstone._handle import Handle
 from siltstone.errors import InvalidArgument
 
@@ -61,29 +62,20 @@ class ChangeBatch:
         return f"ChangeBatch(snapshot_id={self.snapshot_id}, rows={len(self)})"
 
 
-def place(name: str, value: Start | None, table: _core.Table) -> tuple[str, Any] | None:
-    """A start or end: a snapshot id, a time, or a text."""
+def place(name: str, value: Start | None) -> tuple[str, int | None] | tuple[str, str, int | None] | None:
+    """A start or end as the core takes it: a snapshot id, a time, or a text with the time that it says."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, str, dt.datetime)):
         raise InvalidArgument(f"{name}={shown(value)} is neither a snapshot id nor a tag nor a time")
     if isinstance(value, int):
         return ("snapshot", count(name, value, -(2**63)))
-    texts_in(name, value)
     if isinstance(value, dt.datetime):
         return ("time", millis(value))
-    return ("full", None) if value == "full" and name == "start" else _of_text(value, table)
-
-
-def _of_text(value: str, table: _core.Table) -> tuple[str, Any]:
-    """A tag's name, else a time, else a snapshot id."""
-    if table.has_tag(value):
-        return ("tag", value)
-    try:
-        return ("time", millis(value))
-    except InvalidArgument:
-        found = number(value)
-        return ("snapshot", count("snapshot", found)) if isinstance(found, int) else ("tag", value)
+    said = None
+    with contextlib.suppress(InvalidArgument):
+        said = millis(text(name, value))
+    return ("text", text(name, value), said)
 
 
 def between_argument(between: Any) -> tuple[str, Any, Any] | None:

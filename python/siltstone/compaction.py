@@ -105,15 +105,37 @@ class Ran:
     overtaken: list[str] = field(default_factory=list)
 
 
+Run = Callable[[Sequence[CompactionTask]], Ran]
+"""Runs tasks, here or elsewhere."""
+
+
 def overtaken_note(conflict: CommitConflict) -> str:
     """Say in a report why a task was given up."""
     return f"{GIVEN_UP}, rows are safe: {conflict.message}"
 
 
+def compact_tasks(
+    table: _core.Table,
+    plan: CompactionPlan,
+    run: Run | None,
+    again: Callable[[], list[CompactionTask]] | None,
+    commit_every: int | None,
+    *,
+    progress: bool,
+) -> CompactionReport:
+    """Carry a plan out, and commit after so many buckets; see :meth:`siltstone.maintenance.Maintenance.compact`."""
+    table.check_tasks([task.token for task in plan.tasks])
+    done = CompactionReport()
+    with progress_bar(plan, enabled=progress) as advance:
+        for wave in waves(plan.tasks, commit_every):
+            done = compact_wave(table, wave, run or (lambda tasks: run_here(tasks, advance)), again, done)
+    return done
+
+
 def compact_wave(
     table: _core.Table,
     tasks: Sequence[CompactionTask],
-    run: Callable[[Sequence[CompactionTask]], Ran],
+    run: Run,
     plan: Callable[[], list[CompactionTask]] | None,
     done: CompactionReport,
 ) -> CompactionReport:
@@ -123,7 +145,7 @@ def compact_wave(
         table: The table.
         tasks: Buckets to compact, to be committed together.
         run: Runs tasks, here or elsewhere.
-        plan: Plans anew what is left to do; None: what others got in the way of is given up.
+        plan: Plans again what is still to be compacted; None: buckets with a conflict are given up.
         done: What earlier waves did.
     """
     buckets = {(task.partition, task.bucket) for task in tasks}
@@ -166,7 +188,7 @@ def commit_compaction(
 
 
 def _discard(table: _core.Table, messages: Sequence[bytes]) -> None:
-    """Delete what given-up tasks have made; nobody else has their messages. Beside another upkeep it stays."""
+    """Delete the files of tasks that were given up: no other process has their messages. Beside an expiry they stay."""
     with suppress(UpkeepRunning):
         table.abort(list(messages))
 

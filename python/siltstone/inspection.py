@@ -69,12 +69,14 @@ def scan_of(
     return scan
 
 
-#: The table's rows in another form; they are scanned like the table itself.
-VIEWS = ("audit_log", "binlog", "ro")
-#: Those that look at one snapshot; the others are about the table.
-OF_ONE_SNAPSHOT = frozenset(
-    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes"}
-)
+#: All system tables of a table, and what they are about: ``rows``, one ``snapshot``, or the ``table``.
+SUBJECTS = dict(_core.Table.system_tables())
+
+
+def is_about_table(name: str) -> bool:
+    """Whether a name or a path means a system table that looks at no single version."""
+    system = _core.system_of(name)
+    return system is not None and SUBJECTS.get(system.lower()) not in ("rows", "snapshot")
 
 
 def inspect(
@@ -85,12 +87,12 @@ def inspect(
     **query: Any,
 ) -> Scan:
     """Describe a read of a table's system table; see :meth:`siltstone.Table.inspect`."""
-    if text("name", system).lower() in VIEWS:
+    if SUBJECTS.get(text("name", system).lower()) == "rows":
         return _view(table, system.lower(), columns, filter, **query)
     given = {key: value for key, value in query.items() if value is not None and value is not False}
     limit = given.pop("limit", None)
     asked = next((key for key in ("version", "tag", "as_of") if key in given), None)
-    if asked and system.lower() not in OF_ONE_SNAPSHOT:
+    if asked and SUBJECTS.get(system.lower()) != "snapshot":
         raise UnsupportedFeature(
             f"the system table '${system}' looks at no single snapshot: it is read without '{asked}'"
         )

@@ -1,4 +1,4 @@
-"""Care: compaction as plan, tasks and one commit, and what keeps manifests small."""
+"""Maintenance of a table: compaction, expiry, orphan files, checks and statistics."""
 
 from __future__ import annotations
 
@@ -14,22 +14,12 @@ from siltstone._args import (
     duration_millis,
     duration_text,
     flag,
-    millis,
     optional_text,
     text,
 )
 from siltstone._handle import Handle
 from siltstone._partitions import partition_list
-from siltstone.compaction import (
-    CompactionPlan,
-    CompactionTask,
-    Ran,
-    commit_compaction,
-    compact_wave,
-    progress_bar,
-    run_here,
-    waves,
-)
+from siltstone.compaction import CompactionPlan, CompactionTask, Ran, commit_compaction, compact_tasks
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport, Verdict
@@ -58,7 +48,7 @@ class Maintenance(Handle):
             partitions: Partition specs, partial ones included; None for all.
             idle: Only partitions that have not been written for this long.
         """
-        wait = None if idle is None else duration_millis(idle)
+        wait = None if idle is None else duration_millis("idle", idle)
         return CompactionPlan.from_json(
             self._table.plan_compaction(
                 flag("full", full), condition_of(where, "where"), partition_list(partitions), wait
@@ -75,6 +65,7 @@ class Maintenance(Handle):
         idle: Duration | None = None,
         progress: bool = False,
         commit_every: int | None = None,
+        run: Callable[[Sequence[CompactionTask]], Ran] | None = None,
     ) -> CompactionReport:
         """Compact and commit; also runs on write-only tables.
 
@@ -86,12 +77,13 @@ class Maintenance(Handle):
             idle: See :meth:`plan_compaction`.
             progress: Show a progress bar on a terminal.
             commit_every: Commit after this many buckets, so that a long run keeps what it finished; None: one commit.
+            run: Runs tasks, perhaps elsewhere; None: here, one after another.
 
         Returns:
             What was done. When another commit changed the same files meanwhile the work is dropped, and these buckets
             are planned and compacted again, three times at most and not when ``plan`` was given; the rows are safe in
             any case, ``notes`` says what happened, and ``given_up`` what was not compacted: also buckets with rows that
-            were written after somebody else altered the table, when they would lose columns or have values cut.
+            were written after another process altered the table, when they would lose columns or have values cut.
 
         Raises:
             InvalidArgument: A plan of another table or branch, or a plan and what is to be planned.
@@ -107,22 +99,8 @@ class Maintenance(Handle):
             )
         again = plan_again if plan is None else None
         plan = CompactionPlan(plan_again()) if plan is None else plan
-        self._table.check_tasks([task.token for task in plan.tasks])
-        done = CompactionReport()
-        with progress_bar(plan, enabled=flag("progress", progress)) as advance:
-            for wave in waves(plan.tasks, count("commit_every", commit_every, 1)):
-                done = self.compact_wave(wave, lambda tasks: run_here(tasks, advance), again, done)
-        return done
-
-    def compact_wave(
-        self,
-        tasks: Sequence[CompactionTask],
-        run: Callable[[Sequence[CompactionTask]], Ran],
-        plan: Callable[[], list[CompactionTask]] | None,
-        done: CompactionReport,
-    ) -> CompactionReport:
-        """Run tasks, here or elsewhere, and commit what they did; see :func:`siltstone.compaction.compact_wave`."""
-        return compact_wave(self._table, tasks, run, plan, done)
+        every, shows = count("commit_every", commit_every, 1), flag("progress", progress)
+        return compact_tasks(self._table, plan, run, again, every, progress=shows)
 
     def commit_compaction(self, messages: Iterable[bytes], done: CompactionReport | None = None) -> CompactionReport:
         """Commit what compaction tasks returned, and add it to a report.
@@ -142,7 +120,7 @@ class Maintenance(Handle):
         *,
         retain_max: int | None = None,
         retain_min: int | None = None,
-        older_than: Time | None = None,
+        older_than: Time | Duration | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
     ) -> UpkeepReport:
@@ -158,7 +136,7 @@ class Maintenance(Handle):
             retain_min: At least this many stay. Alone, or with ``retain_max`` and without ``older_than``: this many
                 stay, whatever their age. With ``retain_max`` and ``older_than``: those above ``retain_max`` go, and of
                 the others those that are old enough.
-            older_than: Only snapshots whose successor is older than this time.
+            older_than: Only snapshots whose successor is older than this duration, or than this time.
             max_deletes: At most this many go.
             dry_run: Only say what would be deleted.
 
@@ -176,12 +154,28 @@ class Maintenance(Handle):
             >>> t.maintenance.expire_snapshots(retain_max=1).snapshots
             [1]
         """
-        limit = None if older_than is None else millis(older_than)
+        limit = age_limit("older_than", older_than)
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
         return UpkeepReport.from_core(
             self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
         )
+
+    def expire_snapshots_by_options(
+        self, *, older_than: Time | Duration | None = None, dry_run: bool = False
+    ) -> UpkeepReport:
+        """Expire snapshots as the table's options say, as ``CALL sys.expire_snapshots`` does.
+
+        Args:
+            older_than: As of :meth:`expire_snapshots`; None: ``snapshot.time-retained``.
+            dry_run: Only say what would be deleted.
+
+        Example:
+            >>> example_table().maintenance.expire_snapshots_by_options().snapshots
+            []
+        """
+        limit = age_limit("older_than", older_than)
+        return UpkeepReport.from_core(self._maintenance.expire_snapshots_by_options(limit, flag("dry_run", dry_run)))
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
         """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
@@ -194,17 +188,18 @@ class Maintenance(Handle):
             >>> example_table().maintenance.expire_consumers(older_than="7d").details["consumers"]
             []
         """
-        return UpkeepReport.from_core(
-            self._maintenance.expire_consumers(age_limit(older_than), flag("dry_run", dry_run))
-        )
+        limit = age_limit("older_than", older_than)
+        if limit is None:
+            raise InvalidArgument("older_than says for how long a consumer has not read: it cannot be None")
+        return UpkeepReport.from_core(self._maintenance.expire_consumers(limit, flag("dry_run", dry_run)))
 
-    def remove_orphan_files(self, *, older_than: Time | Duration = "1d", dry_run: bool = True) -> UpkeepReport:
+    def remove_orphan_files(self, *, older_than: Time | Duration | None = None, dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
 
         Files of writers that have not committed yet look like orphans: the age limit must exceed the longest job.
 
         Args:
-            older_than: Only files older than this duration, or than this time.
+            older_than: Only files older than this duration, or than this time; None: than a day.
             dry_run: Only list them.
 
         Raises:
@@ -217,7 +212,7 @@ class Maintenance(Handle):
             0
         """
         return UpkeepReport.from_core(
-            self._maintenance.remove_orphan_files(age_limit(older_than), flag("dry_run", dry_run))
+            self._maintenance.remove_orphan_files(age_limit("older_than", older_than), flag("dry_run", dry_run))
         )
 
     def fsck(self, *, deep: bool = False) -> Verdict:
@@ -276,7 +271,7 @@ class Maintenance(Handle):
             What was dropped; ``details["partitions"]`` has the names.
 
         Raises:
-            InvalidArgument: The table is not partitioned, or nobody says how long partitions are kept.
+            InvalidArgument: The table is not partitioned, or neither argument nor option says for how long.
             InvalidOption: The formatter is no pattern of a date and time.
         """
         kept = None if expiration_time is None else duration_text("expiration_time", expiration_time)

@@ -96,7 +96,7 @@ class PlannedFile:
     Attributes:
         path: Full path.
         kind: What it is: data, changelog, manifest, index, statistics, snapshot, tag...
-        bytes: Its size as the metadata says it; 0 when nobody has said.
+        bytes: Its size as the metadata says it; 0 when it does not say.
         reason: Why it may go.
     """
 

@@ -88,7 +88,7 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
         "limit": count("limit", limit),
         "row_kind": flag("row_kind", row_kind),
         "batch_size": count("batch_size", batch_size, 1),
-        "memory_limit": count("memory_limit", size_bytes(memory_limit), 1),
+        "memory_limit": size_bytes("memory_limit", memory_limit),
         "threads": count("threads", threads, 1),
     }
 
@@ -97,7 +97,7 @@ class Split:
     """A piece of a scan that one task reads. Picklable; holds no credentials and no open files.
 
     Its token carries the table's location, branch, schema id and dynamic options, the read request, and Paimon's
-    own serialized ``DataSplit``, so that whoever reads it never resolves "latest" again.
+    own serialized ``DataSplit``, so that the reading process never resolves "latest" again.
     """
 
     __slots__ = ("_core",)

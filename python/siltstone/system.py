@@ -211,11 +211,6 @@ def table_or_system(core: _core.Table, system: str | None) -> Table:
     return table if system is None else system_table(table, system)
 
 
-def names() -> list[str]:
-    """Names of all system tables of a table."""
-    return _core.Table.system_tables()
-
-
 def writable(table: Table) -> Table:
     """The table, unless it is a system table.
 

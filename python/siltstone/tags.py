@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from siltstone._args import Duration, Time, duration_text, flag, millis, text, version_of
+from siltstone._args import Duration, Time, age_limit, duration_text, flag, millis, text, version_of
 from siltstone._handle import Handle
 from siltstone.errors import SnapshotNotFound
 from siltstone.report import UpkeepReport
@@ -197,18 +197,18 @@ class Tags(Handle):
         """
         return self._table.maintenance.tag_neighbour(text("name", name), True)
 
-    def expire(self, *, older_than: Time | None = None, dry_run: bool = False) -> UpkeepReport:
+    def expire(self, *, older_than: Time | Duration | None = None, dry_run: bool = False) -> UpkeepReport:
         """Delete tags whose retention is over; ``details["tags"]`` of the report has their names.
 
         Args:
-            older_than: Also tags made before this time, whatever their retention.
+            older_than: Also tags older than this duration, or made before this time, whatever their retention.
             dry_run: Only say what would be deleted.
 
         Example:
             >>> example_table().tags.expire().details["tags"]
             []
         """
-        limit = None if older_than is None else millis(older_than)
+        limit = age_limit("older_than", older_than)
         return UpkeepReport.from_core(self._table.maintenance.expire_tags(limit, flag("dry_run", dry_run)))
 
     def create_automatic(self) -> UpkeepReport:

@@ -47,7 +47,7 @@ class TableWrite(Unpicklable):
     ) -> None:
         """Use :meth:`siltstone.Table.writer`."""
         self._table = table
-        limit = count("memory_limit", size_bytes(memory_limit), 1)
+        limit = size_bytes("memory_limit", memory_limit)
         user = optional_text("commit_user", commit_user)
         spill = None if spill_dir is None else directory("spill_dir", spill_dir)
         self._core = table.writer(
@@ -211,7 +211,7 @@ def commit_messages(
     """Commit messages that writers or compaction tasks prepared elsewhere, as one commit.
 
     After a conflict their files stay, because another process may have the same messages: ``t.abort`` deletes them,
-    when nobody else can commit them any more, or the next removal of orphan files.
+    when no other process can commit them any more, or the next removal of orphan files.
 
     Args:
         table: The table.

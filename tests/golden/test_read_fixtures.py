@@ -10,12 +10,11 @@ import siltstone as st
 PROMISED = ft.names(
     *"dedup_ pk_ append_* bucket_fixed bucket_key bucket_mod bucket_rescaled partition_ overwrite_ truncate_".split(),
     *"hint_ stray_ empty_ all_rows_deleted manifest_ stats_mode_ format_parquet_".split(),
-    *"format_orc_ types_all_append_orc types_all_pk_orc types_nested_append_orc evolve_append_orc".split(),
-    *"-append_row_tracking -append_unaware_avro".split(),
+    *"format_ types_ evolve_append_orc evolve_append_avro".split(),
     *"-manifest_format_orc -manifest_format_parquet".split(),
     *"aggregation_ partial_update_ first_row_ changelog_ written_by_*_partial_partitioned".split(),
-    *"-changelog_format_avro -changelog_decoupled".split(),
-    *"dv_ written_by_*_dv -dv_pk_avro -dv_switched_on_later".split(),
+    *"-changelog_decoupled".split(),
+    *"dv_ written_by_*_dv".split(),
 )
 
 
@@ -75,11 +74,11 @@ def test_any_other_table_reads_right_or_is_refused(name, tmp_path):
 #: Tables whose changes are promised: what lies between versions, and what a stream reads.
 CHANGED = ft.names(
     *"dedup_ changelog_ time_travel append_fixed append_unaware_parquet overwrite_ truncate_ bucket_".split(),
-    *"dv_pk_bitmap64 dv_lookup_changelog first_row_ partial_update_ aggregation_ -changelog_format_avro".split(),
+    *"dv_pk_bitmap64 dv_lookup_changelog first_row_ partial_update_ aggregation_".split(),
     *"written_by_*_partial_partitioned".split(),
 )
 #: Tables with deletion vectors: what lies between versions.
-DIFFERENT = ft.names(*"dv_ written_by_*_dv -dv_pk_avro -dv_switched_on_later".split())
+DIFFERENT = ft.names(*"dv_ written_by_*_dv".split())
 
 
 def changes_of(table, which):

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from siltstone import errors as e
 
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(900)]
 
@@ -45,21 +44,24 @@ def test_java_s_waiting_files_are_described_as_ours(make, oracle):
     [ours] = waiting(t)
     java_writes(oracle, t, [["+I", 0, 9, "a"], ["+I", 0, 1, "b"]])
     [java] = [r for r in waiting(t) if r["file_path"] != ours["file_path"]]
-    differ = {"file_path", "file_format", "file_size_in_bytes", "creation_time"}
+    differ = {"file_path", "file_size_in_bytes", "creation_time"}
     assert {k: v for k, v in java.items() if k not in differ} == {k: v for k, v in ours.items() if k not in differ}
     assert java["file_path"].rsplit("/", 2)[1] == "bucket-postpone"
 
 
-def test_java_s_waiting_avro_files_are_refused_by_their_format(make, oracle):
-    """They stay where they are, and rows of other partitions get their buckets."""
+def test_java_s_waiting_files_get_their_buckets_with_ours(make, oracle):
+    """With rows of all kinds."""
     t = make(SCHEMA, ["p", "k"], ["p"], bucket=-2)
     t.upsert([{"p": 1, "k": 1, "v": "a"}])
-    java_writes(oracle, t, [["+I", 0, 9, "a"]])
-    with pytest.raises(e.UnsupportedFeature, match="avro"):
-        t.compact()
-    t.compact(where="p = 1")
-    assert t.scan().count() == 1
-    assert len(waiting(t)) == 1
+    java_writes(oracle, t, [["+I", 0, 9, "a"], ["+I", 0, 8, "b"], ["-D", 1, 1, "a"], ["+I", 0, 9, None]])
+    assert {r["file_format"] for r in waiting(t)} == {"avro"}
+    t.compact()
+    assert waiting(t) == []
+    assert sorted(t.scan().to_arrow().to_pylist(), key=str) == [
+        {"p": 0, "k": 8, "v": "b"},
+        {"p": 0, "k": 9, "v": None},
+    ]
+    assert same(oracle, t) == 2
 
 
 @pytest.mark.parametrize("key", [["p", "k"], []])

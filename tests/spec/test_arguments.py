@@ -126,7 +126,7 @@ def test_a_retention_without_unit_is_milliseconds_as_in_java(make):
     t = make({"id": "INT"}, ["id"], bucket=1)
     t.append([{"id": 1}])
     assert t.tags.create("v", retain="1500").time_retained.total_seconds() == 1.5
-    with pytest.raises(e.InvalidArgument, match="retention as '30 d'"):
+    with pytest.raises(e.InvalidArgument, match="duration such as '30 d'"):
         t.tags.create("w", retain="1 year")
 
 

@@ -101,8 +101,7 @@ def test_a_schema_may_be_arrow_or_json(make):
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"options": {"bucket": "-2"}}, e.UnsupportedFeature, "bucket"),
-        ({"options": {}, "partition_by": ["v"]}, e.UnsupportedFeature, "partition"),
+        ({"options": {"bucket": "-3"}}, e.SiltstoneError, "bucket"),
         ({"options": {"dynamic-bucket.max-buckets": "0"}}, e.InvalidOption, "max-buckets"),
         ({"options": {"dynamic-bucket.target-row-num": "0"}}, e.InvalidOption, "target-row-num"),
         ({"options": {"bucket": "1", "buckets": "2"}}, e.UnknownOption, "bucket"),

@@ -1,5 +1,6 @@
 """Tables with dynamic buckets: what everybody creates first (no `bucket`), and what its index says of each key."""
 
+import json
 import multiprocessing
 import pathlib
 import struct
@@ -145,11 +146,6 @@ def test_keys_whose_hashes_are_equal_share_a_bucket(make):
     clean(t)
 
 
-def test_cross_partition_tables_are_refused_by_name(make):
-    with pytest.raises(e.UnsupportedFeature, match="cross-partition"):
-        make({"p": "STRING", "id": "INT"}, ["id"], ["p"])
-
-
 def index_path(t, entry):
     return pathlib.Path(t.location, "index", entry["file_name"])
 
@@ -269,3 +265,66 @@ def test_writers_with_other_settings_keep_known_keys_where_they_are(make):
     assert rows(t) == {0: 1, 1: 1, 2: 1} | dict.fromkeys(range(3, 10), 2) | dict.fromkeys(range(10, 20), 3)
     assert sorted(b for _, b in index_files(t)) == [0, 1, 2]
     clean(t)
+
+
+def test_the_bucket_mode_is_named(make):
+    t = make({"p": "STRING", "id": "INT"}, ["p", "id"], ["p"])
+    assert t.explain().splitlines()[-1] == "buckets     dynamic: an index of keys, 2000000 keys a bucket"
+    assert "buckets  dynamic" in t.scan().explain()
+    few = make({"id": "INT"}, ["id"], dynamic_bucket__max_buckets=3)
+    assert few.explain().endswith("2000000 keys a bucket, at most 3")
+    assert make({"id": "INT"}).explain().endswith("buckets     unaware")
+    assert make({"id": "INT", "v": "INT"}, ["id"], bucket=4).explain().endswith("buckets     fixed: 4 by id")
+
+
+def test_an_old_default_value_of_an_option_does_nothing_as_in_java(make):
+    """Java dropped it: the table was refused for writing, though Java 1.4 writes it."""
+    with pytest.raises(e.UnsupportedFeature, match=r"fields\.v\.default-value"):
+        make({"id": "INT", "v": "INT"}, ["id"], **{"fields.v.default-value": "7"})
+    t = make({"id": "INT", "v": "INT"}, ["id"])
+    schema = pathlib.Path(t.location, "schema", "schema-0")
+    stored = json.loads(schema.read_text("utf-8"))
+    stored["options"]["fields.v.default-value"] = "7"
+    schema.write_text(json.dumps(stored))
+    t = st.open_table(t.location)
+    t.upsert([{"id": 1}, {"id": 2, "v": 3}])
+    assert t.options["fields.v.default-value"] == "7"
+    assert rows(t) == {1: None, 2: 3}
+
+
+def test_shared_writers_and_another_commit_agree_about_keys(make):
+    """Each process of the job began with an index that is not the newest any more."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=3)
+    t.upsert([{"id": i, "v": 1} for i in range(4)])
+
+    def prepared(ids, v):
+        plan = t.shared_writes.plan(2, overwrite=False)
+        batch = pa.record_batch({"id": pa.array(ids, pa.int32()), "v": pa.array([v] * len(ids), pa.int32())})
+        buckets, _ = t.shared_writes.assigner(plan).assign(batch.select(["id"]))
+        with t.shared_writes.writer(plan, overwrite=False) as w:
+            w.write(batch.append_column("bucket", buckets), None)
+            return w.prepare_commit()
+
+    known = prepared(range(4), 2)
+    t.upsert([{"id": 50, "v": 1}])
+    t.commit(known)
+    assert rows(t) == dict.fromkeys(range(4), 2) | {50: 1}
+    clean(t)
+    new = prepared(range(60, 70), 3)
+    t.upsert([{"id": i, "v": 1} for i in range(69, 55, -1)])
+    with pytest.raises(e.CommitConflict, match="another bucket"):
+        t.commit(new)
+    clean(t)
+    with t.shared_writes.writer(t.shared_writes.plan(2, overwrite=False), overwrite=False) as w:
+        with pytest.raises(e.InvalidArgument, match="buckets"):
+            w.write(pa.record_batch({"id": ["a"]}), None)
+
+
+def test_a_shared_write_whose_index_has_expired_is_a_conflict(make):
+    t = make({"id": "INT", "v": "INT"}, ["id"])
+    t.upsert([{"id": 1, "v": 1}])
+    plan = t.shared_writes.plan(2, overwrite=False)
+    t.upsert([{"id": 2, "v": 1}])
+    t.expire_snapshots(retain_max=1, retain_min=1)
+    with pytest.raises(e.CommitConflict, match="has expired"):
+        t.shared_writes.assigner(plan).assign(pa.record_batch({"id": pa.array([1], pa.int32())}))

@@ -53,6 +53,7 @@ CALLS = {
     "Catalog.tables(database)": lambda cat, t: cat.tables(HALF),
     "Catalog.location(name)": lambda cat, t: cat.location("db." + HALF),
     "Catalog.table(name)": lambda cat, t: cat.table("db." + HALF),
+    "Catalog.table(branch)": lambda cat, t: cat.table("db.t", branch=HALF),
     "Catalog.table(options)": lambda cat, t: cat.table("db.t", options={"scan.tag-name": HALF}),
     "Catalog.rename_table(source)": lambda cat, t: cat.rename_table("db." + HALF, "db.u"),
     "Catalog.rename_table(target)": lambda cat, t: cat.rename_table("db.t", "db." + HALF),
@@ -74,6 +75,8 @@ CALLS = {
     "Table.overwrite(partition)": lambda cat, t: t.overwrite([], partition={HALF: 1}),
     "Table.overwrite(partition) values": lambda cat, t: t.overwrite([], partition={"p": HALF}),
     "Table.truncate(partitions)": lambda cat, t: t.truncate({"p": HALF}),
+    "Table.rescale(partition)": lambda cat, t: t.rescale(2, partition={"p": HALF}),
+    "Table.rescale(where)": lambda cat, t: t.rescale(2, where=f"v = '{HALF}'"),
     "Table.delete(where)": lambda cat, t: t.delete(where=f"v = '{HALF}'"),
     "Table.delete(keys)": lambda cat, t: t.delete(keys=[{HALF: 1}]),
     "Table.update(set)": lambda cat, t: t.update({HALF: "1"}, where="id = 1"),
@@ -153,6 +156,9 @@ CALLS = {
     "Maintenance.plan_compaction(partitions)": lambda cat, t: t.maintenance.plan_compaction(partitions={HALF: "a"}),
     "Maintenance.plan_compaction(idle)": lambda cat, t: t.maintenance.plan_compaction(idle=HALF),
     "Maintenance.expire_snapshots(older_than)": lambda cat, t: t.maintenance.expire_snapshots(older_than=HALF),
+    "Maintenance.expire_snapshots_by_options(older_than)": lambda cat, t: t.maintenance.expire_snapshots_by_options(
+        older_than=HALF
+    ),
     "Maintenance.expire_consumers(older_than)": lambda cat, t: t.maintenance.expire_consumers(older_than=HALF),
     "Maintenance.remove_orphan_files(older_than)": lambda cat, t: t.maintenance.remove_orphan_files(older_than=HALF),
     "Maintenance.expire_partitions(expiration_time)": lambda cat, t: t.maintenance.expire_partitions(

@@ -21,7 +21,7 @@ def test_a_branch_beside_another_one_in_the_path_is_refused(cat, make):
     assert st.open_table("db.t", catalog=cat, branch="b").branch == "b"
     for place, catalog in ((path, None), ("db.t$branch_a", cat)):
         for branch in ("b", "main"):
-            with pytest.raises(e.InvalidArgument, match="branch='"):
+            with pytest.raises(e.InvalidArgument, match="the argument branch another one"):
                 st.open_table(place, catalog=catalog, branch=branch)
 
 

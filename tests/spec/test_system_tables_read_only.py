@@ -12,8 +12,8 @@ import click
 import pytest
 import siltstone as st
 from siltstone import errors as e
-from siltstone import system
 from siltstone.cli.__main__ import cli, main
+from siltstone.inspection import SUBJECTS
 from siltstone.procedures import PROCEDURES, Call, run_call
 from siltstone.system import SystemTable
 
@@ -23,7 +23,7 @@ READ = {
     *("options", "dynamic_options", "comment"),
 }
 #: Every kind of system table, of a table and of a catalog.
-SYSTEMS = system.names()
+SYSTEMS = list(SUBJECTS)
 OF_CATALOG = ["tables", "partitions", "all_table_options", "catalog_options"]
 
 

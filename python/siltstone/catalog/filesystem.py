@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import directory, flag, names, option_texts, optional_text, shown, text
+from siltstone._args import directory, flag, names, option_texts, optional_text, text
 from siltstone.catalog.fields import schema_of
 from siltstone.errors import InvalidArgument, UnsupportedFeature
 from siltstone.system import WholeCatalog, system_table, table_or_system
@@ -126,24 +126,26 @@ class Catalog:
         )
         return Table(core)
 
-    def table(self, name: str, *, options: Mapping[str, str] | None = None) -> Table:
+    def table(self, name: str, *, branch: str | None = None, options: Mapping[str, str] | None = None) -> Table:
         """Open a table.
 
         Args:
             name: ``db.table``, ``db.table$branch_b``, a system table such as ``db.table$snapshots``, or one
                 of the catalog's: ``sys.tables``, ``sys.partitions``, ``sys.all_table_options``, and where the catalog
                 option ``catalog-options-table.enabled`` is true, ``sys.catalog_options``.
+            branch: Branch to open; None for the one that the name says, ``main`` when it says none.
             options: Dynamic options on top of the stored ones.
 
         Raises:
             TableNotFound: It does not exist; the hint names near ones.
+            BranchNotFound: There is no such branch.
+            InvalidArgument: The name says another branch than ``branch``.
             UnknownOption: One of the options is none; the hint names a near one.
         """
-        if text("name", name).startswith("sys."):
-            if options:
-                raise UnsupportedFeature(f"{name} is about the whole catalog and takes no options: {shown(options)}")
-            return system_table(WholeCatalog(self._warehouse, self._options), name.removeprefix("sys."))
-        return table_or_system(*self._core.table(name, option_texts(options)))
+        core, system = self._core.table(text("name", name), option_texts(options), optional_text("branch", branch))
+        if core is not None:
+            return table_or_system(core, system)
+        return system_table(WholeCatalog(self._warehouse, self._options), system or "")
 
     def location(self, name: str) -> str:
         """The directory of ``db.table``, whether it exists or not.
@@ -225,25 +227,7 @@ def open_table(
         UnknownOption: One of the options is none; the hint names a near one.
         InvalidArgument: ``path`` names another branch than ``branch``.
     """
-    place = directory("path", path)
-    path, named, system = _parts(place)
-    if optional_text("branch", branch) is not None and named not in (None, branch):
-        raise InvalidArgument(f"'{place}' names the branch '{named}', branch={shown(branch)} another one")
-    chosen = named or branch or "main"
+    place, branch = directory("path", path), optional_text("branch", branch)
     if catalog is not None:
-        suffix = "" if named is not None or chosen == "main" else f"$branch_{chosen}"
-        return catalog.table(place + suffix, options=options)
-    return table_or_system(_core.Table.open(path, option_texts(options), chosen), system)
-
-
-def _parts(place: str) -> tuple[str, str | None, str | None]:
-    """Directory, branch and system table of ``dir$branch_b$files``; a directory may have a ``$`` of its own."""
-    folder, slash, last = place.rpartition("/")
-    if "$" not in last or os.path.isdir(place):  # noqa: PTH112  # Path.is_dir raises for names that are too long
-        return place, None, None
-    table, *suffixes = last.split("$")
-    branches = [part.removeprefix("branch_") for part in suffixes if part.startswith("branch_")]
-    systems = [part for part in suffixes if not part.startswith("branch_")]
-    if len(branches) > 1 or len(systems) > 1 or not all(branches + systems):
-        raise InvalidArgument(f"'{place}' is not a table: behind '$' come 'branch_<name>' and a system table")
-    return folder + slash + table, branches[0] if branches else None, systems[0] if systems else None
+        return catalog.table(place, branch=branch, options=options)
+    return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,15 +35,22 @@ class App:
         """A table by directory or name."""
         import siltstone as st
 
-        if os.sep in name or name.lower().startswith("file:") or pathlib.Path(name).is_dir():
+        if _is_path(name):
             return st.open_table(name)
         return self.catalog().table(name)
 
     def location(self, name: str) -> str:
         """The directory of a table, whether the table can be opened or not."""
-        if os.sep in name or name.lower().startswith("file:") or pathlib.Path(name).is_dir():
+        if _is_path(name):
             return name
         return self.catalog().location(name)
+
+
+def _is_path(name: str) -> bool:
+    """A directory, or what is there as one."""
+    from siltstone import _core
+
+    return _core.is_path(name) or pathlib.Path(name).is_dir()
 
 
 pass_app = click.make_pass_decorator(App)

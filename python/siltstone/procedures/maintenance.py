@@ -117,13 +117,6 @@ def _bucket_numbers(text: str) -> set[int]:
     return {int(part) for part in names(text)}
 
 
-_RETAIN_MAX = "snapshot.num-retained.max"
-_RETAIN_MIN = "snapshot.num-retained.min"
-_EXPIRE_LIMIT = "snapshot.expire.limit"
-# Java's defaults; `max` has none that matters
-_DEFAULTS = {_RETAIN_MAX: 2**31 - 1, _RETAIN_MIN: 10, _EXPIRE_LIMIT: 50}
-
-
 @procedure(
     "expire_snapshots",
     Argument("retain_max", int),
@@ -145,22 +138,14 @@ def expire_snapshots(
     Snapshots beyond ``retain_max`` go whatever their age, the others only when they are older than ``older_than`` or
     ``snapshot.time-retained``; never more than ``max_deletes`` at once.
     """
-    given = {
-        _RETAIN_MAX: count("retain_max", retain_max, 1),
-        _RETAIN_MIN: count("retain_min", retain_min, 1),
-        _EXPIRE_LIMIT: count("max_deletes", max_deletes, 1),
+    numbers = {
+        "snapshot.num-retained.max": count("retain_max", retain_max, 1),
+        "snapshot.num-retained.min": count("retain_min", retain_min, 1),
+        "snapshot.expire.limit": count("max_deletes", max_deletes, 1),
     }
-    # as options, so that the age that the table asks for holds beside the numbers
-    asked = with_options(table, {key: str(number) for key, number in given.items() if number is not None})
-    most, least, limit = (int(asked.options.get(key, default)) for key, default in _DEFAULTS.items())
-    if most < least:
-        raise InvalidArgument(
-            f"retain_max ({most}) must not be less than retain_min ({least})",
-            hint=f"what is not given comes from the options {_RETAIN_MAX} and {_RETAIN_MIN}",
-            context={"table": table.name},
-        )
+    given = {key: str(number) for key, number in numbers.items() if number is not None}
     age = older_than if older_than and older_than.strip() else None
-    report = asked.maintenance.expire_snapshots(older_than=age, max_deletes=limit)
+    report = with_options(table, given).maintenance.expire_snapshots_by_options(older_than=age)
     return Answer([(len(report.details["snapshots"]),)], report.notes)
 
 
@@ -189,7 +174,7 @@ def remove_orphan_files(
     count("parallelism", parallelism, 1)
     if mode.lower() not in ("local", "distributed"):
         raise InvalidArgument(f"the mode {shown(mode)} is neither 'local' nor 'distributed'")
-    report = table.maintenance.remove_orphan_files(older_than=older_than or "1d", dry_run=dry_run)
+    report = table.maintenance.remove_orphan_files(older_than=older_than or None, dry_run=dry_run)
     return Answer([(report.deleted_files, report.freed_bytes)], report.notes)
 
 

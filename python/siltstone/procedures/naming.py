@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from siltstone import _core
 from siltstone._args import shown
 from siltstone.errors import InvalidArgument
 
@@ -48,7 +49,7 @@ def has_database(name: str) -> bool:
 
 def _has_parts(name: str) -> bool:
     """Whether a name consists of parts between dots; directories do not."""
-    return "/" not in name and not name.lower().startswith("file:") and _NAME.fullmatch(name) is not None
+    return not _core.is_path(name) and _NAME.fullmatch(name) is not None
 
 
 def unquoted(part: str) -> str:

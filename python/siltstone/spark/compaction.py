@@ -45,20 +45,11 @@ def compact(
         planned and compacted again, three times at most; the rows are safe in any case, ``notes`` says what
         happened, and ``given_up`` what was not compacted.
     """
-    tasks_at_once, every = count("parallelism", parallelism, 1), count("commit_every", commit_every, 1)
-    t = table_of(spark, table)
-
-    def plan() -> list[CompactionTask]:
-        return t.maintenance.plan_compaction(full=full, where=where).tasks
-
-    tasks = plan()
-    done = CompactionReport()
-    step = every or max(1, len(tasks))
-    for at in range(0, len(tasks), step):
-        done = t.maintenance.compact_wave(
-            tasks[at : at + step], lambda some: _run(spark, some, tasks_at_once), plan, done
-        )
-    return done
+    at_once, every = count("parallelism", parallelism, 1), count("commit_every", commit_every, 1)
+    maintenance = table_of(spark, table).maintenance
+    return maintenance.compact(
+        full=full, where=where, commit_every=every, run=lambda tasks: _run(spark, tasks, at_once)
+    )
 
 
 def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int | None) -> Ran:

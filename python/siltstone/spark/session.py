@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from siltstone import _core
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import unquoted
 
@@ -62,7 +63,7 @@ def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> 
     """A table by directory, or by name below a warehouse."""
     import siltstone as st
 
-    if "/" in name or name.lower().startswith("file:"):
+    if _core.is_path(name):
         return st.open_table(name, options=options)
     if warehouse is None:
         raise InvalidArgument(

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def refuse_dynamic_buckets(table: Table) -> None:
-    """Each task would give the same new key a bucket of its own, and Spark lets a source ask for no single task.
+    """Each task would give the same new key a bucket of its own, and Spark lets a source ask for no shuffle.
 
     Raises:
         UnsupportedFeature: The table has dynamic buckets.
     """
-    if table.bucket_mode == "dynamic":
+    if table.bucket_mode in ("dynamic", "cross-partition"):
         raise UnsupportedFeature(
             "the format 'siltstone' does not write tables with dynamic buckets",
-            hint="use siltstone.spark.write(df, table), which sends all rows to one task",
+            hint="use siltstone.spark.write(df, table), which sends each key to the task that knows its bucket",
             context={"table": table.name, "option": "bucket"},
         )
 
@@ -86,16 +86,8 @@ class Writer(DataSourceArrowWriter):
         self.table.abort(_collect(messages))
 
 
-def write_batches(
-    table: Table,
-    options: Mapping[str, str],
-    batches: Iterator[pa.RecordBatch],
-    row_kind: str | None,
-    *,
-    overwrite: bool,
-    schema_id: int,
-) -> list[bytes]:
-    """Write batches inside a task and return the commit messages.
+def opened_in_task(table: Table, options: Mapping[str, str], schema_id: int) -> Table:
+    """The table of a job.
 
     Raises:
         CommitConflict: The table has another schema than the one that the job began with: columns have other names, or
@@ -110,6 +102,20 @@ def write_batches(
             hint="write again: nothing was committed",
             context={"table": target.name},
         )
+    return target
+
+
+def write_batches(
+    table: Table,
+    options: Mapping[str, str],
+    batches: Iterator[pa.RecordBatch],
+    row_kind: str | None,
+    *,
+    overwrite: bool,
+    schema_id: int,
+) -> list[bytes]:
+    """Write batches inside a task and return the commit messages."""
+    target = opened_in_task(table, options, schema_id)
     schema = target.schema
     with target.writer(overwrite=overwrite) as w:
         for batch in batches:

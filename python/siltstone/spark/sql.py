@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import text
 from siltstone.errors import DatabaseNotFound, InvalidArgument, SiltstoneError, TableNotFound, UnsupportedFeature
-from siltstone.inspection import OF_ONE_SNAPSHOT, VIEWS
+from siltstone.inspection import is_about_table
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.procedures.naming import CATALOGS, quoted
 from siltstone.spark.columns import needed
@@ -53,7 +53,7 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         InvalidArgument: A procedure, version or hint that cannot be read.
         CommitConflict: Other commits got in the way of a procedure, also of a compaction that was given up.
         UnsupportedFeature: A statement that makes, changes or drops something, with the Python call to use in the hint;
-            a hint that nobody would honour.
+            a hint that has no meaning here.
     """
     if is_call(text("query", query)):
         return _call(spark, query)
@@ -103,7 +103,7 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
 
     try:
         frame = spark.sql(query)
-        frame.schema  # noqa: B018  # Spark Connect looks at a statement only when somebody asks
+        frame.schema  # noqa: B018  # Spark Connect looks at a statement only when it is asked for its schema
     except AnalysisException as e:
         if e.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
             raise
@@ -161,9 +161,7 @@ def _query(spark: SparkSession, node: Any, name: str, at: str | None, hint: str 
     if hint is None:
         return query
     options = hint_options(name, hint)
-    system = name.partition(".")[2].rpartition("$")[2] if "$" in name else ""
-    about_table = system and not system.startswith("branch_") and system not in (*VIEWS, *OF_ONE_SNAPSHOT)
-    if about_table and names_version(options):
+    if is_about_table(name) and names_version(options):
         raise UnsupportedFeature(
             f"{name} looks at no single version: it is read without the hint /*+{hint}*/", context={"table": name}
         )

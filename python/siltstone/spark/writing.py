@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone._args import count, optional_text, shown
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
+from siltstone.spark.assigning import messages_of
 from siltstone.spark.session import table_of
 from siltstone.spark.source_options import overwrite_target
 from siltstone.spark.source_writer import write_batches
@@ -38,10 +39,10 @@ def write(
     """Write a frame as one commit.
 
     Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
-    write the files; the driver commits once. All rows of a table with dynamic buckets go to one task, which finds the
-    bucket of each key. A task that fails by itself leaves nothing behind in the table; files of
-    tasks that had finished when the job failed, or whose process was killed, stay until
-    :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
+    write the files; the driver commits once. Rows of a table with dynamic buckets go through other tasks first, which
+    give each key its bucket (``dynamic-bucket.assigner-parallelism`` of them). A task that fails by itself leaves
+    nothing behind in the table; files of tasks that had finished when the job failed, or whose process was killed,
+    stay until :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
 
     Args:
         df: Rows; columns are matched by name, ignoring case. A ``timestamp_ntz`` for a TIMESTAMP_LTZ column is a
@@ -51,8 +52,8 @@ def write(
             Spark's ``spark.sql.sources.partitionOverwriteMode`` ``dynamic`` the partitions that occur in ``df``.
             ``overwrite-partitions`` always replaces the partitions that occur in ``df``.
         row_kind: ``"-D"`` deletes the rows' keys; None inserts or updates.
-        parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``. Tables
-            with dynamic buckets take one only.
+        parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``, which
+            is the default for tables with dynamic buckets.
         partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table,
             ``dynamic`` the partitions that occur in ``df``.
 
@@ -74,7 +75,12 @@ def write(
         df = df.withColumn(name, df[quoted(name)].cast(kind))  # in the session's zone
     names = df.columns
     # pyspark finds columns by their bare names, and `a.b` would be a field of a struct
-    clustered = _cluster(df.toDF(*_numbered(names)), names, t, tasks)
+    frame = df.toDF(*_numbered(names))
+    if t.bucket_mode == "dynamic":
+        replaces = overwrite is not None
+        messages = messages_of(frame, _numbered(names), names, t, tasks, row_kind, replaces=replaces)
+        return t.commit(messages, overwrite=overwrite_target(overwrite))
+    clustered = _cluster(frame, names, t, tasks)
     task = functools.partial(_write_task, t, names, row_kind, overwrite is not None, t.schema_id)
     collected = clustered.mapInArrow(task, "message binary").collect()
     messages = [bytes(row.message) for row in collected]
@@ -103,11 +109,12 @@ def _numbered(names: list[str]) -> list[str]:
 
 def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None) -> DataFrame:
     """The frame, whose columns are numbered, with each (partition, bucket) in exactly one task."""
-    if t.bucket_mode == "dynamic":
+    if t.bucket_mode == "cross-partition":
         if parallelism not in (None, 1):
             raise InvalidArgument(
-                f"parallelism={parallelism}: one task finds the bucket of each key of a table with dynamic buckets",
-                hint="leave parallelism out, or create the table with a number of buckets",
+                f"parallelism={parallelism}: one task finds the bucket of each key of a table whose keys may move "
+                "between partitions",
+                hint="leave parallelism out, or create the table with a key that holds the partition columns",
                 context={"table": t.name},
             )
         return df.repartition(1)

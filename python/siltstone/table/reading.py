@@ -178,8 +178,8 @@ class Reading(Definition):
         request = scan_request(columns, filter, batch_size=batch_size, memory_limit=memory_limit, threads=threads)
         stream = self._core.changes(
             request,
-            start=place("start", start, self._core),
-            end=place("end", end, self._core),
+            start=place("start", start),
+            end=place("end", end),
             consumer=optional_text("consumer", consumer),
             follow=flag("follow", follow),
         )

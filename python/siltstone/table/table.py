@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
-from siltstone._args import Time, count, flag, millis, optional_text, version_of
+from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
 from siltstone._partitions import partition_list
 from siltstone.alter import Alter
 from siltstone.branches import Branches
@@ -16,6 +16,7 @@ from siltstone.errors import InvalidArgument
 from siltstone.maintenance import Maintenance
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport
+from siltstone.shared import SharedWrites
 from siltstone.table.reading import Reading
 from siltstone.table.writing import Writing
 from siltstone.tags import Tags
@@ -28,7 +29,7 @@ _ALL = 2**63 - 1
 class Table(Reading, Writing):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
-    When somebody else alters the table, this object keeps the columns that it was opened with: rows are written with
+    When another process alters the table, this object keeps the columns that it was opened with: rows are written with
     them, and what would lose or cut values of newer rows, or merge rows by a rule that is not the table's any more, is
     refused or given up (:meth:`update`, :meth:`delete`, :meth:`compact`, :meth:`changes`). Open the table again then.
 
@@ -55,6 +56,11 @@ class Table(Reading, Writing):
     def branches(self) -> Branches:
         """The table's branches."""
         return Branches(self._core)
+
+    @property
+    def shared_writes(self) -> SharedWrites:
+        """Writing a table with dynamic buckets in several processes."""
+        return SharedWrites(self._core)
 
     @property
     def consumers(self) -> Consumers:
@@ -140,7 +146,7 @@ class Table(Reading, Writing):
         *,
         retain_max: int | None = None,
         retain_min: int | None = None,
-        older_than: Time | None = None,
+        older_than: Time | Duration | None = None,
         max_deletes: int | None = None,
         dry_run: bool = False,
     ) -> UpkeepReport:

@@ -55,7 +55,7 @@ class Writing(Definition):
 
         Raises:
             DeleteNotAllowed: The merge engine cannot take a delete; the hint names the option that allows it.
-            CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
+            CommitConflict: Other commits changed the same files again and again, or the table was altered since it
                 was opened, and columns of these rows would be lost or values changed.
 
         Example:
@@ -93,7 +93,7 @@ class Writing(Definition):
             InvalidArgument: A column of the primary key, an expression that cannot be computed (a division by zero,
                 an overflow), or a merge engine that merges new values instead of replacing the old ones.
             SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
-            CommitConflict: Others changed the same files again and again, or somebody else altered the table since it
+            CommitConflict: Other commits changed the same files again and again, or the table was altered since it
                 was opened, and columns of these rows would be lost or values changed.
 
         Example:
@@ -179,14 +179,27 @@ class Writing(Definition):
 
         ``fixed`` (a number of buckets), ``dynamic`` (a primary-key table without one: an index of all keys says which
         bucket each is in), ``unaware`` (an append table without one), ``cross-partition`` (as dynamic, with a primary
-        key that leaves a partition column out; read, not written) or ``postponed`` (``'bucket' = '-2'``: rows wait,
-        and no reader shows them, until :meth:`Table.compact` gives them buckets).
+        key that leaves a partition column out: rows move between partitions) or ``postponed`` (``'bucket' = '-2'``:
+        rows wait, and no reader shows them, until :meth:`Table.compact` gives them buckets).
 
         Example:
             >>> example_table().bucket_mode
             'fixed'
         """
         return self._core.bucket_mode
+
+    def explain(self) -> str:
+        """The table in words: its newest version, its keys, and how rows come into buckets.
+
+        Example:
+            >>> print(example_table().explain())
+            table       shop.orders
+            version     snapshot 1, schema 0
+            primary key id
+            partitions  none
+            buckets     fixed: 1 by id
+        """
+        return self._core.explain()
 
     @property
     def routing_columns(self) -> list[str]:
@@ -238,9 +251,10 @@ class Writing(Definition):
     def abort(self, messages: Iterable[bytes]) -> None:
         """Delete the files of messages that will not be committed.
 
-        Files that a snapshot refers to stay, whoever committed them. Call it only when no other process can commit the
-        messages any more: a commit that begins before the files are deleted may be reported although they are gone.
-        While versions, tags or branches are removed nobody can tell which files stay: it waits as long as the option
+        Files that a snapshot refers to stay, whichever process committed them. Call it only when no other process can
+        commit the messages any more: a commit that begins before the files are deleted may be reported although they
+        are gone.
+        While versions, tags or branches are removed it is not known which files stay: it waits as long as the option
         ``siltstone.upkeep-lock-timeout`` says.
 
         Raises:

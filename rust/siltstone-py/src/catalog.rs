@@ -75,12 +75,21 @@ impl Catalog {
         })
     }
 
-    /// The table, and the name of the system table that is meant.
-    fn table(&self, py: Python<'_>, name: &str, options: Options) -> Result<(PyTable, Option<String>)> {
+    /// The table, and the name of the system table that is meant; no table where that is about the whole catalog.
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        options: Options,
+        branch: Option<&str>,
+    ) -> Result<(Option<PyTable>, Option<String>)> {
+        if let Some(system) = FilesystemCatalog::system_table(name, branch, &options)? {
+            return Ok((None, Some(system.to_owned())));
+        }
         interruptible(py, || {
-            let found = self.0.load_table(name)?;
+            let found = self.0.load_table(name, branch)?;
             let table = Table::open(&found.location, &found.name.branch, options)?;
-            Ok((table.into(), found.name.system))
+            Ok((Some(table.into()), found.name.system))
         })
     }
 

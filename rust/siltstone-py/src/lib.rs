@@ -1,6 +1,7 @@
 //! `siltstone._core`: extract, detach, call, wrap. No logic lives here.
 #![forbid(unsafe_code)]
 
+mod argument;
 mod arrow;
 mod catalog;
 mod changes;
@@ -27,6 +28,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("__debug_build__", cfg!(debug_assertions))?;
     fork::register(m)?;
+    argument::register(m)?;
     catalog::register(m)?;
     table::register(m)?;
     inspect::register(m)?;

@@ -154,6 +154,11 @@ impl Maintenance {
         interruptible(py, || reported(&table.expire_snapshots(&args, dry_run)?))
     }
 
+    fn expire_snapshots_by_options(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
+        let table = &self.0;
+        interruptible(py, || reported(&table.expire_snapshots_by_options(older_than, dry_run)?))
+    }
+
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
     fn expire_partitions(
         &self,
@@ -176,7 +181,7 @@ impl Maintenance {
         interruptible(py, || reported(&table.expire_consumers(older_than, dry_run)?))
     }
 
-    fn remove_orphan_files(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
+    fn remove_orphan_files(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
         let table = &self.0;
         interruptible(py, || reported(&table.remove_orphan_files(older_than, dry_run)?))
     }

@@ -12,21 +12,21 @@ use siltstone::{
     commit::Committable,
     scan::PartitionSpec,
     snapshot::Snapshot,
-    table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Table},
+    table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Subject, Table, TablePath},
     types::arrow_schema,
-    write::WriteOptions,
+    write::{SharedWrite, WriteOptions},
 };
 
 use crate::{
     arrow::{input, poisoned, py_schema},
     changes::Changes,
-    error::Result,
+    error::{CoreError, Result},
     inspect::{About, Inspection},
     interrupt::interruptible,
     maintenance::Maintenance,
     request::{ConditionInput, InspectInput, ScanInput},
     scan::Plan,
-    write::Writer,
+    write::{RowAssigner, Writer},
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -56,6 +56,15 @@ impl PyTable {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, options: Options, branch: &str) -> Result<Self> {
         interruptible(py, || Ok(Table::open(location, branch, options)?.into()))
+    }
+
+    /// The table of `dir`, `dir$branch_b` or `dir$files`, and the name of the system table that is meant.
+    #[staticmethod]
+    fn open_path(py: Python<'_>, path: &str, options: Options, branch: Option<&str>) -> Result<(Self, Option<String>)> {
+        interruptible(py, || {
+            let path = TablePath::on_branch(path, branch)?;
+            Ok((Table::open(&path.location, &path.branch, options)?.into(), path.system))
+        })
     }
 
     #[getter]
@@ -130,9 +139,15 @@ impl PyTable {
         interruptible(py, || Inspection::new(About::Table(table), name, request.0))
     }
 
+    /// All system tables: are they about `rows`, one `snapshot` or the `table`?
     #[staticmethod]
-    fn system_tables() -> Vec<&'static str> {
-        Table::all_system_tables()
+    fn system_tables() -> Vec<(&'static str, &'static str)> {
+        let word = |subject| match subject {
+            Subject::Rows => "rows",
+            Subject::Snapshot => "snapshot",
+            Subject::Table => "table",
+        };
+        Table::system_tables().into_iter().map(|(name, subject)| (name, word(subject))).collect()
     }
 
     fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
@@ -160,11 +175,6 @@ impl PyTable {
         interruptible(py, || Changes::new(table, ChangesArgs { scan, start, end, consumer, follow }))
     }
 
-    fn has_tag(&self, py: Python<'_>, name: &str) -> Result<bool> {
-        let table = self.table()?;
-        interruptible(py, || Ok(table.has_tag(name)?))
-    }
-
     fn scan_schema(&self, py: Python<'_>, request: ScanInput) -> Result<PySchema> {
         let table = self.table()?;
         interruptible(py, || py_schema(table.scan_schema(&request.0)?))
@@ -186,7 +196,7 @@ impl PyTable {
         interruptible(py, || Ok(table.delete_consumer(id)?))
     }
 
-    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite))]
+    #[pyo3(signature = (*, commit_user, memory_limit, spill_dir, overwrite, shared=None))]
     fn writer(
         &self,
         py: Python<'_>,
@@ -194,16 +204,28 @@ impl PyTable {
         memory_limit: Option<u64>,
         spill_dir: Option<PathBuf>,
         overwrite: bool,
+        shared: Option<&str>,
     ) -> Result<Writer> {
         let table = self.table()?;
-        let options =
-            WriteOptions { memory_limit, spill_dir, ignore_previous_files: overwrite, ..WriteOptions::default() };
+        let shared = shared.map(SharedWrite::from_json).transpose()?;
+        let options = WriteOptions {
+            memory_limit,
+            spill_dir,
+            ignore_previous_files: overwrite,
+            shared,
+            ..WriteOptions::default()
+        };
         interruptible(py, || Ok(Writer::new(table.writer(commit_user, options)?)))
     }
 
     #[getter]
     fn bucket_mode(&self) -> Result<&'static str> {
         Ok(self.table()?.bucket_mode())
+    }
+
+    fn explain(&self, py: Python<'_>) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.explain()?))
     }
 
     #[getter]
@@ -216,6 +238,27 @@ impl PyTable {
         let batches = input(data)?;
         let routes: Result<Vec<i32>> = interruptible(py, || Ok(table.routes(batches)?));
         Ok(routes?)
+    }
+
+    #[getter]
+    fn key_column_names(&self) -> Result<Vec<String>> {
+        Ok(self.table()?.key_column_names())
+    }
+
+    fn plan_shared_write(&self, py: Python<'_>, channels: u32, overwrite: bool) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.plan_shared_write(channels, overwrite)?.to_json()?))
+    }
+
+    fn assigners(&self, py: Python<'_>, shared: &str, data: &Bound<'_, PyAny>) -> PyResult<Vec<i32>> {
+        let (table, shared) = (self.table()?, SharedWrite::from_json(shared).map_err(CoreError::from)?);
+        let batches = input(data)?;
+        let assigners: Result<Vec<i32>> = interruptible(py, || Ok(table.assigners(&shared, batches)?));
+        Ok(assigners?)
+    }
+
+    fn row_assigner(&self, shared: &str) -> Result<RowAssigner> {
+        Ok(RowAssigner::new(self.table()?.row_assigner(SharedWrite::from_json(shared)?)))
     }
 
     fn overwrite(
@@ -337,21 +380,17 @@ impl PyTable {
     }
 }
 
-/// `("snapshot", 3)`, `("tag", "v1")`, `("time", 0)` or `("full", None)`.
+/// `("snapshot", 3)`, `("time", 0)` or `("text", "v1", None)`: a text, with the time that it says.
 struct PlaceInput(StreamPosition);
 
 impl<'py> FromPyObject<'_, 'py> for PlaceInput {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok((_, tag)) = object.extract::<(String, String)>() {
-            return Ok(Self(StreamPosition::Tag(tag)));
+        if let Ok((_, text, millis)) = object.extract::<(&str, String, Option<i64>)>() {
+            return Ok(Self(StreamPosition::Text { text, millis }));
         }
-        let (what, number): (String, Option<i64>) = object.extract()?;
-        Ok(Self(match (what.as_str(), number) {
-            ("time", Some(millis)) => StreamPosition::Time(millis),
-            (_, Some(id)) => StreamPosition::Snapshot(id),
-            (_, None) => StreamPosition::Full,
-        }))
+        let (what, number): (String, i64) = object.extract()?;
+        Ok(Self(if what == "time" { StreamPosition::Time(number) } else { StreamPosition::Snapshot(number) }))
     }
 }

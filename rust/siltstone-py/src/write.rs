@@ -7,7 +7,7 @@ use std::sync::{
 
 use arrow_array::Int8Array;
 use pyo3::{prelude::*, types::PyBytes};
-use siltstone::{Error, ErrorKind, commit::Committable, row::RowKind, table::TableWriter, write::RowKinds};
+use siltstone::{Error, ErrorKind, commit::Committable, row::RowKind, table, table::TableWriter, write::RowKinds};
 
 use crate::{
     arrow::input,
@@ -16,7 +16,28 @@ use crate::{
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<RowAssigner>()?;
     m.add_class::<Writer>()
+}
+
+/// One of several assigners of a job.
+#[pyclass(frozen, module = "siltstone._core")]
+pub(crate) struct RowAssigner(Mutex<table::RowAssigner>);
+
+impl RowAssigner {
+    pub(crate) fn new(assigner: table::RowAssigner) -> Self {
+        Self(Mutex::new(assigner))
+    }
+}
+
+#[pymethods]
+impl RowAssigner {
+    /// The bucket of each row, and a number that is equal for rows of one (partition, bucket).
+    fn assign(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<(Vec<i32>, Vec<i32>)> {
+        let batches = input(data)?;
+        let assigned: Result<(Vec<i32>, Vec<i32>)> = interruptible(py, || Ok(locked(&self.0)?.assign(batches)?));
+        Ok(assigned?)
+    }
 }
 
 /// A writer.
@@ -60,6 +81,16 @@ impl Writer {
         Ok(self.with(py, |writer| {
             let kinds = kinds.map(Kinds::parse).transpose().map_err(|e| e.in_table(writer.table_name()))?;
             Ok(writer.write_all(batches, kinds.as_ref())?)
+        })?)
+    }
+
+    /// Rows that say in their last column which bucket they are of.
+    fn write_given(&self, py: Python<'_>, data: &Bound<'_, PyAny>, kind: Option<String>) -> PyResult<()> {
+        let batches = input(data)?;
+        Ok(self.with(py, |writer| {
+            let kind =
+                kind.map(Kinds::All).map(Kinds::parse).transpose().map_err(|e| e.in_table(writer.table_name()))?;
+            Ok(writer.write_given(batches, kind.as_ref())?)
         })?)
     }
 

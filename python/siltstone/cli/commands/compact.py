@@ -14,7 +14,7 @@ from siltstone.cli.context import App, pass_app, table_argument
 @table_argument
 @click.option("--full", is_flag=True, help="Merge every bucket into one run.")
 @click.option("--where", help="Only partitions that satisfy this predicate.")
-@click.option("--idle", help="Only partitions not written for this long, for example 1d.")
+@click.option("--idle", help="Only partitions not written for this long, for example '1 d'.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done.")
 @click.option("--commit-every", type=click.IntRange(min=1), help="Commit after this many buckets.")
 @pass_app

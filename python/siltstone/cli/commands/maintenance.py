@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def expire() -> None:
-    """Let go what has had its time."""
+    """Delete expired snapshots, tags and partitions."""
 
 
 @expire.command("snapshots")
 @table_argument
 @click.option("--retain-max", type=click.IntRange(min=1), help="At most this many stay.")
 @click.option("--retain-min", type=click.IntRange(min=1), help="At least this many stay.")
-@click.option("--older-than", help="Only snapshots older than this time.")
+@click.option("--older-than", help="Only snapshots older than this: a duration such as '7 d', or a time.")
 @click.option("--max-deletes", type=click.IntRange(min=1), help="At most this many go.")
 @plan_options
 @pass_app
@@ -36,7 +36,7 @@ def expire_snapshots(app: App, /, table: str, dry_run: bool, yes: bool, **how: A
 
 @expire.command("tags")
 @table_argument
-@click.option("--older-than", help="Also tags made before this time.")
+@click.option("--older-than", help="Also tags older than this: a duration such as '7 d', or a time.")
 @plan_options
 @pass_app
 def tags(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool) -> None:
@@ -61,16 +61,16 @@ def partitions(app: App, /, table: str, dry_run: bool, yes: bool, **how: Any) ->
 
 @click.group()
 def clean() -> None:
-    """Remove what nobody needs."""
+    """Delete files that no version refers to."""
 
 
 @clean.command("orphans")
 @table_argument
-@click.option("--older-than", default="1d", show_default=True, help="Only files older than this duration or time.")
+@click.option("--older-than", help="Only files older than this: a duration such as '7 d', or a time. Default: a day.")
 @click.option("--delete", is_flag=True, help="Delete them; otherwise they are only listed.")
 @plan_options
 @pass_app
-def orphans(app: App, table: str, older_than: str, delete: bool, dry_run: bool, yes: bool) -> None:
+def orphans(app: App, table: str, older_than: str | None, delete: bool, dry_run: bool, yes: bool) -> None:
     """List, or with --delete remove, files that no version of any branch refers to."""
     maintenance = app.table(table).maintenance
     carry_out(

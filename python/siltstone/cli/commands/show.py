@@ -42,6 +42,7 @@ def show(app: App, table: str) -> None:
         "comment": t.comment,
         "primary_key": t.primary_key,
         "partition_by": t.partition_by,
+        "bucket_mode": None if is_system else t.bucket_mode,
         "options": t.options,
         "snapshot": latest.id if latest else None,
         "snapshot_time": latest.time if latest else None,

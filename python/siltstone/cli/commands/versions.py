@@ -183,7 +183,7 @@ def expire_tags(app: App, table: str, older_than: str | None, *, dry_run: bool, 
 
 @tag.command("expire")
 @table_argument
-@click.option("--older-than", help="Also tags made before this time.")
+@click.option("--older-than", help="Also tags older than this: a duration such as '7 d', or a time.")
 @plan_options
 @pass_app
 def tag_expire(app: App, table: str, older_than: str | None, dry_run: bool, yes: bool) -> None:

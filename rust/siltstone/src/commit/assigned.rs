@@ -23,15 +23,15 @@ use crate::{
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry},
     row::hash_rows,
     scan::has_hash_index,
-    wire::{Assigned, CommitMessage},
+    wire::{Assigned, AssignedBy, CommitMessage},
 };
 
 /// New rows of a bucket, and by what they came into it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Assignment {
-    bucket: BucketId,
-    by: Option<Assigned>,
-    files: Vec<DataFileMeta>,
+    pub(super) bucket: BucketId,
+    pub(super) by: Option<Assigned>,
+    pub(super) files: Vec<DataFileMeta>,
     /// The message has a new index file of the bucket.
     indexed: bool,
 }
@@ -145,7 +145,7 @@ fn agree(assignments: &[&Assignment], live: &[&IndexManifestEntry], replaces: bo
     };
     let mut buckets = BTreeSet::new();
     assignments.iter().all(|assignment| {
-        let same = assignment.by.as_ref().is_some_and(|by| by.writer == *writer && by.version == version);
+        let same = assignment.by.as_ref().is_some_and(|by| by.writer == *writer && by.by == AssignedBy::Index(version));
         same && buckets.insert(assignment.bucket.bucket) && (assignment.indexed || !replaces)
     })
 }

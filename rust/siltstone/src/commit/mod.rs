@@ -24,6 +24,7 @@ pub mod invariants;
 mod lookup_conflict;
 mod merge;
 mod model;
+mod moved_keys;
 mod new_rows;
 mod outcome;
 mod overwrite;
@@ -49,9 +50,8 @@ use std::{
 };
 
 pub(crate) use assigned::key_hashes;
-pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, invisible_rows};
+pub use model::{CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, ReadVersion, invisible_rows};
 pub use place::{check_place, explain_by_place, is_of_another, replaced};
-pub use undisturbed::ReadVersion;
 
 use self::{
     abort::{Made, Strays, Unused},

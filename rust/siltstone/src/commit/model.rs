@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::undisturbed::ReadVersion;
 use crate::{
     error::Error,
     io::TableContext,
     manifest::DataFileMeta,
     scan::PartitionSpec,
-    snapshot::{BATCH_COMMIT_IDENTIFIER, Snapshot},
+    snapshot::{BATCH_COMMIT_IDENTIFIER, RemovedSnapshot, Snapshot},
     wire::CommitMessage,
 };
+
+/// The version that a statement has read; `None`: the table had none.
+pub type ReadVersion = Option<RemovedSnapshot>;
 
 /// One logical commit.
 #[derive(Clone, Debug, Default)]

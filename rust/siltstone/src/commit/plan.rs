@@ -11,6 +11,7 @@ use super::{
     dropped::check_dropped_deletes,
     index_files::combine,
     lookup_conflict::check_unseen,
+    moved_keys::check_places,
     overwrite::{self, Partitions},
     tied::check_ties,
 };
@@ -93,6 +94,11 @@ impl<'a> Planner<'a> {
                 Cow::Owned(changes)
             }
         };
+        let replaced = match self.source {
+            Source::Overwrite { partitions, .. } => Some(partitions),
+            Source::Files(_) | Source::Manifests => None,
+        };
+        check_places(self.ctx, latest, &changes, replaced)?;
         let is_assigned = has_hash_index(self.ctx) && !changes.assigned.is_empty();
         if changes.index.is_empty() && !is_assigned {
             return Ok(CommitPlan { changes, index: None, rewritten: None });

@@ -26,12 +26,12 @@ use super::{
     Committable, TableCommit,
     buckets::BaseManifests,
     fsync::sync_names,
+    model::ReadVersion,
     place::{self, Fixed, Kept, check_place, check_place_of},
     plan::{Brought, CommitPlan, Planner, Source},
     repeated::Since,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
-    undisturbed::ReadVersion,
     user::{Identifier, Seen},
     write::{DeltaManifests, SnapshotWriter, Written},
 };

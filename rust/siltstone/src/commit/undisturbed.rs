@@ -14,6 +14,7 @@ use super::{
     TableCommit,
     changes::FileChanges,
     lookup_conflict::{files_meet, is_of},
+    model::ReadVersion,
     overwrite::Partitions,
     plan::Source,
 };
@@ -21,12 +22,9 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
-    snapshot::{CommitKind, Removals, RemovedSnapshot, Snapshot},
+    snapshot::{CommitKind, Removals, Snapshot},
     types::DataType,
 };
-
-/// The version that a statement has read; `None`: the table had none.
-pub type ReadVersion = Option<RemovedSnapshot>;
 
 impl TableCommit {
     /// An error when others have written to the rows that a statement has read.

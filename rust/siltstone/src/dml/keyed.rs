@@ -112,6 +112,8 @@ pub fn write_keys(ctx: &TableContext, keys: impl Iterator<Item = Result<RecordBa
 fn key_is_enough(ctx: &TableContext) -> bool {
     let keys = &ctx.schema.primary_keys;
     ctx.options.merge_engine == MergeEngine::Deduplicate
+        // else the key does not say which partition its row is in
+        && ctx.schema.key_holds_partition()
         && ctx.options.changelog_producer != ChangelogProducer::Input
         && ctx.options.sequence_fields.is_empty()
         && ctx.options.rowkind_field.is_none()

@@ -54,6 +54,16 @@ impl<'a> Replacement<'a> {
                 .with("column", key.column())
                 .hint("delete the row and insert it with the other key"));
         }
+        let moved = |a: &&Assignment| ctx.schema.partition_keys.iter().any(|key| key == a.column());
+        if let Some(partition) = set.iter().find(moved)
+            && ctx.options.merge_engine != MergeEngine::Deduplicate
+        {
+            let text = format!("merge engine {} leaves rows in their partition", ctx.options.merge_engine.as_str());
+            return Err(invalid(&text)
+                .with("table", &ctx.name)
+                .with("column", partition.column())
+                .hint("delete the row and insert it with the other partition"));
+        }
         let kinds = ctx.options.rowkind_field.as_deref();
         if let Some(kind) = set.iter().find(|a| Some(a.column()) == kinds) {
             return Err(invalid("the column that says what a row does cannot be updated")

@@ -15,7 +15,7 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::CastOptions;
 use arrow_schema::{DataType as Arrow, Field, Fields, TimeUnit};
 
-use crate::format::int96;
+use crate::format::{int96, variant};
 use crate::{
     cast::{check_not_null, hide},
     error::{Error, ErrorKind, Result},
@@ -31,6 +31,7 @@ pub(crate) fn conform(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         TypeKind::Row(fields) => row(array, t, fields),
         TypeKind::Timestamp(_) | TypeKind::LocalZonedTimestamp(_) => timestamp(array, t),
         TypeKind::Decimal { .. } => decimal(array, t),
+        TypeKind::Variant => variant::json_texts(array),
         _ => plain(array, t),
     }
 }

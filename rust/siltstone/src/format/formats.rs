@@ -1,33 +1,29 @@
 //! Which formats of data files there are.
 
-use std::{collections::BTreeMap, sync::Arc};
+use super::{DataFormat, avro::Avro, orc::Orc, parquet::Parquet};
+use crate::error::{Error, Result};
 
-use super::{DataFileReader, orc, parquet};
-use crate::{
-    error::{Error, Result},
-    fs::InputFile,
-};
+/// All formats of data files.
+const FORMATS: [&dyn DataFormat; 3] = [&Parquet, &Orc, &Avro];
 
-/// Opens a file of a format, which may look at the table's options.
-type Open = fn(Arc<dyn InputFile>, u64, &BTreeMap<String, String>) -> Result<Arc<dyn DataFileReader>>;
-
-/// All formats of data files, by the ends of their names.
-const FORMATS: [(&str, Open); 2] = [("parquet", parquet::open), ("orc", orc::open)];
+/// All formats of data files.
+pub fn data_formats() -> impl Iterator<Item = &'static dyn DataFormat> {
+    FORMATS.into_iter()
+}
 
 /// Whether data files of this format are read.
 pub fn is_data_format(name: &str) -> bool {
-    FORMATS.iter().any(|(format, _)| *format == name)
+    FORMATS.iter().any(|format| format.name() == name)
 }
 
-/// Opens a data file of so many bytes.
-pub fn open_data_file(
-    format: &str,
-    input: Arc<dyn InputFile>,
-    size: u64,
-    options: &BTreeMap<String, String>,
-) -> Result<Arc<dyn DataFileReader>> {
-    match FORMATS.iter().find(|(name, _)| *name == format) {
-        Some((_, open)) => open(input, size, options),
-        None => Err(Error::unsupported(format!("reading data files in the format '{format}'"))),
-    }
+/// The format of this name.
+///
+/// # Errors
+/// `UnsupportedFeature` when there is none.
+pub fn data_format(name: &str) -> Result<&'static dyn DataFormat> {
+    FORMATS.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = FORMATS.iter().map(|format| format.name()).collect();
+        Error::unsupported(format!("data files in the format '{name}'"))
+            .hint(format!("formats are {}", known.join(", ")))
+    })
 }

@@ -1,12 +1,17 @@
-//! File formats: bytes of Avro containers, and data files in Parquet and ORC, without knowledge of tables.
+//! File formats: bytes of Avro containers, and data files in Parquet, ORC and Avro, without knowledge of tables.
 
 pub mod avro;
+mod collected;
 mod conform;
 mod data_file;
+mod data_format;
 mod formats;
+mod groups;
 mod int96;
 mod orc;
 pub mod parquet;
+mod variant;
 
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
-pub use formats::{is_data_format, open_data_file};
+pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
+pub use formats::{data_format, data_formats, is_data_format};

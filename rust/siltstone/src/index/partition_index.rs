@@ -7,11 +7,14 @@
 //! all are full                 one of them (Java: any; here the hash says which, so that writers agree)
 //! ```
 //!
-//! Source: `PartitionIndex`, with one assigner; `SimpleHashBucketAssigner` gives the same from nothing.
+//! One of several assigners knows the keys that come to it, and fills and makes the buckets of its share.
+//!
+//! Source: `PartitionIndex`; `SimpleHashBucketAssigner` gives the same from nothing.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
+    assigners::Share,
     hash_index::{HashIndexFiles, LAST_BUCKET, version_of},
     key_hashes::KeyHashes,
 };
@@ -31,6 +34,8 @@ pub struct BucketRules {
     limit: u16,
     /// Keys go on into full buckets when no more are made.
     overfill: bool,
+    /// The buckets that are filled and made; `None`: all.
+    share: Option<Share>,
 }
 
 impl BucketRules {
@@ -41,7 +46,17 @@ impl BucketRules {
             target: options.dynamic_bucket_target_row_num,
             limit: limit.unwrap_or(LAST_BUCKET + 1),
             overfill: limit.is_some(),
+            share: None,
         }
+    }
+
+    /// The same, of one of several assigners.
+    pub fn of_share(self, share: Share) -> Self {
+        Self { share: Some(share), ..self }
+    }
+
+    fn owns(&self, bucket: u16) -> bool {
+        self.share.is_none_or(|share| share.owns(bucket))
     }
 }
 
@@ -67,20 +82,41 @@ impl PartitionIndex {
     /// # Errors
     /// `CorruptFile` when a hash is in two buckets: two jobs have written to the partition at the same time.
     pub fn load(files: &HashIndexFiles, entries: Vec<IndexManifestEntry>) -> Result<Self> {
+        Self::load_if(files, entries, None)
+    }
+
+    /// The same of one of several assigners: the keys that come to it, and the buckets that it fills.
+    pub fn load_share(
+        files: &HashIndexFiles,
+        entries: Vec<IndexManifestEntry>,
+        partition: i32,
+        share: Share,
+    ) -> Result<Self> {
+        Self::load_if(files, entries, Some((share, partition)))
+    }
+
+    fn load_if(files: &HashIndexFiles, entries: Vec<IndexManifestEntry>, share: Option<(Share, i32)>) -> Result<Self> {
         let described = entries.iter().map(|entry| files.described(entry)).collect::<Result<Vec<_>>>()?;
         let all = described.iter().map(|(_, count)| *count).fold(0, usize::saturating_add);
         limits::ask(all.saturating_mul(8), "an index of the keys of a partition")?;
-        let mut index = Self { hashes: KeyHashes::with_capacity(all)?, ..Self::default() };
+        // of a share fewer come: there is room for them as they come
+        let room = if share.is_some() { 0 } else { all };
+        let mut index = Self { hashes: KeyHashes::with_capacity(room)?, ..Self::default() };
         let mut counts: Vec<(u16, u64)> = Vec::new();
         for (entry, (bucket, count)) in entries.into_iter().zip(described) {
-            files.read(&entry, |hash| match index.hashes.insert(hash, bucket)? {
-                Some(other) if other != bucket => Err(in_two_buckets(&entry, hash, other)),
-                _ => Ok(()),
+            files.read(&entry, |hash| {
+                if share.is_some_and(|(share, partition)| !share.has(partition, hash)) {
+                    return Ok(());
+                }
+                match index.hashes.insert(hash, bucket)? {
+                    Some(other) if other != bucket => Err(in_two_buckets(&entry, hash, other)),
+                    _ => Ok(()),
+                }
             })?;
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             match counts.iter_mut().find(|(known, _)| *known == bucket) {
                 Some((_, sum)) => *sum = sum.saturating_add(count),
-                None if count > 0 => counts.push((bucket, count)),
+                None if count > 0 && share.is_none_or(|(share, _)| share.owns(bucket)) => counts.push((bucket, count)),
                 None => {}
             }
             index.files.entry(bucket).or_default().push(entry);
@@ -142,7 +178,7 @@ impl PartitionIndex {
     }
 
     fn made(&mut self, rules: BucketRules) -> Option<u16> {
-        while self.next < rules.limit && self.used.contains(&self.next) {
+        while self.next < rules.limit && (self.used.contains(&self.next) || !rules.owns(self.next)) {
             self.next += 1;
         }
         let bucket = Some(self.next).filter(|next| *next < rules.limit)?;
@@ -153,9 +189,16 @@ impl PartitionIndex {
     }
 
     fn full(&self, hash: i32, rules: BucketRules) -> Result<u16> {
-        let buckets = u32::try_from(self.buckets.len()).unwrap_or(u32::MAX);
-        let at = hash.cast_unsigned().checked_rem(buckets).and_then(|at| usize::try_from(at).ok());
-        let bucket = at.filter(|_| rules.overfill).and_then(|at| self.buckets.get(at)).copied();
+        let one_of = |number: u32| hash.cast_unsigned().checked_rem(number);
+        let bucket = match u32::try_from(self.buckets.len()) {
+            // more assigners than buckets: this one has none of its own, and Java fails
+            Ok(0) => one_of(rules.limit.into()).and_then(|at| u16::try_from(at).ok()),
+            buckets => one_of(buckets.unwrap_or(u32::MAX))
+                .and_then(|at| usize::try_from(at).ok())
+                .and_then(|at| self.buckets.get(at))
+                .copied(),
+        };
+        let bucket = bucket.filter(|_| rules.overfill);
         bucket.ok_or_else(|| {
             let text = format!("a partition would have more than {} buckets", rules.limit);
             Error::new(ErrorKind::InvalidOption, text)
@@ -247,10 +290,10 @@ fn java_order(counts: &mut [(u16, u64)]) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::assigners::Assigners, *};
 
     fn rules(target: u64, limit: Option<u16>) -> BucketRules {
-        BucketRules { target, limit: limit.unwrap_or(LAST_BUCKET + 1), overfill: limit.is_some() }
+        BucketRules { target, limit: limit.unwrap_or(LAST_BUCKET + 1), overfill: limit.is_some(), share: None }
     }
 
     #[test]
@@ -283,6 +326,17 @@ mod tests {
         let mut index = PartitionIndex::default();
         let last = (0..40_000).map(|hash| index.assign(hash, rules(1, None))).find_map(Result::err).unwrap();
         assert_eq!((last.kind(), index.buckets.len()), (ErrorKind::InvalidOption, 32_767));
+    }
+
+    #[test]
+    fn one_of_several_makes_buckets_of_its_share_and_without_any_takes_those_of_others() {
+        let all = Assigners::new(3, 3).unwrap();
+        let of = |channel, limit| {
+            let (mut index, rules) = (PartitionIndex::default(), rules(2, limit).of_share(all.share(channel)));
+            (0..5).map(|hash| index.assign(hash, rules).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!((of(0, None), of(1, None)), (vec![0, 0, 3, 3, 6], vec![1, 1, 4, 4, 7]));
+        assert_eq!(of(2, Some(2)), [0, 1, 0, 1, 0]);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) struct FileColumns {
 }
 
 impl FileColumns {
-    pub(crate) fn new(ctx: &TableContext, spec: &FileWriteSpec) -> Result<Self> {
+    pub(crate) fn new(ctx: &TableContext, spec: &FileWriteSpec, describe_system_columns: bool) -> Result<Self> {
         let table = &ctx.schema.fields;
         let thin = ctx.options.thin_mode;
         let key_names = if spec.key_value { ctx.schema.trimmed_primary_keys() } else { Vec::new() };
@@ -57,7 +57,8 @@ impl FileColumns {
         let keys =
             if thin { key_sources.iter().map(|i| first_value + i).collect() } else { (0..key_sources.len()).collect() };
         let thin_keys: &[&str] = if thin { &key_names } else { &[] };
-        let modes = modes(ctx, spec, &fields, first_value, thin_keys)?;
+        let rules = StatsModeRules { system_columns: describe_system_columns, ..rules(ctx, spec)? };
+        let modes = modes(&rules, &fields, first_value, thin_keys);
         Ok(Self {
             schema: arrow_schema(&fields)?,
             sources,
@@ -96,7 +97,7 @@ impl FileColumns {
             .zip(&self.modes)
             .zip(&self.fields)
             .map(|((bounds, mode), field)| match bounds {
-                // Java takes no bounds of bytes out of Parquet files
+                // Java has no bounds of bytes
                 Some(ColumnBounds { null_count, .. }) if is_bytes(field) => {
                     mode.apply_mode(ColumnStats { null_count, ..ColumnStats::unknown() })
                 }
@@ -123,26 +124,13 @@ fn is_bytes(field: &DataField) -> bool {
     matches!(field.data_type.kind, TypeKind::Binary(_) | TypeKind::VarBinary(_))
 }
 
-fn modes(
-    ctx: &TableContext,
-    spec: &FileWriteSpec,
-    fields: &[DataField],
-    first_value: usize,
-    thin_keys: &[&str],
-) -> Result<Vec<StatsMode>> {
-    let options = &ctx.options;
-    let default = match &options.changelog_stats_mode {
-        Some(mode) if spec.changelog => mode,
-        _ => options.stats_mode_of_level(spec.level),
-    };
-    let per_column = options.field_stats_mode.iter().map(|(c, mode)| Ok((c.clone(), StatsMode::parse(mode)?)));
-    let rules = StatsModeRules {
-        default: StatsMode::parse(default)?,
-        per_column: per_column.collect::<Result<_>>()?,
-        keep_first_n: options.stats_keep_first_n_columns,
-        system_columns: true,
-    };
+/// How much is told of the columns of such files.
+fn rules(ctx: &TableContext, spec: &FileWriteSpec) -> Result<StatsModeRules> {
+    StatsModeRules::from_options(&ctx.options, spec.options_level(), spec.changelog)
+}
+
+fn modes(rules: &StatsModeRules, fields: &[DataField], first_value: usize, thin_keys: &[&str]) -> Vec<StatsMode> {
     let names: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
     let system: Vec<&str> = names.iter().take(first_value).chain(thin_keys).copied().collect();
-    Ok(stats_modes(&rules, &names, &|name| system.contains(&name)))
+    stats_modes(rules, &names, &|name| system.contains(&name))
 }

@@ -27,7 +27,7 @@ use crate::{
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
     format::{
-        DataFileReader, FileRead, RowTest, Rows, is_data_format, open_data_file,
+        DataFileReader, FileRead, RowTest, Rows, data_format, is_data_format,
         parquet::{Block, Claim},
     },
     manifest::DataFileMeta,
@@ -119,7 +119,7 @@ impl OpenDataFile {
 fn open(ctx: &TableContext, file: &DataFileMeta, path: &str) -> Result<Arc<dyn DataFileReader>> {
     let size = u64::try_from(file.file_size).map_err(|_| broken_size(file, path))?;
     let format = format_of(&file.file_name).unwrap_or_default();
-    let opened = open_data_file(format, ctx.fs.open(path)?, size, &ctx.schema.options)?;
+    let opened = data_format(format)?.open(ctx.fs.open(path)?, size, &ctx.schema.options)?;
     if opened.rows() == file.row_count {
         return Ok(opened);
     }

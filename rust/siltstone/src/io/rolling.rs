@@ -14,7 +14,7 @@ use super::{FileWriteSpec, TableContext, file_columns::FileColumns};
 use crate::{
     cancel, env,
     error::{Error, ErrorKind, Result},
-    format::parquet::{ParquetFileWriter, ParquetWriteOptions},
+    format::{DataFileWriter, Encoding, WriteOptions, data_format},
     manifest::DataFileMeta,
     path::FileNames,
     row::{BinaryRow, RowKind, datum_from_array},
@@ -28,8 +28,8 @@ pub struct RollingWriter {
     ctx: TableContext,
     spec: FileWriteSpec,
     columns: Arc<FileColumns>,
-    encoding: ParquetWriteOptions,
-    format: String,
+    encoding: Arc<dyn Encoding>,
+    format: &'static str,
     compression: String,
     names: FileNames,
     directory: String,
@@ -47,7 +47,7 @@ pub struct RollingWriter {
 struct OpenFile {
     name: String,
     path: String,
-    writer: ParquetFileWriter,
+    writer: Box<dyn DataFileWriter>,
     min_key: Vec<u8>,
     max_key: Vec<u8>,
     sequence: RangeInclusive<i64>,
@@ -59,29 +59,26 @@ impl RollingWriter {
     pub fn new(ctx: &TableContext, partition: &[u8], bucket: i32, spec: FileWriteSpec) -> Result<Self> {
         let options = &ctx.options;
         let (option, format) = match &options.changelog_file_format {
-            Some(format) if spec.changelog => ("changelog-file.format", format.clone()),
-            _ => ("file.format", options.format_of_level(spec.level).to_owned()),
+            Some(format) if spec.changelog => ("changelog-file.format", format.as_str()),
+            _ => ("file.format", options.format_of_level(spec.options_level())),
         };
-        if format != "parquet" {
-            return Err(Error::unsupported(format!("writing data files in the format '{format}'"))
-                .with("table", &ctx.name)
-                .with("option", option)
-                .hint(format!("set the table option '{option}' to 'parquet'; the files that exist stay as they are")));
-        }
         let compression = match &options.changelog_file_compression {
-            Some(compression) if spec.changelog => compression.clone(),
-            _ => options.compression_of_level(spec.level).to_owned(),
+            Some(compression) if spec.changelog => compression,
+            _ => options.compression_of_level(spec.options_level()),
         };
-        let encoding =
-            ParquetWriteOptions::new(&compression, options.zstd_level, options.file_block_size, &options.parquet)?
-                .with_threads(2)
-                .within(spec.memory);
+        let format = data_format(format).map_err(|e| e.with("table", &ctx.name).with("option", option))?;
+        let encoding = format
+            .encoding(WriteOptions { compression, table: options, memory: spec.memory })
+            .map_err(|e| if e.context_value("option").is_some() { e } else { e.with("option", option) })
+            .map_err(|e| e.with("table", &ctx.name))?;
+        let columns = FileColumns::new(ctx, &spec, format.always_describes_system_columns())
+            .map_err(|e| e.with("table", &ctx.name))?;
         let suffix = options.file_suffix_include_compression;
         Ok(Self {
-            columns: Arc::new(FileColumns::new(ctx, &spec).map_err(|e| e.with("table", &ctx.name))?),
+            columns: Arc::new(columns),
             encoding,
-            format,
-            compression,
+            format: format.name(),
+            compression: compression.to_owned(),
             names: FileNames::new(&options.data_file_prefix, &options.changelog_file_prefix, suffix),
             directory: ctx.paths.bucket_dir(partition, bucket)?,
             target_size: options.target_file_size(!ctx.schema.primary_keys.is_empty()).max(1),
@@ -155,14 +152,14 @@ impl RollingWriter {
 
     fn create(&mut self, min_key: Vec<u8>, sequence: RangeInclusive<i64>) -> Result<OpenFile> {
         let name = if self.spec.changelog {
-            self.names.next_changelog_file(&self.format, &self.compression)
+            self.names.next_changelog_file(self.format, &self.compression)
         } else {
-            self.names.next_data_file(&self.format, &self.compression)
+            self.names.next_data_file(self.format, &self.compression)
         };
         let path = format!("{}/{name}", self.directory);
         let out = self.ctx.fs.create(&path)?;
         self.created.push(path.clone());
-        let writer = ParquetFileWriter::new(&path, out, &self.columns.fields, &self.encoding)?;
+        let writer = self.encoding.create(&path, out, &self.columns.fields)?;
         Ok(OpenFile { name, path, writer, min_key, max_key: Vec::new(), sequence, deletes: 0 })
     }
 

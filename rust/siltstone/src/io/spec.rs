@@ -144,6 +144,11 @@ impl FileWriteSpec {
         Self { key_value: false, level: 0, source, first_sequence, changelog: false, memory: None }
     }
 
+    /// The level whose own options count; `None` in append tables, which have no levels.
+    pub(crate) fn options_level(&self) -> Option<i32> {
+        self.key_value.then_some(self.level)
+    }
+
     /// With at most so many encoded bytes in memory.
     #[must_use]
     pub fn within(self, memory: Option<usize>) -> Self {

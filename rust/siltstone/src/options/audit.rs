@@ -41,8 +41,8 @@ pub fn check_known_here(stored: &BTreeMap<String, String>, given: &BTreeMap<Stri
 /// The error for an option that would do nothing here, or that is a misspelt other one.
 fn refused_to_set(known: &Known, key: &str, value: &str) -> Error {
     // behind a # is a column
-    let misspelt =
-        known.key != key && !key.contains('#') && nearest(key).is_some_and(|(_, likeness)| likeness >= ALIKE);
+    let another = |(name, likeness): (String, f64)| likeness >= ALIKE && !name.eq_ignore_ascii_case(key);
+    let misspelt = known.key != key && !key.contains('#') && nearest(key).is_some_and(another);
     if let (true, Some(error)) = (misspelt, unknown_option(key)) {
         return error;
     }

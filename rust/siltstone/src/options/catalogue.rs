@@ -166,7 +166,7 @@ pub const OPTIONS: &[Known] = &[
     row("chain-table.split.key-range-enabled", Kind::Bool, Harmless),
     row("chain-table.streaming.merge-snapshot", Kind::Bool, Harmless),
     row("changelog-file.compression", Kind::Text, Honoured),
-    row("changelog-file.format", Kind::Text, RefusedForWrite).neutral("parquet"),
+    row("changelog-file.format", Kind::Text, Honoured),
     row("changelog-file.prefix", Kind::Text, Honoured),
     row("changelog-file.stats-mode", Kind::Text, Honoured),
     row("changelog-producer", Kind::Enum(ChangelogProducer::TEXTS), Honoured),
@@ -221,8 +221,8 @@ pub const OPTIONS: &[Known] = &[
     row("consumer.ignore-progress", Kind::Bool, Honoured),
     row("consumer.mode", Kind::Enum(&["exactly-once", "at-least-once"]), Harmless),
     row("continuous.discovery-interval", Kind::Duration, Honoured),
-    row("cross-partition-upsert.bootstrap-parallelism", Kind::Int, Harmless),
-    row("cross-partition-upsert.index-ttl", Kind::Duration, Harmless),
+    row("cross-partition-upsert.bootstrap-parallelism", Kind::Int, Honoured),
+    row("cross-partition-upsert.index-ttl", Kind::Duration, Honoured),
     row("data-evolution.compaction.rewrite-row-ids", Kind::Bool, Harmless),
     row("data-evolution.enabled", Kind::Bool, Refused).neutral("false").immutable(),
     row("data-evolution.merge-into.file-pruning", Kind::Bool, Harmless),
@@ -246,8 +246,8 @@ pub const OPTIONS: &[Known] = &[
     row("deletion-vectors.merge-on-read", Kind::Bool, Honoured),
     row("deletion-vectors.modifiable", Kind::Bool, Harmless),
     row("disable-explicit-type-casting", Kind::Bool, Honoured),
-    row("dynamic-bucket.assigner-parallelism", Kind::Int, Harmless),
-    row("dynamic-bucket.initial-buckets", Kind::Int, Harmless).immutable(),
+    row("dynamic-bucket.assigner-parallelism", Kind::Int, Honoured),
+    row("dynamic-bucket.initial-buckets", Kind::Int, Honoured).immutable(),
     row("dynamic-bucket.max-buckets", Kind::Int, Honoured),
     row("dynamic-bucket.target-row-num", Kind::Long, Honoured),
     row("dynamic-partition-overwrite", Kind::Bool, Honoured),
@@ -262,8 +262,8 @@ pub const OPTIONS: &[Known] = &[
     row("file.compression", Kind::Text, Honoured),
     row("file.compression.per.level", Kind::Levels, Honoured),
     row("file.compression.zstd-level", Kind::Int, Honoured),
-    row("file.format", Kind::Text, RefusedForWrite).neutral("parquet"),
-    row("file.format.per.level", Kind::Levels, RefusedForWrite).neutral("parquet"),
+    row("file.format", Kind::Text, Honoured),
+    row("file.format.per.level", Kind::Levels, Honoured),
     row("file.suffix.include.compression", Kind::Bool, Honoured),
     row("filesystem.job-level-settings.enabled", Kind::Text, Harmless),
     row("force-lookup", Kind::Bool, Honoured).immutable(),
@@ -436,7 +436,7 @@ pub const OPTIONS: &[Known] = &[
     row("record-level.expire-time", Kind::Duration, Refused),
     row("record-level.time-field", Kind::Text, Harmless),
     row("record-level.time-field-type", Kind::Text, Harmless),
-    row("row-tracking.enabled", Kind::Bool, Refused).neutral("false").immutable(),
+    row("row-tracking.enabled", Kind::Bool, RefusedForWrite).neutral("false").immutable(),
     row("row-tracking.partition-group-on-commit", Kind::Bool, Harmless),
     row("rowkind.field", Kind::Text, Honoured).immutable(),
     row("scalar-index.search-mode", Kind::Text, Harmless),
@@ -607,7 +607,7 @@ pub const FIELD_OPTIONS: &[Known] = &[
     row("list-agg-delimiter", Kind::Text, Honoured),
     row("ts-field", Kind::Text, Honoured),
     row("stats-mode", Kind::Text, Honoured),
-    row("default-value", Kind::Text, RefusedForWrite),
+    row("default-value", Kind::Text, RefusedToSet),
     row("map.storage-layout", Kind::Text, Refused).neutral("default"),
     row("map.shared-shredding.max-columns", Kind::Text, Harmless),
     row("map.shared-shredding.column-placement-policy", Kind::Text, Harmless),
@@ -622,7 +622,7 @@ pub const FIELD_OPTIONS: &[Known] = &[
 
 /// Families of options whose members are not listed one by one; of families in a family the smaller ones come first.
 pub const PREFIXES: &[Known] = &[
-    row("avro.", Kind::Text, Harmless),
+    row("avro.", Kind::Text, Honoured),
     row("blob-descriptor.", Kind::Text, Harmless),
     row("commit.callback.", Kind::Text, Harmless),
     row("csv.", Kind::Text, Harmless),
@@ -676,8 +676,6 @@ mod tests {
         let neutral = |key: &str, value: &str| find(key).unwrap().is_neutral(value);
         assert!(neutral("type", "Table"));
         assert!(!neutral("type", "format-table"));
-        assert!(neutral("file.format.per.level", "0:parquet,5:parquet"));
-        assert!(!neutral("file.format.per.level", "0:avro,5:parquet"));
         assert!(!neutral("scan.fallback-delta-branch", "b"));
     }
 }

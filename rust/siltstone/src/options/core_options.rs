@@ -56,6 +56,15 @@ core_options! {
     postpone_target_size: u64 = o.parsed("postpone.target-size-per-bucket", 1 << 30, parse_target_size)?;
     /// `dynamic-bucket.max-buckets`; `None`: -1, no limit but the format's.
     dynamic_bucket_max_buckets: Option<u16> = o.maybe("dynamic-bucket.max-buckets", parse_max_buckets)?.flatten();
+    /// `dynamic-bucket.initial-buckets`
+    dynamic_bucket_initial_buckets: Option<u32> = o.maybe("dynamic-bucket.initial-buckets", parse_assigners)?;
+    /// `dynamic-bucket.assigner-parallelism`
+    dynamic_bucket_assigner_parallelism: Option<u32> =
+        o.maybe("dynamic-bucket.assigner-parallelism", parse_assigners)?;
+    /// `cross-partition-upsert.index-ttl`
+    cross_partition_index_ttl: Option<Duration> = o.maybe("cross-partition-upsert.index-ttl", parse_duration)?;
+    /// `cross-partition-upsert.bootstrap-parallelism`
+    cross_partition_bootstrap_parallelism: u64 = o.at_least("cross-partition-upsert.bootstrap-parallelism", 10, 1)?;
     /// `branch`
     branch: String = o.text("branch", "main");
     /// `partition.default-name`
@@ -399,19 +408,26 @@ impl CoreOptions {
         self.target_file_size.unwrap_or(if has_primary_key { 128 * MB } else { 256 * MB })
     }
 
-    /// The file format of a level.
-    pub fn format_of_level(&self, level: i32) -> &str {
-        self.file_format_per_level.get(&level).unwrap_or(&self.file_format)
+    /// The file format of a level; `None`: of a table without levels.
+    pub fn format_of_level(&self, level: Option<i32>) -> &str {
+        level.and_then(|level| self.file_format_per_level.get(&level)).unwrap_or(&self.file_format)
+    }
+
+    /// The formats that options name for data files, each with its option.
+    pub fn file_formats(&self) -> Vec<(&'static str, &str)> {
+        let levels = self.file_format_per_level.values().map(|format| ("file.format.per.level", format.as_str()));
+        let changelogs = self.changelog_file_format.iter().map(|format| ("changelog-file.format", format.as_str()));
+        std::iter::once(("file.format", self.file_format.as_str())).chain(levels).chain(changelogs).collect()
     }
 
     /// The compression of a level.
-    pub fn compression_of_level(&self, level: i32) -> &str {
-        self.file_compression_per_level.get(&level).unwrap_or(&self.file_compression)
+    pub fn compression_of_level(&self, level: Option<i32>) -> &str {
+        level.and_then(|level| self.file_compression_per_level.get(&level)).unwrap_or(&self.file_compression)
     }
 
     /// The statistics mode of a level.
-    pub fn stats_mode_of_level(&self, level: i32) -> &str {
-        self.stats_mode_per_level.get(&level).unwrap_or(&self.stats_mode)
+    pub fn stats_mode_of_level(&self, level: Option<i32>) -> &str {
+        level.and_then(|level| self.stats_mode_per_level.get(&level)).unwrap_or(&self.stats_mode)
     }
 
     /// `sequence.field.sort-order` = descending
@@ -499,6 +515,12 @@ fn parse_max_buckets(text: &str) -> Result<Option<u16>> {
         Ok(most @ 1..=32_767) => Ok(u16::try_from(most).ok()),
         _ => Err(invalid(text, "-1 or a number of buckets from 1 to 32767")),
     }
+}
+
+/// As many as there may be buckets.
+fn parse_assigners(text: &str) -> Result<u32> {
+    let number = text.trim().parse::<u32>().ok().filter(|number| (1..=32_767).contains(number));
+    number.ok_or_else(|| invalid(text, "a number from 1 to 32767"))
 }
 
 fn parse_ratio(text: &str) -> Result<f64> {

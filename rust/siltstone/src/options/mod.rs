@@ -4,6 +4,7 @@
 //! [`catalogue`] says whether siltstone honours it, whether ignoring it is harmless, whether it cannot be set here
 //! (`audit`), or whether a table that sets it is refused (`schema::features`).
 
+pub mod argument;
 mod audit;
 pub mod catalogue;
 mod core_options;

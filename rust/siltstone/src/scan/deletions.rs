@@ -16,6 +16,11 @@ pub(crate) fn has_hash_index(ctx: &TableContext) -> bool {
     ctx.options.bucket == -1 && ctx.schema.key_holds_partition()
 }
 
+/// Whether a key may come in any partition, and is in one bucket of the table: cross-partition upsert.
+pub(crate) fn has_key_places(ctx: &TableContext) -> bool {
+    ctx.options.bucket == -1 && ctx.schema.has_primary_key() && !ctx.schema.key_holds_partition()
+}
+
 /// An error when an index file is of a kind that siltstone does not know: it might say which rows there are. Global
 /// indexes only say where to look.
 pub fn check_index_kinds(ctx: &TableContext, manifest: &str, entries: &[IndexManifestEntry]) -> Result<()> {
@@ -61,10 +66,17 @@ pub fn bucket_hashes(
     snapshot: &Snapshot,
     wanted: impl Fn(&Vec<u8>) -> bool,
 ) -> Result<HashMap<Vec<u8>, Vec<IndexManifestEntry>>> {
+    let name = snapshot.index_manifest.as_deref();
+    name.map_or_else(|| Ok(HashMap::new()), |name| hashes_of_manifest(ctx, name, wanted))
+}
+
+/// The same of an index manifest.
+pub(crate) fn hashes_of_manifest(
+    ctx: &TableContext,
+    name: &str,
+    wanted: impl Fn(&Vec<u8>) -> bool,
+) -> Result<HashMap<Vec<u8>, Vec<IndexManifestEntry>>> {
     let mut partitions: HashMap<Vec<u8>, Vec<IndexManifestEntry>> = HashMap::new();
-    let Some(name) = &snapshot.index_manifest else {
-        return Ok(partitions);
-    };
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     let all = store.read_index(name).map_err(|e| e.in_table(&ctx.name))?;
     check_index_kinds(ctx, name, &all)?;

@@ -74,6 +74,9 @@ pub struct ScanRequest {
     /// Primary-key tables: only files from this level on; rows below it are left out.
     #[serde(skip)]
     pub min_level: Option<i32>,
+    /// Level 0 is read also where readers leave it out: the keys that are there, whether their rows are shown yet or not.
+    #[serde(skip)]
+    pub all_levels: bool,
     /// Only files made at these epoch milliseconds or later; the table's options may ask for that, too.
     #[serde(skip)]
     pub created_since: Option<i64>,
@@ -171,10 +174,12 @@ fn splits_of(
     since: Option<i64>,
 ) -> Result<(Vec<Split>, usize)> {
     let mut wanted = prepared.entry_filter(ctx);
-    let level_0 = level_0(ctx, at)?;
+    let level_0 = if request.all_levels { Level0::Read } else { level_0(ctx, at)? };
     let max_level_only =
         request.min_level.is_some_and(|level| level > 0 && level >= ctx.options.num_levels.saturating_sub(1));
-    let chosen = EntryFilter { min_level: level_0.min_level(request), created_since: since, ..EntryFilter::default() };
+    // what is skipped with a warning is listed first
+    let min_level = if level_0 == Level0::SwitchedOn { request.min_level } else { level_0.min_level(request) };
+    let chosen = EntryFilter { min_level, created_since: since, ..EntryFilter::default() };
     // vectors are compared with all files that may have one
     let has_vectors = at.index_manifest.is_some();
     if has_vectors {
@@ -185,21 +190,24 @@ fn splits_of(
     let mut entries = live_entries(ctx, at, &wanted)?;
     drop_postponed(ctx, &mut entries);
     let has_level_0 = entries.iter().any(|e| e.file.level == 0);
-    if level_0 == Level0::SwitchedOn && has_level_0 {
-        return Err(switched_later(ctx, at, true));
-    }
     let mut splitter = SplitGenerator::new(ctx, at);
     splitter.deletions = DeletionFiles::of(ctx, at, &entries)?;
     if has_vectors {
         chosen.keep_files(&mut entries)?;
     }
+    if level_0 == Level0::SwitchedOn && has_level_0 {
+        let why = "'deletion-vectors.enabled' was switched on after the snapshot: rows of level 0 are not read";
+        tracing::warn!(table = %ctx.name, snapshot = at.id, "{why}; give 'deletion-vectors.enabled' = 'false' to read them");
+        entries.retain(|entry| entry.file.level > 0);
+    }
     let files_considered = entries.len();
     check_files(ctx, &entries)?;
     if level_0 == Level0::SwitchedOff && (has_level_0 || !splitter.deletions.is_empty()) {
-        return Err(switched_later(ctx, at, false));
+        return Err(switched_off_later(ctx, at));
     }
     // with fewer levels than when files were compacted, several levels are the highest, and share keys
-    splitter.disjoint_levels = level_0 == Level0::Skip || max_level_only && have_one_level(&entries);
+    splitter.disjoint_levels =
+        matches!(level_0, Level0::Skip | Level0::SwitchedOn) || max_level_only && have_one_level(&entries);
     let mut splits = Vec::new();
     for bucket in buckets_of_interest(ctx, entries, &prepared.residual, splitter.disjoint_levels)? {
         cancel::check()?;
@@ -349,8 +357,8 @@ enum Level0 {
     Read,
     /// Rows count from level 1 on, where no two files share a key: first-row, and deletion vectors.
     Skip,
-    /// Deletion vectors were switched on after the snapshot: its level 0 was meant to be read and would now be
-    /// skipped, so there must be none.
+    /// Deletion vectors were switched on after the snapshot: its level 0 was meant to be read and is skipped now, as
+    /// Java does, but not without a word.
     SwitchedOn,
     /// Deletion vectors were switched off after the snapshot: its level 0 was meant to be skipped, and its vectors to be
     /// applied, so there must be none.
@@ -360,7 +368,7 @@ enum Level0 {
 impl Level0 {
     /// The lowest level that the request reads.
     fn min_level(self, request: &ScanRequest) -> Option<i32> {
-        request.min_level.max((self == Self::Skip).then_some(1))
+        request.min_level.max(matches!(self, Self::Skip | Self::SwitchedOn).then_some(1))
     }
 }
 
@@ -389,13 +397,12 @@ fn level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<Level0> {
     })
 }
 
-fn switched_later(ctx: &TableContext, snapshot: &Snapshot, on: bool) -> Error {
-    let (direction, then) = if on { ("on", "false") } else { ("off", "true") };
-    Error::unsupported(format!("a snapshot from before 'deletion-vectors.enabled' was switched {direction}"))
+fn switched_off_later(ctx: &TableContext, snapshot: &Snapshot) -> Error {
+    Error::unsupported("a snapshot from before 'deletion-vectors.enabled' was switched off")
         .with("table", &ctx.name)
         .with("snapshot", snapshot.id)
         .with("option", "deletion-vectors.enabled")
-        .hint(format!("set 'deletion-vectors.enabled' = '{then}' for this read to see the snapshot as it was"))
+        .hint("set 'deletion-vectors.enabled' = 'true' for this read to see the snapshot as it was")
 }
 
 /// Splits that must be merged need an engine that siltstone has.

@@ -29,6 +29,11 @@ impl Resolved {
         travelled(ctx, version).map_err(|e| e.in_table(&ctx.name))
     }
 
+    /// A snapshot that was looked up, whose rows come under the schema of `ctx`.
+    pub(crate) fn snapshot(ctx: &TableContext, snapshot: &Snapshot) -> Self {
+        Self { ctx: ctx.clone(), snapshot: Some(snapshot.clone()), files_since: None, between: None }
+    }
+
     /// Looks up what the arguments ask for, or the table's options where they leave the choice to them.
     ///
     /// # Errors

@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_change_to_what_is_not_implemented_is_refused() {
         let old = schema(&[]);
-        for (key, value) in [("file.format.per.level", "0:avro"), ("file.format", "orc")] {
+        for (key, value) in [("file.format.per.level", "0:orc"), ("file.format", "orc")] {
             assert_eq!(set(&old, key, value, false).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{key}");
         }
         assert_eq!(set(&old, "bukcet", "3", true).unwrap_err().kind(), ErrorKind::UnknownOption);

@@ -2,15 +2,16 @@
 
 use super::TableSchema;
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::data_format;
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
-use crate::options::{CoreOptions, POSTPONE_BUCKET};
+use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET};
 use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
     check_options(schema, &[Class::Refused]).into_iter().next().map_or(Ok(()), Err)?;
-    check_types(schema)?;
+    check_types(schema, unreadable_type)?;
     CoreOptions::parse(&schema.options).map(drop)
 }
 
@@ -24,37 +25,59 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
     let mut faults = check_options(schema, &[Class::Refused, Class::RefusedForWrite]);
     let options = CoreOptions::parse(&schema.options);
     let rest = [
-        check_types(schema),
+        check_types(schema, unwritable_type),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
-        options.and_then(|options| check_writable_buckets(schema, options.bucket)),
+        options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
+        options.as_ref().map_or(Ok(()), |options| check_writable_buckets(schema, options.bucket)),
     ];
     faults.extend(rest.into_iter().filter_map(Result::err));
+    match options {
+        Ok(options) => faults.extend(check_formats(schema, &options)),
+        Err(e) => faults.push(e),
+    }
     faults
+}
+
+/// Formats that files of this table cannot be written in.
+fn check_formats(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> {
+    let written = options.file_formats().into_iter().filter(|(option, _)| match *option {
+        "file.format" => true,
+        // without changelog files their format does not matter
+        "changelog-file.format" => schema.has_primary_key() && options.changelog_producer != ChangelogProducer::None,
+        // append tables have no levels
+        _ => schema.has_primary_key(),
+    });
+    let faults = written.filter_map(|(option, name)| {
+        let checked = data_format(name).and_then(|format| format.check_columns(&schema.fields));
+        checked.err().map(|e| e.with("option", option))
+    });
+    faults.collect()
+}
+
+/// A row that moves to another partition is deleted in the old one: where deletes are ignored its key would live in both, as it
+/// does when Java writes such a table.
+fn check_moves(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    let moves = options.bucket == -1 && schema.has_primary_key() && !schema.key_holds_partition();
+    if !moves || !options.ignore_delete || options.merge_engine != MergeEngine::Deduplicate {
+        return Ok(());
+    }
+    let text = "'ignore-delete' where rows move between partitions (the primary key lacks a partition column)";
+    Err(Error::unsupported(text)
+        .with("option", "ignore-delete")
+        .hint("leave the option out, or put every partition column into the primary key"))
 }
 
 fn check_writable_buckets(schema: &TableSchema, bucket: i32) -> Result<()> {
     let writable = match bucket {
         POSTPONE_BUCKET => schema.has_primary_key(),
-        -1 => !schema.has_primary_key() || schema.key_holds_partition(),
-        number => number > 0,
+        number => number > 0 || number == -1,
     };
     if writable {
         return Ok(());
     }
-    let (what, advice) = match bucket {
-        -1 => (
-            "a dynamic-bucket table whose primary key leaves a partition column out (cross-partition upsert)"
-                .to_owned(),
-            "put every partition column into the primary key, or leave the table without partitions",
-        ),
-        _ => (
-            format!(
-                "'bucket' = '{bucket}' of a table {} a primary key",
-                if schema.has_primary_key() { "with" } else { "without" }
-            ),
-            "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition",
-        ),
-    };
+    let key = if schema.has_primary_key() { "with" } else { "without" };
+    let what = format!("'bucket' = '{bucket}' of a table {key} a primary key");
+    let advice = "leave 'bucket' out, or set 'bucket' = 'N', one bucket for every 0.2 to 1 GB of the largest partition";
     Err(Error::unsupported(what).with("option", "bucket").hint(advice))
 }
 
@@ -86,10 +109,6 @@ fn check_options(schema: &TableSchema, classes: &[Class]) -> Vec<Error> {
 /// Options that do nothing in this table.
 fn is_idle(schema: &TableSchema, known: &Known) -> bool {
     match known.key {
-        // without changelog files their format does not matter
-        "changelog-file.format" => {
-            !schema.has_primary_key() || schema.options.get("changelog-producer").is_none_or(|p| p.trim() == "none")
-        }
         // options of single indexes do nothing without columns that have the index
         "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
         _ => false,
@@ -101,18 +120,15 @@ fn refused(key: &str, value: &str) -> Error {
 }
 
 fn advice(known: &Known) -> String {
-    match (known.key, known.class) {
-        ("file.format" | "file.format.per.level", _) => "use 'file.format' = 'parquet'".to_owned(),
-        (_, Class::RefusedForWrite) => {
-            "the table can be read; leave the option out, or write with Java Paimon".to_owned()
-        }
+    match known.class {
+        Class::RefusedForWrite => "the table can be read; leave the option out, or write with Java Paimon".to_owned(),
         _ => "leave the option out, or use Java Paimon for this table".to_owned(),
     }
 }
 
-fn check_types(schema: &TableSchema) -> Result<()> {
+fn check_types(schema: &TableSchema, unsupported: fn(&DataType) -> Option<&'static str>) -> Result<()> {
     for field in &schema.fields {
-        if let Some(name) = unsupported_type(&field.data_type) {
+        if let Some(name) = innermost(&field.data_type, unsupported) {
             return Err(Error::unsupported(format!("the type {name}")).with("column", &field.name));
         }
         if field.data_type.holds_empty_row() {
@@ -123,15 +139,25 @@ fn check_types(schema: &TableSchema) -> Result<()> {
     Ok(())
 }
 
-fn unsupported_type(data_type: &DataType) -> Option<&'static str> {
+fn unreadable_type(data_type: &DataType) -> Option<&'static str> {
     match &data_type.kind {
-        TypeKind::Variant => Some("VARIANT"),
         TypeKind::Blob => Some("BLOB"),
         TypeKind::Vector(..) => Some("VECTOR"),
-        TypeKind::Array(inner) | TypeKind::Multiset(inner) => unsupported_type(inner),
-        TypeKind::Map(key, value) => unsupported_type(key).or_else(|| unsupported_type(value)),
-        TypeKind::Row(fields) => fields.iter().find_map(|field| unsupported_type(&field.data_type)),
         _ => None,
+    }
+}
+
+fn unwritable_type(data_type: &DataType) -> Option<&'static str> {
+    if data_type.kind == TypeKind::Variant { Some("VARIANT, which is only read,") } else { unreadable_type(data_type) }
+}
+
+/// What is said of a type, or of one inside of it.
+fn innermost(data_type: &DataType, of: fn(&DataType) -> Option<&'static str>) -> Option<&'static str> {
+    match &data_type.kind {
+        TypeKind::Array(inner) | TypeKind::Multiset(inner) => innermost(inner, of),
+        TypeKind::Map(key, value) => innermost(key, of).or_else(|| innermost(value, of)),
+        TypeKind::Row(fields) => fields.iter().find_map(|field| innermost(&field.data_type, of)),
+        _ => of(data_type),
     }
 }
 
@@ -158,11 +184,26 @@ mod tests {
     }
 
     #[test]
-    fn changelog_files_are_parquet_files() {
-        let avro = ("changelog-file.format", "avro");
-        let error = check_writable(&with(&[("changelog-producer", "input"), avro])).unwrap_err();
-        assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(avro.0)));
-        check_writable(&with(&[avro])).unwrap();
+    fn rows_that_move_between_partitions_are_deleted_where_they_were() {
+        let moving =
+            |options: &[(&str, &str)]| table(&[("k", "INT"), ("p", "INT")], &["k"], &["p"], options).into_schema();
+        moving(&[]).unwrap();
+        moving(&[("merge-engine", "first-row"), ("ignore-delete", "true")]).unwrap();
+        table(&[("k", "INT"), ("p", "INT")], &["k", "p"], &["p"], &[("ignore-delete", "true")]).into_schema().unwrap();
+        let error = moving(&[("ignore-delete", "true")]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.context_value("option")),
+            (ErrorKind::UnsupportedFeature, Some("ignore-delete"))
+        );
+    }
+
+    #[test]
+    fn changelog_files_have_formats_that_are_written() {
+        let orc = ("changelog-file.format", "orc");
+        let error = check_writable(&with(&[("changelog-producer", "input"), orc])).unwrap_err();
+        assert_eq!((error.kind(), error.context_value("option")), (ErrorKind::UnsupportedFeature, Some(orc.0)));
+        check_writable(&with(&[orc])).unwrap();
+        check_writable(&with(&[("changelog-producer", "input"), ("changelog-file.format", "avro")])).unwrap();
     }
 
     #[test]
@@ -170,6 +211,7 @@ mod tests {
         for (key, value) in [
             ("file.format", "orc"),
             ("file-index.bloom-filter.columns", "v"),
+            ("row-tracking.enabled", "true"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
             ("parquet.crypto.factory.class", "com.example.Keys"),
@@ -194,7 +236,6 @@ mod tests {
     fn some_tables_are_not_even_read() {
         for (key, value) in [
             ("type", "format-table"),
-            ("row-tracking.enabled", "true"),
             ("data-evolution.enabled", "true"),
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),

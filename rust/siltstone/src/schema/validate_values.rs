@@ -1,19 +1,15 @@
 //! Rules about options that stand for themselves: sizes, names, compressions, times, defaults of columns.
 
-use std::collections::BTreeMap;
-
 use super::{TableSchema, validate::illegal, validate_options::forbidden};
 use crate::{
     cast::default_value,
     error::{Error, Result, shorten},
-    format::parquet::ParquetWriteOptions,
+    format::{DataFormat, data_format, data_formats},
     fs::name_fault,
     options::{CoreOptions, TagCreation, Zone},
     stats::StatsMode,
 };
 
-/// Compressions of Parquet files.
-const COMPRESSIONS: &[&str] = &["none", "uncompressed", "zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli"];
 /// Codecs of manifests, by their exact names; Java reads `zstd` without regard to case.
 const MANIFEST_COMPRESSIONS: &[&str] = &["zstd", "zstandard", "snappy", "deflate", "null"];
 
@@ -120,34 +116,40 @@ pub(super) fn check_data_files(options: &CoreOptions) -> Vec<Result<()>> {
             Some(format) => Err(forbidden(key, format!("'{format}' is not a file format, it has spaces around it"))),
             None => Ok(()),
         });
-    let compressions = compressions(options).into_iter().map(|(key, name)| {
-        let name = if key == "parquet.compression" { name.trim() } else { name };
-        let known = COMPRESSIONS.contains(&name.to_ascii_lowercase().as_str());
-        if known { Ok(()) } else { Err(not_one_of(key, name, COMPRESSIONS)) }
+    let compressions = compressions(options).into_iter().map(|(format, key, name)| {
+        let known = format.has_compression(name);
+        if known { Ok(()) } else { Err(not_one_of(key, name, format.compressions())) }
     });
-    // one by one: each option is a rule of its own
-    let parquet = options.parquet.iter().filter(|(key, _)| *key != "parquet.compression").map(|(key, value)| {
-        let alone = BTreeMap::from([(key.clone(), value.clone())]);
-        ParquetWriteOptions::new("none", options.zstd_level, options.file_block_size, &alone).map(drop)
-    });
-    formats.chain(compressions).chain(parquet).collect()
+    let used = options.file_formats();
+    let own = data_formats().filter(|format| used.iter().any(|(_, name)| *name == format.name()));
+    let own = own.flat_map(|format| format.check_options(options));
+    formats.chain(compressions).chain(own).collect()
 }
 
-/// The compressions of Parquet files, each with its option.
-fn compressions(options: &CoreOptions) -> Vec<(&'static str, &str)> {
-    const PARQUET: &str = "parquet";
+/// What files are compressed with: the format, the option and its value.
+fn compressions(options: &CoreOptions) -> Vec<(&'static dyn DataFormat, &'static str, &str)> {
+    let everywhere = ("file.compression", options.file_compression.as_str());
     let levels = options.file_compression_per_level.iter();
-    let levels = levels.filter(|(level, _)| options.format_of_level(**level) == PARQUET);
-    let mut all: Vec<(&'static str, &str)> =
-        levels.map(|(_, name)| ("file.compression.per.level", name.as_str())).collect();
-    if options.file_format == PARQUET {
-        all.push(("file.compression", &options.file_compression));
+    let levels = levels
+        .map(|(level, name)| (options.format_of_level(Some(*level)), "file.compression.per.level", name.as_str()));
+    let mut all: Vec<_> = levels.collect();
+    let others = options.file_format_per_level.iter();
+    let others = others.filter(|(level, _)| !options.file_compression_per_level.contains_key(level));
+    all.extend(
+        others
+            .map(|(_, format)| format)
+            .chain([&options.file_format])
+            .map(|f| (f.as_str(), everywhere.0, everywhere.1)),
+    );
+    match (&options.changelog_file_compression, &options.changelog_file_format) {
+        (Some(name), format) => {
+            let format = format.as_ref().unwrap_or(&options.file_format);
+            all.push((format, "changelog-file.compression", name));
+        }
+        (None, Some(format)) => all.push((format, everywhere.0, everywhere.1)),
+        (None, None) => {}
     }
-    if options.changelog_file_format.as_ref().unwrap_or(&options.file_format) == PARQUET {
-        all.extend(options.changelog_file_compression.iter().map(|name| ("changelog-file.compression", name.as_str())));
-    }
-    all.extend(options.parquet.get("parquet.compression").map(|name| ("parquet.compression", name.as_str())));
-    all
+    all.into_iter().filter_map(|(format, key, name)| Some((data_format(format).ok()?, key, name))).collect()
 }
 
 fn not_one_of(key: &str, name: &str, allowed: &[&str]) -> Error {

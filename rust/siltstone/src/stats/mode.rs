@@ -131,8 +131,8 @@ pub struct StatsModeRules {
 }
 
 impl StatsModeRules {
-    /// The rules for files of one level, or for changelog files. `avro`: the files' format is Avro.
-    pub fn from_options(options: &CoreOptions, level: i32, changelog: bool, avro: bool) -> Result<Self> {
+    /// The rules for files of one level, or for changelog files; they describe system columns.
+    pub fn from_options(options: &CoreOptions, level: Option<i32>, changelog: bool) -> Result<Self> {
         let of_changelog = options.changelog_stats_mode.as_deref().filter(|_| changelog);
         let default = of_changelog.unwrap_or_else(|| options.stats_mode_of_level(level));
         let parsed = |(name, mode): (&String, &String)| {
@@ -143,7 +143,7 @@ impl StatsModeRules {
             default: StatsMode::parse(default).map_err(|e| e.with("option", "metadata.stats-mode"))?,
             per_column: options.field_stats_mode.iter().map(parsed).collect::<Result<_>>()?,
             keep_first_n: options.stats_keep_first_n_columns,
-            system_columns: !avro,
+            system_columns: true,
         })
     }
 }

@@ -79,7 +79,7 @@ fn rules_come_from_the_options_of_the_level() {
     ];
     let options = options.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
     let options = crate::options::CoreOptions::parse(&options).unwrap();
-    let rules = |level, changelog| StatsModeRules::from_options(&options, level, changelog, false).unwrap();
+    let rules = |level, changelog| StatsModeRules::from_options(&options, Some(level), changelog).unwrap();
     assert_eq!(rules(0, false).default, StatsMode::None);
     assert_eq!(rules(1, false).default, StatsMode::Counts);
     assert_eq!(rules(0, true).default, StatsMode::Full);

@@ -30,6 +30,7 @@ impl KeptRows {
     /// For a writer of a table: where buckets are dynamic and the rows that are there stay.
     pub(super) fn of(ctx: &TableContext, options: &WriteOptions) -> Self {
         let needed = ctx.options.bucket == -1 && ctx.schema.has_primary_key() && !options.ignore_previous_files;
+        let needed = needed && options.shared.is_none();
         let bytes = options.memory_limit.unwrap_or(ctx.options.write_buffer_size);
         let limit = needed.then(|| usize::try_from(bytes).unwrap_or(usize::MAX));
         Self { limit, ..Self::default() }

@@ -10,8 +10,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::name::{TableName, check_database};
 use super::open::local_path;
+use super::{
+    name::{TableName, check_database},
+    open::MAIN_BRANCH,
+};
 use crate::cancel;
 use crate::cleanup::{delete_tree, is_dropped_tree, with_effect};
 use crate::error::{Error, ErrorKind, Result};
@@ -281,8 +284,29 @@ impl FilesystemCatalog {
     }
 
     /// Finds `db.table` or `db.table$branch_b`; of a system table the table that it is about.
-    pub fn load_table(&self, name: &str) -> Result<FoundTable> {
-        self.load(TableName::parse(name)?)
+    pub fn load_table(&self, name: &str, branch: Option<&str>) -> Result<FoundTable> {
+        self.load(TableName::on_branch(name, branch)?)
+    }
+
+    /// The system table about the whole catalog that a name such as `sys.tables` means.
+    ///
+    /// # Errors
+    /// `UnsupportedFeature`: it was asked for with a branch or options, which only tables have.
+    pub fn system_table<'n>(
+        name: &'n str,
+        branch: Option<&str>,
+        options: &BTreeMap<String, String>,
+    ) -> Result<Option<&'n str>> {
+        let Some(system) = name.strip_prefix("sys.") else { return Ok(None) };
+        if let Some(key) = options.keys().next() {
+            let message = format!("{name} is about the whole catalog and takes no options, as '{key}'");
+            return Err(Error::new(ErrorKind::UnsupportedFeature, message));
+        }
+        if branch.is_some_and(|branch| branch != MAIN_BRANCH) {
+            let message = format!("{name} is about the whole catalog and has no branches");
+            return Err(Error::new(ErrorKind::UnsupportedFeature, message));
+        }
+        Ok(Some(system))
     }
 
     fn load(&self, name: TableName) -> Result<FoundTable> {

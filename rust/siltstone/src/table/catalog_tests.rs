@@ -89,7 +89,7 @@ fn a_table_that_is_made_while_its_empty_database_is_dropped_stays() {
         let error = catalog_behind(&fs, meanwhile).drop_database("shop", false, false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         assert!(error.message().contains("not empty"), "{error}");
-        others.load_table("shop.orders").unwrap();
+        others.load_table("shop.orders", None).unwrap();
     }
 }
 
@@ -144,7 +144,7 @@ fn tables_are_created_loaded_renamed_and_dropped() {
     let catalog = catalog();
     let created = catalog.create_table("shop.orders", orders(), false).unwrap();
     assert_eq!(created.location, "/lake/shop.db/orders");
-    assert_eq!(catalog.load_table("shop.orders").unwrap().schema, created.schema);
+    assert_eq!(catalog.load_table("shop.orders", None).unwrap().schema, created.schema);
     assert_eq!(kind(catalog.create_table("shop.orders", orders(), false)), ErrorKind::TableExists);
     catalog.create_table("shop.orders", orders(), true).unwrap();
     catalog.create_table("shop.items", orders(), false).unwrap();
@@ -161,12 +161,12 @@ fn tables_are_created_loaded_renamed_and_dropped() {
 fn what_is_missing_gets_a_near_name_as_a_hint() {
     let catalog = catalog();
     catalog.create_table("shop.orders", orders(), false).unwrap();
-    let error = catalog.load_table("shop.order").unwrap_err();
+    let error = catalog.load_table("shop.order", None).unwrap_err();
     assert_eq!((error.kind(), error.hint_text()), (ErrorKind::TableNotFound, Some("did you mean 'shop.orders'?")));
-    let error = catalog.load_table("shopp.orders").unwrap_err();
+    let error = catalog.load_table("shopp.orders", None).unwrap_err();
     assert_eq!((error.kind(), error.hint_text()), (ErrorKind::DatabaseNotFound, Some("did you mean 'shop'?")));
-    assert_eq!(kind(catalog.load_table("shop.orders$branch_b")), ErrorKind::BranchNotFound);
-    assert_eq!(catalog.load_table("shop.orders$files").unwrap().name.system.as_deref(), Some("files"));
+    assert_eq!(kind(catalog.load_table("shop.orders$branch_b", None)), ErrorKind::BranchNotFound);
+    assert_eq!(catalog.load_table("shop.orders$files", None).unwrap().name.system.as_deref(), Some("files"));
     assert_eq!(kind(catalog.tables("nope")), ErrorKind::DatabaseNotFound);
     assert_eq!(kind(catalog.create_table("nope.t", orders(), false)), ErrorKind::DatabaseNotFound);
     assert_eq!(kind(catalog.rename_table("shop.orders", "nope.t")), ErrorKind::DatabaseNotFound);
@@ -181,7 +181,7 @@ fn directories_without_a_schema_are_no_tables() {
     fs.put("/lake/other/orders/schema/schema-0", b"x");
     assert!(catalog.tables("shop").unwrap().is_empty());
     assert_eq!(catalog.databases().unwrap(), ["shop"]);
-    assert_eq!(kind(catalog.load_table("shop.half")), ErrorKind::TableNotFound);
+    assert_eq!(kind(catalog.load_table("shop.half", None)), ErrorKind::TableNotFound);
 }
 
 #[test]

@@ -23,6 +23,13 @@ pub enum StreamPosition {
     Tag(String),
     /// Epoch milliseconds.
     Time(i64),
+    /// A text: `full` as a start, else a tag's name, else the time that it says, else a snapshot id.
+    Text {
+        /// As it was given.
+        text: String,
+        /// Epoch milliseconds, when the text is a time.
+        millis: Option<i64>,
+    },
     /// The latest state first, then changes; only as a start.
     Full,
 }
@@ -138,9 +145,26 @@ impl Table {
         Ok(known)
     }
 
-    /// Whether a name is a tag's.
-    pub fn has_tag(&self, name: &str) -> Result<bool> {
-        TagManager::new(self.context().fs.clone(), &self.branch_root()).exists(name)
+    /// What a text means as a place in the history.
+    fn position(&self, text: &str, millis: Option<i64>) -> Result<Start> {
+        if TagManager::new(self.context().fs.clone(), &self.branch_root()).exists(text)? {
+            return Ok(Start::Tag(text.to_owned()));
+        }
+        let id = || text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        Ok(match millis {
+            Some(millis) => Start::Timestamp(millis),
+            None => id().map_or_else(|| Start::Tag(text.to_owned()), Start::Snapshot),
+        })
+    }
+
+    fn start_of(&self, place: &StreamPosition) -> Result<Start> {
+        Ok(match place {
+            StreamPosition::Full => Start::Full,
+            StreamPosition::Snapshot(id) => Start::Snapshot(*id),
+            StreamPosition::Tag(name) => Start::Tag(name.clone()),
+            StreamPosition::Time(millis) => Start::Timestamp(*millis),
+            StreamPosition::Text { text, millis } => self.position(text, *millis)?,
+        })
     }
 }
 
@@ -151,11 +175,14 @@ impl ChangeStream {
         explained(table.context(), begun)
     }
 
-    fn begin(table: Arc<Table>, args: ChangesArgs) -> Result<Self> {
+    fn begin(table: Arc<Table>, mut args: ChangesArgs) -> Result<Self> {
+        if matches!(&args.start, Some(StreamPosition::Text { text, .. }) if text == "full") {
+            args.start = Some(StreamPosition::Full);
+        }
         let ctx = table.context();
         let consumer = args.consumer.clone().or_else(|| ctx.options.consumer_id.clone());
         let end = match &args.end {
-            Some(place) => end_of(ctx, &start_of(Some(place)))?,
+            Some(place) => end_of(ctx, &table.start_of(place)?)?,
             None => None,
         };
         let consumers = table.consumers();
@@ -164,7 +191,10 @@ impl ChangeStream {
             _ => None,
         };
         // a consumer's progress counts, wherever the caller would begin
-        let start = if known.is_some() { Start::Options } else { start_of(args.start.as_ref()) };
+        let start = match &args.start {
+            Some(place) if known.is_none() => table.start_of(place)?,
+            _ => Start::Options,
+        };
         let mut follow = StreamScan::new(ctx, args.scan.clone(), &StreamScanOptions { start, end }, system_clock())?;
         if args.end.is_none() && !args.follow {
             follow.end_with_newest()?;
@@ -260,14 +290,4 @@ fn check_still_there(table: &Table, consumers: &ConsumerManager, id: &str, next:
 
 fn has_gone(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::SnapshotExpired | ErrorKind::SnapshotNotFound)
-}
-
-fn start_of(place: Option<&StreamPosition>) -> Start {
-    match place {
-        None => Start::Options,
-        Some(StreamPosition::Full) => Start::Full,
-        Some(StreamPosition::Snapshot(id)) => Start::Snapshot(*id),
-        Some(StreamPosition::Tag(name)) => Start::Tag(name.clone()),
-        Some(StreamPosition::Time(millis)) => Start::Timestamp(*millis),
-    }
 }

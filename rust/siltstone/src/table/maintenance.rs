@@ -19,7 +19,7 @@ use crate::{
         rollback::rollback,
         tag::{self, CreateTag},
     },
-    options::{PartitionExpireStrategy, parse_duration},
+    options::{PartitionExpireStrategy, argument::duration_argument},
     scan::VersionSelector,
     snapshot::{BranchManager, Tag, TagManager},
 };
@@ -76,14 +76,14 @@ impl TagArgs {
     }
 }
 
+/// Files are left alone by the removal of orphan files for so long, unless its caller says otherwise.
+const ORPHAN_AGE_MILLIS: i64 = 86_400_000;
+
 /// The longest retention of a tag.
 const LONGEST: Duration = Duration::from_secs(1000 * 366 * 86_400);
 
 fn retention(text: &str) -> Result<Duration> {
-    let wrong = |e: Error| {
-        Error::new(ErrorKind::InvalidArgument, e.message().to_owned()).hint("write a retention as '30 d' or '12 h'")
-    };
-    let duration = parse_duration(text).map_err(wrong)?;
+    let duration = duration_argument("retain", text)?;
     if duration.is_zero() {
         return Err(Error::new(ErrorKind::InvalidArgument, "a tag cannot be retained for no time"));
     }
@@ -238,8 +238,7 @@ impl Table {
     /// Expires snapshots. Without arguments by the table's options; numbers alone ignore the age.
     pub fn expire_snapshots(&self, args: &ExpireArgs, dry_run: bool) -> Result<Report> {
         let options = &self.context().options;
-        let now = now_millis();
-        let by_options = Retention::of_options(options, now);
+        let by_options = Retention::of_options(options, now_millis());
         let numbers = args.retain_max.is_some() || args.retain_min.is_some();
         let older_than = match args.older_than {
             Some(time) => Some(time),
@@ -254,9 +253,24 @@ impl Table {
             older_than,
             limit: args.max_deletes.unwrap_or(i64::MAX),
         };
-        let mut report = self.cleaned(|| expire::expire_snapshots(self.context(), &keep, dry_run))?;
+        self.expire_beyond(&keep, dry_run)
+    }
+
+    /// Expires snapshots as the table's options say, the number that goes at once too, as Java's procedure does.
+    pub fn expire_snapshots_by_options(&self, older_than: Option<i64>, dry_run: bool) -> Result<Report> {
+        let by_options = Retention::of_options(&self.context().options, now_millis());
+        let keep = Retention { older_than: older_than.or(by_options.older_than), ..by_options };
+        self.named(keep.check()).map_err(|e| {
+            e.hint("what is not given comes from the options snapshot.num-retained.max and snapshot.num-retained.min")
+        })?;
+        self.expire_beyond(&keep, dry_run)
+    }
+
+    fn expire_beyond(&self, keep: &Retention, dry_run: bool) -> Result<Report> {
+        let options = &self.context().options;
+        let mut report = self.cleaned(|| expire::expire_snapshots(self.context(), keep, dry_run))?;
         if Retention::changelogs_outlive(options) {
-            let keep = Retention::of_changelogs(options, now);
+            let keep = Retention::of_changelogs(options, now_millis());
             report.extend(self.named(expire::expire_changelogs(self.context(), &keep, dry_run))?);
         }
         Ok(report)
@@ -271,7 +285,7 @@ impl Table {
         }
         let options = &ctx.options;
         let kept = match &args.expiration_time {
-            Some(text) => parse_duration(text).map_err(|e| e.with("argument", "expiration_time"))?,
+            Some(text) => duration_argument("expiration_time", text)?,
             None => options.partition_expiration_time.ok_or_else(|| {
                 Error::new(ErrorKind::InvalidArgument, "how long are partitions kept? Give expiration_time")
                     .with("table", &ctx.name)
@@ -290,9 +304,11 @@ impl Table {
         self.named(expire::expire_partitions(ctx, &expiry, now_millis(), dry_run))
     }
 
-    /// Deletes files older than this time (epoch milliseconds) that nothing refers to.
-    pub fn remove_orphan_files(&self, older_than: i64, dry_run: bool) -> Result<Report> {
-        let cleaned = self.cleaned(|| remove_orphan_files(self.context(), older_than, now_millis(), dry_run));
+    /// Deletes files older than this time (epoch milliseconds; `None`: a day ago) that nothing refers to.
+    pub fn remove_orphan_files(&self, older_than: Option<i64>, dry_run: bool) -> Result<Report> {
+        let now = now_millis();
+        let before = older_than.unwrap_or(now - ORPHAN_AGE_MILLIS);
+        let cleaned = self.cleaned(|| remove_orphan_files(self.context(), before, now, dry_run));
         self.found(cleaned, |_| false)
     }
 

@@ -6,21 +6,73 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     index::assign_buckets,
+    io::TableContext,
     row::hash_rows,
     types::{DataField, DataType, arrow_type},
+    write::{KeyColumns, SharedAssigner, SharedWrite},
 };
+
+pub(super) fn mode_of(ctx: &TableContext) -> &'static str {
+    match ctx.options.bucket {
+        -2 => "postponed",
+        -1 if ctx.schema.key_holds_partition() => "dynamic",
+        -1 if ctx.schema.has_primary_key() => "cross-partition",
+        -1 => "unaware",
+        _ => "fixed",
+    }
+}
+
+/// The bucket mode, with what decides.
+pub(super) fn explained_buckets(ctx: &TableContext) -> String {
+    let (mode, o) = (mode_of(ctx), &ctx.options);
+    match mode {
+        "fixed" => format!("fixed: {} by {}", o.bucket, ctx.schema.bucket_keys().join(", ")),
+        "dynamic" => {
+            let most = o.dynamic_bucket_max_buckets.map_or_else(String::new, |most| format!(", at most {most}"));
+            format!("dynamic: an index of keys, {} keys a bucket{most}", o.dynamic_bucket_target_row_num)
+        }
+        _ => mode.to_owned(),
+    }
+}
+
+/// One of several processes that give the rows of a table with dynamic buckets their buckets.
+pub struct RowAssigner {
+    table: Table,
+    assigner: SharedAssigner,
+}
+
+impl RowAssigner {
+    /// For each row its bucket, and a number that is equal for rows of one (partition, bucket).
+    pub fn assign(&mut self, batches: impl Iterator<Item = Result<RecordBatch>>) -> Result<(Vec<i32>, Vec<i32>)> {
+        let (mut buckets, mut routes) = (Vec::new(), Vec::new());
+        for batch in batches {
+            let (more, route) = self.assigner.assign(&self.table.key_columns(&batch?)?)?;
+            buckets.extend(more);
+            routes.extend(route);
+        }
+        Ok((buckets, routes))
+    }
+}
 
 impl Table {
     /// How rows come into buckets: `fixed`, `dynamic`, `cross-partition`, `postponed`, or `unaware`.
     pub fn bucket_mode(&self) -> &'static str {
-        let schema = &self.context().schema;
-        match self.context().options.bucket {
-            -2 => "postponed",
-            -1 if schema.key_holds_partition() => "dynamic",
-            -1 if schema.has_primary_key() => "cross-partition",
-            -1 => "unaware",
-            _ => "fixed",
-        }
+        mode_of(self.context())
+    }
+
+    /// The table in words: where it is, its newest version, its keys, and how rows come into buckets.
+    pub fn explain(&self) -> Result<String> {
+        let ctx = self.context();
+        let version = self.snapshot(None)?.map_or_else(|| "no snapshot".to_owned(), |s| format!("snapshot {}", s.id));
+        let none_or = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let lines = [
+            format!("table       {}", ctx.name),
+            format!("version     {version}, schema {}", ctx.schema.id),
+            format!("primary key {}", none_or(&ctx.schema.primary_keys)),
+            format!("partitions  {}", none_or(&ctx.schema.partition_keys)),
+            format!("buckets     {}", explained_buckets(ctx)),
+        ];
+        Ok(lines.join("\n"))
     }
 
     /// Partition columns and bucket keys; none on tables whose rows may go to any writer.
@@ -42,6 +94,46 @@ impl Table {
             all.extend(self.batch_routes(&batch?)?);
         }
         Ok(all)
+    }
+
+    /// Partition columns and the primary key.
+    pub fn key_column_names(&self) -> Vec<String> {
+        let schema = &self.context().schema;
+        let key = schema.trimmed_primary_keys().into_iter().map(str::to_owned);
+        schema.partition_keys.iter().cloned().chain(key).collect()
+    }
+
+    /// How several processes write the same rows to a table with dynamic buckets.
+    pub fn plan_shared_write(&self, channels: u32, replaces: bool) -> Result<SharedWrite> {
+        self.check_writable()?;
+        SharedWrite::plan(self.context(), channels, replaces)
+    }
+
+    /// For each row the number of its assigner.
+    pub fn assigners(
+        &self,
+        shared: &SharedWrite,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+    ) -> Result<Vec<i32>> {
+        let mut all = Vec::new();
+        for batch in batches {
+            all.extend(self.key_columns(&batch?)?.channels(shared)?);
+        }
+        Ok(all)
+    }
+
+    /// An assigner of a job.
+    pub fn row_assigner(&self, shared: SharedWrite) -> RowAssigner {
+        RowAssigner { table: self.clone(), assigner: SharedAssigner::new(self.context(), shared) }
+    }
+
+    fn key_columns(&self, batch: &RecordBatch) -> Result<KeyColumns> {
+        let schema = &self.context().schema;
+        let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
+        Ok(KeyColumns {
+            partition: self.typed_columns(batch, &schema.partition_keys)?,
+            key: self.typed_columns(batch, &key)?,
+        })
     }
 
     fn batch_routes(&self, batch: &RecordBatch) -> Result<Vec<i32>> {

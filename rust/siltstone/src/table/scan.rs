@@ -8,6 +8,7 @@ use super::{
     Table,
     fallback::{OtherBranch, Side, relabelled, with_nullable},
     replaced::{explained, explained_rows},
+    route::explained_buckets,
     split::SplitHeader,
 };
 use crate::{
@@ -187,6 +188,7 @@ fn explain_scan(plan: &ScanPlan) -> String {
     let mut lines = vec![
         format!("table    {}", plan.ctx.name),
         format!("version  {version}"),
+        format!("buckets  {}", explained_buckets(&plan.ctx)),
         format!("columns  {}", columns.join(", ")),
         format!("files    {files} of {} ({bytes} bytes)", plan.files_considered),
         format!("splits   {} ({raw} read as they are, {} merged)", plan.splits.len(), plan.splits.len() - raw),

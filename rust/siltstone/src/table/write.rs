@@ -24,7 +24,7 @@ use crate::{
     scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
     snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
     wire::{CommitMessage, unbundled},
-    write::{RowKinds, TableWrite, WriteOptions},
+    write::{RowKinds, TableWrite, WriteOptions, by_bucket},
 };
 
 /// How often the compaction of a write is tried again when other commits get in its way.
@@ -346,6 +346,34 @@ impl TableWriter {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Adds rows that say in their last column which bucket they are of, to one of several writers of a job.
+    pub fn write_given(
+        &mut self,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+        kind: Option<&RowKinds>,
+    ) -> Result<()> {
+        self.decided()?;
+        let mut taken = 0;
+        let written = self.take_given(batches, kind, &mut taken);
+        written.map_err(|e| e.in_table(&self.ctx.name)).inspect_err(|_| self.failed = Some(FailedWrite { rows: taken }))
+    }
+
+    fn take_given(
+        &mut self,
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+        kind: Option<&RowKinds>,
+        taken: &mut usize,
+    ) -> Result<()> {
+        for batch in batches {
+            for (bucket, rows) in by_bucket(&batch?)? {
+                self.write.next_bucket(bucket);
+                self.write.write_from(&rows, kind, *taken)?;
+                *taken = taken.saturating_add(rows.num_rows());
+            }
+        }
+        Ok(())
     }
 
     /// Notes that a write failed before its rows came here.

@@ -10,7 +10,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// The Arrow type that values of `t` have in every batch of this crate.
 pub fn arrow_type(t: &DataType) -> Result<Arrow> {
     Ok(match &t.kind {
-        TypeKind::Char(_) | TypeKind::VarChar(_) => Arrow::Utf8,
+        // a VARIANT is its JSON text
+        TypeKind::Char(_) | TypeKind::VarChar(_) | TypeKind::Variant => Arrow::Utf8,
         TypeKind::Boolean => Arrow::Boolean,
         TypeKind::Binary(_) | TypeKind::VarBinary(_) => Arrow::Binary,
         TypeKind::Decimal { precision, scale } => {
@@ -32,7 +33,6 @@ pub fn arrow_type(t: &DataType) -> Result<Arrow> {
         TypeKind::Map(k, v) => map_type(k, v)?,
         TypeKind::Multiset(e) => map_type(e, &DataType::not_null(TypeKind::Int))?,
         TypeKind::Row(fields) => Arrow::Struct(arrow_fields(fields)?),
-        TypeKind::Variant => return Err(Error::unsupported("the type VARIANT")),
         TypeKind::Blob => return Err(Error::unsupported("the type BLOB")),
         TypeKind::Vector(..) => return Err(Error::unsupported("the type VECTOR")),
     })

@@ -10,6 +10,6 @@ mod task;
 
 pub use bundle::{bundled, unbundled};
 pub use identity::TableIdentity;
-pub use model::{Assigned, CommitMessage, Seen, Split};
+pub use model::{Assigned, AssignedBy, CommitMessage, Seen, Split};
 pub(crate) use sealed::Seal;
 pub use task::{CompactionTask, TaskUnit};

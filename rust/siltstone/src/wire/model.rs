@@ -25,16 +25,25 @@ pub struct CommitMessage {
     pub assigned: Option<Assigned>,
 }
 
-/// The index by which a writer gave rows their buckets.
+/// By what a writer gave rows their buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assigned {
     /// the assigner: a key is in one bucket for all messages of one of them
     pub writer: String,
-    /// tells the hash index files of the partition ([`crate::index::version_of`])
-    pub version: u128,
+    /// what it has looked at
+    pub by: AssignedBy,
 }
 
-/// What a compaction looked keys up in.
+/// What an assigner has looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AssignedBy {
+    /// the hash index files of the partition ([`crate::index::version_of`])
+    Index(u128),
+    /// all keys of the table, as they were at a snapshot, and the files that the assigner's writer has made since
+    Keys(Seen),
+}
+
+/// What keys were looked up in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// the snapshot (id 0: there was none)

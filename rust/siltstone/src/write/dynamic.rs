@@ -28,7 +28,7 @@ use crate::{
         bucket_hashes, has_hash_index,
         overtaken::{again_when_overtaken, at_newest},
     },
-    wire::{Assigned, CommitMessage},
+    wire::{Assigned, AssignedBy, CommitMessage},
 };
 
 /// Rows between two questions whether to stop.
@@ -146,7 +146,7 @@ impl Assigner {
             for message in messages.iter_mut().filter(|message| message.bucket.partition == partition) {
                 message.data.index_files.extend(changes.remove(&message.bucket.bucket).unwrap_or_default());
                 if !message.data.new_files.is_empty() || !message.data.index_files.is_empty() {
-                    message.assigned = Some(Assigned { writer: self.id.clone(), version });
+                    message.assigned = Some(Assigned { writer: self.id.clone(), by: AssignedBy::Index(version) });
                 }
             }
         }

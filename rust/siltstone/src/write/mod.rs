@@ -12,8 +12,10 @@ mod arrow_check;
 mod bucket;
 mod convert;
 mod count_column;
+mod cross_partition;
 mod decimal;
 mod dynamic;
+mod given;
 mod input;
 mod key_names;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod restore;
 mod retraction;
 mod route;
 mod row_kinds;
+mod shared;
 mod sketches;
 #[cfg(test)]
 mod tests;
@@ -41,16 +44,19 @@ pub(crate) use self::input::convert_column;
 pub use self::{
     arrow_check::check_arrays,
     options::{RowKinds, WriteOptions},
+    shared::{KeyColumns, SharedAssigner, SharedWrite, by_bucket},
 };
 use self::{
     bucket::BucketWriter,
     count_column::CountColumns,
+    cross_partition::{IndexRoom, KeyAssigner},
     dynamic::Assigner,
+    given::GivenBuckets,
     input::Input,
     pieces::{parts, pieces},
     postponed::{PostponedWriter, cannot_compact, context_of_waiting_files},
     restore::{Found, Restored},
-    route::{Portion, Router},
+    route::{ByKey, Portion, Router},
     row_kinds::KindRules,
     sketches::SketchRules,
 };
@@ -117,6 +123,9 @@ impl TableWrite {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.unwrap_or_else(cores).max(1);
         let files = u64::try_from(open_files(ctx, threads)).unwrap_or(u64::MAX);
+        let index = half.unwrap_or(ctx.options.lookup_cache_max_memory_size);
+        let room =
+            IndexRoom { memory: usize::try_from(index).unwrap_or(usize::MAX), spill_dir: options.spill_dir(), threads };
         let encoded = half.map(|half| usize::try_from(half / files).unwrap_or(usize::MAX));
         Ok(Self {
             ctx: ctx.clone(),
@@ -124,7 +133,7 @@ impl TableWrite {
             kinds: KindRules::new(&ctx.schema, &ctx.options, &spec, options.moved)?,
             sketches: SketchRules::new(&ctx.schema, &spec),
             counted: CountColumns::new(&spec, options.moved),
-            router: Router::new(&ctx.schema, &ctx.options, Assigner::of(ctx, options.ignore_previous_files))?,
+            router: Router::new(&ctx.schema, &ctx.options, by_key(ctx, &options, room)?)?,
             waiting: context_of_waiting_files(ctx, &options.commit_user)?,
             budget: usize::try_from(budget).unwrap_or(usize::MAX),
             encoded,
@@ -164,6 +173,11 @@ impl TableWrite {
             }
         }
         Ok(taken)
+    }
+
+    /// Says which bucket the next rows are of, to one of several writers of a job.
+    pub fn next_bucket(&mut self, bucket: i32) {
+        self.router.next_bucket(bucket);
     }
 
     fn write_piece(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<usize> {
@@ -475,6 +489,18 @@ impl TableWrite {
         }
         Ok(true)
     }
+}
+
+/// Who says which bucket a key is in, where an index of keys does.
+fn by_key(ctx: &TableContext, options: &WriteOptions, room: IndexRoom) -> Result<Option<ByKey>> {
+    if let Some(shared) = &options.shared {
+        return Ok(Some(ByKey::Given(Box::new(GivenBuckets::new(ctx, shared.clone())))));
+    }
+    let replaces = options.ignore_previous_files;
+    if let Some(keys) = KeyAssigner::of(ctx, replaces, room)? {
+        return Ok(Some(ByKey::Keys(Box::new(keys))));
+    }
+    Ok(Assigner::of(ctx, replaces).map(|assigner| ByKey::Assigner(Box::new(assigner))))
 }
 
 /// Files that are encoded at once: of as many buckets as there are threads, and of a compaction beside.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use arrow_array::Int8Array;
 
+use super::shared::SharedWrite;
 use crate::row::RowKind;
 
 /// How a [`super::TableWrite`] works.
@@ -25,6 +26,8 @@ pub struct WriteOptions {
     /// The rows are the table's own, in the types that it reads: a null is a null, and no default takes its place; lengths and
     /// digits are not looked at again. Who gives columns new values checks these.
     pub stored: bool,
+    /// One of several writers of a job, to which rows come with their buckets.
+    pub shared: Option<SharedWrite>,
     /// The rows have gone through a writer of the table before and come with the kinds that it gave them: neither is changed
     /// again. Only together with `stored`.
     pub moved: bool,

@@ -4,7 +4,7 @@
 //! hands the rows to ordinary writers. So they have no sequence numbers (-1), and `_MIN_KEY` and `_MAX_KEY` are those of the
 //! first and the last row. The name tells whose they are, because Java hands files of one writer to one reader.
 //!
-//! Java's files are Avro where the types allow it; these have the table's format, which Java reads as well: the name says it.
+//! The files are Avro where types and compression allow it; else they have the table's format, and its statistics.
 //!
 //! Source: format 6.5; `PostponeBucketFileStoreWrite`, `PostponeBucketWriter`.
 
@@ -16,6 +16,7 @@ use arrow_schema::SchemaRef;
 use crate::{
     env::new_uuid,
     error::{Error, ErrorKind, Result},
+    format::data_format,
     fs::check_can_exist,
     io::{FileWriteSpec, InOrder, TableContext},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
@@ -25,8 +26,11 @@ use crate::{
 
 /// Of rows whose order their files tell.
 const NO_SEQUENCE_NUMBER: i64 = -1;
+/// What waiting files are, as in Java.
+const WAITING_FORMAT: &str = "avro";
 
-/// The table as a writer of waiting files needs it: their names tell the user and the writer, and they have no statistics.
+/// The table as a writer of waiting files needs it: their names tell the user and the writer, and as Avro files they have no
+/// statistics.
 /// `None`: the table has no postponed buckets.
 ///
 /// # Errors
@@ -38,7 +42,12 @@ pub(super) fn context_of_waiting_files(ctx: &TableContext, commit_user: &str) ->
     check_user(ctx, commit_user)?;
     let prefix = format!("{}-u-{commit_user}-s-{}-w-", ctx.options.data_file_prefix, writer_id());
     let mut options = CoreOptions::clone(&ctx.options);
-    (options.data_file_prefix, options.stats_mode) = (prefix, "none".to_owned());
+    options.data_file_prefix = prefix;
+    let avro = data_format(WAITING_FORMAT)?;
+    let compression = options.get("avro.codec").unwrap_or(&options.file_compression);
+    if avro.has_compression(compression) && avro.check_columns(&ctx.schema.fields).is_ok() {
+        (options.file_format, options.stats_mode) = (WAITING_FORMAT.to_owned(), "none".to_owned());
+    }
     Ok(Some(TableContext { options: Arc::new(options), ..ctx.clone() }))
 }
 

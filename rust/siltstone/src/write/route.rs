@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
 
-use super::dynamic::Assigner;
+use super::{cross_partition::KeyAssigner, dynamic::Assigner, given::GivenBuckets};
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
@@ -39,7 +39,7 @@ struct Columns {
 }
 
 /// Neighbouring rows of one partition, and its number.
-type Stretch = (Range<usize>, usize);
+pub(super) type Stretch = (Range<usize>, usize);
 
 enum Buckets {
     /// Every row goes to this one: unaware, a fixed number of one, or postponed.
@@ -48,21 +48,35 @@ enum Buckets {
     Hashed(Columns, i32),
     /// By an index of the hashes of the key, which are these columns.
     Assigned(Columns, Box<Assigner>),
+    /// They come with the rows; the hashes of the key, which are these columns, go into their index.
+    Given(Columns, Box<GivenBuckets>),
+    /// By an index of the keys of the whole table.
+    Keyed(Box<KeyAssigner>),
+}
+
+/// Who says which bucket a key is in, where the number of buckets is not fixed.
+pub(super) enum ByKey {
+    /// This writer, by the hashes of the keys of a partition.
+    Assigner(Box<Assigner>),
+    /// This writer, by the keys of the whole table.
+    Keys(Box<KeyAssigner>),
+    /// Others have.
+    Given(Box<GivenBuckets>),
 }
 
 impl Router {
-    /// `assigner`: of tables that have one.
-    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, assigner: Option<Assigner>) -> Result<Self> {
+    /// `by_key`: of tables that have it.
+    pub(super) fn new(schema: &TableSchema, options: &CoreOptions, by_key: Option<ByKey>) -> Result<Self> {
         let n = options.bucket;
-        let buckets = match (n, assigner) {
-            (-1, Some(assigner)) => {
+        let buckets = match (n, by_key) {
+            (-1, Some(by_key)) => {
                 let key: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_owned).collect();
-                Buckets::Assigned(Columns::named(schema, &key)?, Box::new(assigner))
-            }
-            (-1, None) if schema.has_primary_key() => {
-                let what = "writing a dynamic-bucket table whose primary key leaves a partition column out \
-                            (cross-partition upsert)";
-                return Err(Error::unsupported(what).with("option", "bucket"));
+                let key = Columns::named(schema, &key)?;
+                match by_key {
+                    ByKey::Assigner(assigner) => Buckets::Assigned(key, assigner),
+                    ByKey::Given(given) => Buckets::Given(key, given),
+                    ByKey::Keys(assigner) => Buckets::Keyed(assigner),
+                }
             }
             (-1 | 1, _) => Buckets::One(0),
             (POSTPONE_BUCKET, _) => Buckets::One(POSTPONE_BUCKET),
@@ -85,6 +99,9 @@ impl Router {
             return Ok(Vec::new());
         }
         let (partitions, partition_of) = self.partitions(&rows)?;
+        if let Buckets::Keyed(assigner) = &mut self.buckets {
+            return assigner.split(&rows, &kinds, &partitions, &partition_of);
+        }
         let bucket_of = self.bucket_numbers(&rows, &partitions, &partition_of)?;
         let only = match self.buckets {
             Buckets::One(only) => only,
@@ -138,11 +155,15 @@ impl Router {
         partition_of: &[Stretch],
     ) -> Result<Vec<i32>> {
         match &mut self.buckets {
-            Buckets::One(_) => Ok(Vec::new()),
+            Buckets::One(_) | Buckets::Keyed(_) => Ok(Vec::new()),
             Buckets::Hashed(key, n) => assign_buckets(self.function, &key.types, &key.of(rows)?, *n),
             Buckets::Assigned(key, assigner) => {
                 let hashes = hash_rows(&key.types, &key.of(rows)?)?;
                 assigner.assign(partitions, partition_of, &hashes)
+            }
+            Buckets::Given(key, given) => {
+                let hashes = hash_rows(&key.types, &key.of(rows)?)?;
+                given.assign(partitions, partition_of, &hashes)
             }
         }
     }
@@ -151,14 +172,25 @@ impl Router {
     pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
         match &mut self.buckets {
             Buckets::Assigned(_, assigner) => assigner.add_to(messages),
+            Buckets::Given(_, given) => given.add_to(messages),
+            Buckets::Keyed(assigner) => assigner.add_to(messages),
             Buckets::One(_) | Buckets::Hashed(..) => Ok(()),
+        }
+    }
+
+    /// The next rows are of this bucket: of writers that are told.
+    pub(super) fn next_bucket(&mut self, bucket: i32) {
+        if let Buckets::Given(_, given) = &mut self.buckets {
+            given.next(bucket);
         }
     }
 
     /// What was seen of the table may have changed.
     pub(super) fn reset(&mut self) {
-        if let Buckets::Assigned(_, assigner) = &mut self.buckets {
-            assigner.reset();
+        match &mut self.buckets {
+            Buckets::Assigned(_, assigner) => assigner.reset(),
+            Buckets::Keyed(assigner) => assigner.reset(),
+            Buckets::Given(..) | Buckets::One(_) | Buckets::Hashed(..) => {}
         }
     }
 }

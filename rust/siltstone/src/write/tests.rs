@@ -514,7 +514,6 @@ fn tables_that_cannot_be_routed_are_refused() {
         }
         Router::new(&schema, &options(&[("bucket", bucket)]), None).map(drop).unwrap_err().kind()
     };
-    assert_eq!(refused(true, "-1"), ErrorKind::UnsupportedFeature);
     assert_eq!(refused(true, "0"), ErrorKind::InvalidOption);
     assert_eq!(refused(false, "4"), ErrorKind::IllegalSchema);
 }

@@ -2,6 +2,7 @@
 //!
 //! After each run the table is as if one had come after the other, and `fsck` finds nothing.
 
+mod cross_partition;
 mod dynamic;
 mod handed_out;
 mod late;
@@ -26,7 +27,7 @@ use siltstone::{
     write::WriteOptions,
 };
 
-use crate::crash::{ROOT, VECTORS, batch, create, open, state};
+use crate::crash::{ROOT, VECTORS, batch, create, memory_of_moving_keys, open, state};
 
 const BUCKET: (&str, &str) = ("bucket", "1");
 

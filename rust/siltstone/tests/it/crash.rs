@@ -40,6 +40,11 @@ const JOB: &str = "job";
 
 /// Creates `k INT, v BIGINT`.
 pub(crate) fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str, &str)]) {
+    create_partitioned(fs, root, (key, &[]), options);
+}
+
+/// Creates `k INT, v BIGINT`, with a primary key and partition columns.
+fn create_partitioned(fs: &FileIoRef, root: &str, (key, partition): (&[&str], &[&str]), options: &[(&str, &str)]) {
     let text = |v: &&str| (*v).to_owned();
     let schema = NewTable {
         fields: vec![
@@ -47,7 +52,7 @@ pub(crate) fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str,
             DataField::new(1, "v", DataType::new(TypeKind::BigInt)),
         ],
         primary_key: key.iter().map(text).collect(),
-        partition_by: Vec::new(),
+        partition_by: partition.iter().map(text).collect(),
         options: options.iter().map(|(k, v)| (text(k), text(v))).collect(),
         comment: None,
     };
@@ -212,6 +217,14 @@ pub(crate) fn memory(key: &[&str], options: &[(&str, &str)]) -> (FaultFileIo, Fi
     (io, fs)
 }
 
+/// A table whose key `k` may come in any partition `v`.
+pub(crate) fn memory_of_moving_keys(options: &[(&str, &str)]) -> (FaultFileIo, FileIoRef) {
+    let io = FaultFileIo::new();
+    let fs: FileIoRef = Arc::new(io.clone());
+    create_partitioned(&fs, ROOT, (&["k"], &["v"]), options);
+    (io, fs)
+}
+
 const DYNAMIC: &[(&str, &str)] = &[("dynamic-bucket.target-row-num", "2")];
 const KEYED: &[(&str, &str)] = &[("bucket", "1"), ("num-sorted-run.compaction-trigger", "3")];
 
@@ -256,6 +269,20 @@ fn rows_of_tables_with_dynamic_buckets_are_there_or_not() {
     };
     let operation = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (4, 3), (5, 3)]);
     Scenario { make: &make, operation: &operation }.check();
+}
+
+#[test]
+fn rows_that_move_to_another_partition_are_there_or_not() {
+    let make = || {
+        let (io, fs) = memory_of_moving_keys(DYNAMIC);
+        append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3), (4, 3)]).unwrap();
+        io
+    };
+    let moves = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (3, 1), (5, 9)]);
+    let calls = Scenario { make: &make, operation: &moves }.check();
+    assert!(calls > 30, "{calls}");
+    let replaces = |ctx: &TableContext| overwrite(ctx, 7, &[(2, 3), (3, 1), (5, 9)]);
+    Scenario { make: &make, operation: &replaces }.check();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use siltstone::{
     ErrorKind, Result,
     codec::from_hex,
     deletion_vectors::DeletionVectorsIndexFile,
-    format::{FileRead, avro::Compression, parquet::ParquetFile},
+    format::{FileRead, avro::Compression, data_format},
     fs::{FaultFileIo, FileIoRef, InputFile},
     manifest::{
         BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
@@ -409,7 +409,7 @@ struct Memory(Bytes);
 
 impl InputFile for Memory {
     fn path(&self) -> &'static str {
-        "broken.parquet"
+        "broken"
     }
 
     fn size(&self) -> Result<u64> {
@@ -425,30 +425,45 @@ impl InputFile for Memory {
     }
 }
 
-/// Without the limit on memory: the parquet crate reserves what a page header claims (at most 2 GiB, 4 GiB for
-/// Snappy) before it looks at the page.
-#[test]
-fn parquet_files() {
-    for table in ["types_all_append_parquet", "types_nested_append_parquet", "types_all_pk_parquet"] {
+/// The data files of a table, changed, as its columns.
+fn torture_data_files(tables: &[&str], format: &str, feed: impl Fn(&[Vec<u8>], &dyn Fn(&[u8]))) {
+    for table in tables {
         let schema: serde_json::Value = serde_json::from_slice(&seeds(&[table], "schema/schema-0")[0]).unwrap();
-        let fields = fields_from_json(&schema["fields"]).unwrap();
-        feed(&seeds(&[table], ".parquet"), |bytes| {
-            let Some(file) = judge(ParquetFile::open(Arc::new(Memory(Bytes::copy_from_slice(bytes))), None)) else {
-                return;
-            };
-            let read = FileRead {
-                columns: fields.clone(),
-                rows: None,
-                prune: None,
-                row_test: None,
-                position: true,
-                batch_rows: 1000,
-            };
-            for rows in judge(file.read(read)).into_iter().flatten().take(50) {
+        let columns = fields_from_json(&schema["fields"]).unwrap();
+        feed(&seeds(&[table], &format!(".{format}")), &|bytes| {
+            let input = Arc::new(Memory(Bytes::copy_from_slice(bytes)));
+            let opened =
+                data_format(format).unwrap().open(input, bytes.len() as u64, &std::collections::BTreeMap::new());
+            let columns = columns.clone();
+            let read = FileRead { columns, rows: None, prune: None, row_test: None, position: true, batch_rows: 1000 };
+            let rows = judge(opened).and_then(|file| judge(file.read(read)));
+            for rows in rows.into_iter().flatten().take(50) {
                 if judge(rows).is_none() {
                     break;
                 }
             }
         });
     }
+}
+
+/// Without the limit on memory: the parquet crate reserves what a page header claims (at most 2 GiB, 4 GiB for
+/// Snappy) before it looks at the page.
+#[test]
+fn parquet_files() {
+    let tables = ["types_all_append_parquet", "types_nested_append_parquet", "types_all_pk_parquet"];
+    torture_data_files(&tables, "parquet", |seeds, decode| feed(seeds, decode));
+}
+
+#[test]
+fn orc_files() {
+    let tables = ["types_all_append_orc", "types_nested_append_orc", "types_all_pk_orc", "format_orc_none"];
+    torture_data_files(&tables, "orc", |seeds, decode| torture(seeds, decode));
+    let packed = ["format_orc_lz4", "format_orc_snappy", "format_orc_zlib", "format_orc_zstd"];
+    torture_data_files(&packed, "orc", |seeds, decode| torture(seeds, decode));
+}
+
+#[test]
+fn avro_files() {
+    let tables = ["types_all_append_avro", "types_nested_append_avro", "types_all_pk_avro", "format_avro_null"];
+    torture_data_files(&tables, "avro", |seeds, decode| torture(seeds, decode));
 }

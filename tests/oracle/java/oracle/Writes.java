@@ -6,7 +6,11 @@ import static oracle.Reflect.inv;
 import static oracle.Tables.strMap;
 import static oracle.Values.toRow;
 
+import org.apache.paimon.crosspartition.GlobalIndexAssigner;
+import org.apache.paimon.crosspartition.IndexBootstrap;
 import org.apache.paimon.data.GenericRow;
+import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.data.serializer.InternalRowSerializer;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.sink.CommitMessage;
@@ -57,6 +61,11 @@ final class Writes {
             m.ignoreEmptyCommit(s.path("ignore_empty").asBoolean(true));
             w.withIOManager(io());
             RowType type = t.rowType();
+            if (t.bucketMode().name().equals("KEY_DYNAMIC")) {
+                writeByKeys(t, w, type, s, overwrite);
+                m.commit(id, w.prepareCommit(s.path("wait").asBoolean(true), id));
+                return;
+            }
             Object assigner = assigner(t, user, overwrite);
             RowKeyExtractor ex = assigner == null ? null : t.createRowKeyExtractor();
             for (JsonNode n : stepRows(s)) {
@@ -76,6 +85,37 @@ final class Writes {
             }
             List<CommitMessage> msgs = w.prepareCommit(s.path("wait").asBoolean(true), id);
             m.commit(id, msgs);
+        }
+    }
+
+    /** Keys may come in any partition: as batch jobs of Spark and Flink do it with one assigner. */
+    static void writeByKeys(
+            FileStoreTable t, TableWriteImpl<?> w, RowType type, JsonNode s, boolean overwrite)
+            throws Exception {
+        GlobalIndexAssigner assigner = new GlobalIndexAssigner(t);
+        assigner.open(0L, io(), 1, 0, (row, bucket) -> writeRow(w, row, bucket));
+        try {
+            if (!overwrite) {
+                List<InternalRow> keys = new ArrayList<>();
+                InternalRowSerializer copier =
+                        new InternalRowSerializer(IndexBootstrap.bootstrapType(t.schema()));
+                new IndexBootstrap(t)
+                        .bootstrap(1, 0)
+                        .forEachRemaining(row -> keys.add(copier.copy(row)));
+                for (InternalRow key : keys) assigner.bootstrapKey(key);
+            }
+            for (JsonNode n : stepRows(s)) assigner.processInput(toRow(type, n));
+            assigner.endBoostrap(true);
+        } finally {
+            assigner.close();
+        }
+    }
+
+    static void writeRow(TableWriteImpl<?> w, InternalRow row, int bucket) {
+        try {
+            w.write(row, bucket);
+        } catch (Exception e) {
+            throw new RuntimeException(e);
         }
     }
 

@@ -19,10 +19,10 @@ use crate::{
     error::{Error, Result},
 };
 
-const MAGIC: [u8; 4] = *b"Obj\x01";
-const SYNC_LEN: usize = 16;
+pub(super) const MAGIC: [u8; 4] = *b"Obj\x01";
+pub(super) const SYNC_LEN: usize = 16;
 /// Java closes a block when its plain records reach this size.
-const BLOCK_BYTES: usize = 64_000;
+pub(super) const BLOCK_BYTES: usize = 64_000;
 
 /// A container file, its blocks found but not decompressed.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ fn other_format(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// `avro.schema` and `avro.codec`.
-fn read_metadata<'a>(at: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, &'a [u8])> {
+pub(super) fn read_metadata<'a>(at: &mut Cursor<'a>) -> Result<(Option<&'a [u8]>, &'a [u8])> {
     let (mut schema, mut codec) = (None, &b""[..]);
     loop {
         let count = at.long()?;
@@ -157,6 +157,18 @@ fn read_block<'a>(at: &mut Cursor<'a>, sync: &[u8]) -> Result<Block<'a>> {
     Ok(Block { count, offset, packed })
 }
 
+/// What stands before the blocks.
+pub(super) fn file_header(schema: &str, compression: Compression, sync: &[u8; SYNC_LEN]) -> Vec<u8> {
+    let mut header = Encoder { out: MAGIC.to_vec() };
+    let metadata = [("avro.schema", schema), ("avro.codec", compression.name())];
+    header.array(&metadata, |header, (key, value)| {
+        header.string(key);
+        header.string(value);
+    });
+    header.out.extend_from_slice(sync);
+    header.out
+}
+
 /// Writes a container file.
 #[derive(Debug)]
 pub struct ContainerWriter {
@@ -175,14 +187,8 @@ impl ContainerWriter {
 
     /// With a given sync marker, so that the file is the same each time.
     pub fn with_sync(schema: &str, compression: Compression, sync: [u8; SYNC_LEN]) -> Self {
-        let mut header = Encoder { out: MAGIC.to_vec() };
-        let metadata = [("avro.schema", schema), ("avro.codec", compression.name())];
-        header.array(&metadata, |header, (key, value)| {
-            header.string(key);
-            header.string(value);
-        });
-        header.out.extend_from_slice(&sync);
-        Self { out: header.out, block: Encoder::default(), count: 0, compression, sync }
+        let out = file_header(schema, compression, &sync);
+        Self { out, block: Encoder::default(), count: 0, compression, sync }
     }
 
     /// Appends the record that `write` writes.

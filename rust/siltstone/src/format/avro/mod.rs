@@ -1,15 +1,21 @@
-//! The Avro object container file, as far as Paimon's metadata needs it.
+//! The Avro object container file: Paimon's metadata, and data files.
 //!
 //! Source: Avro specification 1.11; format chapter 4.1. Records are decoded straight into the wanted
 //! values, field by field as the writer's schema orders them; fields that nobody wants are skipped.
 
 mod codec;
+mod columns;
+mod columns_out;
 mod container;
 mod cursor;
+mod data_file;
+mod data_format;
+mod data_schema;
 mod memory;
 mod plan;
 mod schema;
 mod value;
+mod writer;
 
 pub use codec::Compression;
 pub use container::{Block, ContainerReader, ContainerWriter};
@@ -17,3 +23,5 @@ pub use cursor::Cursor;
 pub use plan::{DecodePlan, FieldRule};
 pub use schema::{WriterRecord, WriterType};
 pub use value::Encoder;
+
+pub(super) use data_format::Avro;

@@ -122,7 +122,7 @@ impl WriterType {
 }
 
 /// Items in the next block of an array or map; `None` at its end.
-fn block_count(at: &mut Cursor<'_>) -> Result<Option<usize>> {
+pub(super) fn block_count(at: &mut Cursor<'_>) -> Result<Option<usize>> {
     let count = at.long()?;
     if count < 0 {
         at.length("block size")?;

@@ -1,21 +1,32 @@
-//! ORC data files (format chapter 7.6), decoded by the `orc-rust` crate.
+//! ORC data files (format chapter 7.6), laid out as ORC specification v1 says.
 //!
 //! ```text
 //! "ORC"
-//! stripe 0: indexes, streams of column 1, streams of column 2, …, stripe footer
-//! stripe 1: …
-//! metadata (statistics of stripes), footer (types, stripes), postscript, length of the postscript (1 byte)
+//! stripe 0: row indexes of its columns, streams of its columns, footer (which streams and encodings)
+//! stripe 1: ...
+//! metadata: statistics of each stripe
+//! footer: stripes, types, rows, statistics
+//! postscript: lengths of both, compression; u8 its length
 //! ```
 //!
-//! Columns are found by name. Java's stripes say in which zone their writer was: TIMESTAMP is a wall clock there, and the crate
-//! undoes it; of TIMESTAMP_LTZ see [`zones`].
+//! Our own code: no library writes all of Paimon's types, and none bounds what it takes for a stranger's file. All but the
+//! postscript is compressed in chunks, which are read one at a time.
 
-mod error;
-mod file;
-mod input;
-mod project;
-mod rows;
-mod values;
-mod zones;
+mod bits;
+mod column;
+mod compression;
+mod data_format;
+mod integers;
+mod lzo;
+mod proto;
+mod reader;
+mod schema;
+mod statistics;
+mod stream;
+mod stripe;
+mod tail;
+mod texts;
+mod timestamp;
+mod zone;
 
-pub(super) use file::open;
+pub(super) use data_format::Orc;

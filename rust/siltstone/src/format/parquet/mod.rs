@@ -18,6 +18,7 @@ mod chunks;
 mod claims;
 mod compact;
 mod counted;
+mod data_format;
 mod decoder;
 mod dictionary;
 mod encodable;
@@ -40,12 +41,12 @@ mod writer;
 
 pub use batches::ParquetBatches;
 pub use claims::Claim;
+pub(super) use data_format::Parquet;
 pub use options::ParquetWriteOptions;
 pub use prune::{Block, Prune, PruneColumn};
 pub use reader::ParquetFile;
-pub(super) use reader::open;
 pub use schema::parquet_schema;
-pub use writer::{ParquetFileWriter, WrittenFile};
+pub use writer::ParquetFileWriter;
 
 #[cfg(test)]
 mod tests;

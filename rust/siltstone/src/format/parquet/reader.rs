@@ -1,7 +1,7 @@
 //! One Parquet file being read.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -258,15 +258,6 @@ impl ParquetFile {
         let metadata = self.with_page_index()?;
         guarded(&self.chunks, || Ok(blocks(&metadata, columns)))?
     }
-}
-
-/// Opens a Parquet file as a data file.
-pub(in crate::format) fn open(
-    input: Arc<dyn InputFile>,
-    size: u64,
-    _: &BTreeMap<String, String>,
-) -> Result<Arc<dyn DataFileReader>> {
-    Ok(Arc::new(ParquetFile::open(input, Some(size))?))
 }
 
 impl DataFileReader for ParquetFile {

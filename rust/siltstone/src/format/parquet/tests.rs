@@ -19,6 +19,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::*;
 use crate::{
     error::{ErrorKind, Result},
+    format::WrittenFile,
     format::{FileRead, RowTest, Rows},
     fs::{InputFile, OutputFile},
     predicate::{CompareOp, Predicate},

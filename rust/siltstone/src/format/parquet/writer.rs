@@ -34,6 +34,7 @@ use super::{
 };
 use crate::{
     error::Result,
+    format::WrittenFile,
     fs::OutputFile,
     limits,
     predicate::ColumnBounds,
@@ -46,17 +47,6 @@ const ENCODER_BYTES: usize = 48 * 1024;
 
 /// Bytes of a column's least and greatest value that are too long for the footer.
 const LONG_BOUNDS: usize = 4096;
-
-/// What is known of a finished file.
-#[derive(Clone, Debug)]
-pub struct WrittenFile {
-    /// Bytes.
-    pub size: u64,
-    /// Rows.
-    pub rows: i64,
-    /// Exact bounds and null count of each column; `None` for nested columns.
-    pub bounds: Vec<Option<ColumnBounds>>,
-}
 
 /// Writes batches into one file.
 pub struct ParquetFileWriter {

@@ -22,7 +22,7 @@ use crate::{
     error::{Error, Result},
     io::TableContext,
     read::read_splits,
-    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, plan},
+    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, has_key_places, plan},
     snapshot::Snapshot,
     wire::Split,
 };
@@ -30,6 +30,9 @@ use crate::{
 /// Hashes of keys that are held at once: 256 MiB.
 const HELD: u64 = 32 << 20;
 const REPAIR: &str = "delete the keys and write their rows again, or roll back to a version without them";
+
+/// Of a table whose writers look at all keys: they refuse it as it is.
+const REPLACE: &str = "overwrite the table with its own rows, each key once, or roll back to a version without them";
 
 const ALTER: &str = "change the column back, or write these rows anew under the schema that reads them";
 
@@ -49,7 +52,7 @@ impl Check<'_> {
         let mut known = Known::new();
         for (ctx, version) in versions {
             let place = format!("{}/snapshot-{}", ctx.branch, version.id);
-            let request = ScanRequest { version: VersionSelector::Snapshot(version.id), ..ScanRequest::default() };
+            let request = ScanRequest { version: VersionSelector::Snapshot(version.id), ..whole(ctx) };
             if let Some(planned) = self.whole_plan(&place, plan(ctx, &request))? {
                 self.verdict.count("versions read", 1);
                 self.whole_plan_read(&place, &planned, &mut known, RESTORE)?;
@@ -57,7 +60,7 @@ impl Check<'_> {
         }
         for ctx in branches {
             let place = format!("{}/schema-{}", ctx.branch, ctx.schema.id);
-            let Some(planned) = self.whole_plan(&place, plan(ctx, &ScanRequest::default()))? else { continue };
+            let Some(planned) = self.whole_plan(&place, plan(ctx, &whole(ctx)))? else { continue };
             let altered = planned.snapshot.as_ref().is_some_and(|newest| newest.schema_id != planned.ctx.schema.id);
             if altered {
                 self.whole_plan_read(&place, &planned, &mut known, ALTER)?;
@@ -95,7 +98,8 @@ impl Check<'_> {
                     let name = planned.ctx.paths.partition_path(&partition).unwrap_or_default();
                     let where_ = if name.is_empty() { String::new() } else { format!(" in {name}") };
                     let message = format!("{keys} primary keys come twice{where_}");
-                    self.fault(place, Fault { code: "key-twice", message, repair: REPAIR, mild: false });
+                    let repair = if has_key_places(&planned.ctx) { REPLACE } else { REPAIR };
+                    self.fault(place, Fault { code: "key-twice", message, repair, mild: false });
                 }
                 Err(e) => self.unreadable(place, e, repair)?,
             }
@@ -111,6 +115,11 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+/// All rows; of tables whose keys may come in any partition also those that wait in level 0 for a compaction.
+fn whole(ctx: &TableContext) -> ScanRequest {
+    ScanRequest { all_levels: has_key_places(ctx), ..ScanRequest::default() }
 }
 
 fn by_partition(plan: &ScanPlan) -> BTreeMap<Vec<u8>, Vec<Split>> {

@@ -79,7 +79,7 @@ impl MergeTreeCompactRewriter {
                     !late && options.merge_engine == MergeEngine::Deduplicate && options.sequence_fields.is_empty();
                 if file.level != 0 {
                     Upgrade::Plain
-                } else if options.format_of_level(0) != options.format_of_level(output_level)
+                } else if options.format_of_level(Some(0)) != options.format_of_level(Some(output_level))
                     || (options.deletion_vectors_enabled && file.delete_row_count != Some(0))
                 {
                     Upgrade::Rewrite

@@ -41,30 +41,47 @@ use crate::{
     types::{DataField, arrow_schema},
 };
 
+/// What a system table is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The table's rows in another form; it is scanned like the table itself.
+    Rows,
+    /// One snapshot, the latest when none is named.
+    Snapshot,
+    /// The table, whatever its versions.
+    Table,
+}
+
 /// One system table.
 #[derive(Clone, Copy)]
 struct SystemTable {
     name: &'static str,
+    about: Subject,
     columns: fn() -> Vec<DataField>,
     rows: fn(&Table) -> Result<Vec<Row>>,
 }
 
 /// One line for each.
 const TABLES: [SystemTable; 14] = [
-    SystemTable { name: "snapshots", columns: snapshots::columns, rows: snapshots::rows },
-    SystemTable { name: "schemas", columns: schemas::columns, rows: schemas::rows },
-    SystemTable { name: "options", columns: options::columns, rows: options::rows },
-    SystemTable { name: "files", columns: files::columns, rows: files::rows },
-    SystemTable { name: "file_key_ranges", columns: files::range_columns, rows: files::range_rows },
-    SystemTable { name: "manifests", columns: manifests::columns, rows: manifests::rows },
-    SystemTable { name: "tags", columns: tags::columns, rows: tags::rows },
-    SystemTable { name: "branches", columns: branches::columns, rows: branches::rows },
-    SystemTable { name: "consumers", columns: consumers::columns, rows: consumers::rows },
-    SystemTable { name: "partitions", columns: partitions::columns, rows: partitions::rows },
-    SystemTable { name: "buckets", columns: buckets::columns, rows: buckets::rows },
-    SystemTable { name: "aggregation_fields", columns: fields::columns, rows: fields::rows },
-    SystemTable { name: "statistics", columns: statistics::columns, rows: statistics::rows },
-    SystemTable { name: "table_indexes", columns: indexes::columns, rows: indexes::rows },
+    SystemTable { name: "snapshots", about: Subject::Table, columns: snapshots::columns, rows: snapshots::rows },
+    SystemTable { name: "schemas", about: Subject::Table, columns: schemas::columns, rows: schemas::rows },
+    SystemTable { name: "options", about: Subject::Table, columns: options::columns, rows: options::rows },
+    SystemTable { name: "files", about: Subject::Snapshot, columns: files::columns, rows: files::rows },
+    SystemTable {
+        name: "file_key_ranges",
+        about: Subject::Snapshot,
+        columns: files::range_columns,
+        rows: files::range_rows,
+    },
+    SystemTable { name: "manifests", about: Subject::Snapshot, columns: manifests::columns, rows: manifests::rows },
+    SystemTable { name: "tags", about: Subject::Table, columns: tags::columns, rows: tags::rows },
+    SystemTable { name: "branches", about: Subject::Table, columns: branches::columns, rows: branches::rows },
+    SystemTable { name: "consumers", about: Subject::Table, columns: consumers::columns, rows: consumers::rows },
+    SystemTable { name: "partitions", about: Subject::Snapshot, columns: partitions::columns, rows: partitions::rows },
+    SystemTable { name: "buckets", about: Subject::Snapshot, columns: buckets::columns, rows: buckets::rows },
+    SystemTable { name: "aggregation_fields", about: Subject::Table, columns: fields::columns, rows: fields::rows },
+    SystemTable { name: "statistics", about: Subject::Snapshot, columns: statistics::columns, rows: statistics::rows },
+    SystemTable { name: "table_indexes", about: Subject::Snapshot, columns: indexes::columns, rows: indexes::rows },
 ];
 
 /// What to take of a system table.
@@ -105,14 +122,10 @@ impl InspectArgs {
 }
 
 impl Table {
-    /// Names of the system tables whose rows [`Table::inspect`] gives.
-    pub fn system_tables() -> Vec<&'static str> {
-        TABLES.iter().map(|t| t.name).collect()
-    }
-
-    /// Names of all system tables: those made of metadata, and the views of the table's rows.
-    pub fn all_system_tables() -> Vec<&'static str> {
-        Self::system_tables().into_iter().chain(DataSystemTable::NAMES).collect()
+    /// All system tables with what they are about: those made of metadata, and the views of the table's rows.
+    pub fn system_tables() -> Vec<(&'static str, Subject)> {
+        let views = DataSystemTable::NAMES.map(|name| (name, Subject::Rows));
+        TABLES.iter().map(|t| (t.name, t.about)).chain(views).collect()
     }
 
     /// The schema of what [`Table::inspect`] gives, and the check of its arguments.
@@ -135,7 +148,8 @@ impl Table {
             if matches!(lower.as_str(), "row_tracking" | "file_indexes") {
                 return Error::unsupported(format!("the system table '${lower}'")).with("table", &self.context().name);
             }
-            let known = Self::all_system_tables().join(", ");
+            let known: Vec<&str> = Self::system_tables().into_iter().map(|(name, _)| name).collect();
+            let known = known.join(", ");
             Error::new(ErrorKind::TableNotFound, format!("there is no system table '${name}'"))
                 .with("table", &self.context().name)
                 .hint(format!("system tables: {known}"))

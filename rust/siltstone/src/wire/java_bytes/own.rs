@@ -5,12 +5,13 @@ use crate::{
     error::Result,
     manifest::DroppedDeletes,
     snapshot::RemovedSnapshot,
-    wire::{Assigned, CommitMessage, Seen},
+    wire::{Assigned, AssignedBy, CommitMessage, Seen},
 };
 
 const SEEN: i32 = i32::from_be_bytes(*b"SEEN");
 const DROP: i32 = i32::from_be_bytes(*b"DROP");
 const HASH: i32 = i32::from_be_bytes(*b"HASH");
+const KEYS: i32 = i32::from_be_bytes(*b"KEYS");
 
 /// What is behind Java's bytes.
 #[derive(Default)]
@@ -22,16 +23,17 @@ pub(super) struct Own {
 
 pub(super) fn write_own(out: &mut DataOutput, message: &CommitMessage) -> Result<()> {
     let dropped = &message.compact.dropped;
-    if let Some(Assigned { writer, version }) = &message.assigned {
-        out.int(HASH);
+    if let Some(Assigned { writer, by }) = &message.assigned {
+        out.int(if matches!(by, AssignedBy::Index(_)) { HASH } else { KEYS });
         out.utf(writer)?;
-        out.bytes(&version.to_be_bytes())?;
+        match by {
+            AssignedBy::Index(version) => out.bytes(&version.to_be_bytes())?,
+            AssignedBy::Keys(seen) => write_seen(out, seen)?,
+        }
     }
     if let Some(seen) = &message.seen {
         out.int(SEEN);
-        out.long(seen.snapshot.id);
-        out.utf(&seen.snapshot.delta_manifest_list)?;
-        write_names(out, &seen.made)?;
+        write_seen(out, seen)?;
     }
     if dropped.is_empty() {
         return Ok(());
@@ -51,8 +53,8 @@ pub(super) fn read_own(input: &mut DataInput<'_>) -> Result<Own> {
     let mut own = Own::default();
     while !input.is_at_end() {
         match input.int()? {
-            HASH if own.assigned.is_none() && own.seen.is_none() && own.dropped.is_empty() => {
-                own.assigned = Some(read_assigned(input)?);
+            kind @ (HASH | KEYS) if own.assigned.is_none() && own.seen.is_none() && own.dropped.is_empty() => {
+                own.assigned = Some(read_assigned(input, kind)?);
             }
             SEEN if own.seen.is_none() && own.dropped.is_empty() => own.seen = Some(read_seen(input)?),
             DROP if own.dropped.is_empty() => {
@@ -66,13 +68,22 @@ pub(super) fn read_own(input: &mut DataInput<'_>) -> Result<Own> {
     Ok(own)
 }
 
-fn read_assigned(input: &mut DataInput<'_>) -> Result<Assigned> {
+fn read_assigned(input: &mut DataInput<'_>, kind: i32) -> Result<Assigned> {
     let writer = input.utf()?;
+    if kind == KEYS {
+        return Ok(Assigned { writer, by: AssignedBy::Keys(read_seen(input)?) });
+    }
     let version = input.bytes()?;
     match version.try_into() {
-        Ok(version) => Ok(Assigned { writer, version: u128::from_be_bytes(version) }),
+        Ok(version) => Ok(Assigned { writer, by: AssignedBy::Index(u128::from_be_bytes(version)) }),
         Err(_) => Err(input.corrupt("16 bytes that tell an index", version.len())),
     }
+}
+
+fn write_seen(out: &mut DataOutput, seen: &Seen) -> Result<()> {
+    out.long(seen.snapshot.id);
+    out.utf(&seen.snapshot.delta_manifest_list)?;
+    write_names(out, &seen.made)
 }
 
 fn read_seen(input: &mut DataInput<'_>) -> Result<Seen> {

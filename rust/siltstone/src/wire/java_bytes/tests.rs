@@ -5,7 +5,7 @@ use crate::{
     manifest::{DroppedDeletes, FileSource, IndexManifestEntry},
     snapshot::RemovedSnapshot,
     stats::SimpleStats,
-    wire::{Assigned, Seen},
+    wire::{Assigned, AssignedBy, Seen},
 };
 
 /// Bytes made by Java 1.4.2 from the values below.
@@ -183,14 +183,17 @@ fn what_a_compaction_saw_and_dropped_travels_behind_javas_bytes() {
 
 #[test]
 fn by_what_rows_were_assigned_travels_behind_javas_bytes() {
-    let assigned = Some(Assigned { writer: "a writer".to_owned(), version: u128::MAX / 3 });
     let seen = RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None };
-    let message = CommitMessage { assigned, seen: Some(seen.into()), ..message() };
-    let bytes = message.to_bytes().unwrap();
-    assert!(bytes.starts_with(&java("message-full")));
-    assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), message);
-    for cut in java("message-full").len() + 1..java("message-full").len() + 20 {
-        assert_eq!(CommitMessage::from_bytes(&bytes[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
+    let keys = Seen { made: vec!["data-1.parquet".to_owned()], ..seen.clone().into() };
+    for by in [AssignedBy::Index(u128::MAX / 3), AssignedBy::Keys(keys)] {
+        let assigned = Some(Assigned { writer: "a writer".to_owned(), by });
+        let message = CommitMessage { assigned, seen: Some(seen.clone().into()), ..message() };
+        let bytes = message.to_bytes().unwrap();
+        assert!(bytes.starts_with(&java("message-full")));
+        assert_eq!(CommitMessage::from_bytes(&bytes).unwrap(), message);
+        for cut in java("message-full").len() + 1..java("message-full").len() + 20 {
+            assert_eq!(CommitMessage::from_bytes(&bytes[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
+        }
     }
 }
 

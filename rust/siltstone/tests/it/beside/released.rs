@@ -94,7 +94,7 @@ fn messages_are_not_committed_again_while_the_tag_that_keeps_their_files_goes() 
 fn what_a_killed_deletion_of_a_tag_has_left_counts_as_committed_and_goes_with_the_next_upkeep() {
     let next: [Upkeep; 3] = [
         |t| t.expire_snapshots(&newest_only(), false).map(drop),
-        |t| t.remove_orphan_files(0, false).map(drop),
+        |t| t.remove_orphan_files(Some(0), false).map(drop),
         |t| {
             t.create_tag("new", &TagArgs::default())?;
             t.delete_tag("new", false).map(drop)

@@ -1,0 +1,409 @@
+//! Records of a data file as columns.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, ListArray, MapArray,
+    PrimitiveArray, StringArray, StructArray, new_null_array, types::Decimal128Type,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType as Arrow, Field, Fields};
+
+use super::{Cursor, WriterRecord, WriterType, value::block_count};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    format::conform::conform,
+    types::{DataField, DataType, TypeKind, arrow_type},
+};
+
+/// The columns of records.
+pub(super) struct Records {
+    file: String,
+    schema: WriterType,
+    /// Wanted fields, each with the place of its column: one that is read may be wanted as NULL and NOT NULL.
+    fields: Vec<(DataField, usize)>,
+    row: Row,
+}
+
+impl Records {
+    /// Of a file with this schema; columns that it does not have are null.
+    pub(super) fn new(file: &str, schema: &WriterType, fields: &[DataField]) -> Result<Self> {
+        let record = schema
+            .record()
+            .ok_or_else(|| Error::corrupt(file, 0, "records", format!("values of type {}", schema.name())))?;
+        let (mut read, mut places, mut wanted) = (Vec::new(), HashMap::new(), Vec::with_capacity(fields.len()));
+        for field in fields {
+            let place = *places.entry((field.name.as_str(), &field.data_type.kind)).or_insert_with(|| {
+                read.push(field.clone());
+                read.len() - 1
+            });
+            wanted.push((field.clone(), place));
+        }
+        let row = Row::new(record, &read).map_err(|e| e.with("file", file))?;
+        Ok(Self { file: file.to_owned(), schema: schema.clone(), fields: wanted, row })
+    }
+
+    /// Appends a record.
+    pub(super) fn read(&mut self, at: &mut Cursor<'_>) -> Result<()> {
+        if !self.schema.enter(at)? {
+            return Err(at.corrupt("a row", "null"));
+        }
+        self.row.read(at)
+    }
+
+    /// The columns of the records so far; it begins anew.
+    pub(super) fn finish(&mut self) -> Result<Vec<ArrayRef>> {
+        let count = std::mem::take(&mut self.row.count);
+        let finish = |column: &mut Option<Column>| column.as_mut().map(Column::finish).transpose();
+        let stored: Vec<Option<ArrayRef>> =
+            self.row.columns.iter_mut().map(finish).collect::<Result<_>>().map_err(|e| e.with("file", &self.file))?;
+        let conformed = self.fields.iter().map(|(field, place)| {
+            let array = match stored.get(*place) {
+                Some(Some(array)) => conform(array, &field.data_type),
+                _ => Ok(new_null_array(&arrow_type(&field.data_type)?, count)),
+            };
+            array.map_err(|e| e.with("column", &field.name).with("file", &self.file))
+        });
+        conformed.collect()
+    }
+}
+
+/// The fields of a record.
+struct Row {
+    /// The fields in the order of their bytes, with the place of the column that wants it.
+    steps: Vec<(Option<usize>, WriterType)>,
+    /// `None`: the record does not have it.
+    columns: Vec<Option<Column>>,
+    count: usize,
+}
+
+impl Row {
+    fn new(record: &WriterRecord, fields: &[DataField]) -> Result<Self> {
+        let mut columns: Vec<Option<Column>> = Vec::with_capacity(fields.len());
+        let mut steps: Vec<(Option<usize>, WriterType)> =
+            record.fields.iter().map(|(_, data_type)| (None, data_type.clone())).collect();
+        let stored: HashMap<&str, usize> =
+            record.fields.iter().enumerate().map(|(at, (name, _))| (name.as_str(), at)).collect();
+        for (place, field) in fields.iter().enumerate() {
+            let step = stored.get(field.name.as_str()).and_then(|at| steps.get_mut(*at));
+            columns.push(match step {
+                // a column that is wanted in two forms
+                Some((Some(_), _)) => return Err(Error::unsupported("one column of an Avro file as two types")),
+                Some((wanted_by, data_type)) => {
+                    *wanted_by = Some(place);
+                    Some(Column::new(data_type, &field.data_type).map_err(|e| e.with("column", &field.name))?)
+                }
+                None => None,
+            });
+        }
+        Ok(Self { steps, columns, count: 0 })
+    }
+
+    fn read(&mut self, at: &mut Cursor<'_>) -> Result<()> {
+        for (place, data_type) in &self.steps {
+            match place.and_then(|place| self.columns.get_mut(place)) {
+                Some(Some(column)) => column.read(data_type, at)?,
+                _ => data_type.skip(at)?,
+            }
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn add_null(&mut self) {
+        self.columns.iter_mut().flatten().for_each(Column::add_null);
+        self.count += 1;
+    }
+}
+
+/// A column that is being filled.
+struct Column {
+    there: Vec<bool>,
+    nulls: usize,
+    values: Values,
+}
+
+enum Values {
+    Boolean(Vec<bool>),
+    /// Whether the numbers have 32 bits.
+    Numbers(Vec<i64>, bool),
+    Floats(Vec<f32>),
+    Doubles(Vec<f64>),
+    Bytes {
+        ends: Vec<i32>,
+        data: Vec<u8>,
+        text: bool,
+    },
+    Decimals(Vec<i128>, u8, i8),
+    Row(Row, Vec<String>),
+    List {
+        ends: Vec<i32>,
+        element: Box<Column>,
+    },
+    /// The names of key and value where they are records of an array.
+    Map {
+        ends: Vec<i32>,
+        key: Box<Column>,
+        value: Box<Column>,
+    },
+}
+
+impl Column {
+    fn new(stored: &WriterType, wanted: &DataType) -> Result<Self> {
+        let inner = match stored {
+            WriterType::Union(branches) => {
+                let mut others = branches.iter().filter(|branch| **branch != WriterType::Null);
+                match (others.next(), others.next()) {
+                    (Some(only), None) => only,
+                    _ => return Err(does_not_fit(stored, wanted)),
+                }
+            }
+            other => other,
+        };
+        let nested = |stored: &WriterType, wanted: &DataType| Self::new(stored, wanted).map(Box::new);
+        let values = match (&wanted.kind, inner) {
+            (TypeKind::Boolean, WriterType::Boolean) => Values::Boolean(Vec::new()),
+            (TypeKind::Date | TypeKind::Time(_), WriterType::Int) => Values::Numbers(Vec::new(), true),
+            (
+                TypeKind::TinyInt
+                | TypeKind::SmallInt
+                | TypeKind::Int
+                | TypeKind::BigInt
+                | TypeKind::Timestamp(_)
+                | TypeKind::LocalZonedTimestamp(_),
+                WriterType::Int | WriterType::Long,
+            ) => Values::Numbers(Vec::new(), false),
+            (TypeKind::Float, WriterType::Float) => Values::Floats(Vec::new()),
+            (TypeKind::Double, WriterType::Double) => Values::Doubles(Vec::new()),
+            (TypeKind::Char(_) | TypeKind::VarChar(_), WriterType::String | WriterType::Bytes) => {
+                Values::Bytes { ends: vec![0], data: Vec::new(), text: true }
+            }
+            (TypeKind::Binary(_) | TypeKind::VarBinary(_), WriterType::Bytes | WriterType::Fixed(_)) => {
+                Values::Bytes { ends: vec![0], data: Vec::new(), text: false }
+            }
+            (TypeKind::Decimal { precision, scale }, WriterType::Bytes | WriterType::Fixed(_)) => {
+                Values::Decimals(Vec::new(), *precision, i8::try_from(*scale).unwrap_or_default())
+            }
+            (TypeKind::Row(fields), WriterType::Record(record)) => {
+                Values::Row(Row::new(record, fields)?, fields.iter().map(|f| f.name.clone()).collect())
+            }
+            (TypeKind::Array(element), WriterType::Array(items)) => {
+                Values::List { ends: vec![0], element: nested(items, element)? }
+            }
+            (TypeKind::Map(key, value), _) => map(inner, key, value).ok_or_else(|| does_not_fit(stored, wanted))??,
+            (TypeKind::Multiset(element), _) => {
+                let count = DataType::not_null(TypeKind::Int);
+                map(inner, element, &count).ok_or_else(|| does_not_fit(stored, wanted))??
+            }
+            _ => return Err(does_not_fit(stored, wanted)),
+        };
+        Ok(Self { there: Vec::new(), nulls: 0, values })
+    }
+
+    fn add_null(&mut self) {
+        self.there.push(false);
+        self.nulls += 1;
+        match &mut self.values {
+            Values::Boolean(values) => values.push(false),
+            Values::Numbers(values, _) => values.push(0),
+            Values::Floats(values) => values.push(0.0),
+            Values::Doubles(values) => values.push(0.0),
+            Values::Decimals(values, ..) => values.push(0),
+            Values::Row(row, _) => row.add_null(),
+            Values::Bytes { ends, .. } | Values::List { ends, .. } | Values::Map { ends, .. } => {
+                ends.push(ends.last().copied().unwrap_or_default());
+            }
+        }
+    }
+
+    fn read(&mut self, data_type: &WriterType, at: &mut Cursor<'_>) -> Result<()> {
+        let data_type = data_type.branch(at)?;
+        if *data_type == WriterType::Null {
+            self.add_null();
+            return Ok(());
+        }
+        self.there.push(true);
+        match (&mut self.values, data_type) {
+            (Values::Boolean(values), _) => values.push(at.take(1)? != [0]),
+            (Values::Numbers(values, _), _) => values.push(at.long()?),
+            (Values::Floats(values), _) => {
+                let bytes = at.take(4)?.first_chunk().copied().unwrap_or_default();
+                values.push(f32::from_le_bytes(bytes));
+            }
+            (Values::Doubles(values), _) => {
+                let bytes = at.take(8)?.first_chunk().copied().unwrap_or_default();
+                values.push(f64::from_le_bytes(bytes));
+            }
+            (Values::Bytes { ends, data, .. }, stored) => {
+                data.extend_from_slice(bytes_of(stored, at)?);
+                ends.push(i32::try_from(data.len()).map_err(|_| too_large(at))?);
+            }
+            (Values::Decimals(values, ..), stored) => {
+                let bytes = bytes_of(stored, at)?;
+                let value = big_endian(bytes);
+                values.push(value.ok_or_else(|| at.corrupt("an unscaled number of 128 bits", bytes.len()))?);
+            }
+            (Values::Row(row, _), _) => row.read(at)?,
+            (Values::List { ends, element }, WriterType::Array(items)) => {
+                while let Some(count) = block_count(at)? {
+                    for _ in 0..count {
+                        at.step()?;
+                        element.read(items, at)?;
+                    }
+                }
+                ends.push(i32::try_from(element.there.len()).map_err(|_| too_large(at))?);
+            }
+            (Values::Map { ends, key, value }, stored) => {
+                read_map(stored, key, value, at)?;
+                ends.push(i32::try_from(key.there.len()).map_err(|_| too_large(at))?);
+            }
+            (Values::List { .. }, other) => return Err(at.corrupt("an array", other.name())),
+        }
+        Ok(())
+    }
+
+    /// The array of what was read.
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let there = std::mem::take(&mut self.there);
+        let count = there.len();
+        let nulls = (std::mem::take(&mut self.nulls) > 0).then(|| NullBuffer::from(there));
+        let offsets = |ends: &mut Vec<i32>| OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(ends, vec![0])));
+        Ok(match &mut self.values {
+            Values::Boolean(values) => Arc::new(BooleanArray::new(std::mem::take(values).into(), nulls)),
+            Values::Numbers(values, true) => {
+                let narrow = std::mem::take(values).into_iter().map(i32::try_from);
+                let narrow: Vec<i32> = narrow
+                    .collect::<std::result::Result<_, _>>()
+                    .map_err(|e| Error::new(ErrorKind::CorruptFile, "a number has more than 32 bits").caused_by(e))?;
+                Arc::new(Int32Array::new(narrow.into(), nulls))
+            }
+            Values::Numbers(values, false) => Arc::new(Int64Array::new(std::mem::take(values).into(), nulls)),
+            Values::Floats(values) => Arc::new(Float32Array::new(std::mem::take(values).into(), nulls)),
+            Values::Doubles(values) => Arc::new(Float64Array::new(std::mem::take(values).into(), nulls)),
+            Values::Decimals(values, precision, scale) => {
+                let array = PrimitiveArray::<Decimal128Type>::new(std::mem::take(values).into(), nulls);
+                // one digit more than the column: `conform` looks whether any value has it
+                let most = precision.saturating_add(1).min(38);
+                Arc::new(array.with_precision_and_scale(most, *scale)?)
+            }
+            Values::Bytes { ends, data, text } => {
+                let (offsets, data) = (offsets(ends), std::mem::take(data).into());
+                if *text {
+                    Arc::new(
+                        StringArray::try_new(offsets, data, nulls)
+                            .map_err(|e| Error::new(ErrorKind::CorruptFile, "a text is not UTF-8").caused_by(e))?,
+                    )
+                } else {
+                    Arc::new(BinaryArray::try_new(offsets, data, nulls)?)
+                }
+            }
+            Values::Row(row, names) => {
+                row.count = 0;
+                let (mut fields, mut columns) = (Vec::new(), Vec::new());
+                for (column, name) in row.columns.iter_mut().zip(&*names) {
+                    if let Some(column) = column {
+                        let array = column.finish()?;
+                        fields.push(Field::new(name, array.data_type().clone(), true));
+                        columns.push(array);
+                    }
+                }
+                Arc::new(StructArray::try_new_with_length(fields.into(), columns, nulls, count)?)
+            }
+            Values::List { ends, element } => {
+                let values = element.finish()?;
+                let field = Arc::new(Field::new("element", values.data_type().clone(), true));
+                Arc::new(ListArray::try_new(field, offsets(ends), values, nulls)?)
+            }
+            Values::Map { ends, key, value } => {
+                let (keys, values) = (key.finish()?, value.finish()?);
+                if keys.null_count() > 0 {
+                    return Err(Error::new(ErrorKind::CorruptFile, "a key of a map is null"));
+                }
+                let fields = Fields::from(vec![
+                    Field::new("key", keys.data_type().clone(), false),
+                    Field::new("value", values.data_type().clone(), true),
+                ]);
+                let count = keys.len();
+                let entries = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, count)?;
+                let field = Arc::new(Field::new("entries", Arrow::Struct(fields), false));
+                Arc::new(MapArray::try_new(field, offsets(ends), entries, nulls, false)?)
+            }
+        })
+    }
+}
+
+/// The columns of a map: Avro's own with text keys, or an array of records of key and value.
+fn map(stored: &WriterType, key: &DataType, value: &DataType) -> Option<Result<Values>> {
+    let (stored_key, stored_value) = match stored {
+        WriterType::Map(values) => (&WriterType::String, &**values),
+        WriterType::Array(items) => {
+            let record = items.record()?;
+            let field = |wanted| record.fields.iter().find(|(name, _)| name == wanted).map(|(_, t)| t);
+            (field("key")?, field("value")?)
+        }
+        _ => return None,
+    };
+    let made = Column::new(stored_key, key).and_then(|key| {
+        let value = Box::new(Column::new(stored_value, value)?);
+        Ok(Values::Map { ends: vec![0], key: Box::new(key), value })
+    });
+    Some(made)
+}
+
+fn read_map(stored: &WriterType, key: &mut Column, value: &mut Column, at: &mut Cursor<'_>) -> Result<()> {
+    while let Some(count) = block_count(at)? {
+        for _ in 0..count {
+            at.step()?;
+            match stored {
+                WriterType::Map(values) => {
+                    key.read(&WriterType::String, at)?;
+                    value.read(values, at)?;
+                }
+                WriterType::Array(items) => {
+                    let WriterType::Record(record) = items.branch(at)? else {
+                        return Err(at.corrupt("an entry of a map", "null"));
+                    };
+                    for (name, data_type) in &record.fields {
+                        match name.as_str() {
+                            "key" => key.read(data_type, at)?,
+                            "value" => value.read(data_type, at)?,
+                            _ => data_type.skip(at)?,
+                        }
+                    }
+                }
+                other => return Err(at.corrupt("a map", other.name())),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of<'a>(stored: &WriterType, at: &mut Cursor<'a>) -> Result<&'a [u8]> {
+    match stored {
+        WriterType::Fixed(length) => at.take(*length),
+        _ => at.bytes(),
+    }
+}
+
+/// Two's complement, most significant byte first.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let fill = if bytes.first()? & 0x80 == 0 { 0 } else { 0xFF };
+    let (above, low) = bytes.split_at_checked(bytes.len().saturating_sub(16))?;
+    if above.iter().any(|byte| *byte != fill) {
+        return None;
+    }
+    let mut wide = [fill; 16];
+    wide.iter_mut().rev().zip(low.iter().rev()).for_each(|(to, from)| *to = *from);
+    Some(i128::from_be_bytes(wide))
+}
+
+#[cold]
+fn does_not_fit(stored: &WriterType, wanted: &DataType) -> Error {
+    let message = format!("the file stores {} where its schema says {}", stored.name(), wanted.kind);
+    Error::new(ErrorKind::CorruptFile, message)
+}
+
+#[cold]
+fn too_large(at: &Cursor<'_>) -> Error {
+    Error::new(ErrorKind::MemoryLimitExceeded, "the values of a batch are too large").with("file", at.file())
+}

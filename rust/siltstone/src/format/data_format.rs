@@ -1,0 +1,85 @@
+//! What a format of data files is: how its files are opened, and how they are written.
+
+use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
+
+use arrow_array::RecordBatch;
+
+use super::DataFileReader;
+use crate::{
+    error::Result,
+    fs::{InputFile, OutputFile},
+    options::CoreOptions,
+    predicate::ColumnBounds,
+    types::DataField,
+};
+
+/// A format of data files.
+pub trait DataFormat: Debug + Sync {
+    /// Its name in options, which is the end of its files' names.
+    fn name(&self) -> &'static str;
+    /// Opens a file of so many bytes; the table's options may say how it was written.
+    fn open(
+        &self,
+        input: Arc<dyn InputFile>,
+        size: u64,
+        options: &BTreeMap<String, String>,
+    ) -> Result<Arc<dyn DataFileReader>>;
+    /// How files are written.
+    fn encoding(&self, options: WriteOptions<'_>) -> Result<Arc<dyn Encoding>>;
+    /// The compressions that files are written with.
+    fn compressions(&self) -> &'static [&'static str];
+    /// Whether files can be written with a compression of this name.
+    fn has_compression(&self, name: &str) -> bool {
+        self.compressions().iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+    /// An error when no file with such columns can be written.
+    fn check_columns(&self, fields: &[DataField]) -> Result<()>;
+    /// What is wrong with those of a table's options that are this format's own.
+    fn check_options(&self, options: &CoreOptions) -> Vec<Result<()>>;
+    /// Whether files tell the statistics of system columns whatever the table asks for (format chapter 5.6, rule 2).
+    fn always_describes_system_columns(&self) -> bool {
+        true
+    }
+}
+
+/// How the files of a writer are to be.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOptions<'a> {
+    /// `file.compression`, or what stands for it at a level or for changelog files.
+    pub compression: &'a str,
+    /// The table's options, for those that are the format's own.
+    pub table: &'a CoreOptions,
+    /// Encoded bytes that are held at most before they are written; `None`: as many as the options say.
+    pub memory: Option<usize>,
+}
+
+/// Writes files that are all encoded in the same way.
+pub trait Encoding: Debug + Send + Sync {
+    /// A file of these columns; `path` is for messages.
+    fn create(&self, path: &str, out: Box<dyn OutputFile>, fields: &[DataField]) -> Result<Box<dyn DataFileWriter>>;
+}
+
+/// A data file that is being written.
+pub trait DataFileWriter: Send {
+    /// Takes rows in.
+    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
+    /// Bytes on disk and expected from what is buffered.
+    fn size(&self) -> u64;
+    /// Rows taken in.
+    fn rows(&self) -> i64;
+    /// Memory held by what is buffered.
+    fn memory_used(&self) -> usize;
+    /// Writes what is left and closes the file; durable when `sync`.
+    fn finish(self: Box<Self>, sync: bool) -> Result<WrittenFile>;
+}
+
+/// What is known of a finished file.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// Bytes.
+    pub size: u64,
+    /// Rows.
+    pub rows: i64,
+    /// Exact bounds and null count of each column; `None`: unknown.
+    pub bounds: Vec<Option<ColumnBounds>>,
+}

@@ -1,0 +1,78 @@
+//! Compression of chunks.
+//!
+//! ```text
+//! u24 LE: length << 1 | 1 when the chunk is stored as it is
+//! length bytes
+//! ```
+
+use std::io::{self, Read};
+
+use super::lzo;
+
+/// No writer makes larger chunks.
+pub(super) const MOST_CHUNK: u64 = 1 << 23;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Codec {
+    None,
+    Zlib,
+    Snappy,
+    Lzo,
+    Lz4,
+    Zstd,
+}
+
+impl Codec {
+    /// From the number in the postscript.
+    pub(super) fn of(number: u64) -> Option<Self> {
+        [Self::None, Self::Zlib, Self::Snappy, Self::Lzo, Self::Lz4, Self::Zstd]
+            .into_iter()
+            .find(|codec| codec.number() == number)
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Zlib => 1,
+            Self::Snappy => 2,
+            Self::Lzo => 3,
+            Self::Lz4 => 4,
+            Self::Zstd => 5,
+        }
+    }
+
+    /// The plain bytes of a chunk, at most `most`.
+    pub(super) fn decompress(self, packed: &[u8], most: usize) -> io::Result<Vec<u8>> {
+        let plain = match self {
+            Self::None => packed.to_vec(),
+            Self::Zlib => limited(flate2::read::DeflateDecoder::new(packed), most)?,
+            Self::Snappy => {
+                let length = snap::raw::decompress_len(packed)?;
+                let mut plain = vec![0; fits(length, most)?];
+                snap::raw::Decoder::new().decompress(packed, &mut plain)?;
+                plain
+            }
+            Self::Lzo => lzo::decompress(packed, most)?,
+            Self::Lz4 => {
+                let mut plain = vec![0; most];
+                let length = lz4_flex::block::decompress_into(packed, &mut plain).map_err(io::Error::other)?;
+                plain.truncate(length);
+                plain
+            }
+            Self::Zstd => limited(zstd::stream::read::Decoder::with_buffer(packed)?, most)?,
+        };
+        Ok(plain)
+    }
+}
+
+fn fits(length: usize, most: usize) -> io::Result<usize> {
+    if length <= most { Ok(length) } else { Err(io::Error::other(format!("{length} bytes in a chunk"))) }
+}
+
+fn limited(source: impl Read, most: usize) -> io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    source.take(most as u64 + 1).read_to_end(&mut plain)?;
+    fits(plain.len(), most)?;
+    Ok(plain)
+}

@@ -1,0 +1,206 @@
+//! The plain bytes of a stretch of a file, read and decompressed a chunk at a time.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::compression::Codec;
+use crate::{
+    cancel,
+    error::{Error, Result},
+    fs::InputFile,
+    limits,
+};
+
+/// Bytes of a stream that are read at once.
+const WINDOW: u64 = 256 * 1024;
+
+/// A file and how it is compressed.
+#[derive(Clone)]
+pub(super) struct Source {
+    pub(super) input: Arc<dyn InputFile>,
+    pub(super) codec: Codec,
+    /// Plain bytes of a chunk at most.
+    pub(super) chunk_bytes: usize,
+}
+
+impl Source {
+    pub(super) fn corrupt(&self, at: u64, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Error {
+        Error::corrupt(self.input.path(), at, expected, found)
+    }
+
+    /// All plain bytes of a stretch, for metadata.
+    pub(super) fn plain(&self, start: u64, length: u64) -> Result<Vec<u8>> {
+        let mut stream = Stream::new(self.clone(), start, length);
+        let mut plain = Vec::new();
+        while stream.refill()? {
+            limits::ask(plain.len().saturating_add(stream.chunk.len()), "the metadata of an ORC file")
+                .map_err(|e| e.with("file", self.input.path()))?;
+            plain.extend_from_slice(&stream.chunk);
+        }
+        Ok(plain)
+    }
+}
+
+/// The plain bytes of a stretch. A clone goes on from the same place.
+#[derive(Clone)]
+pub(super) struct Stream {
+    source: Source,
+    /// Where in the file what follows the window starts, and the stretch ends.
+    next: u64,
+    end: u64,
+    window: Bytes,
+    chunk: Bytes,
+    at: usize,
+}
+
+impl Stream {
+    pub(super) fn new(source: Source, start: u64, length: u64) -> Self {
+        let end = start.saturating_add(length);
+        Self { source, next: start, end, window: Bytes::new(), chunk: Bytes::new(), at: 0 }
+    }
+
+    /// Of no bytes.
+    pub(super) fn empty(source: Source) -> Self {
+        Self::new(source, 0, 0)
+    }
+
+    /// The file's.
+    pub(super) fn path(&self) -> &str {
+        self.source.input.path()
+    }
+
+    /// Where in the file it is, about.
+    fn position(&self) -> u64 {
+        self.next.saturating_sub(self.window.len() as u64)
+    }
+
+    #[cold]
+    pub(super) fn corrupt(&self, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> Error {
+        self.source.corrupt(self.position(), expected, found)
+    }
+
+    /// At least so many bytes in the window.
+    fn need(&mut self, bytes: usize) -> Result<()> {
+        if self.window.len() >= bytes {
+            return Ok(());
+        }
+        let missing = (bytes - self.window.len()) as u64;
+        let left = self.end.saturating_sub(self.next);
+        if missing > left {
+            return Err(self.corrupt(format!("a chunk of {bytes} bytes"), format!("{left} bytes of a stream")));
+        }
+        let length = missing.max(WINDOW.min(left));
+        let more = self.source.input.read_range(self.next, length)?;
+        self.next = self.next.saturating_add(length);
+        self.window = if self.window.is_empty() { more } else { [&*self.window, &*more].concat().into() };
+        Ok(())
+    }
+
+    /// The next chunk; whether there is one.
+    fn refill(&mut self) -> Result<bool> {
+        (self.chunk, self.at) = (Bytes::new(), 0);
+        while self.chunk.is_empty() {
+            if self.window.is_empty() && self.next >= self.end {
+                return Ok(false);
+            }
+            cancel::check()?;
+            if self.source.codec == Codec::None {
+                self.need(1)?;
+                self.chunk = std::mem::take(&mut self.window);
+                break;
+            }
+            self.need(3)?;
+            let header = self.window.split_to(3);
+            let header = header.iter().rev().fold(0_usize, |all, byte| all << 8 | usize::from(*byte));
+            let length = header >> 1;
+            self.need(length)?;
+            let packed = self.window.split_to(length);
+            if header & 1 == 1 {
+                self.chunk = packed;
+                break;
+            }
+            let plain = self.source.codec.decompress(&packed, self.source.chunk_bytes);
+            self.chunk = plain.map_err(|e| self.corrupt(format!("a chunk of {:?}", self.source.codec), e))?.into();
+        }
+        Ok(true)
+    }
+
+    /// What is there of the chunk, which is something.
+    pub(super) fn available(&mut self) -> Result<&[u8]> {
+        if self.at >= self.chunk.len() && !self.refill()? {
+            return Err(self.corrupt("more values", "the end of a stream"));
+        }
+        Ok(self.chunk.get(self.at..).unwrap_or_default())
+    }
+
+    /// Passes over bytes of what is there.
+    pub(super) fn consume(&mut self, bytes: usize) {
+        self.at = self.at.saturating_add(bytes);
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Result<u8> {
+        if let Some(byte) = self.chunk.get(self.at) {
+            self.at += 1;
+            return Ok(*byte);
+        }
+        let byte = self.available()?.first().copied().unwrap_or_default();
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// Appends so many bytes.
+    pub(super) fn read(&mut self, to: &mut Vec<u8>, mut bytes: usize) -> Result<()> {
+        while bytes > 0 {
+            let there = self.available()?;
+            let taken = there.get(..bytes).unwrap_or(there);
+            to.extend_from_slice(taken);
+            let taken = taken.len();
+            self.consume(taken);
+            bytes -= taken;
+        }
+        Ok(())
+    }
+
+    /// A number of any size, least significant bits first, as it stands.
+    pub(super) fn unsigned(&mut self) -> Result<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(self.corrupt("a variable-length number", "too many bytes"))
+    }
+
+    /// One with a sign.
+    pub(super) fn signed(&mut self) -> Result<i64> {
+        self.unsigned().map(unzigzag)
+    }
+
+    /// One of up to 128 bits, with a sign.
+    pub(super) fn wide(&mut self) -> Result<i128> {
+        let mut value = 0_u128;
+        for shift in (0..128).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u128::from(byte & 0x7f);
+            if shift > 121 && bits >> (128 - shift) != 0 {
+                break;
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
+            }
+        }
+        Err(self.corrupt("an unscaled number of 128 bits", "a larger one"))
+    }
+}
+
+/// 0, -1, 1, -2, ...
+#[inline]
+pub(super) fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}

@@ -1,0 +1,141 @@
+//! Texts and bytes: as they are, or numbers of a dictionary's.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, StringArray};
+use arrow_buffer::{BooleanBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType as Arrow;
+
+use super::{
+    column::{Budget, nulls},
+    integers::Integers,
+    stream::Stream,
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    limits,
+};
+
+/// The texts of a dictionary, one after another.
+pub(super) struct Dictionary {
+    offsets: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Dictionary {
+    /// Reads so many texts.
+    pub(super) fn read(size: usize, mut lengths: Integers, mut data: Stream, trim: bool) -> Result<Self> {
+        limits::ask(size.saturating_mul(16), "a dictionary of an ORC file")?;
+        let mut budget = Budget::new(0, true);
+        let lengths = lengths.read(size)?;
+        let (mut offsets, mut bytes) = read_texts(&lengths, &mut data, &mut budget)?;
+        if trim {
+            (offsets, bytes) = trimmed(&offsets, &bytes);
+        }
+        Ok(Self { offsets, bytes })
+    }
+
+    fn text(&self, key: i64) -> Option<&[u8]> {
+        let key = usize::try_from(key).ok()?;
+        self.bytes.get(*self.offsets.get(key)?..*self.offsets.get(key.checked_add(1)?)?)
+    }
+}
+
+/// Texts of these lengths: where each starts and the last one ends, and their bytes.
+pub(super) fn read_texts(lengths: &[i64], from: &mut Stream, budget: &mut Budget) -> Result<(Vec<usize>, Vec<u8>)> {
+    let mut offsets = Vec::with_capacity(lengths.len() + 1);
+    let mut end = 0_usize;
+    offsets.push(end);
+    for length in lengths {
+        let length = usize::try_from(*length).ok().and_then(|length| end.checked_add(length));
+        end = length.ok_or_else(|| from.corrupt("the length of a text", "a negative one"))?;
+        offsets.push(end);
+    }
+    budget.take(end, from)?;
+    // no more than there is in the file
+    let mut bytes = Vec::with_capacity(end.min(1 << 20));
+    from.read(&mut bytes, end)?;
+    Ok((offsets, bytes))
+}
+
+/// Texts without the spaces at their ends, as ORC reads CHAR.
+pub(super) fn trimmed(offsets: &[usize], bytes: &[u8]) -> (Vec<usize>, Vec<u8>) {
+    let (mut ends, mut kept) = (vec![0], Vec::with_capacity(bytes.len()));
+    for pair in offsets.windows(2) {
+        if let [start, end] = pair {
+            kept.extend_from_slice(bytes.get(*start..*end).unwrap_or_default().trim_suffix_spaces());
+        }
+        ends.push(kept.len());
+    }
+    (ends, kept)
+}
+
+/// Texts that end with spaces.
+trait TrimSpaces {
+    /// Without them.
+    fn trim_suffix_spaces(&self) -> &[u8];
+}
+
+impl TrimSpaces for [u8] {
+    fn trim_suffix_spaces(&self) -> &[u8] {
+        let end = self.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+        self.get(..end).unwrap_or(self)
+    }
+}
+
+pub(super) fn looked_up(
+    keys: &mut Integers,
+    entries: &Dictionary,
+    count: usize,
+    budget: &mut Budget,
+) -> Result<(Vec<usize>, Vec<u8>)> {
+    let numbers = keys.read(count)?;
+    let text = |key: &i64| {
+        entries.text(*key).ok_or_else(|| {
+            keys.stream().corrupt(format!("one of {} entries of a dictionary", entries.offsets.len() - 1), key)
+        })
+    };
+    let mut total = 0_usize;
+    for key in &numbers {
+        total = total.saturating_add(text(key)?.len());
+    }
+    budget.take(total, keys.stream())?;
+    let (mut offsets, mut bytes) = (Vec::with_capacity(count + 1), Vec::with_capacity(total));
+    offsets.push(0);
+    for key in &numbers {
+        bytes.extend_from_slice(text(key)?);
+        offsets.push(bytes.len());
+    }
+    Ok((offsets, bytes))
+}
+
+pub(super) fn texts(
+    to: &Arrow,
+    offsets: &[usize],
+    bytes: Vec<u8>,
+    mask: Option<BooleanBuffer>,
+    stream: &Stream,
+) -> Result<ArrayRef> {
+    let too_long = || Error::new(ErrorKind::UnsupportedFeature, "a text of 2 GiB").with("file", stream.path());
+    let ends: Vec<i32> = match &mask {
+        None => offsets.iter().map(|o| i32::try_from(*o)).collect::<std::result::Result<_, _>>(),
+        Some(mask) => {
+            let mut there = offsets.iter().skip(1);
+            let mut end = 0;
+            let next = |is_there: bool| {
+                if is_there {
+                    end = there.next().copied().unwrap_or(end);
+                }
+                i32::try_from(end)
+            };
+            std::iter::once(Ok(0)).chain(mask.iter().map(next)).collect()
+        }
+    }
+    .map_err(|_| too_long())?;
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+    if matches!(to, Arrow::Binary) {
+        return Ok(Arc::new(BinaryArray::try_new(offsets, bytes.into(), nulls(mask))?));
+    }
+    let array = StringArray::try_new(offsets, bytes.into(), nulls(mask));
+    Ok(Arc::new(array.map_err(|e| stream.corrupt("UTF-8 text", e))?))
+}

@@ -1,0 +1,428 @@
+//! VARIANT values as JSON text, as Java prints them: decoded columns have the two binaries `value` and `metadata`.
+//!
+//! Source: the Variant encoding of the Parquet format; `GenericVariant.toJson`.
+
+use std::{fmt::Write, sync::Arc};
+
+use arrow_array::{Array, ArrayRef, BinaryArray, StringArray, builder::StringBuilder, cast::AsArray};
+use base64::{Engine, prelude::BASE64_STANDARD};
+
+use crate::{
+    cancel,
+    error::{Error, ErrorKind, Result},
+    row::{civil_from_days, decimal_text, double_text, float_text},
+};
+
+/// Objects and arrays in each other; Java's JSON has the same limit.
+const DEEPEST: usize = 1_000;
+/// The most bytes of one value's text: the limit of a value itself.
+const LONGEST: usize = 128 << 20;
+/// The most bytes of the texts of one array.
+const MOST: usize = 1 << 30;
+const MICROS_OF_DAY: i64 = 86_400_000_000;
+
+/// The JSON text of each value. Null where the value is null; JSON's own null is the text `null`.
+pub(super) fn json_texts(array: &ArrayRef) -> Result<ArrayRef> {
+    let fault = || corrupt("a VARIANT is not stored as the binaries 'value' and 'metadata'");
+    let row = array.as_struct_opt().ok_or_else(fault)?;
+    if row.column_by_name("typed_value").is_some() {
+        return Err(Error::unsupported("a VARIANT whose values are stored in columns of their own (shredded)"));
+    }
+    let column = |name| row.column_by_name(name).and_then(|c| c.as_binary_opt::<i32>()).ok_or_else(fault);
+    let (values, metadata): (&BinaryArray, &BinaryArray) = (column("value")?, column("metadata")?);
+    let (mut texts, mut text) = (StringBuilder::new(), String::new());
+    for at in 0..row.len() {
+        if at % 1024 == 0 {
+            cancel::check()?;
+        }
+        if row.is_null(at) {
+            texts.append_null();
+            continue;
+        }
+        if values.is_null(at) || metadata.is_null(at) {
+            return Err(corrupt("a VARIANT lacks its value or its metadata"));
+        }
+        text.clear();
+        let value = values.value(at);
+        let mut printer = Printer { names: Names::of(metadata.value(at))?, left: value.len(), text: &mut text };
+        printer.print(value, 0)?;
+        if texts.values_slice().len().saturating_add(text.len()) > MOST {
+            let error = Error::unsupported("more than 1 GiB of texts of a VARIANT column in one batch");
+            return Err(error.hint("give a smaller batch_size"));
+        }
+        texts.append_value(&text);
+    }
+    let texts: StringArray = texts.finish();
+    Ok(Arc::new(texts))
+}
+
+fn corrupt(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::CorruptFile, what)
+}
+
+/// `length` bytes from `at` on.
+fn bytes(of: &[u8], at: usize, length: usize) -> Result<&[u8]> {
+    let end = at.checked_add(length);
+    end.and_then(|end| of.get(at..end)).ok_or_else(|| {
+        corrupt(format!("a VARIANT of {} bytes ends before the {length} bytes at offset {at}", of.len()))
+    })
+}
+
+/// An unsigned number of 1 to 4 bytes.
+fn unsigned(of: &[u8], at: usize, length: usize) -> Result<usize> {
+    let number = bytes(of, at, length)?.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    usize::try_from(number).map_err(|e| corrupt("a number in a VARIANT is too large").caused_by(e))
+}
+
+/// A signed number of up to 16 bytes.
+fn signed(of: &[u8], at: usize, length: usize) -> Result<i128> {
+    let stored = bytes(of, at, length)?;
+    let negative = stored.last().is_some_and(|last| *last > 0x7f);
+    let start = if negative { -1_i128 } else { 0 };
+    Ok(stored.iter().rev().fold(start, |number, byte| number << 8 | i128::from(*byte)))
+}
+
+fn text(of: &[u8]) -> Result<&str> {
+    std::str::from_utf8(of).map_err(|e| corrupt("a text in a VARIANT is not UTF-8").caused_by(e))
+}
+
+/// The dictionary of the names of fields.
+struct Names<'a> {
+    metadata: &'a [u8],
+    width: usize,
+    count: usize,
+}
+
+impl<'a> Names<'a> {
+    fn of(metadata: &'a [u8]) -> Result<Self> {
+        let head = unsigned(metadata, 0, 1)?;
+        if head & 0x0f != 1 {
+            return Err(Error::unsupported(format!("version {} of the VARIANT encoding", head & 0x0f)));
+        }
+        let width = (head >> 6) + 1;
+        Ok(Self { metadata, width, count: unsigned(metadata, 1, width)? })
+    }
+
+    fn get(&self, id: usize) -> Result<&'a str> {
+        if id >= self.count {
+            return Err(corrupt(format!("a VARIANT names its field by {id}, of {} names", self.count)));
+        }
+        let offset = |id: usize| unsigned(self.metadata, (2 + id) * self.width - self.width + 1, self.width);
+        let (start, end) = (offset(id)?, offset(id + 1)?);
+        let names = 1 + (self.count + 2) * self.width;
+        let length = end.checked_sub(start).ok_or_else(|| corrupt("the names of a VARIANT are not in their order"))?;
+        text(bytes(self.metadata, names + start, length)?)
+    }
+}
+
+/// One value on its way into a text.
+struct Printer<'a> {
+    names: Names<'a>,
+    /// Bytes of the value that have not been printed: each is printed once.
+    left: usize,
+    text: &'a mut String,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, value: &[u8], depth: usize) -> Result<()> {
+        let head = unsigned(value, 0, 1)?;
+        self.spend(1)?;
+        let (kind, info) = (head & 3, head >> 2);
+        match kind {
+            0 => self.primitive(value, info),
+            1 => self.quoted(bytes(value, 1, info)?),
+            _ if depth >= DEEPEST => Err(Error::unsupported(format!("a VARIANT of more than {DEEPEST} levels"))),
+            2 => self.object(value, info, depth),
+            _ => self.array(value, info, depth),
+        }
+    }
+
+    /// Values that lie over each other would make a text without end of a few bytes.
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| corrupt("values in a VARIANT lie over each other"))?;
+        if self.text.len() > LONGEST {
+            return Err(Error::unsupported("a VARIANT whose text is longer than 128 MiB"));
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, value: &[u8], info: usize, depth: usize) -> Result<()> {
+        let (of_count, of_id, of_offset) =
+            (if info >> 4 & 1 == 1 { 4 } else { 1 }, (info >> 2 & 3) + 1, (info & 3) + 1);
+        let count = unsigned(value, 1, of_count)?;
+        let ids = 1 + of_count;
+        let offsets = ids + count * of_id;
+        self.spend(of_count + count * (of_id + of_offset))?;
+        self.text.push('{');
+        for i in 0..count {
+            if i > 0 {
+                self.text.push(',');
+            }
+            let name = self.names.get(unsigned(value, ids + i * of_id, of_id)?)?;
+            escape(self.text, name);
+            self.text.push(':');
+            self.member(value, (offsets, of_offset, count), i, depth)?;
+        }
+        self.text.push('}');
+        Ok(())
+    }
+
+    fn array(&mut self, value: &[u8], info: usize, depth: usize) -> Result<()> {
+        let (of_count, of_offset) = (if info >> 2 & 1 == 1 { 4 } else { 1 }, (info & 3) + 1);
+        let count = unsigned(value, 1, of_count)?;
+        self.spend(of_count + count * of_offset)?;
+        self.text.push('[');
+        for i in 0..count {
+            if i > 0 {
+                self.text.push(',');
+            }
+            self.member(value, (1 + of_count, of_offset, count), i, depth)?;
+        }
+        self.text.push(']');
+        Ok(())
+    }
+
+    /// The i-th of `count` values, whose offsets begin at `offsets`.
+    fn member(
+        &mut self,
+        value: &[u8],
+        (offsets, width, count): (usize, usize, usize),
+        i: usize,
+        depth: usize,
+    ) -> Result<()> {
+        let start = offsets + (count + 1) * width + unsigned(value, offsets + i * width, width)?;
+        let rest = bytes(value, start, value.len().saturating_sub(start).max(1))?;
+        self.print(rest, depth + 1)
+    }
+
+    fn primitive(&mut self, value: &[u8], kind: usize) -> Result<()> {
+        let length = match kind {
+            0..=2 => 0,
+            3 => 1,
+            4 => 2,
+            5 | 11 | 14 => 4,
+            6 | 7 | 12 | 13 => 8,
+            8 => 5,
+            9 => 9,
+            10 => 17,
+            15 | 16 => return self.long(value, kind == 15),
+            20 => 16,
+            other => return Err(Error::unsupported(format!("the VARIANT type {other}"))),
+        };
+        let stored = bytes(value, 1, length)?;
+        self.spend(length)?;
+        let number = || signed(stored, 0, length.min(16));
+        let micros =
+            || signed(stored, 0, 8).and_then(|n| i64::try_from(n).map_err(|e| corrupt("no time").caused_by(e)));
+        match kind {
+            0 => self.text.push_str("null"),
+            1 => self.text.push_str("true"),
+            2 => self.text.push_str("false"),
+            3..=6 => self.add(number()?),
+            7 => {
+                let value = f64::from_bits(u64::from_le_bytes(fixed(stored)?));
+                self.number(&double_text(value), value.is_finite());
+            }
+            14 => {
+                let value = f32::from_bits(u32::from_le_bytes(fixed(stored)?));
+                self.number(&float_text(value), value.is_finite());
+            }
+            8..=10 => self.decimal(stored)?,
+            11 => {
+                let days = i64::try_from(number()?).map_err(|e| corrupt("no date").caused_by(e))?;
+                self.add(format_args!("\"{}\"", date(days)));
+            }
+            12 => self.add(format_args!("\"{}+00:00\"", moment(micros()?))),
+            13 => self.add(format_args!("\"{}\"", moment(micros()?))),
+            _ => self.add(format_args!("\"{}\"", uuid::Uuid::from_bytes(fixed(stored)?))),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, value: impl std::fmt::Display) {
+        // to a String it cannot fail
+        let _ = write!(self.text, "{value}");
+    }
+
+    fn number(&mut self, number: &str, finite: bool) {
+        if finite { self.text.push_str(number) } else { escape(self.text, number) }
+    }
+
+    fn decimal(&mut self, stored: &[u8]) -> Result<()> {
+        let scale = stored.first().copied().unwrap_or_default();
+        let (mut unscaled, mut scale) = (signed(stored, 1, stored.len() - 1)?, scale);
+        if scale > 38 {
+            return Err(corrupt(format!("a decimal of a VARIANT has the scale {scale}")));
+        }
+        while scale > 0 && unscaled % 10 == 0 {
+            (unscaled, scale) = (unscaled / 10, scale - 1);
+        }
+        self.text.push_str(&decimal_text(unscaled, scale));
+        Ok(())
+    }
+
+    fn long(&mut self, value: &[u8], binary: bool) -> Result<()> {
+        let length = unsigned(value, 1, 4)?;
+        let content = bytes(value, 5, length)?;
+        self.spend(4)?;
+        if !binary {
+            return self.quoted(content);
+        }
+        self.spend(length)?;
+        self.add(format_args!("\"{}\"", BASE64_STANDARD.encode(content)));
+        Ok(())
+    }
+
+    fn quoted(&mut self, content: &[u8]) -> Result<()> {
+        self.spend(content.len())?;
+        escape(self.text, text(content)?);
+        Ok(())
+    }
+}
+
+fn fixed<const N: usize>(stored: &[u8]) -> Result<[u8; N]> {
+    stored.try_into().map_err(|e| corrupt("a VARIANT is too short").caused_by(e))
+}
+
+/// As ISO 8601 has it: four digits of the year, more with a sign.
+fn date(days: i64) -> String {
+    let (year, month, day) = civil_from_days(days);
+    let sign = if year < 0 {
+        "-"
+    } else if year > 9999 {
+        "+"
+    } else {
+        ""
+    };
+    format!("{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs())
+}
+
+/// `2024-01-31 10:20:30.5`: as many digits of the second as there are.
+fn moment(micros: i64) -> String {
+    let (day, rest) = (micros.div_euclid(MICROS_OF_DAY), micros.rem_euclid(MICROS_OF_DAY));
+    let (seconds, fraction) = (rest / 1_000_000, rest % 1_000_000);
+    let clock = format!("{} {:02}:{:02}:{:02}", date(day), seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if fraction == 0 { clock } else { format!("{clock}.{}", format!("{fraction:06}").trim_end_matches('0')) }
+}
+
+/// In double quotes, with the escapes of Java's JSON library.
+fn escape(text: &mut String, content: &str) {
+    text.push('"');
+    for c in content.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\t' => text.push_str("\\t"),
+            '\n' => text.push_str("\\n"),
+            '\u{c}' => text.push_str("\\f"),
+            '\r' => text.push_str("\\r"),
+            c if c < ' ' => {
+                let _ = write!(text, "\\u{:04X}", u32::from(c));
+            }
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StructArray;
+    use arrow_schema::{DataType as Arrow, Field};
+
+    use super::*;
+
+    /// A dictionary of the names `a` and `b`.
+    const NAMES: &[u8] = &[0x01, 2, 0, 1, 2, b'a', b'b'];
+
+    fn column(members: &[(&str, &[u8])]) -> ArrayRef {
+        let member = |(name, bytes): &(&str, &[u8])| {
+            let values: ArrayRef = Arc::new(BinaryArray::from_iter_values([*bytes]));
+            (Arc::new(Field::new(*name, Arrow::Binary, true)), values)
+        };
+        Arc::new(StructArray::from(members.iter().map(member).collect::<Vec<_>>()))
+    }
+
+    fn json(value: &[u8]) -> Result<String> {
+        let texts = json_texts(&column(&[("value", value), ("metadata", NAMES)]))?;
+        Ok(texts.as_string::<i32>().value(0).to_owned())
+    }
+
+    fn primitive(kind: u8, content: &[u8]) -> Vec<u8> {
+        [&[kind << 2], content].concat()
+    }
+
+    #[test]
+    fn each_kind_of_value_is_printed_as_java_prints_it() {
+        for (kind, content, text) in [
+            (0, &[][..], "null"),
+            (1, &[], "true"),
+            (2, &[], "false"),
+            (3, &[0xff], "-1"),
+            (4, &[0, 0x80], "-32768"),
+            (5, &[1, 0, 0, 0], "1"),
+            (6, &[0xff; 8], "-1"),
+            (7, &1e10_f64.to_le_bytes(), "1.0E10"),
+            (7, &f64::NAN.to_le_bytes(), "\"NaN\""),
+            (8, &[2, 250, 0, 0, 0], "2.5"),
+            (9, &[3, 0xe8, 3, 0, 0, 0, 0, 0, 0], "1"),
+            (11, &[0xff, 0xff, 0xff, 0xff], "\"1969-12-31\""),
+            (12, &0_i64.to_le_bytes(), "\"1970-01-01 00:00:00+00:00\""),
+            (13, &(-500_000_i64).to_le_bytes(), "\"1969-12-31 23:59:59.5\""),
+            (14, &0.5_f32.to_le_bytes(), "0.5"),
+            (15, &[2, 0, 0, 0, 1, 2], "\"AQI=\""),
+            (16, &[3, 0, 0, 0, b'"', 1, b'\n'], "\"\\\"\\u0001\\n\""),
+        ] {
+            assert_eq!(json(&primitive(kind, content)).unwrap(), text);
+        }
+        let id: Vec<u8> = (0..16).collect();
+        assert_eq!(json(&primitive(20, &id)).unwrap(), "\"00010203-0405-0607-0809-0a0b0c0d0e0f\"");
+        assert_eq!(json(&[2 << 2 | 1, b'h', b'i']).unwrap(), "\"hi\"");
+    }
+
+    #[test]
+    fn objects_and_arrays_hold_values() {
+        // {"a": true, "b": [1, null]}
+        let list = [0x03, 2, 0, 2, 3, 3 << 2, 1, 0];
+        let object = [&[0x02, 2, 0, 1, 0, 1, 9, 1 << 2][..], &list].concat();
+        assert_eq!(json(&object).unwrap(), r#"{"a":true,"b":[1,null]}"#);
+        assert_eq!(json(&[0x03, 0, 0]).unwrap(), "[]");
+        assert_eq!(json(&[0x02, 0, 0]).unwrap(), "{}");
+    }
+
+    #[test]
+    fn damaged_values_are_said_to_be_damaged() {
+        let object = [0x02, 1, 0, 0, 1, 1 << 2];
+        json(&object).unwrap();
+        for cut in 0..object.len() {
+            assert_eq!(json(&object[..cut]).unwrap_err().kind(), ErrorKind::CorruptFile, "{cut}");
+        }
+        for value in
+            [&[0x02, 1, 9, 0, 1, 4][..], &[0x03, 0xff, 0], &[16 << 2, 0xff, 0xff, 0xff, 0xff], &[1 << 2 | 1, 0xff]]
+        {
+            assert_eq!(json(value).unwrap_err().kind(), ErrorKind::CorruptFile, "{value:?}");
+        }
+        assert_eq!(json(&[63 << 2]).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    }
+
+    /// Two members of an array at one place, twenty times in each other: a million values in a few hundred bytes.
+    #[test]
+    fn values_that_lie_over_each_other_are_damage_and_depth_has_a_limit() {
+        let around = |value: Vec<u8>, offsets: &[u8]| {
+            [&[0x03 | 1 << 2, u8::try_from(offsets.len()).unwrap() - 1][..], &vec![0; offsets.len() * 2], &value]
+                .concat()
+        };
+        let twice = (0..20).fold(vec![0], |value, _| around(value, &[0, 0, 0]));
+        assert_eq!(json(&twice).unwrap_err().kind(), ErrorKind::CorruptFile);
+        let deep = (0..2_000).fold(vec![0], |value, _| around(value, &[0, 0]));
+        assert_eq!(json(&deep).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    }
+
+    #[test]
+    fn shredded_values_and_other_columns_are_refused() {
+        let shredded = column(&[("value", &[0]), ("metadata", NAMES), ("typed_value", &[1])]);
+        assert_eq!(json_texts(&shredded).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+        assert_eq!(json_texts(&column(&[("value", &[0])])).unwrap_err().kind(), ErrorKind::CorruptFile);
+    }
+}
