@@ -39,7 +39,9 @@ fn rows_that_wait_for_buckets_get_them_or_wait() {
 #[test]
 fn rows_have_the_old_number_of_buckets_or_the_new_one_and_another_try_ends_it() {
     let make = || {
-        let (io, fs) = memory(&["k"], &[("bucket", "1")]);
+        // nothing waits: storage that fails goes on failing
+        let options = ["commit.min-retry-wait", "commit.max-retry-wait"].map(|option| (option, "1 ms"));
+        let (io, fs) = memory(&["k"], &[&options[..], &[("bucket", "1"), ("commit.max-retries", "1")]].concat());
         append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3), (4, 4)]).unwrap();
         io
     };
