@@ -13,7 +13,8 @@
 //! ```
 //!
 //! An expiry of snapshots or changelogs does the same while it looks which of them consumers keep, until a record or hint says what
-//! goes: a reader that it has not seen finds that afterwards, whether the expiry has died or not.
+//! goes: a reader that it has not seen finds that afterwards, whether the expiry has died or not. What an expiry that died has
+//! left beside its place comes back before anything else expires.
 //!
 //! Source: format chapter 10.3; `Consumer`, `ConsumerManager`.
 
@@ -29,6 +30,8 @@ use crate::{
 };
 
 const PREFIX: &str = "consumer-";
+/// A file that was taken out of its place: `.old-consumer-<id>.<uuid>.tmp`.
+const ASIDE: &str = ".old-consumer-";
 /// How long a reader waits for the lock before it looks at the mark again.
 const WAIT: Duration = Duration::from_millis(50);
 
@@ -159,7 +162,11 @@ impl ConsumerManager {
         if let Some((directory, _)) = self.mark.rsplit_once('/') {
             self.fs.create_dir(directory)?;
         }
+        let died = self.fs.exists(&self.mark)?;
         self.fs.overwrite(&self.mark, b"")?;
+        if died {
+            self.put_back()?;
+        }
         let expired = expire();
         // one that stays does no harm: the next reader takes it away
         if let Err(error) = self.fs.delete(&self.mark) {
@@ -168,13 +175,26 @@ impl ConsumerManager {
         expired
     }
 
+    /// Puts files back that an expiry which died had taken out of their places: nobody knows whether they are old.
+    fn put_back(&self) -> Result<()> {
+        for file in self.fs.list(&self.directory)? {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let aside = name.strip_prefix(ASIDE).and_then(|rest| rest.strip_suffix(".tmp")).filter(|_| !file.is_dir);
+            let Some((id, _)) = aside.and_then(|rest| rest.rsplit_once('.')) else { continue };
+            check_can_exist("consumer", id)?;
+            self.publish(&self.path(id), &file.path)?;
+            self.fs.delete(&file.path)?;
+        }
+        Ok(())
+    }
+
     /// Deletes a consumer whose file was last written before this time, within [`ConsumerManager::expire`]; whether it is gone.
     ///
     /// # Errors
     /// Storage errors; the file is in its place again, unless that fails, too.
     pub fn delete_old(&self, id: &str, older_than: i64) -> Result<bool> {
         check_can_exist("consumer", id)?;
-        let (path, aside) = (self.path(id), format!("{}/.{PREFIX}{id}.{}.tmp", self.directory, new_uuid()));
+        let (path, aside) = (self.path(id), format!("{}/{ASIDE}{id}.{}.tmp", self.directory, new_uuid()));
         match self.fs.rename_dir(&path, &aside) {
             // somebody else has deleted it
             Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(true),
@@ -197,13 +217,17 @@ impl ConsumerManager {
     fn judge(&self, path: &str, aside: &str, older_than: i64) -> Result<bool> {
         let is_old = self.fs.status(aside)?.is_none_or(|file| file.modified_millis < older_than);
         if !is_old {
-            match self.fs.publish(path, &self.fs.read(aside)?, false) {
-                // its reader went on once more
-                Err(e) if e.kind() == ErrorKind::FileExists => {}
-                published => published?,
-            }
+            self.publish(path, aside)?;
         }
         Ok(is_old)
+    }
+
+    /// Puts the content of a file back, unless its reader has gone on once more.
+    fn publish(&self, path: &str, aside: &str) -> Result<()> {
+        match self.fs.publish(path, &self.fs.read(aside)?, false) {
+            Err(e) if e.kind() == ErrorKind::FileExists => Ok(()),
+            published => published,
+        }
     }
 
     /// Deletes a consumer; fine when absent.

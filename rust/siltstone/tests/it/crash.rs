@@ -1,4 +1,4 @@
-//! Writers that die at every storage call, power losses, lost answers; [`vectors`]: where rows are marked as deleted;
+//! Writers that die at every storage call, power losses, lost answers; [`buckets`]: rows that get other buckets; [`vectors`]: where rows are marked as deleted;
 //! [`races`]: writers that race.
 //!
 //! Each operation (write and commit, overwrite, compaction) is run once for every storage call it makes, which fails
@@ -29,6 +29,7 @@ use siltstone::{
     write::{TableWrite, WriteOptions},
 };
 
+mod buckets;
 mod races;
 mod vectors;
 

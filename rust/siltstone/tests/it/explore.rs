@@ -13,12 +13,14 @@
 //! the actor dies there, `-`: the call fails, `+`: it fails after its effect.
 
 mod cases;
+mod judge;
 mod look;
 mod model;
 mod operations;
 mod random;
 mod run;
 mod scheduler;
+mod versions;
 mod world;
 
 use std::{
@@ -33,15 +35,15 @@ use std::{
 };
 
 use self::{
-    run::{Case, Pools, Run},
-    world::{KINDS, World},
+    run::{Case, Look, Pools, Run},
+    world::Worlds,
 };
 
 /// What came of many runs.
 #[derive(Default)]
 struct Tally {
     gave_up: BTreeMap<String, usize>,
-    /// How many failed in each way, and how many of them were shown.
+    /// How many failed in each way, and how many of them were to be shown.
     failed: BTreeMap<String, (usize, usize)>,
 }
 
@@ -49,31 +51,36 @@ struct Tally {
 const SHOWN: usize = 2;
 
 impl Tally {
-    #[allow(clippy::print_stdout, reason = "long before all have run")]
-    fn add(&mut self, seed: u64, case: &Case, run: Run, worlds: &[World], pools: &Pools) {
+    /// Whether the run is one that should be shown.
+    fn add(&mut self, run: &Run) -> bool {
         for line in &run.gave_up {
             let kind = line.splitn(3, ": ").take(2).collect::<Vec<_>>().join(": ");
             *self.gave_up.entry(kind.chars().filter(|c| !c.is_ascii_digit()).collect()).or_default() += 1;
         }
         if run.problems.is_empty() {
-            return;
+            return false;
         }
         let (count, shown) = self.failed.entry(run.kind()).or_default();
         *count += 1;
-        if *shown < SHOWN {
-            println!("seed {seed} failed: {case}");
-            let (case, run) = case.shortened(worlds, pools, run);
-            println!("-- seed {seed}: SILTSTONE_EXPLORE=\"{case}\"");
-            describe(&run);
-            *shown += 1;
-        }
+        *shown += 1;
+        *shown <= SHOWN
     }
+}
+
+/// Shows a run that failed, long before all have run, and a shorter one that fails in the same way.
+#[allow(clippy::print_stdout, reason = "what a person looks at when it failed")]
+fn show(seed: u64, case: &Case, run: Run, worlds: &Worlds, pools: &Pools, look: Look) {
+    println!("seed {seed} failed: {case}");
+    describe(&run);
+    let (case, run) = case.shortened(worlds, pools, look, run);
+    println!("-- seed {seed}: SILTSTONE_EXPLORE=\"{case}\"");
+    describe(&run);
 }
 
 #[allow(clippy::print_stdout, reason = "the number of schedules is what people want to see")]
 #[allow(clippy::disallowed_methods, reason = "how long they took")]
 fn explore(first: u64, count: u64) {
-    let worlds: Vec<World> = KINDS.iter().map(|kind| World::new(*kind)).collect();
+    let worlds = Worlds::default();
     let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
     let started = Instant::now();
     let work = || {
@@ -84,8 +91,13 @@ fn explore(first: u64, count: u64) {
                 return;
             }
             let case = Case::of_seed(seed);
-            let run = case.run(&worlds, &pools, false);
-            tally.lock().unwrap().add(seed, &case, run, &worlds, &pools);
+            // all files are read after some: the rows of versions are compared after each
+            let look = if seed % 4 == 0 { Look::Deep } else { Look::Short };
+            let run = case.run(&worlds, &pools, look);
+            let is_new = tally.lock().unwrap().add(&run);
+            if is_new {
+                show(seed, &case, run, &worlds, &pools, look);
+            }
         }
     };
     thread::scope(|scope| {
@@ -119,8 +131,8 @@ fn describe(run: &Run) {
 #[allow(clippy::print_stdout, reason = "what a person looks at")]
 fn replay(text: &str) {
     let case: Case = text.parse().unwrap();
-    let worlds: Vec<World> = KINDS.iter().map(|kind| World::new(*kind)).collect();
-    let run = case.run(&worlds, &Pools::new(), true);
+    let worlds = Worlds::default();
+    let run = case.run(&worlds, &Pools::new(), Look::Whole);
     run.log.iter().for_each(|event| println!("{event}"));
     describe(&run);
     assert!(run.problems.is_empty(), "{} problems", run.problems.len());

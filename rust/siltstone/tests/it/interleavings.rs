@@ -38,7 +38,7 @@ use std::{
 };
 
 use self::{
-    actors::{ALL, Actor},
+    actors::Actor,
     alike::{next_death, next_stop},
     run::{Case, Pools, Run},
     world::World,
@@ -147,10 +147,11 @@ impl Choice {
 
     fn all(&self, world: &World) -> Tally {
         let pairs: Vec<(Actor, Actor)> =
-            ALL.iter().flat_map(|first| ALL.iter().map(|second| (*first, *second))).collect();
+            world.actors().flat_map(|first| world.actors().map(move |second| (first, second))).collect();
         let pairs: Vec<(Actor, Actor)> =
             pairs.into_iter().filter(|(first, second)| self.takes(*first, *second)).collect();
-        let every_other = |(at, _): &(usize, _)| self.once.is_none() || (at + at / ALL.len()) % 2 == world.parity;
+        let every_other =
+            |(at, _): &(usize, _)| self.once.is_none() || (at + at / world.actors().count()) % 2 == world.parity;
         let pairs: Vec<_> = pairs.into_iter().enumerate().filter(every_other).map(|(_, pair)| pair).collect();
         let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
         let work = || {
@@ -251,10 +252,10 @@ fn operations_on_an_append_table_interleave_everywhere() {
 
 fn some(world: &World) {
     let pools = Pools::new();
-    let calls = ALL
-        .iter()
+    let calls = world
+        .actors()
         .map(|actor| {
-            (*actor, Case::course(*actor, world, &pools).iter().filter(|event| event.call.is_some()).count() as u64)
+            (actor, Case::course(actor, world, &pools).iter().filter(|event| event.call.is_some()).count() as u64)
         })
         .collect();
     check(world, &Choice { once: Some(calls), ..Choice::default() });

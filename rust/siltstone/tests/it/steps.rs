@@ -7,8 +7,10 @@ use siltstone::{
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
     io::TableContext,
     read::read_splits,
+    rebucket::move_waiting,
     scan::{ScanRequest, VersionSelector, plan},
     table::Table,
+    wire::TaskUnit,
 };
 
 /// The rows of a version, read as a query reads them.
@@ -31,7 +33,13 @@ pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
     let ctx = table.context();
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
     let resources = TaskResources { threads: Some(1), spill_dir: None };
-    let messages = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect::<Result<Vec<_>>>()?;
+    let mut messages = Vec::new();
+    for task in &plan.tasks {
+        match task.unit {
+            TaskUnit::Postponed { .. } => messages.extend(move_waiting(ctx, task, &resources)?),
+            _ => messages.push(run_task(ctx, task, &resources)?),
+        }
+    }
     let mut outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
     match std::mem::take(&mut outcome.compaction) {
         CompactionOutcome::Dropped(error) | CompactionOutcome::Failed(error) => Err(error),

@@ -3,9 +3,9 @@
 use super::{
     operations::{Operation, VERBS, Verb},
     random::Random,
-    run::{ACTORS, Case, Pools, Run},
+    run::{ACTORS, Case, Look, Pools, Run},
     scheduler::{Then, Turn, Until},
-    world::{KINDS, World},
+    world::{KINDS, Worlds},
 };
 
 /// How often something shorter is tried.
@@ -94,7 +94,7 @@ impl Case {
     }
 
     /// A case that has no part which could be left out, and still fails in the same way.
-    pub(super) fn shortened(&self, worlds: &[World], pools: &Pools, failed: Run) -> (Self, Run) {
+    pub(super) fn shortened(&self, worlds: &Worlds, pools: &Pools, look: Look, failed: Run) -> (Self, Run) {
         let kind = failed.kind();
         let (mut best, mut best_run) = (self.clone(), failed);
         let mut tries = 0;
@@ -105,7 +105,7 @@ impl Case {
                 if tries > TRIES {
                     return (best, best_run);
                 }
-                let run = shorter.run(worlds, pools, false);
+                let run = shorter.run(worlds, pools, look);
                 if run.kind() == kind {
                     better = Some((shorter, run));
                     break;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use siltstone::{
-    Error, Result,
+    Error, ErrorKind, Result,
     fs::FileIoRef,
     maintenance::fsck::{Severity, fsck},
     path::branch_root,
@@ -13,12 +13,15 @@ use siltstone::{
 
 use super::{
     model::{Line, Rows, State},
+    operations::compact,
+    versions::Reader,
     world::{open, users},
 };
 use crate::{crash::ROOT, steps::rows};
 
 /// All versions that can be read, tags and branches.
-pub(super) fn state(fs: &FileIoRef) -> Result<State> {
+pub(super) fn state(fs: &FileIoRef, reader: &Reader<'_>) -> Result<State> {
+    reader.look();
     let mut state = State::default();
     let mut branches = BranchManager::new(Arc::clone(fs), ROOT).names()?;
     branches.push("main".to_owned());
@@ -26,17 +29,70 @@ pub(super) fn state(fs: &FileIoRef) -> Result<State> {
         let table = open(fs, &branch, &[]).map_err(|e| e.with("branch", &branch))?;
         let ctx = table.context();
         let mut line = Line { columns: ctx.schema.fields.len(), ..Line::default() };
-        for id in SnapshotManager::new(Arc::clone(fs), &branch_root(ROOT, &branch)).ids()? {
-            line.versions.insert(id, Arc::new(rows(ctx, VersionSelector::Snapshot(id))?));
+        let snapshots = SnapshotManager::new(Arc::clone(fs), &branch_root(ROOT, &branch));
+        for id in snapshots.ids()? {
+            let rows = or_switched(reader.rows(ctx, &snapshots.get(id)?, VersionSelector::Snapshot(id)))?;
+            line.versions.insert(id, rows);
         }
         if branch == "main" {
             for (name, tagged) in TagManager::new(Arc::clone(fs), ROOT).list()? {
-                state.tags.insert(name.clone(), (tagged.id, Arc::new(rows(ctx, VersionSelector::Tag(name))?)));
+                let rows = or_switched(reader.rows(ctx, &tagged, VersionSelector::Tag(name.clone())))?;
+                state.tags.insert(name, (tagged.id, rows));
             }
         }
         state.lines.insert(branch, line);
     }
     Ok(state)
+}
+
+/// Versions from before deletion vectors were switched on or off are not read any more.
+fn or_switched(rows: Result<Arc<Rows>>) -> Result<Arc<Rows>> {
+    match rows {
+        Err(e) if e.kind() == ErrorKind::UnsupportedFeature && e.to_string().contains("was switched") => {
+            Ok(Arc::default())
+        }
+        rows => rows,
+    }
+}
+
+/// The rows of each branch but main and of each tag when nothing of them waits for a compaction any more.
+pub(super) fn ripe(fs: &FileIoRef, state: &State) -> Result<Ripe> {
+    let mut ripe = Ripe::default();
+    for name in state.lines.keys().filter(|name| *name != "main") {
+        ripe.lines.insert(name.clone(), compacted(fs, name)?);
+    }
+    for name in users(&state.tags).into_keys() {
+        let branch = format!("ripe-{name}");
+        open(fs, "main", &[])?.create_branch(&branch, Some(name.clone()), None)?;
+        ripe.tags.insert(name, compacted(fs, &branch)?);
+    }
+    Ok(ripe)
+}
+
+fn compacted(fs: &FileIoRef, branch: &str) -> Result<Rows> {
+    compact(fs, branch).map_err(|e| e.with("branch", branch))?;
+    rows(open(fs, branch, &[])?.context(), VersionSelector::Latest)
+}
+
+/// Rows by names.
+#[derive(Debug, Default)]
+pub(super) struct Ripe {
+    lines: BTreeMap<String, Rows>,
+    tags: BTreeMap<String, Rows>,
+}
+
+impl Ripe {
+    /// Those that no expected state has.
+    pub(super) fn wrong(&self, expected: &[State]) -> Vec<String> {
+        let lines = self.lines.iter().filter(|(name, rows)| {
+            !expected.iter().any(|state| state.lines.get(*name).is_some_and(|line| line.rows() == rows.as_slice()))
+        });
+        let tags = self.tags.iter().filter(|(name, rows)| {
+            !expected.iter().any(|state| state.tags.get(*name).is_some_and(|(_, other)| **other == **rows))
+        });
+        let lines = lines.map(|(name, rows)| format!("branch {name} is compacted to {{{}}}", short(rows)));
+        lines.chain(tags.map(|(name, rows)| format!("tag {name} is compacted to {{{}}}", short(rows)))).collect()
+    }
 }
 
 /// An error with its kind.
@@ -49,13 +105,15 @@ pub(super) fn findings(fs: &FileIoRef, deep: bool, all: bool) -> Result<Vec<Stri
     let verdict = fsck(open(fs, "main", &[])?.context(), deep, i64::MAX)?;
     // a tag that a rollback was to delete, which died: it can be read, and keeps its files; a hint that a writer of a branch,
     // which died, was to write: the upkeep of main leaves it to the next commit
-    let is_harmless = |code: &str, place: &str| {
-        code == "cut-off-version" || (code == "wrong-hint" && place.contains("/branch/branch-"))
+    // versions from before deletion vectors were switched on or off
+    let is_harmless = |code: &str, place: &str, message: &str| {
+        code == "cut-off-version"
+            || (code == "wrong-hint" && place.contains("/branch/branch-"))
+            || (code == "not-checked" && message.contains("was switched"))
     };
-    let found = verdict
-        .findings
-        .into_iter()
-        .filter(|finding| finding.severity == Severity::Problem || (all && !is_harmless(finding.code, &finding.place)));
+    let found = verdict.findings.into_iter().filter(|finding| {
+        finding.severity == Severity::Problem || (all && !is_harmless(finding.code, &finding.place, &finding.message))
+    });
     Ok(found.map(|finding| format!("fsck {}: {}: {}", finding.code, finding.place, finding.message)).collect())
 }
 
@@ -123,7 +181,7 @@ impl State {
     }
 }
 
-fn short(rows: &[(i32, i64)]) -> String {
+pub(super) fn short(rows: &[(i32, i64)]) -> String {
     // rows of the beginning have ten times their key
     rows.iter()
         .map(|(k, v)| if *v == i64::from(*k) * 10 { k.to_string() } else { format!("{k}={v}") })

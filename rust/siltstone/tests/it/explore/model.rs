@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use super::world::partition;
+
 /// Rows by key, in order; a row that is there twice is twice in it.
 pub(super) type Rows = Vec<(i32, i64)>;
 
@@ -56,6 +58,8 @@ pub(super) enum Effect {
     Nothing,
     Put(Rows),
     Replace(Rows),
+    /// Rows instead of those of a partition.
+    ReplacePartition(Rows, i32),
     Delete(i32),
     Update(i32, i64),
     /// Main's newest version was seen with these rows.
@@ -65,6 +69,9 @@ pub(super) enum Effect {
     Tag(String, Option<i64>),
     Retag(String, Option<i64>),
     Untag(String),
+    /// Tags that were there in the beginning, unless they were replaced: each by itself.
+    UntagAll(Vec<(String, i64)>),
+    UntagFirst(String, i64),
     RenameTag(String, String),
     Branch(String),
     BranchFromTag(String, String),
@@ -180,12 +187,17 @@ impl State {
         let rows = line.rows().to_vec();
         let newest = line.newest();
         match effect {
-            Effect::Nothing => {}
+            // tags that go one by one
+            Effect::Nothing | Effect::UntagAll(_) => {}
             Effect::Put(new) => {
                 let others = rows.into_iter().filter(|row| new.iter().all(|new| new.0 != row.0));
                 line.add(NEW, others.chain(new.iter().copied()).collect());
             }
             Effect::Replace(new) => line.add(NEW, new.clone()),
+            Effect::ReplacePartition(new, number) => {
+                let others = rows.into_iter().filter(|row| partition(row.0) != *number);
+                line.add(NEW, others.chain(new.iter().copied()).collect());
+            }
             Effect::Delete(key) => line.add(NEW, rows.into_iter().filter(|row| row.0 != *key).collect()),
             Effect::Update(key, value) => {
                 let updated = rows.into_iter().map(|row| if row.0 == *key { (*key, *value) } else { row });
@@ -204,6 +216,7 @@ impl State {
             Effect::Retag(name, id) => return next.tagged(name, id.unwrap_or(newest), true),
             // somebody else's deletion is as good
             Effect::Untag(name) => drop(next.tags.remove(name)),
+            Effect::UntagFirst(name, id) => next.tags.retain(|tag, (tagged, _)| tag != name || tagged != id),
             Effect::RenameTag(from, to) => match next.tags.remove(from) {
                 Some(tagged) => drop(next.tags.insert(to.clone(), tagged)),
                 None => return Vec::new(),
@@ -227,7 +240,9 @@ impl State {
             Effect::Forward(name) => return next.forwarded(name, i64::MAX),
             Effect::ForwardPart(name) => {
                 let ids = self.lines.get(name).into_iter().flat_map(|branch| branch.versions.keys());
-                return ids.flat_map(|id| next.clone().forwarded(name, *id)).collect();
+                let parts = ids.flat_map(|id| next.clone().forwarded(name, *id));
+                // tags go after the record that takes the versions away
+                return parts.flat_map(|part| [Self { tags: self.tags.clone(), ..part.clone() }, part]).collect();
             }
             Effect::AddColumn => line.columns += 1,
         }

@@ -2,22 +2,27 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
+use arrow_array::{RecordBatch, cast::AsArray, types};
 use siltstone::{
     Result,
     commit::{Committable, OverwriteTarget},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
     predicate::Condition,
-    scan::{PartitionSpec, VersionSelector},
+    scan::{PartitionSpec, ROW_KIND_COLUMN, ReadOptions, ScanRequest, VersionSelector},
     snapshot::{Snapshot, SnapshotManager},
-    table::{ChangeStream, ChangesArgs, CommitReport, ExpireArgs, ModifyArgs, Progress, Table, TagArgs, VersionArgs},
+    table::{
+        ChangeStream, ChangesArgs, CommitReport, ExpireArgs, ModifyArgs, Progress, RescaleArgs, Table, TagArgs,
+        VersionArgs,
+    },
 };
 
 use super::{
-    model::Effect,
-    world::{BASE, KEPT, Kind, LATE, MESSAGES, OLD, World, message_row, open, tag_of, write},
+    model::{Effect, Rows},
+    world::{
+        ABORTED, BASE, KEPT, Kind, LATE, MESSAGES, OLD, World, batch, message_row, open, partition, tag_of, write,
+    },
 };
-use crate::crash::batch;
 use crate::steps::{self, rows};
 
 macro_rules! verbs {
@@ -31,10 +36,10 @@ macro_rules! verbs {
 }
 
 verbs! {
-    Write WriteCompacting WriteExpiring Compact Overwrite Truncate Delete Update CommitMessages OverwriteWithMessages
-    CompactManifests WriteBranch ExpireToOne Expire Rollback RollbackToTag RollbackToExpired TagLatest TagOldest TagReplace
+    Write WriteCompacting WriteExpiring Compact Overwrite OverwritePartition DropPartition Truncate Delete Update CommitMessages
+    OverwriteWithMessages CompactManifests Analyze Rescale WriteBranch ExpireToOne Expire Rollback RollbackToTag RollbackToExpired TagLatest TagOldest TagReplace
     TagDelete TagRename BranchLatest BranchFromTag BranchForward BranchDelete BranchRename RemoveOrphans AddColumn
-    Changes ResetConsumer DeleteConsumer ExpireConsumers Scan
+    Changes ResetConsumer DeleteConsumer ExpireConsumers Scan ExpireTags Abort SwitchVectors ChangeProducer
 }
 
 /// One operation of a case; its number tells its rows and names from those of another one.
@@ -86,6 +91,9 @@ impl Verb {
     pub(super) fn suits(self, kind: Kind) -> bool {
         match self {
             Self::Delete | Self::Update => kind.modifies,
+            Self::OverwritePartition | Self::DropPartition => kind.partitioned,
+            Self::Rescale => kind.has_fixed_buckets() || kind.is_postponed(),
+            Self::SwitchVectors | Self::ChangeProducer => kind.switches(),
             _ => true,
         }
     }
@@ -95,13 +103,40 @@ impl Verb {
         self <= Self::WriteBranch
     }
 
+    pub(super) fn sets_option(self) -> bool {
+        matches!(self, Self::SwitchVectors | Self::ChangeProducer)
+    }
+
     /// Whether it may take versions back.
     pub(super) fn takes_back(self) -> bool {
         matches!(self, Self::Rollback | Self::RollbackToTag | Self::RollbackToExpired | Self::BranchForward)
     }
 }
 
+impl Kind {
+    /// Whether streams tell what an operation does to the rows, and the consumer `reader` has not been told yet.
+    pub(super) fn tells(self, operation: Operation) -> bool {
+        match operation.verb {
+            Verb::Delete | Verb::Update => self.has_changelogs(),
+            Verb::Changes => operation.consumer() != "reader",
+            Verb::Overwrite
+            | Verb::OverwritePartition
+            | Verb::OverwriteWithMessages
+            | Verb::DropPartition
+            | Verb::Truncate
+            | Verb::Rescale
+            | Verb::ExpireConsumers
+            | Verb::DeleteConsumer => false,
+            verb => !verb.takes_back() && !verb.sets_option(),
+        }
+    }
+}
+
 impl Operation {
+    fn consumer(self) -> &'static str {
+        ["reader", "other"][usize::from(self.number % 2 == 0)]
+    }
+
     fn row(self) -> (i32, i64) {
         (200 + self.number, i64::from(self.number))
     }
@@ -112,6 +147,10 @@ impl Operation {
 
     fn message(self) -> i32 {
         self.number % MESSAGES
+    }
+
+    fn odd(self) -> usize {
+        usize::from(self.number % 2 != 0)
     }
 
     fn tag(self) -> &'static str {
@@ -143,12 +182,30 @@ impl Operation {
                 *effect = put;
                 write(&open(fs, "fix", &[])?, &[self.row()]).map(Done::from)
             }
-            Verb::Compact => compact(fs),
+            Verb::Compact => compact(fs, "main"),
             Verb::CompactManifests => open(fs, "main", &[])?.compact_manifests().map(Done::from),
             Verb::Overwrite => {
                 *effect = Effect::Replace(vec![self.row()]);
-                let rows = [Ok(batch(&[self.row()]))].into_iter();
-                open(fs, "main", &[])?.overwrite(rows, &everything()).map(Done::from)
+                let table = open(fs, "main", &[])?;
+                let rows = [Ok(batch(&table, &[self.row()]))].into_iter();
+                table.overwrite(rows, &everything()).map(Done::from)
+            }
+            Verb::OverwritePartition => {
+                *effect = Effect::ReplacePartition(vec![self.row()], partition(self.number));
+                let table = open(fs, "main", &[])?;
+                let rows = [Ok(batch(&table, &[self.row()]))].into_iter();
+                table.overwrite(rows, &OverwriteTarget::Dynamic).map(Done::from)
+            }
+            Verb::DropPartition => {
+                let number = partition(self.number);
+                *effect = Effect::ReplacePartition(Vec::new(), number);
+                let spec = PartitionSpec::from([("p".to_owned(), Some(number.to_string()))]);
+                open(fs, "main", &[])?.truncate(Some(&[spec]), false).map(Done::from)
+            }
+            Verb::Analyze => open(fs, "main", &[])?.analyze().map(Done::from),
+            Verb::Rescale => {
+                let args = RescaleArgs { buckets: Some(1 + self.number % 3), ..RescaleArgs::default() };
+                open(fs, "main", &[])?.rescale(&args).map(Done::from)
             }
             Verb::Truncate => {
                 *effect = Effect::Replace(Vec::new());
@@ -163,7 +220,7 @@ impl Operation {
                 modify(fs, self.number, &[("v", "0")])
             }
             Verb::CommitMessages | Verb::OverwriteWithMessages => self.messages(world, fs, effect),
-            _ => self.care(fs, start, effect),
+            _ => self.care(world, fs, start, effect),
         }
     }
 
@@ -178,7 +235,7 @@ impl Operation {
         table.commit_messages(None, committable, replaces.then(everything).as_ref()).map(Done::from)
     }
 
-    fn care(self, fs: &FileIoRef, start: i64, effect: &mut Effect) -> Result<Done> {
+    fn care(self, world: &World, fs: &FileIoRef, start: i64, effect: &mut Effect) -> Result<Done> {
         let mut table = open(fs, "main", &[])?;
         let name = self.name();
         match self.verb {
@@ -227,13 +284,24 @@ impl Operation {
                 table.alter(&format!(r#"[{{"kind": "add_column", "column": "{name}", "type": "INT"}}]"#))?;
             }
             Verb::Scan => *effect = Effect::See(rows(table.context(), VersionSelector::Latest)?),
-            Verb::Changes => return consume(table, ["reader", "other"][usize::from(self.number % 2 == 0)]),
+            Verb::Changes => return consume(table, self.consumer()),
             Verb::ResetConsumer => {
                 let snapshots = SnapshotManager::new(Arc::clone(fs), &table.branch_root());
                 let next = snapshots.earliest_id()?.unwrap_or(1) + i64::from(self.number % 3);
                 table.reset_consumer(&name, Some(next))?;
                 return Ok(Done { consumer: Some((name, next)), ..Done::default() });
             }
+            Verb::ExpireTags => {
+                let tags = &world.state.tags;
+                *effect = Effect::UntagAll(tags.iter().map(|(name, (id, _))| (name.clone(), *id)).collect());
+                table.expire_tags(Some(start), false).map(drop)?;
+            }
+            Verb::Abort => {
+                let messages = table.messages(&world.messages[usize::try_from(ABORTED).unwrap_or(0)])?;
+                table.committer(None).abort(&messages)?;
+            }
+            Verb::SwitchVectors => set(&mut table, "deletion-vectors.enabled", ["true", "false"][self.odd()])?,
+            Verb::ChangeProducer => set(&mut table, "changelog-producer", ["none", "lookup"][self.odd()])?,
             Verb::DeleteConsumer => drop(table.delete_consumer("reader")?),
             Verb::ExpireConsumers => drop(table.expire_consumers(start + 1_000_000, false)?),
             verb => unreachable!("{verb:?} commits"),
@@ -273,6 +341,10 @@ impl Operation {
     }
 }
 
+fn set(table: &mut Table, option: &str, value: &str) -> Result<()> {
+    table.alter(&format!(r#"[{{"kind": "set_option", "key": "{option}", "value": "{value}"}}]"#))
+}
+
 fn everything() -> OverwriteTarget {
     OverwriteTarget::Static(PartitionSpec::new())
 }
@@ -281,8 +353,8 @@ fn version(id: i64) -> VersionArgs {
     VersionArgs { version: Some(VersionSelector::Snapshot(id)), ..VersionArgs::default() }
 }
 
-pub(super) fn compact(fs: &FileIoRef) -> Result<Done> {
-    let outcome = steps::compact(&open(fs, "main", &[])?)?;
+pub(super) fn compact(fs: &FileIoRef, branch: &str) -> Result<Done> {
+    let outcome = steps::compact(&open(fs, branch, &[])?)?;
     Ok(Done { snapshots: outcome.snapshots, notes: outcome.notes, ..Done::default() })
 }
 
@@ -295,13 +367,49 @@ fn modify(fs: &FileIoRef, key: i32, set: &[(&str, &str)]) -> Result<Done> {
 
 /// Reads all that is new to a consumer.
 pub(super) fn consume(table: Table, consumer: &str) -> Result<Done> {
-    let args = ChangesArgs { consumer: Some(consumer.to_owned()), ..ChangesArgs::default() };
+    changes(table, consumer, &mut Rows::new())
+}
+
+/// Reads all that is new to a consumer, and does the same to rows that are as they were before.
+pub(super) fn changes(table: Table, consumer: &str, so_far: &mut Rows) -> Result<Done> {
+    let columns = Some(vec!["k".to_owned(), "v".to_owned()]);
+    let options = ReadOptions { row_kind: true, threads: Some(1), ..ReadOptions::default() };
+    let scan = ScanRequest { columns, options, ..ScanRequest::default() };
+    let args = ChangesArgs { scan, consumer: Some(consumer.to_owned()), ..ChangesArgs::default() };
     let table = Arc::new(table);
+    let is_keyed = !table.context().schema.primary_keys.is_empty();
     let mut stream = ChangeStream::new(Arc::clone(&table), args)?;
-    while let Progress::Rows(_, _, mut rows) = stream.progress()? {
-        rows.try_for_each(|batch| batch.map(drop))?;
+    while let Progress::Rows(_, _, rows) = stream.progress()? {
+        for batch in rows {
+            apply(&batch?, is_keyed, so_far);
+        }
         stream.done()?;
     }
+    so_far.sort_unstable();
     let next = table.consumers().next_snapshot(consumer)?;
     Ok(Done { consumer: next.map(|next| (consumer.to_owned(), next)), ..Done::default() })
+}
+
+fn apply(batch: &RecordBatch, is_keyed: bool, so_far: &mut Rows) {
+    let kinds = batch.column_by_name(ROW_KIND_COLUMN).unwrap().as_string::<i32>();
+    let keys = batch.column_by_name("k").unwrap().as_primitive::<types::Int32Type>();
+    let values = batch.column_by_name("v").unwrap().as_primitive::<types::Int64Type>();
+    for i in 0..batch.num_rows() {
+        let row = (keys.value(i), values.value(i));
+        match kinds.value(i) {
+            "+I" | "+U" => {
+                if is_keyed {
+                    so_far.retain(|other| other.0 != row.0);
+                }
+                so_far.push(row);
+            }
+            _ => {
+                if let Some(at) =
+                    so_far.iter().position(|other| if is_keyed { other.0 == row.0 } else { *other == row })
+                {
+                    so_far.remove(at);
+                }
+            }
+        }
+    }
 }

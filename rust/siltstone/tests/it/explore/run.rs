@@ -1,27 +1,21 @@
-//! One run: actors in the order of a schedule, then what is there is looked at, then a round of upkeep, then another look.
+//! One run: actors in the order of a schedule.
 
 use std::{
     collections::BTreeSet,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     str::FromStr,
-    sync::Arc,
     thread,
 };
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use siltstone::{
-    ErrorKind, Result,
-    fs::{FaultFileIo, FileIoRef},
-    maintenance::orphan_files::remove_orphan_files,
-};
+use siltstone::{ErrorKind, Result};
 
 use super::{
-    look::{findings, state, told},
-    model::{Effect, State, Step, outcomes},
-    operations::{Done, Operation, Verb, compact, consume, retain},
+    model::{Effect, Step},
+    operations::{Done, Operation, Verb},
     scheduler::{Event, Scheduler, Span, Turn},
-    world::{KINDS, World, open, write},
+    world::{BASE, KINDS, Worlds},
 };
 use crate::crash::ROOT;
 
@@ -76,13 +70,23 @@ impl Pools {
 
 /// An operation that has ended.
 #[derive(Debug)]
-struct Ended {
+pub(super) struct Ended {
     actor: usize,
     at: usize,
-    operation: Operation,
-    effect: Effect,
-    result: Result<Done>,
-    span: Span,
+    pub(super) operation: Operation,
+    pub(super) effect: Effect,
+    pub(super) result: Result<Done>,
+    pub(super) span: Span,
+}
+
+/// How closely a run is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Rows of files that no version has any more are not read in the end.
+    Short,
+    Deep,
+    /// With all calls.
+    Whole,
 }
 
 /// What came of a run.
@@ -96,7 +100,7 @@ pub(super) struct Run {
 }
 
 /// A panic is a problem like others.
-fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -105,11 +109,11 @@ fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 impl Case {
-    pub(super) fn run(&self, worlds: &[World], pools: &Pools, verbose: bool) -> Run {
-        let world = &worlds[self.kind];
+    pub(super) fn run(&self, worlds: &Worlds, pools: &Pools, look: Look) -> Run {
+        let world = worlds.of(self.kind);
         let io = world.io.fork();
         let start = world.start;
-        let scheduler = Scheduler::new(self.actors.len(), self.turns.clone(), verbose);
+        let scheduler = Scheduler::new(self.actors.len(), self.turns.clone(), look == Look::Whole);
         let ended: Vec<Ended> = thread::scope(|scope| {
             let act = |actor: usize| {
                 let fs = scheduler.storage(&io, actor);
@@ -136,14 +140,14 @@ impl Case {
             actors.into_iter().flat_map(|actor| actor.join().unwrap()).collect()
         });
         let mut run = Run { log: scheduler.events(), ..Run::default() };
-        pools.0[ACTORS].install(|| run.judge(world, &io, &ended));
+        pools.0[ACTORS].install(|| run.judge(world, &io, &ended, look != Look::Short));
         run
     }
 }
 
 impl Ended {
     /// Nobody knows whether it happened.
-    fn is_unknown(&self) -> bool {
+    pub(super) fn is_unknown(&self) -> bool {
         self.span.died || (self.span.injected && self.result.is_err())
     }
 
@@ -158,7 +162,7 @@ impl Ended {
     }
 
     /// What it does; beside operations that take versions back its snapshots may have been there before they were made again.
-    fn steps(&self, operation: usize, log: &[Event], taken_back: bool) -> Vec<Step> {
+    pub(super) fn steps(&self, operation: usize, log: &[Event], taken_back: bool, branches: bool) -> Vec<Step> {
         let optional = self.is_unknown();
         let to = if optional { u64::MAX } else { self.span.ended };
         let step = |id: Option<i64>| Step {
@@ -172,6 +176,15 @@ impl Ended {
             to,
         };
         let commits = self.operation.verb.commits();
+        if let (Effect::UntagAll(tags), true) = (&self.effect, optional || self.result.is_ok()) {
+            let one = |(name, id): &(String, i64)| Step {
+                effect: Effect::UntagFirst(name.clone(), *id),
+                // what a branch was made from stays
+                optional: optional || taken_back || branches || name == BASE,
+                ..step(None)
+            };
+            return tags.iter().map(one).collect();
+        }
         if let (Effect::Forward(name), true) = (&self.effect, optional || self.result.is_ok()) {
             let part = Step { effect: Effect::ForwardPart(name.clone()), optional: true, ..step(None) };
             return vec![part, step(None)];
@@ -198,166 +211,21 @@ impl Ended {
     }
 
     /// Whether its error says that it gave up, and why.
-    fn may_give_up(&self, kind: ErrorKind) -> bool {
+    pub(super) fn may_give_up(&self, kind: ErrorKind) -> bool {
         use ErrorKind::{
-            BranchExists, BranchNotFound, CommitConflict, CommitRetriesExhausted, SnapshotExpired, SnapshotNotFound,
-            TagExists, TagNotFound, UpkeepRunning, VersionInUse,
+            BranchExists, BranchNotFound, CommitConflict, CommitRetriesExhausted, InvalidArgument, InvalidOption,
+            SnapshotExpired, SnapshotNotFound, TagExists, TagNotFound, UnsupportedFeature, UpkeepRunning, VersionInUse,
         };
         let verb = self.operation.verb;
         match kind {
             CommitConflict | CommitRetriesExhausted => true,
             BranchNotFound => verb == Verb::WriteBranch || !verb.commits(),
+            InvalidOption | UnsupportedFeature => verb.sets_option(),
+            // rows wait for a compaction
+            InvalidArgument => verb == Verb::Rescale,
             UpkeepRunning | VersionInUse | SnapshotNotFound | SnapshotExpired | TagNotFound | TagExists
             | BranchExists => !verb.commits() && verb != Verb::Scan,
             _ => false,
         }
     }
 }
-
-impl Run {
-    fn judge(&mut self, world: &World, io: &FaultFileIo, ended: &[Ended]) {
-        let hides = world.kind.hides;
-        for operation in ended {
-            self.judge_end(operation);
-        }
-        let mut steps: Vec<Step> = Vec::new();
-        let taken_back = ended.iter().any(|ended| ended.operation.verb.takes_back());
-        for (at, operation) in ended.iter().enumerate() {
-            let mut own = operation.steps(at, &self.log, taken_back);
-            if hides && matches!(operation.effect, Effect::See(_)) {
-                own.clear();
-            }
-            steps.extend(own);
-        }
-        let expected = outcomes(&world.state, &steps);
-        let partly = ended.iter().any(Ended::is_unknown);
-        let fs: FileIoRef = Arc::new(io.clone());
-        let before = match caught(|| state(&fs)) {
-            Ok(found) => {
-                if !found.is_one_of(&expected, hides, partly) {
-                    self.wrong("there is", &found, &expected);
-                }
-                Some(found)
-            }
-            Err(error) => {
-                self.problems.push(format!("not readable: {}", told(&error)));
-                None
-            }
-        };
-        if !partly {
-            self.told(findings(&fs, false, false));
-        }
-        if let Err(error) = caught(|| round(&fs, io)) {
-            self.problems.push(format!("afterwards: {}", told(&error)));
-        }
-        self.look_again(&fs, before.as_ref(), &expected, hides, partly);
-        self.consumers(world, &fs, ended);
-        let deep = caught(|| findings(&fs, true, true));
-        self.told(deep);
-    }
-
-    fn look_again(&mut self, fs: &FileIoRef, before: Option<&State>, expected: &[State], hides: bool, partly: bool) {
-        let after = match caught(|| state(fs)) {
-            Ok(after) => after,
-            Err(error) => {
-                self.problems.push(format!("not readable afterwards: {}", told(&error)));
-                return;
-            }
-        };
-        let newest = after.main().rows().to_vec();
-        let fits = |state: &State| {
-            let mut rows = state.main().rows().to_vec();
-            rows.push(NEW);
-            rows == newest
-        };
-        if !expected.is_empty() && !expected.iter().any(fits) {
-            self.wrong("there is afterwards", &after, expected);
-        }
-        if let Some(before) = before
-            && !(partly || hides)
-            && before.kept() != after.kept()
-        {
-            self.problems.push(format!("upkeep changed {} to {}", before.shown(&after), after.shown(before)));
-        }
-    }
-
-    fn wrong(&mut self, what: &str, found: &State, expected: &[State]) {
-        let likes: Vec<String> = expected.iter().take(8).map(|other| other.shown(found)).collect();
-        let likes = if likes.is_empty() {
-            "none: no order allows all acknowledgements".to_owned()
-        } else {
-            likes.join("\n    or ")
-        };
-        let shown = found.shown(expected.first().unwrap_or(&State::default()));
-        self.problems.push(format!("{what} {shown}\n  expected {likes}"));
-    }
-
-    fn judge_end(&mut self, ended: &Ended) {
-        let name = ended.operation;
-        match &ended.result {
-            _ if ended.span.died => {}
-            Ok(done) => {
-                let failed = |note: &&String| note.contains("failed") && !note.contains("Commit failed after");
-                for note in done.notes.iter().filter(failed) {
-                    if note.contains("upkeep") || ended.span.injected {
-                        self.gave_up.push(format!("{name}: {note}"));
-                    } else {
-                        self.problems.push(format!("{name} notes: {note}"));
-                    }
-                }
-            }
-            Err(error) => {
-                self.gave_up.push(format!("{name}: {}", told(error)));
-                let panics = error.kind() == ErrorKind::Internal;
-                if panics || !(ended.may_give_up(error.kind()) || ended.span.injected) {
-                    self.problems.push(format!("{name} failed: {}", told(error)));
-                }
-            }
-        }
-    }
-
-    /// What a consumer was promised can be read.
-    fn consumers(&mut self, world: &World, fs: &FileIoRef, ended: &[Ended]) {
-        let any = |is: fn(Verb) -> bool| ended.iter().any(|ended| is(ended.operation.verb));
-        if any(Verb::takes_back) || any(|verb| matches!(verb, Verb::ExpireConsumers | Verb::DeleteConsumer)) {
-            return;
-        }
-        let known = ended
-            .iter()
-            .filter(|ended| !ended.span.died)
-            .filter_map(|ended| ended.result.as_ref().ok().and_then(|done| done.consumer.clone()));
-        let first = world.state.main().newest();
-        for (name, next) in [("reader".to_owned(), first)].into_iter().chain(known) {
-            let read = caught(|| {
-                let table = open(fs, "main", &[])?;
-                let found = table.consumers().next_snapshot(&name)?;
-                if found.is_none_or(|found| found < next) {
-                    return Ok(Some(format!("consumer {name} was to go on with {next}, there is {found:?}")));
-                }
-                consume(table, &name).map(|_| None)
-            });
-            match read {
-                Ok(problem) => self.problems.extend(problem),
-                Err(error) => self.problems.push(format!("consumer {name} at {next}: {}", told(&error))),
-            }
-        }
-    }
-
-    fn told(&mut self, found: Result<Vec<String>>) {
-        match found {
-            Ok(found) => self.problems.extend(found),
-            Err(error) => self.problems.push(format!("the look failed: {}", told(&error))),
-        }
-    }
-}
-
-/// A healthy round of what a table sees every day: a commit, a compaction, an expiry, an orphan cleaning that takes all it may.
-fn round(fs: &FileIoRef, io: &FaultFileIo) -> Result<()> {
-    let main = open(fs, "main", &[("write-only", "true")])?;
-    write(&main, &[NEW])?;
-    compact(fs)?;
-    main.expire_snapshots(&retain(1), false)?;
-    remove_orphan_files(main.context(), io.clock_millis() + 1, i64::MAX, false).map(drop)
-}
-
-const NEW: (i32, i64) = (999, 9);

@@ -8,7 +8,7 @@ use siltstone::{
     predicate::Condition,
     scan::{PartitionSpec, VersionSelector},
     snapshot::Snapshot,
-    table::{CommitReport, ExpireArgs, ModifyArgs, TagArgs, VersionArgs},
+    table::{CommitReport, ExpireArgs, ModifyArgs, RescaleArgs, TagArgs, VersionArgs},
 };
 
 use super::world::{KEPT, OLD, batch, open, write};
@@ -39,9 +39,10 @@ pub(super) enum Actor {
     RemoveOrphans,
     CompactManifests,
     Alter,
+    Rescale,
 }
 
-pub(super) const ALL: [Actor; 22] = [
+pub(super) const ALL: [Actor; 23] = [
     Actor::Write,
     Actor::WriteCompacting,
     Actor::WriteExpiring,
@@ -64,6 +65,7 @@ pub(super) const ALL: [Actor; 22] = [
     Actor::RemoveOrphans,
     Actor::CompactManifests,
     Actor::Alter,
+    Actor::Rescale,
 ];
 
 /// The version that `RollbackToVersion` goes back to.
@@ -97,7 +99,7 @@ impl Actor {
 
     /// Whether it makes a snapshot of its own.
     pub(super) fn commits(self) -> bool {
-        self <= Self::Update || self == Self::CompactManifests
+        self <= Self::Update || matches!(self, Self::CompactManifests | Self::Rescale)
     }
 
     /// Does it. Files older than `start` may be orphans.
@@ -118,6 +120,10 @@ impl Actor {
             Self::Delete => modify(fs, "k = 1", &[]),
             Self::Update => modify(fs, "k = 2", &[("v", number.to_string())]),
             Self::CompactManifests => open(fs, "main", &[])?.compact_manifests().map(Done::from),
+            Self::Rescale => {
+                let args = RescaleArgs { buckets: Some(1 + number), ..RescaleArgs::default() };
+                open(fs, "main", &[])?.rescale(&args).map(Done::from)
+            }
             _ => self.care(number, fs, start).map(|()| Done::default()),
         }
     }

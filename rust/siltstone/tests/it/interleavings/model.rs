@@ -99,7 +99,7 @@ impl State {
         }
         match actor {
             Actor::Write | Actor::WriteCompacting | Actor::WriteExpiring => next.put(Actor::row(number)),
-            Actor::Compact | Actor::CompactManifests | Actor::Expire | Actor::RemoveOrphans => {}
+            Actor::Compact | Actor::CompactManifests | Actor::Rescale | Actor::Expire | Actor::RemoveOrphans => {}
             Actor::Overwrite => next.rows = vec![Actor::row(number)],
             Actor::Delete => next.rows.retain(|row| row.0 != 1),
             Actor::Update => {

@@ -12,6 +12,7 @@ use siltstone::{
     ErrorKind, Result,
     fs::{FaultFileIo, FileIoRef},
     maintenance::orphan_files::remove_orphan_files,
+    table::RescaleArgs,
 };
 
 use super::{
@@ -192,7 +193,7 @@ impl Run {
         let before = self.state(&fs, &expected, case.dies, "");
         // a deep check reads every version; what somebody left who died is no damage before the next upkeep
         self.told(if case.dies { unreadable(&fs) } else { findings(&fs, true, false) });
-        if let Err(error) = round(&fs, io) {
+        if let Err(error) = round(&fs, io, world.rescales) {
             self.problems.push(format!("afterwards: {}", told(&error)));
         }
         let added: Vec<State> =
@@ -240,7 +241,11 @@ impl Run {
 }
 
 /// A healthy round of what a table sees every day: a commit, an expiry, an orphan cleaning that takes all it may.
-fn round(fs: &FileIoRef, io: &FaultFileIo) -> Result<()> {
+fn round(fs: &FileIoRef, io: &FaultFileIo, rescales: bool) -> Result<()> {
+    if rescales {
+        // the option may have another number than the rows, as after a rollback
+        open(fs, "main", &[])?.rescale(&RescaleArgs::default())?;
+    }
     let main = open(fs, "main", &[("write-only", "true")])?;
     write(&main, &[NEW])?;
     main.expire_snapshots(&retain(1), false)?;

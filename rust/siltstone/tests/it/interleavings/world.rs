@@ -20,7 +20,10 @@ use siltstone::{
     write::WriteOptions,
 };
 
-use super::model::{Rows, State};
+use super::{
+    actors::{ALL, Actor},
+    model::{Rows, State},
+};
 
 pub(super) const ROOT: &str = "/lake/db.db/t";
 
@@ -30,6 +33,8 @@ pub(super) struct World {
     pub(super) name: &'static str,
     /// Which half of the pairs `cargo test` takes of this table; the other takes the other half.
     pub(super) parity: usize,
+    /// Rows can get another number of buckets.
+    pub(super) rescales: bool,
     pub(super) io: FaultFileIo,
     /// What is in it now.
     pub(super) now: State,
@@ -70,6 +75,11 @@ pub(super) fn write(table: &Table, rows: &[(i32, i64)]) -> Result<CommitReport> 
 }
 
 impl World {
+    /// What can run on it.
+    pub(super) fn actors(&self) -> impl Iterator<Item = Actor> {
+        ALL.into_iter().filter(|actor| *actor != Actor::Rescale || self.rescales)
+    }
+
     /// A table with a primary key whose writes look keys up and compact.
     pub(super) fn keyed() -> Self {
         Self::make("keyed", &["k"], &[("bucket", "1"), ("changelog-producer", "lookup")], false)
@@ -93,6 +103,7 @@ impl World {
         let mut world = Self {
             name,
             parity: usize::from(consumer),
+            rescales: options.contains(&("bucket", "1")),
             io,
             now: State::default(),
             versions: BTreeMap::new(),

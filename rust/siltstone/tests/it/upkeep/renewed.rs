@@ -17,7 +17,7 @@ use siltstone::{
     fs::{BeforeCall, FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
     maintenance::{
-        expire::{PartitionExpiry, expire_consumers, expire_partitions},
+        expire::{PartitionExpiry, Retention, expire_consumers, expire_partitions, expire_snapshots},
         tag::{CreateTag, create_automatic, create_tag, delete_tag, expire_tags, replace_tag},
     },
     options::PartitionExpireStrategy,
@@ -363,4 +363,32 @@ fn an_expiry_of_consumers_that_died_holds_no_reader_up() {
         }
     }
     assert!(died > 2, "{died}");
+}
+
+#[test]
+fn a_consumer_that_a_dead_expiry_had_taken_out_of_its_place_comes_back_before_snapshots_expire() {
+    let (io, then) = consumed();
+    let mut aside = 0;
+    for call in 0..60 {
+        let io = io.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let is_aside = || io.paths().iter().any(|path| path.contains("/consumer/."));
+        let ctx = open(&fs, "main");
+        io.fail_after(call, siltstone::fs::FailWhen::Before);
+        let _died = expire_consumers(&ctx, then, false);
+        io.heal();
+        if !is_aside() {
+            continue;
+        }
+        aside += 1;
+        assert_eq!(progress(&fs), None, "call {call}");
+        let keep = Retention { max: 1, min: 1, older_than: None, limit: i64::MAX };
+        // this one had chosen before the file came back
+        let error = expire_snapshots(&ctx, &keep, false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::VersionInUse, "call {call}: {error:?}");
+        expire_snapshots(&ctx, &keep, false).unwrap();
+        let kept = SnapshotManager::new(Arc::clone(&fs), ROOT).ids().unwrap();
+        assert_eq!((progress(&fs), kept.first(), is_aside()), (Some(2), Some(&2), false), "call {call}");
+    }
+    assert!(aside > 1, "{aside}");
 }

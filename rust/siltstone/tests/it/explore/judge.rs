@@ -1,0 +1,202 @@
+//! What came of a run: what is there is looked at, then a round of upkeep, then another look.
+
+use std::sync::Arc;
+
+use siltstone::{
+    ErrorKind, Result,
+    fs::{FaultFileIo, FileIoRef},
+    maintenance::orphan_files::remove_orphan_files,
+    table::RescaleArgs,
+};
+
+use super::{
+    look::{findings, ripe, short, state, told},
+    model::{Effect, Rows, State, Step, outcomes},
+    operations::{Verb, changes, compact, consume, retain},
+    run::{Ended, Run, caught},
+    versions::Reader,
+    world::{World, open, write},
+};
+
+impl Run {
+    pub(super) fn judge(&mut self, world: &World, io: &FaultFileIo, ended: &[Ended], deep: bool) {
+        let any = |verb: Verb| ended.iter().any(|ended| ended.operation.verb == verb);
+        let hides = world.kind.hides || any(Verb::SwitchVectors);
+        for operation in ended {
+            self.judge_end(operation);
+        }
+        let mut steps: Vec<Step> = Vec::new();
+        let taken_back = ended.iter().any(|ended| ended.operation.verb.takes_back());
+        for (at, operation) in ended.iter().enumerate() {
+            let mut own = operation.steps(at, &self.log, taken_back, any(Verb::BranchFromTag));
+            if hides && matches!(operation.effect, Effect::See(_)) {
+                own.clear();
+            }
+            steps.extend(own);
+        }
+        let expected = outcomes(&world.state, &steps);
+        let partly = ended.iter().any(Ended::is_unknown);
+        let fs: FileIoRef = Arc::new(io.clone());
+        let reader = Reader::new(io, &world.known);
+        let before = match caught(|| state(&fs, &reader)) {
+            Ok(found) => {
+                if !found.is_one_of(&expected, hides, partly) {
+                    self.wrong("there is", &found, &expected);
+                }
+                Some(found)
+            }
+            Err(error) => {
+                self.problems.push(format!("not readable: {}", told(&error)));
+                None
+            }
+        };
+        if !partly {
+            self.told(findings(&fs, false, false));
+        }
+        if let Err(error) = caught(|| round(&fs, io, any(Verb::Rescale) && world.kind.has_fixed_buckets())) {
+            self.problems.push(format!("afterwards: {}", told(&error)));
+        }
+        let after = match caught(|| state(&fs, &reader)) {
+            Ok(after) => after,
+            Err(error) => {
+                self.problems.push(format!("not readable afterwards: {}", told(&error)));
+                return;
+            }
+        };
+        self.look_again(before.as_ref(), &after, &expected, hides || partly);
+        self.changes(world, &fs, ended, after.main().rows());
+        self.consumers(world, &fs, ended);
+        if hides && !any(Verb::SwitchVectors) {
+            match caught(|| ripe(&fs, &after)) {
+                Ok(ripe) => self.problems.extend(ripe.wrong(&expected)),
+                Err(error) => self.problems.push(format!("not compacted afterwards: {}", told(&error))),
+            }
+        }
+        self.told(caught(|| findings(&fs, deep, true)));
+    }
+
+    fn look_again(&mut self, before: Option<&State>, after: &State, expected: &[State], loosely: bool) {
+        let newest = after.main().rows().to_vec();
+        let fits = |state: &State| {
+            let mut rows = state.main().rows().to_vec();
+            rows.push(NEW);
+            rows == newest
+        };
+        if !expected.is_empty() && !expected.iter().any(fits) {
+            self.wrong("there is afterwards", after, expected);
+        }
+        if let Some(before) = before
+            && !loosely
+            && before.kept() != after.kept()
+        {
+            self.problems.push(format!("upkeep changed {} to {}", before.shown(after), after.shown(before)));
+        }
+    }
+
+    fn wrong(&mut self, what: &str, found: &State, expected: &[State]) {
+        let likes: Vec<String> = expected.iter().take(8).map(|other| other.shown(found)).collect();
+        let likes = if likes.is_empty() {
+            "none: no order allows all acknowledgements".to_owned()
+        } else {
+            likes.join("\n    or ")
+        };
+        let shown = found.shown(expected.first().unwrap_or(&State::default()));
+        self.problems.push(format!("{what} {shown}\n  expected {likes}"));
+    }
+
+    fn judge_end(&mut self, ended: &Ended) {
+        let name = ended.operation;
+        match &ended.result {
+            _ if ended.span.died => {}
+            Ok(done) => {
+                let known = ["Commit failed after", "dropped or renamed while it was open"];
+                let failed =
+                    |note: &&String| note.contains("failed") && !known.iter().any(|known| note.contains(known));
+                for note in done.notes.iter().filter(failed) {
+                    if note.contains("upkeep") || ended.span.injected {
+                        self.gave_up.push(format!("{name}: {note}"));
+                    } else {
+                        self.problems.push(format!("{name} notes: {note}"));
+                    }
+                }
+            }
+            Err(error) => {
+                self.gave_up.push(format!("{name}: {}", told(error)));
+                let panics = error.kind() == ErrorKind::Internal;
+                if panics || !(ended.may_give_up(error.kind()) || ended.span.injected) {
+                    self.problems.push(format!("{name} failed: {}", told(error)));
+                }
+            }
+        }
+    }
+
+    /// What a consumer was promised can be read.
+    fn consumers(&mut self, world: &World, fs: &FileIoRef, ended: &[Ended]) {
+        let any = |is: fn(Verb) -> bool| ended.iter().any(|ended| is(ended.operation.verb));
+        if any(Verb::takes_back) || any(|verb| matches!(verb, Verb::ExpireConsumers | Verb::DeleteConsumer)) {
+            return;
+        }
+        let known = ended
+            .iter()
+            .filter(|ended| !ended.span.died)
+            .filter_map(|ended| ended.result.as_ref().ok().and_then(|done| done.consumer.clone()));
+        let first = world.state.main().newest();
+        for (name, next) in [("reader".to_owned(), first)].into_iter().chain(known) {
+            let read = caught(|| {
+                let table = open(fs, "main", &[])?;
+                let found = table.consumers().next_snapshot(&name)?;
+                if found.is_none_or(|found| found < next) {
+                    return Ok(Some(format!("consumer {name} was to go on with {next}, there is {found:?}")));
+                }
+                consume(table, &name).map(|_| None)
+            });
+            match read {
+                Ok(problem) => self.problems.extend(problem),
+                Err(error) => self.problems.push(format!("consumer {name} at {next}: {}", told(&error))),
+            }
+        }
+    }
+
+    /// The changes that `reader` has not seen lead to the newest rows.
+    fn changes(&mut self, world: &World, fs: &FileIoRef, ended: &[Ended], newest: &[(i32, i64)]) {
+        let is_told = |ended: &Ended| world.kind.tells(ended.operation);
+        if world.kind.is_postponed() || !ended.iter().all(is_told) {
+            return;
+        }
+        let main = world.state.main();
+        let mut rows = Rows::clone(&main.versions[&(main.newest() - 1)]);
+        // others have gone on with `reader` itself
+        let read = caught(|| {
+            let table = open(fs, "main", &[])?;
+            table.reset_consumer("again", table.consumers().next_snapshot("reader")?)?;
+            changes(table, "again", &mut rows)
+        });
+        if let Err(error) = read {
+            self.problems.push(format!("changes: {}", told(&error)));
+        } else if rows != newest {
+            self.problems.push(format!("changes lead to {{{}}}, there is {{{}}}", short(&rows), short(newest)));
+        }
+    }
+
+    fn told(&mut self, found: Result<Vec<String>>) {
+        match found {
+            Ok(found) => self.problems.extend(found),
+            Err(error) => self.problems.push(format!("the look failed: {}", told(&error))),
+        }
+    }
+}
+
+/// A healthy round of what a table sees every day: a commit, a compaction, an expiry, an orphan cleaning that takes all it may.
+fn round(fs: &FileIoRef, io: &FaultFileIo, rescaled: bool) -> Result<()> {
+    if rescaled {
+        // the option may have another number than the rows, as after a rollback
+        open(fs, "main", &[])?.rescale(&RescaleArgs::default())?;
+    }
+    let main = open(fs, "main", &[("write-only", "true")])?;
+    write(&main, &[NEW])?;
+    compact(fs, "main")?;
+    main.expire_snapshots(&retain(1), false)?;
+    remove_orphan_files(main.context(), io.clock_millis() + 1, i64::MAX, false).map(drop)
+}
+
+const NEW: (i32, i64) = (999, 9);
