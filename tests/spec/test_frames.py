@@ -128,3 +128,34 @@ def test_moments_inside_of_rows_are_moments_in_pandas(make, kind):
         list(value.items()) if kind.startswith("MAP") else value
     )
     assert t.scan(filter="id = 2").to_arrow().to_pylist()[0]["v"] is None
+
+
+@pytest.mark.parametrize("buckets", [{"bucket": 1}, {"bucket": 4}, {"bucket": -1}, {"bucket": -2}, None])
+def test_a_frame_may_be_filled_again_after_it_was_written(make, buckets):
+    """Rows of one bucket were held where the frame has them: the commit stored what the frame had by then."""
+    t = make({"id": "BIGINT", "v": "DOUBLE"}, [] if buckets is None else ["id"], **(buckets or {}))
+    frame = pd.DataFrame({"id": [1, 2, 3], "v": [0.5, 1.5, 2.5]})
+    with t.writer() as w:
+        for step in range(3):
+            w.write(frame)
+            frame.loc[:, "id"] += 3
+            frame.loc[:, "v"] = step
+        w.commit()
+    t.compact()
+    assert sorted(t.scan().to_arrow()["id"].to_pylist()) == list(range(1, 10))
+
+
+def test_rows_that_are_written_again_are_those_that_were_given(make):
+    """After a conflict the rows of a writer came from the frame as it was by then."""
+    t = make({"id": "BIGINT", "v": "DOUBLE"}, ["id"], dynamic_bucket__target_row_num=1)
+    frame = pd.DataFrame({"id": [1, 2], "v": [0.5, 1.5]})
+    with t.writer() as w:
+        w.write(frame)
+        frame.loc[:, "id"] += 30
+        t.upsert([{"id": 2, "v": 9.0}, {"id": 1, "v": 9.0}])
+        w.commit()
+    assert rows_by_id(t) == {1: 0.5, 2: 1.5}
+
+
+def rows_by_id(t):
+    return {r["id"]: r["v"] for r in t.scan().to_arrow().to_pylist()}

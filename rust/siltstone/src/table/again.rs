@@ -1,15 +1,15 @@
 //! The rows of a writer's next commit, kept for the case that they have to be written again.
 //!
 //! On tables with dynamic buckets another commit may put a key of theirs into another bucket first. The rows then go through a
-//! new writer, which finds the key where it is. Kept are the batches as they came, which share the memory of whoever gave them,
-//! and only as long as they come to no more than the write buffer.
+//! new writer, which finds the key where it is. Kept are copies of the batches, because whoever gave them may fill their memory
+//! again, and only as long as they come to no more than the write buffer.
 
 use arrow_array::RecordBatch;
 
 use crate::{
     Result,
     io::{TableContext, batch_bytes},
-    write::{RowKinds, TableWrite, WriteOptions},
+    write::{RowKinds, TableWrite, WriteOptions, copied},
 };
 
 /// How often the same rows are written for one commit.
@@ -37,14 +37,15 @@ impl KeptRows {
     }
 
     /// Rows that were taken.
-    pub(super) fn add(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>) {
-        let Some(limit) = self.limit.filter(|_| !self.lost) else { return };
+    pub(super) fn add(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>) -> Result<()> {
+        let Some(limit) = self.limit.filter(|_| !self.lost) else { return Ok(()) };
         self.bytes = self.bytes.saturating_add(batch_bytes(batch));
         if self.bytes > limit {
             (self.batches, self.lost) = (Vec::new(), true);
         } else {
-            self.batches.push((batch.clone(), kinds.cloned()));
+            self.batches.push((copied(batch)?, kinds.cloned()));
         }
+        Ok(())
     }
 
     /// Whether all rows since the last commit are there.

@@ -59,9 +59,11 @@ impl Table {
             self.change_option(buckets)?;
             plan = self.plan_rescale(buckets, condition.as_ref())?;
         }
+        let whole = option > 0 && condition.is_none();
         let mut tries = 1;
         let mut report = loop {
-            match self.rescale_once(&plan) {
+            let done = self.check_option(whole, buckets).and_then(|()| self.rescale_once(&plan));
+            match done {
                 Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
                     tracing::info!(table = self.context().name, %error, "the partitions are rescaled again");
                     tries += 1;
@@ -70,8 +72,24 @@ impl Table {
                 done => break done.map_err(|error| explained(error, new_option))?,
             }
         };
+        self.check_option(whole, buckets)?;
         notes.append(&mut report.notes);
         Ok(CommitReport { notes, ..report })
+    }
+
+    /// Another rescale of the whole table may have begun meanwhile: rows and option would not agree, and no row could be written.
+    fn check_option(&self, whole: bool, buckets: i32) -> Result<()> {
+        let newest = if whole { self.context().schemas.latest()? } else { None };
+        let says = newest.and_then(|newest| newest.options.get("bucket").cloned());
+        match says {
+            Some(other) if other.trim() != buckets.to_string() => Err(Error::new(
+                ErrorKind::CommitConflict,
+                format!("another program has set the option 'bucket' to {other} while the table was rescaled to {buckets} buckets"),
+            )
+            .with("table", &self.context().name)
+            .hint(format!("run t.rescale({other}), unless the other program does it"))),
+            _ => Ok(()),
+        }
     }
 
     fn plan_rescale(&self, buckets: i32, condition: Option<&Predicate>) -> Result<RescalePlan> {

@@ -308,7 +308,7 @@ impl TableWriter {
 
     fn take(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<()> {
         self.write.write_from(batch, kinds, before)?;
-        self.kept.add(batch, kinds);
+        self.kept.add(batch, kinds)?;
         Ok(())
     }
 

@@ -40,7 +40,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
-pub(crate) use self::input::convert_column;
 pub use self::{
     arrow_check::check_arrays,
     options::{RowKinds, WriteOptions},
@@ -60,6 +59,7 @@ use self::{
     row_kinds::KindRules,
     sketches::SketchRules,
 };
+pub(crate) use self::{input::convert_column, route::copied};
 use crate::{
     Error, ErrorKind, Result,
     append::{AppendSettings, AppendVectors, AppendWriter},

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, cast::AsArray};
+use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, UInt64Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
 
 use super::{cross_partition::KeyAssigner, dynamic::Assigner, given::GivenBuckets};
@@ -110,7 +110,8 @@ impl Router {
         let (buckets, members) = group(&partitions, &partition_of, (&bucket_of, only), rows.num_rows())?;
         let mut buckets = buckets.into_iter();
         if members.len() == 1 {
-            return Ok(buckets.next().map(|bucket| Portion { bucket, rows, kinds }).into_iter().collect());
+            let Some(bucket) = buckets.next() else { return Ok(Vec::new()) };
+            return Ok(vec![Portion { bucket, rows: copied(&rows)?, kinds }]);
         }
         let portion = |(bucket, members): (BucketId, Vec<u32>)| {
             let members = UInt32Array::from(members);
@@ -209,6 +210,12 @@ impl Columns {
     fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         Ok(rows.project(&self.at)?.columns().to_vec())
     }
+}
+
+/// The rows in memory of their own: whoever gave them may fill its memory again as soon as they are taken (pandas and NumPy do).
+pub(crate) fn copied(rows: &RecordBatch) -> Result<RecordBatch> {
+    let all = UInt64Array::from_iter_values(0..u64::try_from(rows.num_rows()).unwrap_or(u64::MAX));
+    Ok(take_record_batch(rows, &all)?)
 }
 
 fn function(options: &CoreOptions) -> Result<BucketFunction> {
