@@ -7,6 +7,7 @@ mod dynamic;
 mod handed_out;
 mod late;
 mod released;
+mod rescales;
 mod streams;
 
 use std::{
