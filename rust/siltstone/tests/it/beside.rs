@@ -7,6 +7,7 @@ mod handed_out;
 mod late;
 mod released;
 mod streams;
+mod writers;
 
 use std::{
     collections::BTreeMap,

@@ -30,7 +30,7 @@ pub(crate) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Vec<(
 pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
     let ctx = table.context();
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let messages = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect::<Result<Vec<_>>>()?;
     let mut outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
     match std::mem::take(&mut outcome.compaction) {
