@@ -11,7 +11,9 @@ mod plan;
 mod run;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod waiting;
 
 pub use plan::{CompactRequest, CompactionPlan, plan_compaction, without_secrets};
 pub use run::{TaskResources, check_task, run_task};
+pub(crate) use turn::CompactionTurn;

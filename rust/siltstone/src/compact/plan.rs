@@ -44,6 +44,18 @@ pub struct CompactionPlan {
     pub buckets: usize,
 }
 
+impl CompactionPlan {
+    /// How many sorted runs the tree has that has the most of those to compact.
+    pub(crate) fn most_runs(&self) -> usize {
+        let runs = |task: &CompactionTask| {
+            let (level0, above): (Vec<_>, Vec<_>) = task.files.iter().partition(|file| file.level <= 0);
+            level0.len() + above.iter().map(|file| file.level).collect::<HashSet<i32>>().len()
+        };
+        let trees = self.tasks.iter().filter(|task| matches!(task.unit, TaskUnit::Tree { .. }));
+        trees.map(runs).max().unwrap_or(0)
+    }
+}
+
 /// One bucket with its files in manifest order.
 struct LiveBucket {
     bucket: BucketId,

@@ -22,6 +22,8 @@ pub struct TaskResources {
     pub threads: Option<usize>,
     /// Where runs are spilled; `None` = the system's temporary directory.
     pub spill_dir: Option<PathBuf>,
+    /// Encoded bytes that are held at most; `None`: as many as the options say.
+    pub memory: Option<usize>,
 }
 
 /// Runs one task: reads and writes files, commits nothing. `ctx` must be of the task's location, branch and
@@ -55,6 +57,7 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
                 threads: threads.saturating_sub(1),
                 spill_dir: Some(spill_dir),
                 vectors: BucketVectors::restore(ctx, &task.bucket, &task.vectors, &task.files)?,
+                memory: resources.memory,
                 ..CompactResources::default()
             };
             let (partition, bucket) = (&task.bucket.partition, task.bucket.bucket);

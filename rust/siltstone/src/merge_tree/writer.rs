@@ -11,6 +11,7 @@ use super::{
     compact::{ChangelogFiles, CompactManager, CompactResources, CompactionPermits, delete_file},
     merge::{KeepAll, MergeOptions, SpillOptions, merge, read_ahead},
     merge_function::{MergeFunction, for_table},
+    ties::may_tie,
 };
 use crate::{
     Error, Result, cancel,
@@ -100,7 +101,8 @@ impl MergeTreeWriter {
         let permits = (!settings.write_only).then(|| settings.permits.clone());
         let levels = Levels::new(&restored, ctx.options.num_levels, key_types)?;
         Ok(Self {
-            compaction: CompactManager::new(ctx, bucket.clone(), levels, resources, permits),
+            compaction: CompactManager::new(ctx, bucket.clone(), levels, resources, permits)
+                .putting_off(may_tie(&restored)),
             buffer: WriteBuffer::new(Arc::clone(&layout), buffered, options)?,
             next_sequence: restored.iter().map(|f| f.max_sequence_number.saturating_add(1)).max().unwrap_or(0).max(0),
             ctx: ctx.clone(),
@@ -231,6 +233,7 @@ impl MergeTreeWriter {
 
     /// Flushes, waits for a running compaction and starts a new one: of everything when `full`.
     pub fn compact(&mut self, full: bool) -> Result<()> {
+        self.put_off_no_more();
         if self.buffer.rows() > 0 {
             self.write_level0()?;
         }
@@ -262,6 +265,16 @@ impl MergeTreeWriter {
             ..DataIncrement::default()
         };
         Ok((data, self.compaction.take()))
+    }
+
+    /// Compactions come with the next commit also where several write the bucket at once.
+    pub fn put_off_no_more(&mut self) {
+        self.compaction.put_off_no_more();
+    }
+
+    /// Whether a compaction is due that was not done because several write the bucket at once: their commits would get in its way.
+    pub fn has_put_off(&mut self) -> bool {
+        self.compaction.has_put_off()
     }
 
     fn full_compaction_is_due(&self) -> bool {

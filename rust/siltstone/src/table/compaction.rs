@@ -95,7 +95,7 @@ pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u
     let fs = std::sync::Arc::new(crate::fs::LocalFileIo::new());
     let (place, schema) = (&task.table, task.table.schema_id);
     let table = Table::open_with(fs, &place.location, &place.branch, Some(schema), task.options.clone())?;
-    let (ctx, resources) = (table.context(), TaskResources { threads, spill_dir: None });
+    let (ctx, resources) = (table.context(), TaskResources { threads, ..TaskResources::default() });
     let messages = match task.unit {
         TaskUnit::Postponed { .. } => move_waiting(ctx, &task, &resources)?,
         _ => vec![run_task(ctx, &task, &resources)?],

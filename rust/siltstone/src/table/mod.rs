@@ -6,6 +6,7 @@ mod again;
 mod alter;
 mod catalog;
 mod changes;
+mod compact_after;
 mod compaction;
 mod fallback;
 mod fsck;

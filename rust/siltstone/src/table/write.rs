@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Table,
     again::{self, KeptRows},
+    compact_after::CompactionAfter,
     unpublished::Unpublished,
 };
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
     commit::{
         CommitOutcome, Committable, CompactionOutcome, OverwriteTarget, check_place, explain_by_place, invisible_rows,
     },
-    compact::{CompactRequest, TaskResources, plan_compaction, run_task},
+    compact::TaskResources,
     io::TableContext,
     maintenance::automatic::Committer,
     manifest::DataFileMeta,
@@ -26,9 +27,6 @@ use crate::{
     wire::{CommitMessage, unbundled},
     write::{RowKinds, TableWrite, WriteOptions, by_bucket},
 };
-
-/// How often the compaction of a write is tried again when other commits get in its way.
-const COMPACTION_TRIES: usize = 3;
 
 /// What a commit did, with what it wrote.
 #[derive(Debug, Default)]
@@ -128,6 +126,17 @@ pub struct TableWriter {
     failed: Option<FailedWrite>,
     unpublished: Option<Unpublished>,
     kept: KeptRows,
+    /// Everything was to be compacted since the last commit.
+    full: bool,
+}
+
+/// Messages of the next commit.
+struct Prepared {
+    committable: Committable,
+    /// Why a compaction of theirs was given up.
+    given_up: Option<Error>,
+    /// One is due and left for after the commit.
+    put_off: bool,
 }
 
 /// A write that ended with an error: how many of its rows were taken before.
@@ -147,7 +156,7 @@ impl Table {
         let write = TableWrite::new(self.context(), options.clone())?;
         let ctx = self.context().clone();
         let kept = KeptRows::of(&ctx, &options);
-        Ok(TableWriter { ctx, options, write, commit, replaces, failed: None, unpublished: None, kept })
+        Ok(TableWriter { ctx, options, write, commit, replaces, failed: None, unpublished: None, kept, full: false })
     }
 
     /// A committer; `None` is a new user.
@@ -388,6 +397,7 @@ impl TableWriter {
         self.kept.clear();
         self.unpublished = None;
         self.failed = None;
+        self.full = false;
         Ok(())
     }
 
@@ -425,7 +435,9 @@ impl TableWriter {
     /// Compacts what was touched, as part of the next commit.
     pub fn compact(&mut self, full: bool) -> Result<()> {
         self.decided()?;
-        self.write.compact(full)
+        self.write.compact(full)?;
+        self.full |= full;
+        Ok(())
     }
 
     /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
@@ -445,31 +457,32 @@ impl TableWriter {
         if self.replaces {
             return Err(replaces(&self.ctx.name));
         }
-        let (mut committable, mut given_up) = self.next_commit(asked)?;
+        let mut next = self.next_commit(asked)?;
         let mut tries = 1;
         let mut outcome = loop {
-            let messages = &committable.messages;
-            match give_up_on_conflict(&self.commit, messages, self.commit.commit(committable.clone())) {
+            let messages = &next.committable.messages;
+            match give_up_on_conflict(&self.commit, messages, self.commit.commit(next.committable.clone())) {
                 Ok(outcome) => break outcome,
                 Err(error) if tries < again::TRIES && self.is_to_be_written_again(&error) => {
                     tracing::info!(table = self.ctx.name, %error, "the rows are written again");
                     tries += 1;
-                    (committable.messages, given_up) = self.written_again()?;
+                    next = self.written_again(next.committable)?;
                 }
                 Err(error) => {
-                    self.unpublished = Some(Unpublished::of(committable, given_up, &error));
+                    self.unpublished = Some(Unpublished::of(next.committable, next.given_up, &error));
                     return Err(error);
                 }
             }
         };
         self.kept.clear();
-        let messages = committable.messages;
+        let messages = next.committable.messages;
         if let (Some(overtaken), CompactionOutcome::None | CompactionOutcome::Committed, false) =
-            (given_up, &outcome.compaction, outcome.already_committed)
+            (next.given_up, &outcome.compaction, outcome.already_committed)
         {
             outcome.compaction = CompactionOutcome::Dropped(overtaken);
         }
-        let outcome = self.compacted_again(&messages, outcome);
+        let outcome = self.compacted_after(&messages, outcome, next.put_off);
+        self.full = false;
         Ok(CommitReport::new(&self.ctx, &messages, outcome))
     }
 
@@ -477,78 +490,49 @@ impl TableWriter {
         error.kind() == ErrorKind::CommitConflict && error.may_pass_if_written_again() && self.kept.can_be_written()
     }
 
-    /// The messages of the same rows, written to the table as it is now. After an error the rows are in no message: nothing is
-    /// committed before [`Self::discard`].
-    fn written_again(&mut self) -> Result<(Vec<CommitMessage>, Option<Error>)> {
+    /// The same rows, written to the table as it is now. After an error they are in no message: nothing is committed before
+    /// [`Self::discard`].
+    fn written_again(&mut self, asked: Committable) -> Result<Prepared> {
         self.fail();
         self.write = TableWrite::new(&self.ctx, self.options.clone())?;
         self.kept.write(&mut self.write)?;
-        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
-        let given_up = self.write.take_given_up();
-        self.write.reset()?;
+        let prepared = self.prepared(asked)?;
         self.failed = None;
-        Ok((messages, given_up))
+        Ok(prepared)
     }
 
-    /// What was written, or what a commit that failed was to publish; and why a compaction of it was given up.
-    fn next_commit(&mut self, asked: Committable) -> Result<(Committable, Option<Error>)> {
+    /// What was written, or what a commit that failed was to publish.
+    fn next_commit(&mut self, asked: Committable) -> Result<Prepared> {
         if let Some(earlier) = self.unpublished.take_if(|earlier| earlier.is_same(&asked)) {
-            return earlier.again(&asked, &self.ctx.name);
+            let (committable, given_up) = earlier.again(&asked, &self.ctx.name)?;
+            return Ok(Prepared { committable, given_up, put_off: false });
         }
         self.decided()?;
         check_place(&self.ctx)?;
-        let messages = self.write.prepare_commit().map_err(|e| explain_by_place(&self.ctx, e))?;
+        self.prepared(asked)
+    }
+
+    /// What the writer holds, as messages; the writer begins anew.
+    fn prepared(&mut self, asked: Committable) -> Result<Prepared> {
+        let (messages, put_off) = self.write.prepare_rows().map_err(|e| explain_by_place(&self.ctx, e))?;
         let given_up = self.write.take_given_up();
         self.write.reset()?;
-        Ok((Committable { messages, ..asked }, given_up))
+        Ok(Prepared { committable: Committable { messages, ..asked }, given_up, put_off })
     }
 
-    /// Where rows wait for a compaction that another commit got in the way of, it is done again on the table as it is now.
-    /// What fails here leaves the outcome as it was: the rows are safe.
-    fn compacted_again(&self, messages: &[CommitMessage], outcome: CommitOutcome) -> CommitOutcome {
-        let waits = self.ctx.options.needs_lookup() && !self.ctx.options.write_only;
-        let CompactionOutcome::Dropped(conflict) = &outcome.compaction else {
+    /// What became of its compaction in the end.
+    fn compacted_after(&self, messages: &[CommitMessage], outcome: CommitOutcome, put_off: bool) -> CommitOutcome {
+        let options = &self.ctx.options;
+        let is_tree = !self.ctx.schema.primary_keys.is_empty() && options.bucket != POSTPONE_BUCKET;
+        // only what is due is done, which is not what was asked for
+        let asked_for_all = self.full || options.full_compaction_delta_commits.is_some();
+        if !is_tree || options.write_only || (asked_for_all && !options.needs_lookup()) {
             return outcome;
-        };
-        if !waits {
-            return outcome;
         }
-        for _ in 0..COMPACTION_TRIES {
-            let again = match self.compact_now(messages) {
-                Ok(again) => again,
-                // overtaken again
-                Err(error) if error.kind() == ErrorKind::CommitConflict => continue,
-                Err(_) => break,
-            };
-            if matches!(again.compaction, CompactionOutcome::Committed | CompactionOutcome::None) {
-                let note = format!("another commit got in the way of the compaction, which was done again: {conflict}");
-                let snapshots = outcome.snapshots.into_iter().chain(again.snapshots).collect();
-                let notes = outcome.notes.into_iter().chain([note]).collect();
-                return CommitOutcome { snapshots, notes, compaction: CompactionOutcome::Committed, ..outcome };
-            }
-        }
-        outcome
-    }
-
-    /// What is due in the partitions of these messages.
-    fn compact_now(&self, messages: &[CommitMessage]) -> Result<CommitOutcome> {
-        let partitions: BTreeSet<&[u8]> = messages.iter().map(|m| m.bucket.partition.as_slice()).collect();
-        let partitions = Some(partitions.into_iter().map(<[u8]>::to_vec).collect());
-        let plan = plan_compaction(&self.ctx, &CompactRequest { partitions, ..CompactRequest::default() })?;
-        // another user: the next identifier of this one belongs to the caller
-        let commit = Committer::with_new_user(&self.ctx);
-        let mut messages = Vec::with_capacity(plan.tasks.len());
-        for task in &plan.tasks {
-            match run_task(&self.ctx, task, &TaskResources::default()) {
-                Ok(message) => messages.push(message),
-                Err(error) => {
-                    commit.abort(&messages)?;
-                    return Err(error);
-                }
-            }
-        }
-        let outcome = commit.commit(Committable { messages: messages.clone(), ..Committable::default() });
-        give_up_on_conflict(&commit, &messages, outcome)
+        let WriteOptions { memory_limit, spill_dir, threads, .. } = self.options.clone();
+        let memory = memory_limit.map(|limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
+        let resources = TaskResources { threads, spill_dir, memory };
+        CompactionAfter::of(&self.ctx, messages, resources).done(outcome, put_off)
     }
 
     /// The user of its commits.

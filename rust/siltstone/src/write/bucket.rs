@@ -65,6 +65,21 @@ impl BucketWriter {
         }
     }
 
+    /// Compactions come with the next commit, whoever writes the bucket beside it.
+    pub(super) fn put_off_no_more(&mut self) {
+        if let Self::Tree(w) = self {
+            w.put_off_no_more();
+        }
+    }
+
+    /// Whether a compaction is due that is better done once the rows are committed.
+    pub(super) fn has_put_off(&mut self) -> bool {
+        match self {
+            Self::Tree(w) => w.has_put_off(),
+            Self::Append(_) | Self::Postponed(_) => false,
+        }
+    }
+
     /// Why compactions were given up since the last call: a restored file was gone.
     pub(super) fn take_given_up(&mut self) -> Option<Error> {
         match self {

@@ -120,7 +120,7 @@ impl Bed {
         let plan = plan_compaction(&self.ctx, request).unwrap();
         let run = |task: &CompactionTask| {
             let task = CompactionTask::from_bytes(&task.to_bytes().unwrap()).unwrap();
-            run_task(&self.ctx, &task, &TaskResources { threads: Some(2), spill_dir: None }).unwrap()
+            run_task(&self.ctx, &task, &TaskResources { threads: Some(2), ..TaskResources::default() }).unwrap()
         };
         self.commit(plan.tasks.iter().map(run).collect());
         plan

@@ -226,6 +226,20 @@ impl TableWrite {
     /// (partition, bucket) order. The writer can go on after it.
     pub fn prepare_commit(&mut self) -> Result<Vec<CommitMessage>> {
         self.check_open()?;
+        self.writers.values_mut().for_each(BucketWriter::put_off_no_more);
+        self.prepare()
+    }
+
+    /// [`Self::prepare_commit`] for who commits at once and compacts after it: compactions of buckets that several write at
+    /// once are left out. Whether some of them are due.
+    pub fn prepare_rows(&mut self) -> Result<(Vec<CommitMessage>, bool)> {
+        self.check_open()?;
+        let messages = self.prepare()?;
+        let put_off = self.writers.values_mut().any(BucketWriter::has_put_off);
+        Ok((messages, put_off))
+    }
+
+    fn prepare(&mut self) -> Result<Vec<CommitMessage>> {
         let total_buckets = self.ctx.options.bucket;
         let all_seen = std::mem::take(&mut self.base_snapshots);
         let ctx = self.ctx.clone();

@@ -9,6 +9,7 @@ mod late;
 mod released;
 mod rescales;
 mod streams;
+mod writers;
 
 use std::{
     collections::BTreeMap,

@@ -98,7 +98,7 @@ fn overwrite(ctx: &TableContext, identifier: i64, rows: &[(i32, i64)]) -> Result
 
 pub(crate) fn compact(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let messages: Result<Vec<_>> = plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect();
     committer(ctx).commit(once(identifier, messages?))
 }

@@ -93,7 +93,7 @@ fn upsert(table: &Table, rows: &[(i32, i64)]) -> Result<CommitReport> {
 
 fn tasks_of(ctx: &TableContext) -> Result<Vec<CommitMessage>> {
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     plan.tasks.iter().map(|task| run_task(ctx, task, &resources)).collect()
 }
 

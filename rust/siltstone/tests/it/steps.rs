@@ -32,7 +32,7 @@ pub(crate) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Vec<(
 pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
     let ctx = table.context();
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let mut messages = Vec::new();
     for task in &plan.tasks {
         match task.unit {

@@ -105,7 +105,7 @@ fn append(fs: &FileIoRef, branch: &str, row: (i32, i64)) {
 fn compact(fs: &FileIoRef, branch: &str) {
     let ctx = open(fs, branch);
     let plan = plan_compaction(&ctx, &CompactRequest { full: true, ..CompactRequest::default() }).unwrap();
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let messages = plan.tasks.iter().map(|task| run_task(&ctx, task, &resources).unwrap()).collect();
     commit(&ctx, messages);
 }

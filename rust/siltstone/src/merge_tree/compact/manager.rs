@@ -40,6 +40,8 @@ pub(crate) struct CompactManager {
     /// A file was gone that a compaction wanted to read, or the table was altered: the restored files are not those of the
     /// table any more, or of a newer schema, and nothing is compacted on top of them. Another writer has to go on.
     stale: bool,
+    /// Several write the bucket at once: what is compacted before the rows are committed would not fit the table then.
+    put_off: bool,
     given_up: Option<Error>,
 }
 
@@ -64,6 +66,7 @@ impl CompactManager {
             last_full: None,
             passed_over: 0,
             stale: false,
+            put_off: false,
             given_up: None,
         }
     }
@@ -72,6 +75,20 @@ impl CompactManager {
     pub(crate) fn with_vectors(mut self, vectors: Option<BucketVectors>) -> Self {
         self.resources.vectors = vectors;
         self
+    }
+
+    /// Starts nothing by itself when `put_off`, before [`Self::put_off_no_more`].
+    pub(crate) fn putting_off(self, put_off: bool) -> Self {
+        Self { put_off, ..self }
+    }
+
+    pub(crate) fn put_off_no_more(&mut self) {
+        self.put_off = false;
+    }
+
+    /// Whether a compaction is due that was put off. Where that cannot be found out, the compaction says why.
+    pub(crate) fn has_put_off(&mut self) -> bool {
+        self.put_off && self.permits.is_some() && !self.stale && !matches!(self.pick(false), Ok(None))
     }
 
     /// A file of the writer's.
@@ -87,7 +104,7 @@ impl CompactManager {
 
     /// Starts a compaction beside the writing when one is due and none is running.
     pub(crate) fn start(&mut self, full: bool) -> Result<()> {
-        if self.permits.is_none() || self.stale || self.running.is_some() {
+        if self.permits.is_none() || self.stale || self.put_off || self.running.is_some() {
             return Ok(());
         }
         let Some(unit) = self.pick(full)? else { return Ok(()) };

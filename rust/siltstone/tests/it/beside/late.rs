@@ -30,7 +30,7 @@ fn lost_answer() -> Result<()> {
 fn compact_now(fs: &FileIoRef) -> Result<()> {
     let ctx = open(fs, ROOT);
     let plan = plan_compaction(&ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let messages: Result<Vec<_>> = plan.tasks.iter().map(|task| run_task(&ctx, task, &resources)).collect();
     table(fs).commit_messages(None, Committable { messages: messages?, ..Committable::default() }, None).map(drop)
 }

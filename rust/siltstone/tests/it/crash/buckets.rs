@@ -7,7 +7,7 @@ use super::*;
 /// Gives rows that wait their buckets.
 fn moved(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), spill_dir: None };
+    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let mut messages = Vec::new();
     for task in &plan.tasks {
         match task.unit {

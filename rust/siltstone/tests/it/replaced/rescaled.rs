@@ -162,7 +162,7 @@ fn a_compaction_that_was_planned_before_a_rescale_is_dropped() {
             let old = main_of(&io);
             let ctx = old.context();
             let planned = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() }).unwrap();
-            let resources = TaskResources { threads: Some(1), spill_dir: None };
+            let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
             let mut messages: Vec<_> =
                 planned.tasks.iter().map(|task| run_task(ctx, task, &resources).unwrap()).collect();
             messages.retain(|message| {
