@@ -270,7 +270,7 @@ mod tests {
             ("sequence.field", "nope"),
             ("num-levels", "1"),
             ("target-file-size", "0 b"),
-            ("file.format", "orc"),
+            ("file.format", "lance"),
         ] {
             assert_eq!(set(&old, key, value, true).unwrap_err().context_value("option"), Some(key));
         }
@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(apply(&old, &[rename], true).unwrap_err().kind(), ErrorKind::IllegalSchema, "{to:?}");
         }
         let mut unreadable = schema(&[]);
-        unreadable.options.insert("file.format".into(), "orc".into());
+        unreadable.options.insert("file.format".into(), "lance".into());
         assert_eq!(
             set(&unreadable, "query-auth.enabled", "true", true).unwrap_err().kind(),
             ErrorKind::UnsupportedFeature
