@@ -103,6 +103,28 @@ fn before_each_call<T>(
     unreachable!("there are not so many calls")
 }
 
+/// Rows may be too many to be kept for another try: then the caller has them. `base`: a table of three rows whose keys have places.
+fn check_rows_that_are_not_kept(base: &FaultFileIo) {
+    let ours = |fs: &FileIoRef| {
+        let options = WriteOptions { threads: Some(1), memory_limit: Some(1), ..WriteOptions::default() };
+        let mut writer = table(fs).writer(None, options)?;
+        let written = writer.write(&batch(&[(10, 1), (11, 1)]), None);
+        let done = written.and_then(|()| writer.commit(Committable::default()));
+        writer.close();
+        done
+    };
+    let others = |fs: &FileIoRef| drop(put(fs, &[(12, 2), (11, 2), (10, 2)]).unwrap());
+    let refused = std::cell::Cell::new(0);
+    before_each_call(base, ours, others, |call, fs, end| {
+        if let Err(error) = end {
+            assert_eq!(error.kind(), ErrorKind::CommitConflict, "call {call}: {error}");
+            refused.set(refused.get() + 1);
+        }
+        assert_eq!(rows(fs).len(), 6, "call {call}");
+    });
+    assert!(refused.get() > 5, "{}", refused.get());
+}
+
 /// An update wrote whole rows of the version that it had read over what others had committed since.
 #[test]
 fn a_statement_does_not_write_over_what_others_commit_meanwhile() {

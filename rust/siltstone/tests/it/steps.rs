@@ -10,7 +10,7 @@ use siltstone::{
     rebucket::move_waiting,
     scan::{ScanRequest, VersionSelector, plan},
     table::Table,
-    wire::TaskUnit,
+    wire::{CommitMessage, TaskUnit},
 };
 
 /// The rows of a version, read as a query reads them.
@@ -28,9 +28,8 @@ pub(crate) fn rows(ctx: &TableContext, version: VersionSelector) -> Result<Vec<(
     Ok(rows)
 }
 
-/// A full compaction; one that was given up is an error.
-pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
-    let ctx = table.context();
+/// The messages of a full compaction, which gives rows that wait their buckets.
+pub(crate) fn compacted(ctx: &TableContext) -> Result<Vec<CommitMessage>> {
     let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
     let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
     let mut messages = Vec::new();
@@ -40,6 +39,12 @@ pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
             _ => messages.push(run_task(ctx, task, &resources)?),
         }
     }
+    Ok(messages)
+}
+
+/// A full compaction; one that was given up is an error.
+pub(crate) fn compact(table: &Table) -> Result<CommitOutcome> {
+    let messages = compacted(table.context())?;
     let mut outcome = table.committer(None).commit(Committable { messages, ..Committable::default() })?;
     match std::mem::take(&mut outcome.compaction) {
         CompactionOutcome::Dropped(error) | CompactionOutcome::Failed(error) => Err(error),

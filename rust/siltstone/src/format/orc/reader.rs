@@ -33,9 +33,7 @@ impl OrcFile {
         let rows = tail.stripes.iter().map(|stripe| i64::try_from(stripe.rows).unwrap_or(i64::MAX)).collect();
         Ok(Self { tail: Arc::new(tail), rows, instants_as_wall })
     }
-}
 
-impl OrcFile {
     fn claims_of(&self, column: &DataField) -> Vec<Claim> {
         let mut start = 0_i64;
         let of_stripe = |(stripe, rows): (usize, &i64)| {

@@ -144,28 +144,9 @@ fn messages_of_two_writers_come_in_one_commit_when_no_key_is_in_two_buckets() {
     }
 }
 
-/// The rows may be too many to be kept: then the caller has them.
 #[test]
 fn rows_that_are_not_kept_are_a_conflict() {
-    let (io, _) = begun(&[]);
-    let ours = |fs: &FileIoRef| {
-        let options = WriteOptions { threads: Some(1), memory_limit: Some(1), ..WriteOptions::default() };
-        let mut writer = table(fs).writer(None, options)?;
-        let written = writer.write(&batch(&[(10, 1), (11, 1)]), None);
-        let done = written.and_then(|()| writer.commit(Committable::default()));
-        writer.close();
-        done
-    };
-    let others = |fs: &FileIoRef| drop(put(fs, &[(12, 2), (11, 2), (10, 2)]).unwrap());
-    let refused = std::cell::Cell::new(0);
-    before_each_call(&io, ours, others, |call, fs, end| {
-        if let Err(error) = end {
-            assert_eq!(error.kind(), ErrorKind::CommitConflict, "call {call}: {error}");
-            refused.set(refused.get() + 1);
-        }
-        assert_eq!(rows(fs).len(), 6, "call {call}");
-    });
-    assert!(refused.get() > 5, "{}", refused.get());
+    check_rows_that_are_not_kept(&begun(&[]).0);
 }
 
 #[test]

@@ -1,21 +1,13 @@
 //! Rows that go to other buckets are in the old ones or in the new ones.
 
-use siltstone::{rebucket::move_waiting, table::RescaleArgs, wire::TaskUnit};
+use siltstone::table::RescaleArgs;
 
 use super::*;
+use crate::steps::compacted;
 
 /// Gives rows that wait their buckets.
 fn moved(ctx: &TableContext, identifier: i64) -> Result<CommitOutcome> {
-    let plan = plan_compaction(ctx, &CompactRequest { full: true, ..CompactRequest::default() })?;
-    let resources = TaskResources { threads: Some(1), ..TaskResources::default() };
-    let mut messages = Vec::new();
-    for task in &plan.tasks {
-        match task.unit {
-            TaskUnit::Postponed { .. } => messages.extend(move_waiting(ctx, task, &resources)?),
-            _ => messages.push(run_task(ctx, task, &resources)?),
-        }
-    }
-    committer(ctx).commit(once(identifier, messages))
+    committer(ctx).commit(once(identifier, compacted(ctx)?))
 }
 
 fn rescaled(ctx: &TableContext, buckets: i32) -> Result<CommitOutcome> {
