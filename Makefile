@@ -5,6 +5,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH_VENV ?= .venv-bench
 JOBS   ?= 2
+# of the property tests in `make stress`
+SEED   ?= $(NOW)
+NOW    := $(shell date +%s)
 # One compiled profile for every test run; `release` only for wheels and benchmark numbers.
 CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
 TOML_FILES := Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml deny.toml rust-toolchain.toml rustfmt.toml \
@@ -67,12 +70,15 @@ test-rust:
 test-python: dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-# One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8.
+# One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8; what the
+# property tests try: `make stress SEED=8`, otherwise something new each time.
 stress: dev
 	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_dynamic_company.py \
 		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py
 	$(CARGO_TEST) --test it interleavings -- --ignored --nocapture
 	$(CARGO_TEST) --test it explore -- --ignored --nocapture
+	@echo "PROPTEST_RNG_SEED=$(SEED)"
+	PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST)
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 tests/property tests/interop
 
 check: lint types

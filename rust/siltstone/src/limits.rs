@@ -65,6 +65,17 @@ pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize, what: impl std::fmt::Di
     list.try_reserve_exact(more).map_err(|e| refused(more.saturating_mul(size_of::<T>()), what, e))
 }
 
+/// Room for so many more elements that are there to be added, with what is made of them; the list at least doubles. Or an error;
+/// `what` needs it.
+pub(crate) fn grow<T>(list: &mut Vec<T>, more: usize, what: impl std::fmt::Display) -> Result<()> {
+    if list.capacity() - list.len() >= more {
+        return Ok(());
+    }
+    let bytes = list.len().saturating_add(more).saturating_mul(size_of::<T>());
+    ask(bytes.saturating_mul(2), &what)?;
+    list.try_reserve(more).map_err(|e| refused(bytes, what, e))
+}
+
 /// All elements of some lists, one list after another, or an error; `what` needs them.
 pub(crate) fn joined<T>(parts: Vec<Vec<T>>, what: impl std::fmt::Display) -> Result<Vec<T>> {
     let mut all = Vec::new();
@@ -104,6 +115,9 @@ mod tests {
         ask(1 << 20, "a test").unwrap();
         let error = reserve(&mut vec![0_u64], usize::MAX / 16, "a list").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+        let error = grow(&mut vec![0_u64], usize::MAX / 16, "a list").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded);
+        grow(&mut vec![0_u64], 100, "a list").unwrap();
         assert_eq!(joined(vec![vec![1], vec![], vec![2, 3]], "a test").unwrap(), [1, 2, 3]);
     }
 

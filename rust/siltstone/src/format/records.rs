@@ -57,9 +57,9 @@ pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) ->
 }
 
 /// A file that was read whole.
-struct InMemory {
-    path: String,
-    bytes: Bytes,
+pub(super) struct InMemory {
+    pub(super) path: String,
+    pub(super) bytes: Bytes,
 }
 
 impl InputFile for InMemory {

@@ -2,7 +2,7 @@
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
-use super::stream::Stream;
+use super::stream::{MOST_AT_ONCE, Stream};
 use crate::error::Result;
 
 /// Bytes: runs of one of them, or as they are.
@@ -34,7 +34,10 @@ impl ByteRuns {
             }
             let taken = self.left.min(count);
             match self.repeated {
-                Some(byte) => to.resize(to.len() + taken, byte),
+                Some(byte) => {
+                    self.stream.room(to, taken)?;
+                    to.resize(to.len() + taken, byte);
+                }
                 None => self.stream.read(to, taken)?,
             }
             self.left -= taken;
@@ -59,12 +62,12 @@ impl Bits {
     }
 
     pub(super) fn read(&mut self, count: usize) -> Result<BooleanBuffer> {
-        let mut out = BooleanBufferBuilder::new(count);
         let from_rest = self.left.min(count);
-        self.take(&mut out, from_rest);
         let missing = count - from_rest;
-        let mut bytes = Vec::with_capacity(missing.div_ceil(8));
+        let mut bytes = Vec::with_capacity(missing.div_ceil(8).min(MOST_AT_ONCE));
         self.bytes.read(&mut bytes, missing.div_ceil(8))?;
+        let mut out = BooleanBufferBuilder::new(count);
+        self.take(&mut out, from_rest);
         let last = if missing.is_multiple_of(8) { None } else { bytes.pop() };
         if from_rest == 0 {
             for byte in &mut bytes {

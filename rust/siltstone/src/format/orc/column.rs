@@ -17,7 +17,7 @@ use arrow_select::take::take;
 use super::{
     bits::{Bits, ByteRuns},
     integers::Integers,
-    stream::Stream,
+    stream::{MOST_AT_ONCE, Stream},
     texts::{Dictionary, looked_up, read_texts, texts, trimmed},
     timestamp::Clock,
 };
@@ -30,28 +30,37 @@ use crate::{
 
 /// What the values of a batch may take; it becomes smaller where they take more.
 pub(super) struct Budget {
-    left: usize,
-    /// A single row: what it takes is asked for.
-    any: bool,
+    /// `None`: a single row, which takes what it takes.
+    left: Option<usize>,
     /// There was not enough.
     pub(super) exceeded: bool,
 }
 
 impl Budget {
-    pub(super) fn new(bytes: usize, any: bool) -> Self {
-        Self { left: bytes, any, exceeded: false }
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { left: Some(bytes), exceeded: false }
     }
 
-    pub(super) fn take(&mut self, bytes: usize, stream: &Stream) -> Result<()> {
-        if self.any {
-            return limits::ask(bytes, "a row of an ORC file").map_err(|e| e.with("file", stream.path()));
-        }
-        let Some(left) = self.left.checked_sub(bytes) else {
+    pub(super) fn of_one_row() -> Self {
+        Self { left: None, exceeded: false }
+    }
+
+    /// Values that have to be found in the file first, which is what limits them in a row of its own.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<()> {
+        let Some(left) = &mut self.left else { return Ok(()) };
+        *left = left.checked_sub(bytes).ok_or_else(|| {
             self.exceeded = true;
-            return Err(Error::new(ErrorKind::MemoryLimitExceeded, "a batch of an ORC file is too large"));
-        };
-        self.left = left;
+            Error::new(ErrorKind::MemoryLimitExceeded, "a batch of an ORC file is too large")
+        })?;
         Ok(())
+    }
+
+    /// Values that are made of less: for a row of its own the memory is asked for.
+    pub(super) fn take_now(&mut self, bytes: usize, stream: &Stream) -> Result<()> {
+        if self.left.is_none() {
+            limits::ask(bytes, "a row of an ORC file").map_err(|e| e.with("file", stream.path()))?;
+        }
+        self.take(bytes)
     }
 }
 
@@ -68,10 +77,10 @@ pub(super) struct Column {
 /// Where the values that are there come from.
 #[derive(Clone)]
 pub(super) enum Values {
-    /// The file does not have the column.
-    Missing,
+    /// The file does not have the column. Of its parent.
+    Missing(Stream),
     Boolean(Bits),
-    Bytes(ByteRuns, Stream),
+    Bytes(ByteRuns),
     Integers(Integers),
     Floats(Stream),
     Texts {
@@ -117,14 +126,18 @@ impl Column {
         // none of them null: NOT NULL columns and keys of maps have no mask
         let mask = mask.filter(|mask| mask.count_set_bits() < count);
         let there = mask.as_ref().map_or(count, BooleanBuffer::count_set_bits);
-        if let Some(stream) = self.values.stream() {
-            budget.take(count.saturating_mul(self.to.primitive_width().unwrap_or(4)), stream)?;
+        let bytes = count.saturating_mul(width(&self.to));
+        match &self.values {
+            Values::Missing(of) => budget.take_now(bytes, of)?,
+            // its fields
+            Values::Row(_) => {}
+            _ => budget.take(bytes)?,
         }
         match &mut self.values {
-            Values::Missing => Ok(new_null_array(&self.to, count)),
+            Values::Missing(_) => Ok(new_null_array(&self.to, count)),
             Values::Boolean(bits) => booleans(bits, there, mask),
-            Values::Bytes(runs, _) => {
-                let mut bytes = Vec::with_capacity(there);
+            Values::Bytes(runs) => {
+                let mut bytes = Vec::with_capacity(there.min(MOST_AT_ONCE));
                 runs.read(&mut bytes, there)?;
                 let values = bytes.into_iter().map(u8::cast_signed).collect();
                 Ok(primitive::<Int8Type>(values, mask))
@@ -163,19 +176,11 @@ impl Column {
     }
 }
 
-impl Values {
-    fn stream(&self) -> Option<&Stream> {
-        match self {
-            Self::Bytes(_, stream) | Self::Floats(stream) => Some(stream),
-            Self::Integers(integers) => Some(integers.stream()),
-            Self::Texts { lengths, .. } | Self::List { lengths, .. } | Self::Map { lengths, .. } => {
-                Some(lengths.stream())
-            }
-            Self::Dictionary { keys, .. } => Some(keys.stream()),
-            Self::Decimals { unscaled, .. } => Some(unscaled),
-            Self::Times { seconds, .. } => Some(seconds.stream()),
-            Self::Boolean(_) | Self::Row(_) | Self::Missing => None,
-        }
+/// Bytes that a value takes, at least.
+fn width(to: &Arrow) -> usize {
+    match to {
+        Arrow::Struct(fields) => fields.iter().map(|field| width(field.data_type())).fold(0, usize::saturating_add),
+        to => to.primitive_width().unwrap_or(4),
     }
 }
 
@@ -288,8 +293,10 @@ fn decimals(
     count: usize,
     mask: Option<BooleanBuffer>,
 ) -> Result<ArrayRef> {
-    let mut values = Vec::with_capacity(count);
-    for stored in scales.read(count)? {
+    let scales = scales.read(count)?;
+    let mut values = Vec::with_capacity(count.min(MOST_AT_ONCE));
+    for stored in scales {
+        unscaled.room(&mut values, 1)?;
         let value = rescaled(unscaled.wide()?, stored, scale).filter(|v| v.unsigned_abs() < limit(precision));
         values.push(value.ok_or_else(|| {
             unscaled.corrupt(format!("a number of DECIMAL({precision}, {scale})"), "one with more digits")
@@ -406,14 +413,14 @@ fn offsets_of(
             return Err(lengths.stream().corrupt("a number of elements", length));
         }
         let Some(next) = i32::try_from(length).ok().and_then(|length| end.checked_add(length)) else {
-            budget.take(usize::MAX, lengths.stream())?;
+            budget.take(usize::MAX)?;
             return Err(lengths.stream().corrupt("fewer elements", length));
         };
         end = next;
         ends.push(end);
     }
     // of whatever type
-    budget.take(usize::try_from(end).unwrap_or(0).saturating_mul(4), lengths.stream())?;
+    budget.take(usize::try_from(end).unwrap_or(0).saturating_mul(4))?;
     Ok(OffsetBuffer::new(ScalarBuffer::from(ends)))
 }
 

@@ -1,6 +1,6 @@
 //! Whole numbers in runs, versions 1 and 2.
 
-use super::stream::{Stream, unzigzag};
+use super::stream::{MOST_AT_ONCE, Stream, unzigzag};
 use crate::error::Result;
 
 /// Widths of packed numbers by their code.
@@ -31,14 +31,14 @@ impl Integers {
 
     /// The next numbers.
     pub(super) fn read(&mut self, count: usize) -> Result<Vec<i64>> {
-        // a file may have fewer
-        let mut out = Vec::with_capacity(count.min(1 << 16));
+        let mut out = Vec::with_capacity(count.min(MOST_AT_ONCE));
         while out.len() < count {
             if self.at >= self.run.len() {
                 self.next_run()?;
             }
             let there = self.run.get(self.at..).unwrap_or_default();
             let taken = there.get(..count - out.len()).unwrap_or(there);
+            self.stream.room(&mut out, taken.len())?;
             out.extend_from_slice(taken);
             self.at += taken.len();
         }

@@ -15,6 +15,9 @@ use crate::{
 /// Bytes of a stream that are read at once.
 const WINDOW: u64 = 256 * 1024;
 
+/// Values that are asked for before they are found; a file may have fewer than it claims.
+pub(super) const MOST_AT_ONCE: usize = 1 << 16;
+
 /// A file and how it is compressed.
 #[derive(Clone)]
 pub(super) struct Source {
@@ -150,13 +153,17 @@ impl Stream {
         Ok(byte)
     }
 
+    /// Room for values that are there: what a file claims to have is no reason to ask for memory.
+    pub(super) fn room<T>(&self, values: &mut Vec<T>, more: usize) -> Result<()> {
+        limits::grow(values, more, "values of an ORC file").map_err(|e| e.with("file", self.path()))
+    }
+
     /// Appends so many bytes.
     pub(super) fn read(&mut self, to: &mut Vec<u8>, mut bytes: usize) -> Result<()> {
         while bytes > 0 {
-            let there = self.available()?;
-            let taken = there.get(..bytes).unwrap_or(there);
-            to.extend_from_slice(taken);
-            let taken = taken.len();
+            let taken = self.available()?.len().min(bytes);
+            self.room(to, taken)?;
+            to.extend_from_slice(self.chunk.get(self.at..self.at + taken).unwrap_or_default());
             self.consume(taken);
             bytes -= taken;
         }

@@ -113,7 +113,11 @@ impl<'a> Stripe<'a> {
         let child = self.types.get(parent).and_then(|node| node.child(&field.name));
         match child {
             Some(column) => self.column(column, &field.data_type).map_err(|e| e.with("column", &field.name)),
-            None => Ok(Column { present: None, values: Values::Missing, to: arrow_type(&field.data_type)? }),
+            None => Ok(Column {
+                present: None,
+                values: Values::Missing(self.stream(parent, DATA)),
+                to: arrow_type(&field.data_type)?,
+            }),
         }
     }
 
@@ -138,7 +142,7 @@ impl<'a> Stripe<'a> {
         let lengths = || self.integers(column, LENGTH, false);
         Ok(match (&t.kind, node.kind) {
             (TypeKind::Boolean, Kind::Boolean) => Values::Boolean(Bits::new(data())),
-            (TypeKind::TinyInt, Kind::Byte) => Values::Bytes(ByteRuns::new(data()), data()),
+            (TypeKind::TinyInt, Kind::Byte) => Values::Bytes(ByteRuns::new(data())),
             (
                 TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int | TypeKind::BigInt,
                 Kind::Short | Kind::Int | Kind::Long,
@@ -218,7 +222,7 @@ impl<'a> Stripe<'a> {
         )
         .map_err(|e| e.with("file", self.source.input.path()).hint("read fewer columns"))?;
         let mut columns = wanted.iter().map(|field| self.field(0, field)).collect::<Result<Vec<_>>>()?;
-        if columns.iter().all(|column| matches!(column.values, Values::Missing)) {
+        if columns.iter().all(|column| matches!(column.values, Values::Missing(_))) {
             columns.extend(self.counting_column());
         }
         let left = usize::try_from(self.rows).unwrap_or(usize::MAX);
@@ -267,7 +271,7 @@ impl GroupRows for StripeRows {
         }
         loop {
             let mut columns = self.columns.clone();
-            let mut budget = Budget::new(BATCH_BYTES, count == 1);
+            let mut budget = if count == 1 { Budget::of_one_row() } else { Budget::new(BATCH_BYTES) };
             let arrays: Result<Vec<ArrayRef>> = columns.iter_mut().map(|c| c.read(count, &mut budget)).collect();
             match arrays {
                 Ok(mut arrays) => {

@@ -9,12 +9,9 @@ use arrow_schema::DataType as Arrow;
 use super::{
     column::{Budget, nulls},
     integers::Integers,
-    stream::Stream,
+    stream::{MOST_AT_ONCE, Stream},
 };
-use crate::{
-    error::{Error, ErrorKind, Result},
-    limits,
-};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The texts of a dictionary, one after another.
 pub(super) struct Dictionary {
@@ -25,8 +22,7 @@ pub(super) struct Dictionary {
 impl Dictionary {
     /// Reads so many texts.
     pub(super) fn read(size: usize, mut lengths: Integers, mut data: Stream, trim: bool) -> Result<Self> {
-        limits::ask(size.saturating_mul(16), "a dictionary of an ORC file")?;
-        let mut budget = Budget::new(0, true);
+        let mut budget = Budget::of_one_row();
         let lengths = lengths.read(size)?;
         let (mut offsets, mut bytes) = read_texts(&lengths, &mut data, &mut budget)?;
         if trim {
@@ -51,9 +47,8 @@ pub(super) fn read_texts(lengths: &[i64], from: &mut Stream, budget: &mut Budget
         end = length.ok_or_else(|| from.corrupt("the length of a text", "a negative one"))?;
         offsets.push(end);
     }
-    budget.take(end, from)?;
-    // no more than there is in the file
-    let mut bytes = Vec::with_capacity(end.min(1 << 20));
+    budget.take(end)?;
+    let mut bytes = Vec::with_capacity(end.min(MOST_AT_ONCE));
     from.read(&mut bytes, end)?;
     Ok((offsets, bytes))
 }
@@ -99,7 +94,7 @@ pub(super) fn looked_up(
     for key in &numbers {
         total = total.saturating_add(text(key)?.len());
     }
-    budget.take(total, keys.stream())?;
+    budget.take_now(total, keys.stream())?;
     let (mut offsets, mut bytes) = (Vec::with_capacity(count + 1), Vec::with_capacity(total));
     offsets.push(0);
     for key in &numbers {
@@ -138,4 +133,32 @@ pub(super) fn texts(
     }
     let array = StringArray::try_new(offsets, bytes.into(), nulls(mask));
     Ok(Arc::new(array.map_err(|e| stream.corrupt("UTF-8 text", e))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::{
+        super::{compression::Codec, stream::Source},
+        *,
+    };
+    use crate::format::records::InMemory;
+
+    fn stream(bytes: &'static [u8]) -> Stream {
+        let input = Arc::new(InMemory { path: "broken.orc".to_owned(), bytes: Bytes::from_static(bytes) });
+        Stream::new(Source { input, codec: Codec::None, chunk_bytes: 0 }, 0, bytes.len() as u64)
+    }
+
+    /// The memory was asked for first, so that 11 KB of a broken file took 200 MB of address space, and what was wrong depended on
+    /// the machine.
+    #[test]
+    fn texts_that_claim_more_than_the_file_has_end_with_the_file() {
+        for budget in [Budget::of_one_row(), Budget::new(1 << 60)] {
+            let error = read_texts(&[2, 1 << 59], &mut stream(b"abcd"), &mut { budget }).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::CorruptFile, "{error}");
+        }
+        let (offsets, bytes) = read_texts(&[2, 0, 1], &mut stream(b"abcd"), &mut Budget::of_one_row()).unwrap();
+        assert_eq!((offsets, bytes), (vec![0, 2, 2, 3], b"abc".to_vec()));
+    }
 }
