@@ -12,7 +12,7 @@ use arrow_buffer::i256;
 use arrow_cast::{cast, display::array_value_to_string};
 use arrow_schema::{ArrowError, DataType as Arrow};
 
-use super::expression::invalid;
+use super::invalid;
 use crate::error::{Error, ErrorKind, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

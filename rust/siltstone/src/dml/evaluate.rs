@@ -20,8 +20,8 @@ use arrow_select::{nullif::nullif, zip::zip};
 
 use super::{
     arithmetic::{Operator, arithmetic, as_type, assigned, computed, is_number, negated, wider},
-    expression::Node,
     literal::Literal,
+    node::Node,
     text::{concatenate, map_text, string, texts},
 };
 use crate::{

@@ -14,7 +14,7 @@ use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator,
 };
 
-use super::{arithmetic::Operator, evaluate::new_value, literal::Literal};
+use super::{arithmetic::Operator, evaluate::new_value, invalid, literal::Literal, node::Node};
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
     predicate::{Grammar, parse_expression, resolve_column},
@@ -41,19 +41,6 @@ pub struct Assignment {
     field: DataField,
     node: Node,
     text: String,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Node {
-    /// A constant: a value of the column that it is for, or of its own type where it is computed with.
-    Literal(Literal),
-    Column(DataField),
-    Negated(Box<Node>),
-    /// `a + b - c ...`, from left to right: in a list, as it may be longer than a stack is deep.
-    Chain(Box<Node>, Vec<(Operator, Node)>),
-    Coalesce(Vec<Node>),
-    Upper(Box<Node>),
-    Lower(Box<Node>),
 }
 
 impl Assignment {
@@ -90,10 +77,6 @@ impl Assignment {
         let value = new_value(&self.node, rows, &self.field.data_type).map_err(named)?;
         convert_column(&value, &self.field, before).map_err(|e| e.with("value", shorten(&self.text)))
     }
-}
-
-pub(super) fn invalid(text: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidArgument, text)
 }
 
 fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use arrow_array::{ArrayRef, new_null_array};
 use sqlparser::ast::{DataType as SqlType, Value};
 
-use super::expression::invalid;
+use super::invalid;
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
     predicate::{Family, check_typed, family, rounded},

@@ -19,6 +19,7 @@ mod evaluate;
 mod expression;
 mod keyed;
 mod literal;
+mod node;
 mod removal;
 mod replace;
 mod text;
@@ -29,7 +30,11 @@ pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, rows_to_change, write_k
 pub use removal::check_deletes;
 pub use replace::Replacement;
 
-use crate::{predicate::Predicate, wire::CommitMessage};
+use crate::{
+    error::{Error, ErrorKind},
+    predicate::Predicate,
+    wire::CommitMessage,
+};
 
 /// What to do with the rows that satisfy a condition.
 #[derive(Clone, Debug)]
@@ -49,4 +54,9 @@ pub struct Modified {
     pub messages: Vec<CommitMessage>,
     /// Rows that satisfied the condition.
     pub rows: u64,
+}
+
+/// An expression that cannot be computed, or not for this column.
+fn invalid(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::InvalidArgument, text)
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 
-use super::{Assignment, append::updated, expression::invalid};
+use super::{Assignment, append::updated, invalid};
 use crate::{
     aggregate::FieldOptions,
     error::{Error, ErrorKind, Result},

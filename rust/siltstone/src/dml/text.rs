@@ -5,10 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, StringArray, cast::AsArray};
 use arrow_schema::{DataType as Arrow, Field};
 
-use super::{
-    arithmetic::converted,
-    expression::{Node, invalid},
-};
+use super::{arithmetic::converted, invalid, node::Node};
 use crate::{
     cast::cast_array,
     error::Result,

@@ -10,8 +10,8 @@ use super::{
     entries::{listed_entries, live_entries},
     feature_check::{check_files, drop_postponed},
     incremental_range::{IncrementalChanges, Source},
+    prepared::{Prepared, mergeable},
     prune::buckets_of_interest,
-    request::{Prepared, mergeable},
     split::SplitGenerator,
     time_travel::Versions,
 };

@@ -4,106 +4,14 @@ use std::collections::BTreeMap;
 
 use super::fixed::{check_changeable, says_what_is};
 use super::new_table::keys_not_null;
+use super::refusal::forbidden_change;
+use super::schema_change::SchemaChange;
 use super::validate::{faults, first_new};
 use super::{TableSchema, change_columns, features};
 use crate::env;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::limits::next_id;
 use crate::options::{check_known, effective, spelling};
-use crate::types::DataType;
-
-/// One change of a schema. A nested column is a path: `["r", "x"]`, `["list", "element", "x"]`, `["map", "value"]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SchemaChange {
-    /// Sets a table option.
-    SetOption {
-        /// Key.
-        key: String,
-        /// Value.
-        value: String,
-    },
-    /// Removes a table option.
-    RemoveOption {
-        /// Key.
-        key: String,
-    },
-    /// Sets or removes the table's comment.
-    SetComment {
-        /// The comment.
-        comment: Option<String>,
-    },
-    /// Adds a nullable column.
-    AddColumn {
-        /// Where and under which name.
-        path: Vec<String>,
-        /// Its type.
-        data_type: DataType,
-        /// Its comment.
-        comment: Option<String>,
-        /// Its place; last when not given.
-        position: Option<ColumnPosition>,
-    },
-    /// Renames a column; its id stays.
-    RenameColumn {
-        /// Which.
-        path: Vec<String>,
-        /// The new last name of the path.
-        new_name: String,
-    },
-    /// Drops a column; its id is never used again.
-    DropColumn {
-        /// Which.
-        path: Vec<String>,
-    },
-    /// Changes a type; null stays allowed or forbidden as it was.
-    SetType {
-        /// Which.
-        path: Vec<String>,
-        /// The new type.
-        data_type: DataType,
-    },
-    /// Allows or forbids null.
-    SetNullable {
-        /// Which.
-        path: Vec<String>,
-        /// Whether null is allowed.
-        nullable: bool,
-    },
-    /// Sets or removes a column's comment.
-    SetColumnComment {
-        /// Which.
-        path: Vec<String>,
-        /// The comment.
-        comment: Option<String>,
-    },
-    /// Sets or removes the value that is written for null.
-    SetDefault {
-        /// Which.
-        path: Vec<String>,
-        /// The value as text.
-        default: Option<String>,
-    },
-    /// Moves a top-level column.
-    MoveColumn {
-        /// Which.
-        name: String,
-        /// Where to.
-        position: ColumnPosition,
-    },
-}
-
-/// A place among the columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ColumnPosition {
-    /// Before all others.
-    First,
-    /// After all others.
-    Last,
-    /// After this column.
-    After(String),
-    /// Before this column.
-    Before(String),
-}
 
 /// The schema that follows `old`: changed, numbered, validated.
 pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: bool) -> Result<TableSchema> {
@@ -116,17 +24,12 @@ pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: 
             _ => change_columns::apply(old, &mut new, change)?,
         }
     }
-    new.id = next_id(old.id).ok_or_else(|| forbidden(format!("no schema can come after schema {}", old.id)))?;
+    new.id = next_id(old.id).ok_or_else(|| forbidden_change(format!("no schema can come after schema {}", old.id)))?;
     new.time_millis = env::now_millis();
     keys_not_null(&mut new);
     first_new(faults(&new), &faults(old))?;
     first_new(features::faults(&new), &features::faults(old))?;
     Ok(new)
-}
-
-/// An `IllegalSchemaChange` error.
-pub(super) fn forbidden(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::IllegalSchemaChange, message)
 }
 
 fn set_option(old: &TableSchema, new: &mut TableSchema, key: &str, value: &str, has_snapshots: bool) -> Result<()> {
@@ -152,6 +55,7 @@ fn remove_option(old: &TableSchema, new: &mut TableSchema, key: &str, has_snapsh
 mod tests {
     use super::super::new_table::tests::table;
     use super::*;
+    use crate::error::ErrorKind;
 
     fn schema(options: &[(&str, &str)]) -> TableSchema {
         let mut all = vec![("bucket", "2")];

@@ -1,8 +1,7 @@
 //! Changes of columns (format chapter 11.3). Data files are never touched: they are read by field id.
 
-use super::change::forbidden;
 use super::new_table::number_column;
-use super::validate::no_such_column;
+use super::refusal::{forbidden_change, no_such_column};
 use super::{ColumnPosition, SchemaChange, TableSchema, column_options};
 use crate::cast::{CastRule, cast_rule};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,14 +40,14 @@ fn add(new: &mut TableSchema, path: &[String], field: DataField, position: Optio
     if !field.data_type.nullable {
         let message =
             format!("the new column '{}' cannot be NOT NULL: the rows that exist have no value", path.join("."));
-        return Err(forbidden(message).with("column", path.join(".")));
+        return Err(forbidden_change(message).with("column", path.join(".")));
     }
     // ids that were ever given, also should an old writer have kept 'highestFieldId' too low
     let mut highest = new.highest_field_id.max(new.fields.iter().map(|f| f.id).max().unwrap_or(-1));
     let field = number_column(field, &mut highest);
     if special::is_system_id(highest) {
         let message = format!("there is no field id left for the new column '{}'", path.join("."));
-        return Err(forbidden(message)
+        return Err(forbidden_change(message)
             .with("column", path.join("."))
             .with("highestFieldId", new.highest_field_id)
             .hint("ids from 1073741823 on are those of columns that Paimon adds; copy the rows to a new table"));
@@ -59,7 +58,9 @@ fn add(new: &mut TableSchema, path: &[String], field: DataField, position: Optio
         .flatten();
     let fields = siblings(new, path)?;
     if fields.iter().any(|f| f.name == field.name) {
-        return Err(forbidden(format!("the column '{}' exists already", path.join("."))).with("column", &field.name));
+        return Err(
+            forbidden_change(format!("the column '{}' exists already", path.join("."))).with("column", &field.name)
+        );
     }
     let at = match position {
         Some(position) => place(fields, position)?,
@@ -73,7 +74,7 @@ fn add(new: &mut TableSchema, path: &[String], field: DataField, position: Optio
 fn place(fields: &[DataField], position: &ColumnPosition) -> Result<usize> {
     let index = |name: &String| {
         let found = fields.iter().position(|f| f.name == *name);
-        found.ok_or_else(|| forbidden(format!("the column '{name}' does not exist")).with("column", name))
+        found.ok_or_else(|| forbidden_change(format!("the column '{name}' does not exist")).with("column", name))
     };
     match position {
         ColumnPosition::First => Ok(0),
@@ -87,7 +88,7 @@ fn rename(new: &mut TableSchema, path: &[String], new_name: &str) -> Result<()> 
     refuse_keys(path, &new.partition_keys, "a partition column cannot be renamed")?;
     let fields = siblings(new, path)?;
     if fields.iter().any(|f| f.name == new_name) {
-        return Err(forbidden(format!("the column '{new_name}' exists already")).with("column", new_name));
+        return Err(forbidden_change(format!("the column '{new_name}' exists already")).with("column", new_name));
     }
     new_name.clone_into(&mut field_at(new, path)?.name);
     if let [name] = path {
@@ -106,7 +107,7 @@ fn drop_column(new: &mut TableSchema, path: &[String]) -> Result<()> {
     let name = last(path);
     let fields = siblings(new, path)?;
     if fields.len() == 1 {
-        return Err(forbidden("the only column cannot be dropped").with("column", path.join(".")));
+        return Err(forbidden_change("the only column cannot be dropped").with("column", path.join(".")));
     }
     fields.retain(|f| f.name != name);
     if let [name] = path {
@@ -123,7 +124,9 @@ fn set_type(old: &TableSchema, new: &mut TableSchema, path: &[String], data_type
     let allowed = cast_rule(&target.kind, &data_type.kind).is_some_and(|rule| explicit || rule == CastRule::Implicit);
     if !allowed {
         let message = format!("{} cannot become {}", target.kind, data_type.kind);
-        return Err(forbidden(message).with("column", path.join(".")).hint("add a column of the new type instead"));
+        return Err(forbidden_change(message)
+            .with("column", path.join("."))
+            .hint("add a column of the new type instead"));
     }
     target.kind = data_type.kind.clone();
     if data_type.nullable { Ok(()) } else { set_nullable(old, new, path, false) }
@@ -139,7 +142,7 @@ fn set_nullable(old: &TableSchema, new: &mut TableSchema, path: &[String], nulla
     if target.nullable && !nullable && forbidden_by_default {
         let message = format!("the column '{}' cannot become NOT NULL: it may hold nulls", path.join("."));
         let hint = "'alter-column-null-to-not-null.disabled' = 'false' allows it when you are sure there are none";
-        return Err(forbidden(message).with("column", path.join(".")).hint(hint));
+        return Err(forbidden_change(message).with("column", path.join(".")).hint(hint));
     }
     target.nullable = nullable;
     Ok(())
@@ -147,7 +150,7 @@ fn set_nullable(old: &TableSchema, new: &mut TableSchema, path: &[String], nulla
 
 fn move_column(new: &mut TableSchema, name: &str, position: &ColumnPosition) -> Result<()> {
     if matches!(position, ColumnPosition::After(other) | ColumnPosition::Before(other) if other == name) {
-        return Err(forbidden("a column cannot be moved next to itself").with("column", name));
+        return Err(forbidden_change("a column cannot be moved next to itself").with("column", name));
     }
     let Some(at) = new.fields.iter().position(|f| f.name == name) else { return Err(missing(new, name)) };
     let field = new.fields.remove(at);
@@ -162,7 +165,7 @@ fn flag(schema: &TableSchema, option: &str) -> bool {
 
 fn refuse_keys(path: &[String], keys: &[String], message: &str) -> Result<()> {
     match path {
-        [name] if keys.contains(name) => Err(forbidden(message).with("column", name)),
+        [name] if keys.contains(name) => Err(forbidden_change(message).with("column", name)),
         _ => Ok(()),
     }
 }
@@ -175,13 +178,13 @@ fn missing(schema: &TableSchema, name: &str) -> Error {
 
 /// The list of fields that the last name of the path belongs to.
 fn siblings<'a>(schema: &'a mut TableSchema, path: &[String]) -> Result<&'a mut Vec<DataField>> {
-    let Some((_, parents)) = path.split_last() else { return Err(forbidden("a column has no name")) };
+    let Some((_, parents)) = path.split_last() else { return Err(forbidden_change("a column has no name")) };
     if parents.is_empty() {
         return Ok(&mut schema.fields);
     }
     match &mut type_at(schema, parents)?.kind {
         TypeKind::Row(fields) => Ok(fields),
-        _ => Err(forbidden(format!("'{}' has no fields", parents.join("."))).with("column", path.join("."))),
+        _ => Err(forbidden_change(format!("'{}' has no fields", parents.join("."))).with("column", path.join("."))),
     }
 }
 
@@ -190,17 +193,20 @@ fn field_at<'a>(schema: &'a mut TableSchema, path: &[String]) -> Result<&'a mut 
     let top = (path.len() == 1).then(|| missing(schema, &name));
     let found = siblings(schema, path)?.iter_mut().find(|f| f.name == name);
     found.ok_or_else(|| {
-        top.unwrap_or_else(|| forbidden(format!("the column '{}' does not exist", path.join("."))).with("column", name))
+        top.unwrap_or_else(|| {
+            forbidden_change(format!("the column '{}' does not exist", path.join("."))).with("column", name)
+        })
     })
 }
 
 /// The type that a path leads to: through fields of rows, `element` of arrays, `value` of maps.
 fn type_at<'a>(schema: &'a mut TableSchema, path: &[String]) -> Result<&'a mut DataType> {
-    let Some((first, rest)) = path.split_first() else { return Err(forbidden("a column has no name")) };
+    let Some((first, rest)) = path.split_first() else { return Err(forbidden_change("a column has no name")) };
     if schema.field(first).is_none() {
         return Err(missing(schema, first));
     }
-    let nowhere = || forbidden(format!("'{}' leads to no column", path.join("."))).with("column", path.join("."));
+    let nowhere =
+        || forbidden_change(format!("'{}' leads to no column", path.join("."))).with("column", path.join("."));
     let mut at = schema.fields.iter_mut().find(|f| f.name == *first).map(|f| &mut f.data_type).ok_or_else(nowhere)?;
     for name in rest {
         at = match (&mut at.kind, name.as_str()) {

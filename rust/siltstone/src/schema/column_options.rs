@@ -1,7 +1,7 @@
 //! Options that name columns, when a column is renamed or dropped (format chapter 11.3).
 
 use super::TableSchema;
-use super::change::forbidden;
+use super::refusal::forbidden_change;
 use crate::error::Result;
 use crate::options::catalogue::field_option;
 use crate::options::{parse_list, sequence_groups};
@@ -90,7 +90,7 @@ fn check_listable(option: &str, new_name: &str) -> Result<()> {
     }
     let message =
         format!("the column cannot become '{new_name}': '{option}' names it, and would be read as other columns");
-    Err(forbidden(message)
+    Err(forbidden_change(message)
         .with("column", new_name)
         .with("option", option)
         .hint("use a name without commas, and without spaces around it"))
@@ -100,13 +100,13 @@ fn check_unused(new: &TableSchema, name: &str) -> Result<()> {
     if let Some(group) = sequence_groups(&new.options).into_iter().find(|group| group.has(name)) {
         let message = format!("the column '{name}' cannot be dropped: '{}' uses it", group.option);
         let hint = "take it out of the sequence group first";
-        return Err(forbidden(message).with("column", name).with("option", &group.option).hint(hint));
+        return Err(forbidden_change(message).with("column", name).with("option", &group.option).hint(hint));
     }
     for option in LISTS.iter().chain(&SINGLE).copied() {
         let named = new.options.get(option).and_then(|value| named_columns(option, value)).unwrap_or_default();
         if named.iter().any(|column| column == name) {
             let message = format!("the column '{name}' cannot be dropped: '{option}' uses it");
-            return Err(forbidden(message).with("column", name).with("option", option));
+            return Err(forbidden_change(message).with("column", name).with("option", option));
         }
     }
     Ok(())

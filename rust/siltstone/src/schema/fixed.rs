@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TableSchema;
-use super::change::forbidden;
 use super::column_options::named_columns;
+use super::refusal::forbidden_change;
 use super::validate_options::{check_deletion_vectors, check_field_options, concerns_deletion_vectors, value_faults};
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::catalogue::{find, spellings};
@@ -102,7 +102,7 @@ pub(super) fn check_changeable(old: &TableSchema, key: &str, value: Option<&str>
     if !has_snapshots && !always_fixed {
         return Ok(());
     }
-    let fixed = |message: String, hint: &str| Err(forbidden(message).with("option", key).hint(hint));
+    let fixed = |message: String, hint: &str| Err(forbidden_change(message).with("option", key).hint(hint));
     if always_fixed {
         return fixed(format!("'{key}' cannot change"), "create another table");
     }
@@ -139,7 +139,7 @@ fn is_field_key(key: &str) -> bool {
 }
 
 fn check_bucket_change(bucket: i32, value: Option<&str>) -> Result<()> {
-    let fixed = |message: &str, hint: &str| Err(forbidden(message).with("option", "bucket").hint(hint));
+    let fixed = |message: &str, hint: &str| Err(forbidden_change(message).with("option", "bucket").hint(hint));
     let new = value.and_then(|text| text.trim().parse::<i32>().ok());
     match new {
         None => fixed("'bucket' cannot be removed, the table has snapshots", "set another number of buckets"),

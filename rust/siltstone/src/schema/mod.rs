@@ -15,6 +15,8 @@ mod merge_spec;
 mod model;
 mod new_table;
 mod record_time;
+mod refusal;
+mod schema_change;
 mod settle;
 mod validate;
 mod validate_java;
@@ -22,7 +24,6 @@ mod validate_merge;
 mod validate_options;
 mod validate_values;
 
-pub use change::{ColumnPosition, SchemaChange};
 pub use features::{check_data_directory, check_readable, check_writable};
 pub use fixed::{check_dynamic_options, check_handle_options, fixed_option_changed, switches_vectors_off};
 pub use manager::{CheckChange, READ_BRANCHES, SchemaManager};
@@ -31,4 +32,5 @@ pub use merge_spec::{ColumnRole, ColumnRule, EngineSpec, SequenceOrder, merge_co
 pub use model::TableSchema;
 pub use new_table::NewTable;
 pub use record_time::record_time_field;
+pub use schema_change::{ColumnPosition, SchemaChange};
 pub use validate::validate;

@@ -7,8 +7,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::change::forbidden;
 use super::fixed::fixed_option_changed;
+use super::refusal::forbidden_change;
 use super::{CheckChange, SchemaManager, TableSchema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fs::read_json;
@@ -79,7 +79,7 @@ impl SchemaManager {
         if self.came_late(new).map_err(|e| self.half_done(new, e))? {
             self.delete_own(new)?;
             let message = format!("'{option}' cannot change any more: meanwhile the table got its first snapshot");
-            return Err(forbidden(message).with("option", option).hint("create another table"));
+            return Err(forbidden_change(message).with("option", option).hint("create another table"));
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl SchemaManager {
             }
             Err(refused) => {
                 let text = format!("schema {} was published, and snapshots were made under it meanwhile", new.id);
-                Err(forbidden(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
+                Err(forbidden_change(text).with("file", self.path(new.id)).caused_by(refused).hint("change it back"))
             }
             Ok(()) => Ok(()),
         }

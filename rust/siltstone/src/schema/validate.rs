@@ -1,7 +1,11 @@
 //! Rules that every schema obeys when it is created or changed (`SchemaValidation`): names, keys, buckets.
 //! Rules about combinations of options are in `validate_options`.
 
-use super::{TableSchema, validate_options};
+use super::{
+    TableSchema,
+    refusal::{illegal, no_such_column},
+    validate_options,
+};
 use std::collections::HashSet;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -35,11 +39,6 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
 pub(super) fn first_new(faults: Vec<Error>, before: &[Error]) -> Result<()> {
     let was_there = |e: &Error| before.iter().any(|b| b.kind() == e.kind() && b.to_string() == e.to_string());
     faults.into_iter().find(|e| !was_there(e)).map_or(Ok(()), Err)
-}
-
-/// An `IllegalSchema` error.
-pub(super) fn illegal(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::IllegalSchema, message)
 }
 
 fn check_columns(schema: &TableSchema) -> Result<()> {
@@ -121,17 +120,6 @@ fn check_key_list(schema: &TableSchema, keys: &[String], what: &str) -> Result<(
         }
     }
     Ok(())
-}
-
-/// "`user` names the column 'x', which does not exist", with the nearest column as a hint.
-pub(super) fn no_such_column(schema: &TableSchema, name: &str, user: &str) -> Error {
-    let columns: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).collect();
-    let near = columns.iter().map(|c| (strsim::jaro_winkler(c, name), *c)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let hint = match near {
-        Some((likeness, column)) if likeness > 0.8 => format!("did you mean '{column}'?"),
-        _ => format!("columns: {}", columns.join(", ")),
-    };
-    illegal(format!("{user} names the column '{name}', which does not exist")).with("column", name).hint(hint)
 }
 
 fn check_bucket(schema: &TableSchema, options: &CoreOptions) -> Result<()> {

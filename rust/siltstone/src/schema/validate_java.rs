@@ -1,7 +1,7 @@
 //! What a new table must not say because Java could not open it, or not write to it, although siltstone could.
 
 use super::TableSchema;
-use super::validate_options::forbidden;
+use super::refusal::forbidden_option;
 use crate::aggregate::{FieldOptions, is_function};
 use crate::error::Result;
 use crate::options::{CoreOptions, MergeEngine, parse_size, sequence_groups};
@@ -42,7 +42,7 @@ fn check_partitions(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         Some(field) if options.partition_legacy_name => {
             let message =
                 format!("Java cannot read partitions of the type {} with '{OPTION}' = 'true'", field.data_type);
-            Err(forbidden(OPTION, message).with("column", &field.name).hint(format!("set '{OPTION}' = 'false'")))
+            Err(forbidden_option(OPTION, message).with("column", &field.name).hint(format!("set '{OPTION}' = 'false'")))
         }
         _ => Ok(()),
     }
@@ -54,7 +54,7 @@ fn check_lookups(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     let Some(field) = keys.into_iter().find(|field| is_bytes(&field.data_type.kind)) else { return Ok(()) };
     let Some(option) = options.lookup_option() else { return Ok(()) };
     let message = format!("Java cannot look up keys of the type {}, which '{option}' asks for", field.data_type);
-    Err(forbidden(option, message)
+    Err(forbidden_option(option, message)
         .with("column", &field.name)
         .hint("take another type for the key, or leave the option out"))
 }
@@ -66,7 +66,7 @@ fn check_pages(options: &CoreOptions) -> Result<()> {
     match options.parquet.get(OPTION).and_then(|text| text.trim().parse::<u64>().ok()) {
         Some(bytes) if bytes < LEAST => {
             let message = format!("'{OPTION}' = {bytes} is less than the {LEAST} bytes that Java needs");
-            Err(forbidden(OPTION, message).hint(format!("set it to at least {LEAST}")))
+            Err(forbidden_option(OPTION, message).hint(format!("set it to at least {LEAST}")))
         }
         _ => Ok(()),
     }
@@ -82,7 +82,7 @@ fn check_list(options: &CoreOptions, key: &str) -> Result<()> {
     }
     let message =
         format!("'{key}' = '{text}' has spaces around the names of columns, which Java takes for parts of them");
-    Err(forbidden(key, message).hint(format!("write '{plain}'")))
+    Err(forbidden_option(key, message).hint(format!("write '{plain}'")))
 }
 
 /// Every column's function exists by its exact name, also where it is not used (a key's, a sequence field's), and
@@ -91,7 +91,7 @@ fn check_functions(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     for field in &schema.fields {
         let of = FieldOptions::of(&options.raw, &field.name)?;
         let Some(name) = options.raw.get(&of.function_option) else { continue };
-        let refused = |message: String| forbidden(&of.function_option, message).with("column", &field.name);
+        let refused = |message: String| forbidden_option(&of.function_option, message).with("column", &field.name);
         if !is_function(name) {
             let hint = "Java opens no table that names an unknown function, even where the column does not use it";
             return Err(refused(format!("'{name}' is not an aggregate function")).hint(hint));
@@ -110,12 +110,14 @@ fn check_buffer(options: &CoreOptions) -> Result<()> {
     const OPTION: &str = "write-buffer-size";
     let page = parse_size(options.get("page-size").unwrap_or(PAGE_SIZE)).map_err(|e| e.with("option", "page-size"))?;
     if page == 0 {
-        return Err(forbidden("page-size", "'page-size' must be at least 1 byte"));
+        return Err(forbidden_option("page-size", "'page-size' must be at least 1 byte"));
     }
     let least = page.saturating_mul(PAGES);
     if options.write_buffer_size < least {
         let message = format!("'{OPTION}' has {} bytes, Java needs room for {PAGES} pages", options.write_buffer_size);
-        return Err(forbidden(OPTION, message).hint(format!("set it to at least {least} bytes, or lower 'page-size'")));
+        return Err(
+            forbidden_option(OPTION, message).hint(format!("set it to at least {least} bytes, or lower 'page-size'"))
+        );
     }
     Ok(())
 }

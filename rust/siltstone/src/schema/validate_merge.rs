@@ -4,8 +4,7 @@
 //! Which functions exist and which types and options they take is checked where they are made (`merge_spec`).
 
 use super::TableSchema;
-use super::validate::no_such_column;
-use super::validate_options::forbidden;
+use super::refusal::{forbidden_option, no_such_column};
 use crate::aggregate::FieldOptions;
 use crate::error::Result;
 use crate::options::{CoreOptions, MergeEngine, SequenceGroup, check_list, parse_bool, parse_list, sequence_groups};
@@ -43,7 +42,7 @@ fn check_group(schema: &TableSchema, options: &CoreOptions, group: &SequenceGrou
     options.get(option).map_or(Ok(()), |text| check_list(option, text))?;
     if group.columns.is_empty() {
         let message = format!("'{option}' protects no column");
-        return Err(forbidden(option, message).hint("list the columns of the group, separated by commas"));
+        return Err(forbidden_option(option, message).hint("list the columns of the group, separated by commas"));
     }
     for name in group.sequence.iter().chain(&group.columns) {
         if schema.field(name).is_none() {
@@ -51,16 +50,16 @@ fn check_group(schema: &TableSchema, options: &CoreOptions, group: &SequenceGrou
         }
         if schema.primary_keys.contains(name) {
             let message = format!("the key column '{name}' cannot be in a sequence group");
-            return Err(forbidden(option, message).with("column", name));
+            return Err(forbidden_option(option, message).with("column", name));
         }
     }
     for (at, name) in group.sequence.iter().enumerate() {
         if let Some(field) = schema.field(name).filter(|field| !field.data_type.has_order()) {
             let message = format!("a column of type {} has no order, it cannot be a sequence field", field.data_type);
-            return Err(forbidden(option, message).with("column", name));
+            return Err(forbidden_option(option, message).with("column", name));
         }
         if group.sequence.iter().take(at).any(|earlier| earlier == name) {
-            return Err(forbidden(option, format!("'{option}' names '{name}' twice")).with("column", name));
+            return Err(forbidden_option(option, format!("'{option}' names '{name}' twice")).with("column", name));
         }
     }
     Ok(())
@@ -72,7 +71,7 @@ fn check_apart(groups: &[SequenceGroup]) -> Result<()> {
         for (place, name) in group.columns.iter().enumerate() {
             if group.columns.iter().take(place).any(|earlier| earlier == name) {
                 let message = format!("'{}' names '{name}' twice", group.option);
-                return Err(forbidden(&group.option, message).with("column", name));
+                return Err(forbidden_option(&group.option, message).with("column", name));
             }
         }
         for name in group.sequence.iter().chain(&group.columns) {
@@ -80,7 +79,7 @@ fn check_apart(groups: &[SequenceGroup]) -> Result<()> {
                 let message =
                     format!("the column '{name}' is in two sequence groups: '{}' and '{}'", other.option, group.option);
                 let hint = "a column follows the sequence of one group only";
-                return Err(forbidden(&group.option, message).with("column", name).hint(hint));
+                return Err(forbidden_option(&group.option, message).with("column", name).hint(hint));
             }
         }
     }
@@ -92,7 +91,8 @@ fn check_removal(schema: &TableSchema, options: &CoreOptions, groups: &[Sequence
     let on_delete = is_true(options, ON_DELETE);
     let on_group = options.get(ON_GROUP).map(parse_list);
     let exclusive = |option: &str, other: &str| {
-        Err(forbidden(option, format!("'{option}' and '{other}' exclude each other")).hint("leave one of them out"))
+        Err(forbidden_option(option, format!("'{option}' and '{other}' exclude each other"))
+            .hint("leave one of them out"))
     };
     if on_delete && options.ignore_delete {
         return exclusive(ON_DELETE, "ignore-delete");
@@ -109,7 +109,7 @@ fn check_removal(schema: &TableSchema, options: &CoreOptions, groups: &[Sequence
         }
         if !groups.iter().any(|group| group.sequence.contains(&name)) {
             let message = format!("'{name}' in '{ON_GROUP}' is not the sequence field of a group");
-            return Err(forbidden(ON_GROUP, message).with("column", name));
+            return Err(forbidden_option(ON_GROUP, message).with("column", name));
         }
     }
     Ok(())
@@ -130,7 +130,7 @@ fn check_grouped_functions(schema: &TableSchema, options: &CoreOptions, groups: 
             field.name
         );
         let hint = format!("put '{}' into 'fields.<sequence field>.sequence-group'", field.name);
-        return Err(forbidden(&of.function_option, message).with("column", &field.name).hint(hint));
+        return Err(forbidden_option(&of.function_option, message).with("column", &field.name).hint(hint));
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ fn check_ignore_retract(schema: &TableSchema, options: &CoreOptions) -> Result<(
         let option = format!("fields.{}.ignore-retract", field.name);
         if options.raw.get(&option).is_some_and(|text| parse_bool(text).unwrap_or(false)) {
             let message = format!("'{option}' and '{AGGREGATION_ON_DELETE}' exclude each other");
-            return Err(forbidden(&option, message).with("column", &field.name).hint("leave one of them out"));
+            return Err(forbidden_option(&option, message).with("column", &field.name).hint("leave one of them out"));
         }
     }
     Ok(())

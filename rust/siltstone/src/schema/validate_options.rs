@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::{
     EngineSpec, TableSchema,
     features::check_data_directory,
-    validate::no_such_column,
+    refusal::{forbidden_option, no_such_column},
     validate_java,
     validate_values::{
         check_automatic_tags, check_data_files, check_default_partition, check_default_values, check_file_sizes,
         check_levels, check_manifest_compression, check_prefixes, check_retention, check_stats_modes,
     },
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::options::catalogue::{FIELD_OPTIONS, column_of_field_option, find};
 use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, check_list, check_value, parse_bool, parse_list};
 use crate::types::TypeKind;
@@ -57,10 +57,6 @@ pub(super) fn value_faults(options: &CoreOptions) -> Vec<Error> {
     results.into_iter().filter_map(Result::err).collect()
 }
 
-pub(super) fn forbidden(option: &str, message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidOption, message).with("option", option)
-}
-
 /// `fields.<column>.<suffix>` name columns that exist.
 pub(super) fn check_field_options(schema: &TableSchema, options: &BTreeMap<String, String>) -> Result<()> {
     for key in options.keys().filter(|key| key.starts_with("fields.")) {
@@ -88,29 +84,29 @@ fn check_sequence(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         };
         if !field.data_type.has_order() {
             let message = format!("a column of type {} has no order, it cannot be a sequence field", field.data_type);
-            return Err(forbidden(OPTION, message).with("column", name));
+            return Err(forbidden_option(OPTION, message).with("column", name));
         }
         if fields.iter().take(at).any(|earlier| earlier == name) {
-            return Err(forbidden(OPTION, format!("'sequence.field' names '{name}' twice")).with("column", name));
+            return Err(forbidden_option(OPTION, format!("'sequence.field' names '{name}' twice")).with("column", name));
         }
         let function = format!("fields.{name}.aggregate-function");
         if schema.options.contains_key(&function) {
             let message = format!("the sequence field '{name}' cannot be aggregated");
-            return Err(forbidden(&function, message).with("column", name));
+            return Err(forbidden_option(&function, message).with("column", name));
         }
     }
     let Some(first) = fields.first() else { return Ok(()) };
     if !schema.has_primary_key() {
-        return Err(forbidden(OPTION, "'sequence.field' needs a primary key"));
+        return Err(forbidden_option(OPTION, "'sequence.field' needs a primary key"));
     }
     if options.merge_engine == MergeEngine::FirstRow {
         let message = "'merge-engine' = 'first-row' keeps the first row, it takes no 'sequence.field'";
-        return Err(forbidden(OPTION, message).with("column", first));
+        return Err(forbidden_option(OPTION, message).with("column", first));
     }
     match schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
         Some(key) => {
             let message = "'sequence.field' needs every partition column in the primary key";
-            Err(forbidden(OPTION, message).with("column", key))
+            Err(forbidden_option(OPTION, message).with("column", key))
         }
         None => Ok(()),
     }
@@ -123,20 +119,20 @@ fn check_row_kind(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         Some(field) if matches!(field.data_type.kind, TypeKind::Char(_) | TypeKind::VarChar(_)) => Ok(()),
         Some(field) => {
             let message = format!("'rowkind.field' is a text (+I, -U, +U, -D), not {}", field.data_type);
-            Err(forbidden("rowkind.field", message).with("column", name))
+            Err(forbidden_option("rowkind.field", message).with("column", name))
         }
     }
 }
 
 fn check_read_branches(options: &CoreOptions) -> Result<()> {
     if options.branch != "main" {
-        return Err(forbidden("branch", format!("a table cannot be the branch '{}' of itself", options.branch))
+        return Err(forbidden_option("branch", format!("a table cannot be the branch '{}' of itself", options.branch))
             .hint("open the table with the branch: open_table(path, branch=...)"));
     }
     let given = |value: &Option<String>| value.as_ref().is_some_and(|name| !name.trim().is_empty());
     if given(&options.scan_fallback_branch) && given(&options.scan_primary_branch) {
         let message = "'scan.fallback-branch' and 'scan.primary-branch' cannot both be set";
-        return Err(forbidden("scan.primary-branch", message));
+        return Err(forbidden_option("scan.primary-branch", message));
     }
     Ok(())
 }
@@ -161,7 +157,7 @@ fn check_engine(options: &CoreOptions) -> Result<()> {
             "'merge-engine' = 'first-row' and 'changelog-producer' = '{}' exclude each other",
             producer.as_str()
         );
-        return Err(forbidden("changelog-producer", message).hint("use 'none' or 'lookup'"));
+        return Err(forbidden_option("changelog-producer", message).hint("use 'none' or 'lookup'"));
     }
     Ok(())
 }
@@ -172,17 +168,16 @@ fn check_changelog(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         options.get("streaming-read-overwrite").is_some_and(|text| parse_bool(text).unwrap_or(false));
     if !schema.has_primary_key() {
         if producer != ChangelogProducer::None {
-            return Err(forbidden("changelog-producer", "'changelog-producer' needs a primary key"));
+            return Err(forbidden_option("changelog-producer", "'changelog-producer' needs a primary key"));
         }
         if reads_overwrites {
             let hint = "for append tables there is 'streaming-read-append-overwrite'";
-            return Err(
-                forbidden("streaming-read-overwrite", "'streaming-read-overwrite' needs a primary key").hint(hint)
-            );
+            return Err(forbidden_option("streaming-read-overwrite", "'streaming-read-overwrite' needs a primary key")
+                .hint(hint));
         }
         if options.bucket == -1 && options.full_compaction_delta_commits.is_some() {
             let message = "'full-compaction.delta-commits' needs a number of buckets";
-            return Err(forbidden("full-compaction.delta-commits", message));
+            return Err(forbidden_option("full-compaction.delta-commits", message));
         }
     }
     let ignored = options.get("changelog-producer.row-deduplicate-ignore-fields").map(parse_list).unwrap_or_default();
@@ -193,11 +188,11 @@ fn check_changelog(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     let by_compaction = matches!(producer, ChangelogProducer::Lookup | ChangelogProducer::FullCompaction);
     if reads_overwrites && by_compaction {
         let message = "'streaming-read-overwrite' would read changes twice with this 'changelog-producer'";
-        return Err(forbidden("streaming-read-overwrite", message));
+        return Err(forbidden_option("streaming-read-overwrite", message));
     }
     if options.full_compaction_delta_commits.is_some() && producer == ChangelogProducer::Lookup {
         let message = "'full-compaction.delta-commits' and 'changelog-producer' = 'lookup' exclude each other";
-        return Err(forbidden("full-compaction.delta-commits", message));
+        return Err(forbidden_option("full-compaction.delta-commits", message));
     }
     Ok(())
 }
@@ -214,14 +209,17 @@ pub(super) fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
     }
     if options.changelog_producer == ChangelogProducer::FullCompaction {
         let message = "deletion vectors and 'changelog-producer' = 'full-compaction' exclude each other";
-        return Err(forbidden(OPTION, message).hint("use 'none', 'input' or 'lookup'"));
+        return Err(forbidden_option(OPTION, message).hint("use 'none', 'input' or 'lookup'"));
     }
     if options.merge_engine == MergeEngine::FirstRow {
-        return Err(forbidden(OPTION, "'merge-engine' = 'first-row' deletes no rows, it takes no deletion vectors"));
+        return Err(forbidden_option(
+            OPTION,
+            "'merge-engine' = 'first-row' deletes no rows, it takes no deletion vectors",
+        ));
     }
     if options.get("lookup-wait").is_some_and(|text| !parse_bool(text).unwrap_or(true)) {
         let message = "with deletion vectors 'lookup-wait' = 'false' hides rows for an unknown time";
-        return Err(forbidden("lookup-wait", message));
+        return Err(forbidden_option("lookup-wait", message));
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! Rules about options that stand for themselves: sizes, names, compressions, times, defaults of columns.
 
-use super::{TableSchema, validate::illegal, validate_options::forbidden};
+use super::{
+    TableSchema,
+    refusal::{forbidden_option, illegal},
+};
 use crate::{
     cast::default_value,
     error::{Error, Result, shorten},
@@ -21,7 +24,7 @@ pub(super) fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
     }
     if options.tag_period().as_millis() < 1 {
         let message = "the period of automatic tags must be one millisecond or longer";
-        return Err(forbidden("tag.creation-period-duration", message));
+        return Err(forbidden_option("tag.creation-period-duration", message));
     }
     let (key, delay) = match options.tag_create_time {
         Some(time) => ("tag.create-time", time),
@@ -30,23 +33,23 @@ pub(super) fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
     if options.tag_automatic_creation == TagCreation::None || delay < options.tag_period() {
         return Ok(());
     }
-    Err(forbidden(key, "the delay of automatic tags must be shorter than their period")
+    Err(forbidden_option(key, "the delay of automatic tags must be shorter than their period")
         .hint("a daily tag may wait for less than 24 hours, an hourly one for less than an hour"))
 }
 
 pub(super) fn check_file_sizes(options: &CoreOptions) -> Result<()> {
     if options.target_file_row_num == 0 {
-        return Err(forbidden("target-file-row-num", "'target-file-row-num' must be at least 1"));
+        return Err(forbidden_option("target-file-row-num", "'target-file-row-num' must be at least 1"));
     }
     if options.target_file_size == Some(0) {
-        return Err(forbidden("target-file-size", "'target-file-size' must be at least 1 byte"));
+        return Err(forbidden_option("target-file-size", "'target-file-size' must be at least 1 byte"));
     }
     Ok(())
 }
 
 pub(super) fn check_levels(options: &CoreOptions) -> Result<()> {
     if options.num_levels < 2 {
-        return Err(forbidden("num-levels", "'num-levels' must be at least 2"));
+        return Err(forbidden_option("num-levels", "'num-levels' must be at least 2"));
     }
     Ok(())
 }
@@ -62,10 +65,10 @@ pub(super) fn check_retention(options: &CoreOptions) -> Result<()> {
     ] {
         let (min, max) = (number(least, defaults.0), number(most, defaults.1));
         if min < 1 {
-            return Err(forbidden(least, format!("at least 1 {kind} is kept")));
+            return Err(forbidden_option(least, format!("at least 1 {kind} is kept")));
         }
         if min > max {
-            return Err(forbidden(least, format!("'{least}' = {min} is larger than '{most}' = {max}")));
+            return Err(forbidden_option(least, format!("'{least}' = {min} is larger than '{most}' = {max}")));
         }
         defaults = (min, max);
     }
@@ -93,7 +96,7 @@ pub(super) fn check_prefixes(options: &CoreOptions) -> Result<()> {
         [("data-file.prefix", &options.data_file_prefix), ("changelog-file.prefix", &options.changelog_file_prefix)]
     {
         if (!prefix.is_empty() && name_fault(prefix).is_some()) || prefix.starts_with('.') {
-            return Err(forbidden(key, format!("{prefix:?} cannot begin a file name")));
+            return Err(forbidden_option(key, format!("{prefix:?} cannot begin a file name")));
         }
     }
     Ok(())
@@ -102,7 +105,7 @@ pub(super) fn check_prefixes(options: &CoreOptions) -> Result<()> {
 pub(super) fn check_default_partition(options: &CoreOptions) -> Result<()> {
     if options.partition_default_name.trim().is_empty() || options.partition_default_name.contains('/') {
         let message = format!("'{}' cannot be a directory name", options.partition_default_name);
-        return Err(forbidden("partition.default-name", message));
+        return Err(forbidden_option("partition.default-name", message));
     }
     Ok(())
 }
@@ -113,7 +116,9 @@ pub(super) fn check_data_files(options: &CoreOptions) -> Vec<Result<()>> {
     let formats = [("file.format", Some(&options.file_format)), ("changelog-file.format", changelog_format)];
     let formats =
         formats.into_iter().map(|(key, format)| match format.filter(|format| format.trim() != format.as_str()) {
-            Some(format) => Err(forbidden(key, format!("'{format}' is not a file format, it has spaces around it"))),
+            Some(format) => {
+                Err(forbidden_option(key, format!("'{format}' is not a file format, it has spaces around it")))
+            }
             None => Ok(()),
         });
     let compressions = compressions(options).into_iter().map(|(format, key, name)| {
@@ -153,7 +158,7 @@ fn compressions(options: &CoreOptions) -> Vec<(&'static dyn DataFormat, &'static
 }
 
 fn not_one_of(key: &str, name: &str, allowed: &[&str]) -> Error {
-    forbidden(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", ")))
+    forbidden_option(key, format!("'{name}' is not a compression")).hint(format!("use one of: {}", allowed.join(", ")))
 }
 
 /// A default stands for a value of its column, by the rule of the writer. Java also takes a DECIMAL that is too narrow

@@ -1,50 +1,18 @@
 //! The rows of a file as they are decoded.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_array::RecordBatch;
 
 use super::{
     chunks::Chunks,
-    counted::other_rows,
     decoder::{Decoder, Open, Part},
-    error::broken,
-    project::Projection,
-    reader::guarded,
+    error::{broken, other_rows},
+    guard::guarded,
+    shape::Shape,
     views::Slices,
 };
-use crate::{
-    cancel,
-    error::Result,
-    format::{Rows, conform::conform},
-    types::{DataField, arrow_type},
-};
-
-/// The wanted columns and which of them the file has.
-pub(super) struct Shape {
-    pub(super) columns: Vec<DataField>,
-    pub(super) projection: Projection,
-}
-
-impl Shape {
-    pub(super) fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let wanted = self.columns.iter().zip(&self.projection.present);
-        let names = batch.schema_ref().fields().iter().map(|f| f.name().as_str());
-        // of columns of one name the first counts
-        let read: HashMap<&str, &ArrayRef> = names.zip(batch.columns()).rev().collect();
-        let arrays = wanted.map(|(field, present)| {
-            let stored = if *present { read.get(field.name.as_str()).copied() } else { None };
-            match stored {
-                Some(array) => conform(array, &field.data_type).map_err(|e| e.with("column", &field.name)),
-                None => Ok(new_null_array(&arrow_type(&field.data_type)?, batch.num_rows())),
-            }
-        });
-        arrays.collect()
-    }
-}
+use crate::{cancel, error::Result, format::Rows};
 
 /// The rows of a file, some at a time, of one row group after another.
 pub struct ParquetBatches {

@@ -18,7 +18,10 @@ use parquet::{
     },
 };
 
-use super::pages::{MAX_HEAD, PageLimits, endless_head};
+use super::{
+    column_chunk::chunk_range,
+    pages::{MAX_HEAD, PageLimits, endless_head},
+};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -301,13 +304,6 @@ impl Shared {
             }
         }
     }
-}
-
-/// Where a column chunk lies.
-pub(super) fn chunk_range(chunk: &parquet::file::metadata::ColumnChunkMetaData) -> Option<Range<u64>> {
-    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
-    let (start, length) = (u64::try_from(start).ok()?, u64::try_from(chunk.compressed_size()).ok()?);
-    (length > 0).then(|| start..start.saturating_add(length))
 }
 
 /// Where its dictionary lies, which is looked at before it is decoded.

@@ -12,7 +12,8 @@ use parquet::{
 };
 
 use super::{
-    chunks::{Chunks, chunk_range},
+    chunks::Chunks,
+    column_chunk::chunk_range,
     prune::{Prune, PruneColumn, Pruner, ask_at, page_rows, page_statistics},
 };
 use crate::{

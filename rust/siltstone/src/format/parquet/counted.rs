@@ -1,9 +1,6 @@
 //! The rows that were decoded are as many as the footer says: pages may end before, and their end looks like the file's.
 
-use std::{
-    fmt::Display,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, BooleanArray, RecordBatch, cast::AsArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
@@ -13,13 +10,10 @@ use arrow_select::concat::concat;
 use super::{
     chunks::Chunks,
     decoder::{Positions, Tested},
+    error::other_rows,
     views::Slices,
 };
-use crate::{
-    cancel,
-    error::{Error, Result},
-    format::Rows,
-};
+use crate::{cancel, error::Result, format::Rows};
 
 /// Rows of a row group that a condition was asked about, and those that it left.
 #[derive(Clone)]
@@ -58,12 +52,6 @@ impl Counted {
             Err(other_rows(path, self.rows, passed.len()))
         }
     }
-}
-
-/// Pages that have other rows than the footer says.
-pub(super) fn other_rows(path: &str, expected: impl Display, found: impl Display) -> Error {
-    Error::corrupt(path, 0, format!("{expected} rows to be read, by the footer of the file"), found)
-        .hint("pages of the Parquet file are missing, or its footer is damaged")
 }
 
 /// A condition as the decoder asks it.

@@ -14,11 +14,11 @@ use parquet::arrow::{
 };
 
 use super::{
-    batches::Shape,
     chunks::Chunks,
     counted::{Counted, row_filter},
+    guard::guarded,
     measure::{Measured, measure},
-    reader::guarded,
+    shape::Shape,
     views::Slices,
 };
 use crate::{error::Result, format::TestRows, limits};

@@ -1,6 +1,6 @@
 //! Errors of the parquet crate as ours.
 
-use std::any::Any;
+use std::{any::Any, fmt::Display};
 
 use parquet::errors::ParquetError;
 
@@ -18,6 +18,12 @@ pub(crate) fn reading(file: &str, e: ParquetError) -> Error {
         ParquetError::NYI(what) => Error::unsupported(format!("the Parquet feature '{what}'")).with("file", file),
         other => broken(file).caused_by(other),
     }
+}
+
+/// Pages that have other rows than the footer says.
+pub(super) fn other_rows(path: &str, expected: impl Display, found: impl Display) -> Error {
+    Error::corrupt(path, 0, format!("{expected} rows to be read, by the footer of the file"), found)
+        .hint("pages of the Parquet file are missing, or its footer is damaged")
 }
 
 /// What a panic of the parquet crate, or of a decoder below it, says about the file.

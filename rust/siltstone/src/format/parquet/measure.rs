@@ -16,7 +16,13 @@ use parquet::{
     },
 };
 
-use super::{chunks::Chunks, error::broken, lengths::Lengths, reader::guarded};
+use super::{
+    chunks::Chunks,
+    column_chunk::{has_dictionary, has_lengths},
+    error::broken,
+    guard::guarded,
+    lengths::Lengths,
+};
 use crate::{
     cancel,
     error::{Error, Result},
@@ -40,18 +46,6 @@ pub(super) struct Measured {
 struct Needs {
     row: u64,
     once: u64,
-}
-
-/// Texts of it may be those of a dictionary.
-pub(super) fn has_dictionary(column: &ColumnChunkMetaData) -> bool {
-    let encoded = [Encoding::PLAIN_DICTIONARY, Encoding::RLE_DICTIONARY];
-    column.dictionary_page_offset().is_some() || column.encodings().any(|encoding| encoded.contains(&encoding))
-}
-
-/// Texts of it may come behind their lengths.
-pub(super) fn has_lengths(column: &ColumnChunkMetaData) -> bool {
-    let encoded = [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY];
-    column.encodings().any(|encoding| encoded.contains(&encoding))
 }
 
 /// A column of a row group.

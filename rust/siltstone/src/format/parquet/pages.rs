@@ -19,8 +19,7 @@ use parquet::{
 };
 
 use super::{
-    chunks::chunk_range,
-    measure::{has_dictionary, has_lengths},
+    column_chunk::{chunk_range, has_dictionary, has_lengths},
     page_head::{DICTIONARY, Head},
     prune::page_rows,
 };

@@ -1,11 +1,6 @@
 //! One Parquet file being read.
 
-use std::{
-    collections::VecDeque,
-    ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use parquet::{
     arrow::{
@@ -20,16 +15,18 @@ use parquet::{
 
 use super::{
     batch_size::{batch_rows, element_bytes},
-    batches::{ParquetBatches, Shape},
+    batches::ParquetBatches,
     chunks::Chunks,
     claims::{Claim, claims, misplaced_page},
-    counted::other_rows,
     decoder::{Decoder, Part, Tested},
-    error::{broken, panicked, reading},
-    footer, page_index,
+    error::{broken, other_rows},
+    footer,
+    guard::guarded,
+    page_index,
     project::{Projection, counting_leaf, project},
     prune::{Block, Prune, Pruner, blocks},
     schema::without_int96,
+    shape::Shape,
     views::with_views,
 };
 use crate::{
@@ -42,8 +39,6 @@ use crate::{
 
 /// What decoding a column takes, without its pages.
 const DECODER_BYTES: usize = 96 * 1024;
-
-pub(super) type Decoded<T> = std::result::Result<T, ParquetError>;
 
 /// An open file.
 #[derive(Clone)]
@@ -279,15 +274,6 @@ impl DataFileReader for ParquetFile {
 
     fn claims(&self, columns: &[DataField]) -> Result<Vec<Vec<Claim>>> {
         Self::claims(self, columns)
-    }
-}
-
-/// Runs the parquet crate over foreign bytes: its errors become ours, and so do its panics.
-pub(super) fn guarded<T>(chunks: &Chunks, work: impl FnOnce() -> Decoded<T>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(e)) => Err(chunks.take_failure().unwrap_or_else(|| reading(chunks.path(), e))),
-        Err(panic) => Err(panicked(chunks.path(), panic.as_ref())),
     }
 }
 

@@ -18,7 +18,8 @@ use super::{
     incremental::{of_overwrite, of_snapshot},
     incremental_range::Source,
     overtaken::expired_meanwhile,
-    request::{Prepared, plan},
+    plan::plan,
+    prepared::Prepared,
     time_travel::Versions,
 };
 use crate::{

@@ -1,5 +1,6 @@
 use super::super::new_table::tests::table;
 use super::*;
+use crate::error::ErrorKind;
 
 const COLUMNS: &[(&str, &str)] = &[("k", "INT"), ("v", "STRING"), ("ts", "TIMESTAMP(3)"), ("m", "MAP<INT, INT>")];
 

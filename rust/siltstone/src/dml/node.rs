@@ -1,0 +1,17 @@
+//! An expression that was parsed.
+
+use super::{arithmetic::Operator, literal::Literal};
+use crate::types::DataField;
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// A constant: a value of the column that it is for, or of its own type where it is computed with.
+    Literal(Literal),
+    Column(DataField),
+    Negated(Box<Node>),
+    /// `a + b - c ...`, from left to right: in a list, as it may be longer than a stack is deep.
+    Chain(Box<Node>, Vec<(Operator, Node)>),
+    Coalesce(Vec<Node>),
+    Upper(Box<Node>),
+    Lower(Box<Node>),
+}
