@@ -213,11 +213,23 @@ def _copied(values: Any) -> Any:
 
 
 def _without_views(data: Any) -> Any:
-    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash."""
+    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash.
+
+    Columns of other types are left alone: pyarrow casts a slice of runs to its own type as if it began where the whole
+    does.
+    """
     import pyarrow as pa
 
     views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    schema = data.schema
-    if not any(f.type in views for f in schema):
+    if not any(f.type in views for f in data.schema):
         return data
-    return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
+    schema = pa.schema([f.with_type(views.get(f.type, f.type)) for f in data.schema], data.schema.metadata)
+
+    def cast(part: Any) -> Any:
+        columns = zip(part.columns, schema, strict=True)
+        cast = [column.cast(field.type) if column.type in views else column for column, field in columns]
+        return type(part).from_arrays(cast, schema=schema)
+
+    if isinstance(data, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(schema, (cast(batch) for batch in data))
+    return cast(data)

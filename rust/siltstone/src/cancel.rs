@@ -174,7 +174,7 @@ pub(crate) fn shield() -> Shield {
 /// See [`shield`].
 pub(crate) struct Shield(#[allow(dead_code, reason = "puts the token back when it is dropped")] Entered);
 
-/// Sorts with a comparison that now and then asks the token; `sample` says of an element whether it is one of the few
+/// Sorts with a comparison that now and then asks whether to stop; `sample` says of an element whether it is one of the few
 /// at which to ask. What was not sorted stays in some order.
 pub(crate) fn stoppable<T, R>(
     sort: impl FnOnce(&(dyn Fn(&T) + Sync)) -> R,
@@ -184,7 +184,8 @@ pub(crate) fn stoppable<T, R>(
     struct Stopped;
     let token = current();
     let ask = |element: &T| {
-        if sample(element) && token.is_cancelled() {
+        // on the caller's own thread nobody else asks it meanwhile
+        if sample(element) && (token.is_cancelled() || check().is_err()) {
             std::panic::resume_unwind(Box::new(Stopped));
         }
     };
@@ -300,5 +301,24 @@ mod tests {
         token.cancel();
         assert!(stops(token.run(&mut sort)));
         assert!(numbers.is_sorted());
+    }
+
+    /// Only the token was asked, which the caller's own thread sets where it asks the caller: nowhere in a sort.
+    #[test]
+    fn a_sort_on_the_callers_thread_asks_the_caller() {
+        let mut numbers: Vec<u32> = (0..10_000).rev().collect();
+        let sort = || {
+            thread::sleep(ASK_EVERY);
+            stoppable(
+                |ask| {
+                    numbers.sort_unstable_by(|a, b| {
+                        ask(a);
+                        a.cmp(b)
+                    });
+                },
+                |n| n % 16 == 0,
+            )
+        };
+        assert!(stops(interruptible(|| true, sort)));
     }
 }
