@@ -10,11 +10,12 @@
 //! Every try asks, whether new keys came or not: a bucket that a key had may be another one since somebody has overwritten the
 //! partition. Java does not ask; two of its writers put a key into two buckets.
 //!
-//! What is looked up are the keys of the data files that a commit brings, so messages of several writers may come together.
+//! What is looked up are the keys of the data files that a commit brings, so messages of several writers may come together. Where
+//! a job has its own assigners, the index files that it brings are compared with each other and with those that stay.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::changes::FileChanges;
+use super::{changes::FileChanges, given::check_given};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -48,6 +49,11 @@ impl Assignment {
             files: files.clone(),
             indexed,
         })
+    }
+
+    /// By the assigners of a job.
+    fn is_given(&self) -> bool {
+        self.by.as_ref().is_some_and(|by| matches!(by.by, AssignedBy::Given(_)))
     }
 }
 
@@ -94,16 +100,14 @@ pub(super) fn settle(
     if changes.assigned.is_empty() || !has_hash_index(ctx) {
         return Ok(None);
     }
-    let mut partitions: BTreeMap<&[u8], Vec<&Assignment>> = BTreeMap::new();
-    for assignment in &changes.assigned {
-        partitions.entry(&assignment.bucket.partition).or_default().push(assignment);
-    }
-    let mut stays: HashMap<&[u8], Vec<&IndexManifestEntry>> = HashMap::new();
-    for entry in live.iter().filter(|entry| entry.index_type == HASH && !replaces) {
-        stays.entry(&entry.partition).or_default().push(entry);
-    }
+    let partitions = by_partition(&changes.assigned);
+    let stays = hashes_by_partition(live.iter().filter(|_| !replaces));
     let stays_of = |partition: &[u8]| stays.get(partition).map_or(&[][..], Vec::as_slice);
-    partitions.retain(|partition, assignments| !agree(assignments, stays_of(partition), replaces));
+    let (agreed, partitions): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        partitions.into_iter().partition(|(partition, by)| agree(by, stays_of(partition), replaces));
+    for (partition, _) in agreed.iter().filter(|(_, assignments)| assignments.iter().any(|one| one.is_given())) {
+        check_given(ctx, stays_of(partition), &changes.index, partition)?;
+    }
     if partitions.is_empty() {
         return Ok(None);
     }
@@ -137,6 +141,40 @@ pub(super) fn settle(
     Ok(Some(Settled { index, files: rewritten }))
 }
 
+/// An error when a key of new rows, by whichever index files they were assigned, is in another bucket of the index files `live`.
+///
+/// # Errors
+/// `CommitConflict`.
+pub(super) fn check_assigned(ctx: &TableContext, live: &[IndexManifestEntry], changes: &FileChanges) -> Result<()> {
+    let files = HashIndexFiles::new(&ctx.fs, &ctx.paths, &ctx.options);
+    let there = hashes_by_partition(live.iter());
+    for (partition, assignments) in by_partition(&changes.assigned) {
+        let there = there.get(partition).map_or(&[][..], Vec::as_slice);
+        if !agree(&assignments, there, false) {
+            claimed(ctx, &files, there, &assignments).map_err(|e| e.in_table(&ctx.name))?;
+        }
+    }
+    Ok(())
+}
+
+fn by_partition(assigned: &[Assignment]) -> BTreeMap<&[u8], Vec<&Assignment>> {
+    let mut partitions: BTreeMap<&[u8], Vec<&Assignment>> = BTreeMap::new();
+    for assignment in assigned {
+        partitions.entry(&assignment.bucket.partition).or_default().push(assignment);
+    }
+    partitions
+}
+
+fn hashes_by_partition<'l>(
+    index: impl Iterator<Item = &'l IndexManifestEntry>,
+) -> HashMap<&'l [u8], Vec<&'l IndexManifestEntry>> {
+    let mut partitions: HashMap<&[u8], Vec<&IndexManifestEntry>> = HashMap::new();
+    for entry in index.filter(|entry| entry.index_type == HASH) {
+        partitions.entry(&entry.partition).or_default().push(entry);
+    }
+    partitions
+}
+
 /// Whether one assigner has given all rows of a partition their buckets, and by the index that is there.
 fn agree(assignments: &[&Assignment], live: &[&IndexManifestEntry], replaces: bool) -> bool {
     let version = version_of(live.iter().copied());
@@ -145,7 +183,8 @@ fn agree(assignments: &[&Assignment], live: &[&IndexManifestEntry], replaces: bo
     };
     let mut buckets = BTreeSet::new();
     assignments.iter().all(|assignment| {
-        let same = assignment.by.as_ref().is_some_and(|by| by.writer == *writer && by.by == AssignedBy::Index(version));
+        let by = [AssignedBy::Index(version), AssignedBy::Given(version)];
+        let same = assignment.by.as_ref().is_some_and(|found| found.writer == *writer && by.contains(&found.by));
         same && buckets.insert(assignment.bucket.bucket) && (assignment.indexed || !replaces)
     })
 }
@@ -157,10 +196,20 @@ fn merged(
     live: &[&IndexManifestEntry],
     assignments: &[&Assignment],
 ) -> Result<Vec<IndexManifestEntry>> {
+    let partition = assignments.first().map_or(&[][..], |first| &first.bucket.partition);
+    let mut index = claimed(ctx, files, live, assignments)?;
+    Ok(index.write(files, partition, |_| true)?.into_values().flatten().collect())
+}
+
+/// The keys that are there, and those of new rows.
+fn claimed(
+    ctx: &TableContext,
+    files: &HashIndexFiles,
+    live: &[&IndexManifestEntry],
+    assignments: &[&Assignment],
+) -> Result<PartitionIndex> {
     let mut index = PartitionIndex::load(files, live.iter().copied().cloned().collect())?;
-    let mut partition = &[][..];
     for Assignment { bucket, files, .. } in assignments {
-        partition = &bucket.partition;
         for file in files {
             cancel::check()?;
             for hash in key_hashes(ctx, bucket, file)? {
@@ -170,7 +219,7 @@ fn merged(
             }
         }
     }
-    Ok(index.write(files, partition, |_| true)?.into_values().flatten().collect())
+    Ok(index)
 }
 
 /// The hashes of the keys of a data file, each once.

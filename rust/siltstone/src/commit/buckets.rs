@@ -8,6 +8,10 @@
 //! all of these additions have the commit's number    it is the live one: an overwrite with another number is newer, or none was
 //! otherwise                                          the live files are asked (an overwrite's own deletions, merged manifests)
 //! ```
+//!
+//! A partition that has no files yet gets the number of the newest schema: rows of a writer that was opened before it changed
+//! would bring the old one, and everybody else would be refused there. Who asks for another number (a dynamic option, a rescale of
+//! one partition) gets it, as in Java, which does not look.
 
 use std::{
     cell::OnceCell,
@@ -16,8 +20,12 @@ use std::{
 
 use super::merge::PartitionBounds;
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta, ManifestStore},
+    options::CoreOptions,
+    scan::{EntryFilter, live_entries},
+    schema::TableSchema,
     snapshot::Snapshot,
     types::DataType,
 };
@@ -75,4 +83,63 @@ pub(super) fn are_as_newest(
 fn counts(delta: &[ManifestEntry]) -> HashMap<&[u8], i32> {
     let added = delta.iter().filter(|entry| entry.kind == EntryKind::Add && entry.total_buckets > 0);
     added.map(|entry| (entry.partition.as_slice(), entry.total_buckets)).collect()
+}
+
+/// A conflict when new files bring a partition the number of buckets of a schema that is not the newest any more, and no live file
+/// there has that number.
+///
+/// # Errors
+/// `CommitConflict`.
+pub(super) fn check_number_is_newest(
+    ctx: &TableContext,
+    newest: &TableSchema,
+    latest: Option<&Snapshot>,
+    delta: &[ManifestEntry],
+) -> Result<()> {
+    let older = |entry: &&ManifestEntry| entry.file.schema_id < newest.id && entry.total_buckets > 0;
+    let mut older = delta.iter().filter(|entry| entry.kind == EntryKind::Add).filter(older).peekable();
+    let number = if older.peek().is_some() { number_of(newest)? } else { 0 };
+    if number <= 0 {
+        return Ok(());
+    }
+    let (mut numbers, mut stale) = (HashMap::new(), HashMap::new());
+    for entry in older.filter(|entry| entry.total_buckets != number) {
+        let id = entry.file.schema_id;
+        let written = if let Some(written) = numbers.get(&id) {
+            *written
+        } else {
+            let written = number_of(&*ctx.schemas.get(id)?)?;
+            numbers.insert(id, written);
+            written
+        };
+        if written == entry.total_buckets {
+            stale.insert(entry.partition.as_slice(), entry);
+        }
+    }
+    if stale.is_empty() {
+        return Ok(());
+    }
+    if let Some(latest) = latest {
+        let partitions = stale.keys().map(|partition| partition.to_vec()).collect::<HashSet<_>>();
+        let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
+        for live in live_entries(ctx, latest, &filter)? {
+            if stale.get(live.partition.as_slice()).is_some_and(|entry| entry.total_buckets == live.total_buckets) {
+                stale.remove(live.partition.as_slice());
+            }
+        }
+    }
+    let Some(entry) = stale.into_values().min_by(|a, b| a.partition.cmp(&b.partition)) else { return Ok(()) };
+    let text = format!(
+        "the table has {number} buckets since the option 'bucket' was changed, and the rows of a new partition were written into {}",
+        entry.total_buckets
+    );
+    Err(Error::new(ErrorKind::CommitConflict, text)
+        .with("table", &ctx.name)
+        .with("partition", ctx.paths.partition_path(&entry.partition).unwrap_or_default().trim_end_matches('/'))
+        .with("file", &entry.file.file_name)
+        .hint("open the table again and write the rows again; nothing was committed"))
+}
+
+fn number_of(schema: &TableSchema) -> Result<i32> {
+    CoreOptions::parse(&schema.options).map(|options| options.bucket)
 }

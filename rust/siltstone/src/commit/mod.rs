@@ -18,6 +18,8 @@ mod descent;
 mod dropped;
 mod dv_conflict;
 mod fsync;
+mod given;
+mod handed_out;
 mod idle;
 mod index_files;
 pub mod invariants;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{
     assigned::Rewritten,
-    buckets::BaseManifests,
+    buckets::{BaseManifests, check_number_is_newest},
     changes::FileChanges,
     invariants,
     merge::{Thresholds, merge_manifests},
@@ -24,7 +24,7 @@ use crate::{
     manifest::{ManifestEntry, ManifestFileMeta, ManifestStore},
     scan::{EntryFilter, live_entries},
     schema::TableSchema,
-    snapshot::{Removals, Snapshot},
+    snapshot::{CommitKind, Removals, Snapshot},
 };
 
 /// The newest version of the snapshot's layout.
@@ -137,6 +137,9 @@ impl SnapshotWriter<'_> {
         let (changelog_manifest_list, changelog_manifest_list_size) = changelog.unzip();
         let newest = self.newest_schema()?;
         check_new_rows(self.ctx, &newest, self.request.kind, &plan.changes)?;
+        if self.request.kind != CommitKind::Compact {
+            check_number_is_newest(self.ctx, &newest, latest, &plan.changes.files)?;
+        }
         let schema_id = newest.id;
         let delta_rows = plan.changes.delta_records();
         let properties = &self.request.committable.properties;

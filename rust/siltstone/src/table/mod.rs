@@ -10,6 +10,7 @@ mod compact_after;
 mod compaction;
 mod fallback;
 mod fsck;
+mod handed_out;
 mod maintenance;
 mod modify;
 mod name;

@@ -61,17 +61,25 @@ impl Table {
         }
         let whole = option > 0 && condition.is_none();
         let mut tries = 1;
-        let mut report = loop {
+        let mut report = CommitReport::default();
+        while tries == 1 || !plan.partitions.is_empty() {
             let done = self.check_option(whole, buckets).and_then(|()| self.rescale_once(&plan));
             match done {
                 Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
                     tracing::info!(table = self.context().name, %error, "the partitions are rescaled again");
-                    tries += 1;
-                    plan = self.plan_rescale(buckets, condition.as_ref())?;
                 }
-                done => break done.map_err(|error| explained(error, new_option))?,
+                Ok(done) => {
+                    report.follow(done);
+                    // a writer that was opened before the option changed may have made a partition meanwhile
+                    if !whole || tries >= TRIES {
+                        break;
+                    }
+                }
+                Err(error) => return Err(explained(error, new_option)),
             }
-        };
+            tries += 1;
+            plan = self.plan_rescale(buckets, condition.as_ref())?;
+        }
         self.check_option(whole, buckets)?;
         notes.append(&mut report.notes);
         Ok(CommitReport { notes, ..report })
@@ -175,6 +183,18 @@ impl Table {
             ));
         }
         Ok(notes)
+    }
+}
+
+impl CommitReport {
+    /// One more commit of the same operation.
+    fn follow(&mut self, next: Self) {
+        self.snapshots.extend(next.snapshots);
+        self.rows = self.rows.saturating_add(next.rows);
+        self.files = self.files.saturating_add(next.files);
+        self.bytes = self.bytes.saturating_add(next.bytes);
+        self.invisible_rows = self.invisible_rows.saturating_add(next.invisible_rows);
+        self.notes.extend(next.notes);
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     Table,
     again::{self, KeptRows},
     compact_after::CompactionAfter,
+    handed_out::HandedOut,
     unpublished::Unpublished,
 };
 use crate::{
@@ -126,6 +127,7 @@ pub struct TableWriter {
     failed: Option<FailedWrite>,
     unpublished: Option<Unpublished>,
     kept: KeptRows,
+    handed_out: HandedOut,
     /// Everything was to be compacted since the last commit.
     full: bool,
 }
@@ -155,8 +157,9 @@ impl Table {
         let replaces = options.ignore_previous_files;
         let write = TableWrite::new(self.context(), options.clone())?;
         let ctx = self.context().clone();
-        let kept = KeptRows::of(&ctx, &options);
-        Ok(TableWriter { ctx, options, write, commit, replaces, failed: None, unpublished: None, kept, full: false })
+        let (kept, handed_out) = (KeptRows::of(&ctx, &options), HandedOut::of(&ctx, &options));
+        let (failed, unpublished) = (None, None);
+        Ok(TableWriter { ctx, options, write, commit, replaces, failed, unpublished, kept, handed_out, full: false })
     }
 
     /// A committer; `None` is a new user.
@@ -311,7 +314,7 @@ impl TableWriter {
 
     /// Adds rows of an input of which `before` rows were added already: errors count over all of them.
     pub fn write_from(&mut self, batch: &RecordBatch, kinds: Option<&RowKinds>, before: usize) -> Result<()> {
-        self.decided()?;
+        self.ready()?;
         self.take(batch, kinds, before)
     }
 
@@ -328,7 +331,7 @@ impl TableWriter {
         batches: impl Iterator<Item = Result<RecordBatch>>,
         kinds: Option<&RowKinds>,
     ) -> Result<()> {
-        self.decided()?;
+        self.ready()?;
         let mut taken = 0;
         let written = self.take_all(batches, kinds, &mut taken);
         written.inspect_err(|_| self.failed = Some(FailedWrite { rows: taken }))
@@ -395,6 +398,7 @@ impl TableWriter {
     pub fn discard(&mut self) -> Result<()> {
         self.write = TableWrite::new(&self.ctx, self.options.clone())?;
         self.kept.clear();
+        self.handed_out.clear();
         self.unpublished = None;
         self.failed = None;
         self.full = false;
@@ -427,6 +431,17 @@ impl TableWriter {
         .hint("discard() drops all rows that are not committed, keep() keeps those that were taken; then go on"))
     }
 
+    /// [`Self::decided`], and the writer does not go on from keys that it has handed out and that can never come into the table.
+    fn ready(&mut self) -> Result<()> {
+        self.decided()?;
+        if self.handed_out.are_lost(&self.commit)? {
+            self.write.check_open()?;
+            self.write = TableWrite::new(&self.ctx, self.options.clone())?;
+            self.kept.clear();
+        }
+        Ok(())
+    }
+
     /// The table's name.
     pub fn table_name(&self) -> &str {
         &self.ctx.name
@@ -434,7 +449,7 @@ impl TableWriter {
 
     /// Compacts what was touched, as part of the next commit.
     pub fn compact(&mut self, full: bool) -> Result<()> {
-        self.decided()?;
+        self.ready()?;
         self.write.compact(full)?;
         self.full |= full;
         Ok(())
@@ -442,13 +457,16 @@ impl TableWriter {
 
     /// Messages for somebody else to commit, as bytes that travel; [`Table::messages`] opens them.
     pub fn prepare_commit(&mut self) -> Result<Vec<Vec<u8>>> {
-        self.decided()?;
+        self.ready()?;
         // first: after an error the rows are still the writer's
         let after = Some(newest_now(&self.ctx)?);
         let messages = self.write.prepare_commit()?;
         self.kept.clear();
         let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
-        messages.into_iter().map(|message| handed_out(message).seal(&self.ctx, self.replaces)).collect()
+        let messages: Vec<CommitMessage> = messages.into_iter().map(handed_out).collect();
+        let sealed = messages.iter().map(|message| message.seal(&self.ctx, self.replaces)).collect();
+        self.handed_out.add(messages);
+        sealed
     }
 
     /// Publishes what was written. After an error the same commit may be tried again; nothing else is done before that or
@@ -507,7 +525,7 @@ impl TableWriter {
             let (committable, given_up) = earlier.again(&asked, &self.ctx.name)?;
             return Ok(Prepared { committable, given_up, put_off: false });
         }
-        self.decided()?;
+        self.ready()?;
         check_place(&self.ctx)?;
         self.prepared(asked)
     }

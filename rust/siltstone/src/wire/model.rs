@@ -39,6 +39,8 @@ pub struct Assigned {
 pub enum AssignedBy {
     /// the hash index files of the partition ([`crate::index::version_of`])
     Index(u128),
+    /// the same, by the assigners of a job, which is not ours to trust: no key may be in two buckets
+    Given(u128),
     /// all keys of the table, as they were at a snapshot, and the files that the assigner's writer has made since
     Keys(Seen),
 }

@@ -79,7 +79,7 @@ impl GivenBuckets {
             let changes = index.write(&self.files, partition, |changed| changed == *bucket)?;
             message.data.index_files.extend(changes.into_values().flatten());
             let version = version_of(self.base.of(&self.ctx, &self.shared, partition)?.iter());
-            message.assigned = Some(Assigned { writer: self.shared.job.clone(), by: AssignedBy::Index(version) });
+            message.assigned = Some(Assigned { writer: self.shared.job.clone(), by: AssignedBy::Given(version) });
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use siltstone::{
     write::WriteOptions,
 };
 
-use crate::crash::{ROOT, VECTORS, batch, create, memory_of_moving_keys, open, state};
+use crate::crash::{ROOT, VECTORS, batch, create, create_partitioned, memory_of_moving_keys, open, state};
 
 const BUCKET: (&str, &str) = ("bucket", "1");
 

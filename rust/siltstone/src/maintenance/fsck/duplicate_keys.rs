@@ -22,7 +22,7 @@ use crate::{
     error::{Error, Result},
     io::TableContext,
     read::read_splits,
-    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, has_key_places, plan},
+    scan::{ReadOptions, ReadRequest, ScanPlan, ScanRequest, VersionSelector, has_hash_index, has_key_places, plan},
     snapshot::Snapshot,
     wire::Split,
 };
@@ -33,6 +33,10 @@ const REPAIR: &str = "delete the keys and write their rows again, or roll back t
 
 /// Of a table whose writers look at all keys: they refuse it as it is.
 const REPLACE: &str = "overwrite the table with its own rows, each key once, or roll back to a version without them";
+
+/// Of a table with dynamic buckets: a key that the index has in two buckets is refused whatever its rows are.
+const REASSIGN: &str =
+    "overwrite the partition with its own rows, each key once, or roll back to a version without them";
 
 const ALTER: &str = "change the column back, or write these rows anew under the schema that reads them";
 
@@ -98,7 +102,11 @@ impl Check<'_> {
                     let name = planned.ctx.paths.partition_path(&partition).unwrap_or_default();
                     let where_ = if name.is_empty() { String::new() } else { format!(" in {name}") };
                     let message = format!("{keys} primary keys come twice{where_}");
-                    let repair = if has_key_places(&planned.ctx) { REPLACE } else { REPAIR };
+                    let repair = match &planned.ctx {
+                        ctx if has_key_places(ctx) => REPLACE,
+                        ctx if has_hash_index(ctx) => REASSIGN,
+                        _ => REPAIR,
+                    };
                     self.fault(place, Fault { code: "key-twice", message, repair, mild: false });
                 }
                 Err(e) => self.unreadable(place, e, repair)?,

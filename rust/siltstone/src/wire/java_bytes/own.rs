@@ -12,6 +12,7 @@ const SEEN: i32 = i32::from_be_bytes(*b"SEEN");
 const DROP: i32 = i32::from_be_bytes(*b"DROP");
 const HASH: i32 = i32::from_be_bytes(*b"HASH");
 const KEYS: i32 = i32::from_be_bytes(*b"KEYS");
+const GIVE: i32 = i32::from_be_bytes(*b"GIVE");
 
 /// What is behind Java's bytes.
 #[derive(Default)]
@@ -24,10 +25,14 @@ pub(super) struct Own {
 pub(super) fn write_own(out: &mut DataOutput, message: &CommitMessage) -> Result<()> {
     let dropped = &message.compact.dropped;
     if let Some(Assigned { writer, by }) = &message.assigned {
-        out.int(if matches!(by, AssignedBy::Index(_)) { HASH } else { KEYS });
+        out.int(match by {
+            AssignedBy::Index(_) => HASH,
+            AssignedBy::Given(_) => GIVE,
+            AssignedBy::Keys(_) => KEYS,
+        });
         out.utf(writer)?;
         match by {
-            AssignedBy::Index(version) => out.bytes(&version.to_be_bytes())?,
+            AssignedBy::Index(version) | AssignedBy::Given(version) => out.bytes(&version.to_be_bytes())?,
             AssignedBy::Keys(seen) => write_seen(out, seen)?,
         }
     }
@@ -53,7 +58,7 @@ pub(super) fn read_own(input: &mut DataInput<'_>) -> Result<Own> {
     let mut own = Own::default();
     while !input.is_at_end() {
         match input.int()? {
-            kind @ (HASH | KEYS) if own.assigned.is_none() && own.seen.is_none() && own.dropped.is_empty() => {
+            kind @ (HASH | KEYS | GIVE) if own.assigned.is_none() && own.seen.is_none() && own.dropped.is_empty() => {
                 own.assigned = Some(read_assigned(input, kind)?);
             }
             SEEN if own.seen.is_none() && own.dropped.is_empty() => own.seen = Some(read_seen(input)?),
@@ -75,7 +80,11 @@ fn read_assigned(input: &mut DataInput<'_>, kind: i32) -> Result<Assigned> {
     }
     let version = input.bytes()?;
     match version.try_into() {
-        Ok(version) => Ok(Assigned { writer, by: AssignedBy::Index(u128::from_be_bytes(version)) }),
+        Ok(version) => {
+            let version = u128::from_be_bytes(version);
+            let by = if kind == GIVE { AssignedBy::Given(version) } else { AssignedBy::Index(version) };
+            Ok(Assigned { writer, by })
+        }
         Err(_) => Err(input.corrupt("16 bytes that tell an index", version.len())),
     }
 }

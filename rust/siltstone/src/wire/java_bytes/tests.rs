@@ -185,7 +185,7 @@ fn what_a_compaction_saw_and_dropped_travels_behind_javas_bytes() {
 fn by_what_rows_were_assigned_travels_behind_javas_bytes() {
     let seen = RemovedSnapshot { id: 17, delta_manifest_list: "manifest-list-a-1".to_owned(), commit: None };
     let keys = Seen { made: vec!["data-1.parquet".to_owned()], ..seen.clone().into() };
-    for by in [AssignedBy::Index(u128::MAX / 3), AssignedBy::Keys(keys)] {
+    for by in [AssignedBy::Index(u128::MAX / 3), AssignedBy::Given(7), AssignedBy::Keys(keys)] {
         let assigned = Some(Assigned { writer: "a writer".to_owned(), by });
         let message = CommitMessage { assigned, seen: Some(seen.clone().into()), ..message() };
         let bytes = message.to_bytes().unwrap();

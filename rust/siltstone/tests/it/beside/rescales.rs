@@ -1,4 +1,4 @@
-//! Two rescales of a whole table.
+//! Two rescales of a whole table, and writers that were opened before one.
 
 use siltstone::{
     scan::{EntryFilter, live_entries},
@@ -41,4 +41,72 @@ fn of_two_rescales_the_option_and_the_files_say_the_same_number() {
         },
     );
     assert!(calls > 20, "{calls}");
+}
+
+/// The partition got the old number, and every other writer was refused there.
+#[test]
+fn a_writer_that_was_opened_before_gives_no_new_partition_the_old_number() {
+    let io = FaultFileIo::new();
+    let fs: FileIoRef = Arc::new(io.clone());
+    create_partitioned(&fs, ROOT, (&["k", "v"], &["v"]), &[BUCKET, ("write-only", "true")]);
+    put(&fs, &[(1, 1)]).unwrap();
+    let refused = std::cell::Cell::new(0);
+    let ours = |fs: &FileIoRef| {
+        let mut writer = table(fs).writer(None, WriteOptions { threads: Some(1), ..WriteOptions::default() })?;
+        let written = writer.write(&batch(&[(2, 2)]), None).and_then(|()| writer.commit(Committable::default()));
+        writer.close();
+        written
+    };
+    let others = |fs: &FileIoRef| drop(to(fs, 3).unwrap());
+    let check = |call: u64, fs: &FileIoRef, end: Result<CommitReport>| {
+        let ctx = open(fs, ROOT);
+        let newest = SnapshotManager::new(Arc::clone(fs), ROOT).latest().unwrap().unwrap();
+        let live = live_entries(&ctx, &newest, &EntryFilter::default()).unwrap();
+        assert!(live.iter().all(|entry| entry.total_buckets == ctx.options.bucket), "before call {call}");
+        match end {
+            Ok(_) => {}
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::CommitConflict, "before call {call}: {error}");
+                assert!(error.message().contains("the option 'bucket' was changed"), "before call {call}: {error}");
+                refused.set(refused.get() + 1);
+            }
+        }
+        put(fs, &[(2, 2), (3, 3)]).unwrap();
+        assert_eq!(rows(fs), [(1, 1), (2, 2), (3, 3)], "before call {call}");
+    };
+    before_each_call(&io, ours, others, check);
+    assert!(refused.get() > 10, "{}", refused.get());
+    // and a writer that begins before any call of a rescale
+    let ours = |fs: &FileIoRef| to(fs, 3);
+    let others = |fs: &FileIoRef| drop(put(fs, &[(2, 2)]).unwrap());
+    before_each_call(&io, ours, others, |call, fs, end| {
+        end.unwrap_or_else(|error| panic!("before call {call}: {error}"));
+        check(call, fs, Ok(CommitReport::default()));
+    });
+}
+
+/// The old number is what such a partition had before it was dropped, and rows are what the newest additions say.
+#[test]
+fn nor_one_that_was_dropped_and_none_while_the_table_is_empty() {
+    let partition = |v: &str| BTreeMap::from([("v".to_owned(), Some(v.to_owned()))]);
+    for before in [&[][..], &[(1, 1)], &[(1, 1), (2, 2)]] {
+        let fs: FileIoRef = Arc::new(FaultFileIo::new());
+        create_partitioned(&fs, ROOT, (&["k", "v"], &["v"]), &[BUCKET, ("write-only", "true")]);
+        if !before.is_empty() {
+            put(&fs, before).unwrap();
+        }
+        let opened = table(&fs);
+        table(&fs).truncate(Some(&[partition("2")]), false).unwrap();
+        to(&fs, 3).unwrap();
+        let mut writer = opened.writer(None, WriteOptions::default()).unwrap();
+        writer.write(&batch(&[(2, 2)]), None).unwrap();
+        let error = writer.commit(Committable::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitConflict, "{before:?}: {error}");
+        let replaced = opened.overwrite([Ok(batch(&[(2, 2)]))].into_iter(), &OverwriteTarget::Dynamic);
+        assert_eq!(replaced.unwrap_err().kind(), ErrorKind::CommitConflict, "{before:?}");
+        // who asks for a number gets it
+        let asked = BTreeMap::from([("bucket".to_owned(), "2".to_owned())]);
+        let asked = Table::open_with(Arc::clone(&fs), ROOT, "main", None, asked).unwrap();
+        asked.overwrite([Ok(batch(&[(2, 2)]))].into_iter(), &OverwriteTarget::Dynamic).unwrap();
+    }
 }

@@ -1,0 +1,148 @@
+"""Keys that an index gives their places: writers after a conflict or an abort, assigners of one's own, and tables to mend."""
+
+import pathlib
+import struct
+
+import pyarrow as pa
+import pytest
+from siltstone import errors as e
+
+
+def clean(t):
+    assert t.maintenance.fsck(deep=True).problems == []
+
+
+def values(t):
+    found = t.scan().to_arrow().to_pylist()
+    by_key = {r["id"]: r["v"] for r in found}
+    assert len(by_key) == len(found), "a key twice"
+    return by_key
+
+
+def moving(make, **options):
+    return make({"id": "INT", "p": "STRING", "v": "INT"}, ["id"], ["p"], **options)
+
+
+def row(key, v, partition="a"):
+    return {"id": key, "p": partition, "v": v}
+
+
+def dynamic(make, **options):
+    return make({"p": "STRING", "id": "INT", "v": "INT"}, ["p", "id"], ["p"], dynamic_bucket__target_row_num=1, **options)
+
+
+@pytest.mark.parametrize("table", [moving, dynamic])
+def test_a_writer_gets_out_of_a_conflict_of_what_it_has_handed_out(make, table):
+    """Each of its later messages ended in the same conflict, until discard()."""
+    t = table(make, dynamic_bucket__target_row_num=1) if table is moving else table(make)
+    t.upsert([row(0, 0)])
+    with t.writer() as w:
+        for turn in range(3):
+            w.write([row(10 * turn + 1, turn), row(10 * turn + 2, turn)])
+            messages = w.prepare_commit()
+            t.upsert([row(10 * turn + 2, -1, "a" if table is dynamic else "b"), row(10 * turn + 3, -1)])
+            with pytest.raises(e.CommitConflict):
+                t.commit(messages)
+            w.write([row(10 * turn + 1, turn), row(10 * turn + 2, turn)])
+            t.commit(w.prepare_commit())
+            # and goes on, with what was committed
+            w.write([row(10 * turn + 1, turn + 50)])
+            t.commit(w.prepare_commit())
+            t.abort(messages)
+    expected = {0: 0}
+    for turn in range(3):
+        expected |= {10 * turn + 1: turn + 50, 10 * turn + 2: turn, 10 * turn + 3: -1}
+    assert values(t) == expected
+    clean(t)
+
+
+@pytest.mark.parametrize("table", [moving, dynamic])
+def test_a_writer_goes_on_from_messages_that_wait_for_their_commit(make, table):
+    t = table(make)
+    with t.writer() as w:
+        w.write([row(k, 1) for k in range(4)])
+        first = w.prepare_commit()
+        # somebody else, whose keys are none of these
+        t.upsert([row(100, 0, "z")])
+        w.write([row(k, 2) for k in range(2, 6)])
+        second = w.prepare_commit()
+        t.commit(first)
+        w.write([row(k, 3) for k in range(5, 8)])
+        third = w.prepare_commit()
+        t.commit(second)
+        t.commit(third)
+    assert values(t) == {0: 1, 1: 1, 2: 2, 3: 2, 4: 2, 5: 3, 6: 3, 7: 3, 100: 0}
+    clean(t)
+
+
+@pytest.mark.parametrize("partition", ["a", "b"])
+def test_no_row_is_left_out_because_of_keys_that_were_aborted(make, partition):
+    """Rows of another partition were: `first-row` keeps the row that is there, and it was not."""
+    t = moving(make, merge_engine="first-row")
+    t.upsert([row(0, 0)])
+    with t.writer() as w:
+        w.write([row(1, 1), row(2, 1)])
+        t.abort(w.prepare_commit())
+        w.write([row(1, 2, partition), row(0, 2, partition)])
+        t.commit(w.prepare_commit())
+        w.write([row(1, 3, "c"), row(2, 3, "c")])
+        w.commit()
+    assert values(t) == {0: 0, 1: 2, 2: 3}
+    clean(t)
+
+
+def given(t, rows, overwrite=False):
+    """Messages of a job that gives keys buckets of its own: `rows` has them, by key."""
+    plan = t.shared_writes.plan(2, overwrite=overwrite)
+    with t.shared_writes.writer(plan, overwrite=overwrite) as w:
+        ids, buckets = list(zip(*rows, strict=True))
+        columns = {"p": pa.array(["a"] * len(rows)), "id": pa.array(ids, pa.int32()), "v": pa.array(ids, pa.int32())}
+        w.write(pa.record_batch(columns | {"bucket": pa.array(buckets, pa.int32())}), None)
+        return w.prepare_commit()
+
+
+def test_a_job_that_gives_a_key_two_buckets_is_refused(make):
+    """The commit believed it: the key was there twice, and no writer took the table any more."""
+    t = dynamic(make)
+    t.commit(given(t, [(1, 0), (2, 1), (3, 1), (1, 0)]))
+    for rows in ([(4, 0), (4, 1)], [(4, 5), (4, 6)], [(1, 1)], [(1, 7), (8, 7)]):
+        with pytest.raises(e.InvalidArgument, match="one key to two buckets") as raised:
+            t.commit(given(t, rows))
+        assert "shared_writes.assigner" in raised.value.hint
+        assert values(t) == {1: 1, 2: 2, 3: 3}
+    with pytest.raises(e.InvalidArgument, match="one key to two buckets"):
+        t.commit(given(t, [(1, 1), (1, 2)], overwrite=True), overwrite={"dynamic": False})
+    t.commit(given(t, [(1, 0), (4, 7)]))
+    assert values(t) == {1: 1, 2: 2, 3: 3, 4: 4}
+    t.commit(given(t, [(1, 4), (5, 2)], overwrite=True), overwrite={"dynamic": False})
+    assert values(t) == {1: 1, 5: 5}
+    clean(t)
+
+
+def index_of(t, bucket):
+    [name] = [r["file_name"] for r in t.inspect("table_indexes").to_arrow().to_pylist() if r["bucket"] == bucket]
+    return pathlib.Path(t.location, "index", name)
+
+
+def test_what_fsck_and_writers_advise_mends_a_table_that_has_a_key_twice(make):
+    """They said to delete the key, which was refused as everything else."""
+    t = dynamic(make)
+    t.upsert([row(1, 1), row(2, 2)])
+    path = index_of(t, 0)
+    content = path.read_bytes()
+    path.write_bytes(struct.pack(">i", 7))
+    t.upsert([row(1, 3)])
+    path.write_bytes(content)
+    assert t.scan().count() == 3
+    for refused in (lambda: t.upsert([row(9, 9)]), lambda: t.delete(keys=[{"p": "a", "id": 1}])):
+        with pytest.raises(e.CorruptFile, match="two buckets") as raised:
+            refused()
+        assert "overwrite it with its own rows, each key once" in raised.value.hint
+    advice = {f.code: f.repair for f in t.maintenance.fsck(deep=True).findings}
+    assert "overwrite the partition with its own rows, each key once" in advice["key-twice"]
+    rows = {r["id"]: r for r in sorted(t.scan().to_arrow().to_pylist(), key=lambda r: r["v"])}
+    t.overwrite(list(rows.values()), partition={"p": "a"})
+    t.upsert([row(9, 9)])
+    assert values(t) == {1: 3, 2: 2, 9: 9}
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    clean(t)
