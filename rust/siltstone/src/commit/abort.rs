@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::{repeated::MARGIN_MILLIS, standing::stands};
+use super::{request::MARGIN_MILLIS, standing::stands};
 use crate::{
     cleanup::{ManifestCache, References, Roots},
     error::{ErrorKind, Result},

@@ -20,6 +20,7 @@ mod dv_conflict;
 mod fsync;
 mod given;
 mod handed_out;
+mod identifier;
 mod idle;
 mod index_files;
 pub mod invariants;
@@ -34,6 +35,7 @@ mod place;
 mod plan;
 mod publish;
 mod repeated;
+mod request;
 mod retry;
 mod squash;
 mod standing;
@@ -58,11 +60,12 @@ pub use place::{check_place, explain_by_place, is_of_another, replaced};
 use self::{
     abort::{Made, Strays, Unused},
     changes::{Collected, FileChanges},
+    identifier::Identifier,
     overwrite::Partitions,
     plan::Source,
-    publish::{Published, Request, UnknownOutcome},
-    repeated::Since,
-    user::{Identifier, Seen, UserHistory, newest_expired},
+    publish::{Published, UnknownOutcome},
+    request::{Request, Since},
+    user::{Seen, UserHistory, newest_expired},
 };
 use crate::{
     cleanup::upkeep_lock,

@@ -10,7 +10,8 @@
 use super::{
     TableCommit,
     plan::Brought,
-    publish::{CommitStep, Request, Tries},
+    publish::{CommitStep, Tries},
+    request::Request,
     standing::{Attempt, unknown, unseen},
     user::{Own, Search},
 };

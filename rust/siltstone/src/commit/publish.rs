@@ -23,16 +23,16 @@ use std::{
 };
 
 use super::{
-    Committable, TableCommit,
+    TableCommit,
     buckets::BaseManifests,
     fsync::sync_names,
-    model::ReadVersion,
+    identifier::Identifier,
     place::{self, Fixed, Kept, check_place, check_place_of},
-    plan::{Brought, CommitPlan, Planner, Source},
-    repeated::Since,
+    plan::{Brought, CommitPlan, Planner},
+    request::Request,
     retry::Retry,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
-    user::{Identifier, Seen},
+    user::Seen,
     write::{DeltaManifests, SnapshotWriter, Written},
 };
 use crate::{
@@ -42,33 +42,6 @@ use crate::{
     manifest::ManifestStore,
     snapshot::{CommitKind, Named, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
 };
-
-/// One snapshot to make.
-#[derive(Debug)]
-pub(super) struct Request<'a> {
-    pub(super) kind: CommitKind,
-    pub(super) identifier: Identifier,
-    pub(super) source: Source<'a>,
-    /// The statistics file that the snapshot names; `None`: that of the one before.
-    pub(super) statistics: Option<String>,
-    /// Make a snapshot although nothing changes.
-    pub(super) allow_empty: bool,
-    /// An explicit identifier was looked for up to this snapshot and not found: if it comes up later, another
-    /// process has committed it.
-    pub(super) looked_up_to: Option<Seen>,
-    /// The messages were handed out: nobody has committed them before this; `None`: they were not.
-    pub(super) since: Option<&'a Since>,
-    /// What is committed.
-    pub(super) committable: &'a Committable,
-    /// The version that the rows come from; `None`: they are new.
-    pub(super) read: Option<&'a ReadVersion>,
-}
-
-impl Request<'_> {
-    pub(super) fn packs_manifests(&self) -> bool {
-        matches!(self.source, Source::Manifests)
-    }
-}
 
 /// A commit whose outcome was not known when its call ended.
 #[derive(Debug)]

@@ -22,9 +22,9 @@ use super::{
     TableCommit,
     abort::{Search, Strays, Unused, for_other_branches},
     changes::{FileChanges, brought_by},
-    model::Committable,
     plan::Source,
-    publish::{Request, Tries},
+    publish::Tries,
+    request::{Request, Since},
     standing::stands,
 };
 use crate::{
@@ -38,37 +38,10 @@ use crate::{
     wire::CommitMessage,
 };
 
-/// Snapshots this much older than the oldest file cannot know it: creation times are local wall clocks of the writing machine, up
-/// to 14 hours off, and clocks differ.
-pub(super) const MARGIN_MILLIS: i64 = 2 * 24 * 3600 * 1000;
-
 /// So many snapshots are searched at the same time.
 const AT_ONCE: usize = 32;
 
-/// Before which snapshots nobody can have committed some files.
-#[derive(Clone, Debug)]
-pub(super) struct Since {
-    /// Up to this one, as long as it is there; `None`: nobody knows.
-    after: Option<RemovedSnapshot>,
-    /// Before this time; `None`: nobody knows.
-    millis: Option<i64>,
-}
-
 impl Since {
-    /// What messages that were handed out say of themselves, and their files; `None`: nobody else has them.
-    pub(super) fn of(committable: &Committable) -> Option<Self> {
-        if !committable.check_append {
-            return None;
-        }
-        let messages = &committable.messages;
-        let after: Option<Vec<&RemovedSnapshot>> = messages.iter().map(|message| message.after.as_ref()).collect();
-        let oldest = after.and_then(|after| after.into_iter().min_by_key(|after| after.id));
-        let files = messages.iter().flat_map(|message| &message.data.new_files);
-        let created: Option<Vec<i64>> = files.map(|file| file.creation_time).collect();
-        let first = created.and_then(|times| times.into_iter().min());
-        Some(Self { after: oldest.cloned(), millis: first.map(|first| first.saturating_sub(MARGIN_MILLIS)) })
-    }
-
     /// Up to which id nobody can have committed them, as the table is now: where the snapshot has gone, its id and those before
     /// it may be others'.
     fn id(&self, snapshots: &SnapshotManager) -> Result<i64> {

@@ -10,8 +10,8 @@
 //! themselves, the one that the commit was built on first.
 
 use super::descent::was_built_on;
+use super::identifier::Identifier;
 use super::place::Fixed;
-use super::user::Identifier;
 use crate::{
     cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},

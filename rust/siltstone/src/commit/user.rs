@@ -3,34 +3,16 @@
 //! A user's identifiers never decrease, so the user's newest snapshot answers both. Java's batch identifier
 //! (2^63 - 1) says nothing: it is never a sign that a commit is already there.
 
-use super::standing::{stands, unknown};
+use super::{
+    identifier::Identifier,
+    standing::{stands, unknown},
+};
 use crate::{
     error::Result,
     snapshot::{
         BATCH_COMMIT_IDENTIFIER, CommitKind, CommitName, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing,
     },
 };
-
-/// How a commit gets its identifier, and by what it is recognised when its outcome was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identifier {
-    /// Chosen by the caller: user and identifier name the commit, also across processes.
-    Explicit(i64),
-    /// Shared with other commits: only the manifest list of this very commit names it.
-    Shared(i64),
-    /// The next free one of the user, recognised like `Shared`.
-    Next,
-}
-
-impl Identifier {
-    pub(super) fn of(given: Option<i64>) -> Self {
-        match given {
-            None => Self::Next,
-            Some(BATCH_COMMIT_IDENTIFIER) => Self::Shared(BATCH_COMMIT_IDENTIFIER),
-            Some(id) => Self::Explicit(id),
-        }
-    }
-}
 
 /// The newest snapshot of one user, as far as the table was looked at. Follows the table from commit to commit.
 #[derive(Debug, Default)]

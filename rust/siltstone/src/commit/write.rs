@@ -15,7 +15,7 @@ use super::{
     merge::{Thresholds, merge_manifests},
     new_rows::check_new_rows,
     plan::CommitPlan,
-    publish::Request,
+    request::Request,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
