@@ -213,11 +213,22 @@ def _copied(values: Any) -> Any:
 
 
 def _without_views(data: Any) -> Any:
-    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash."""
+    """Data of pyarrow without view types: some releases export casts to them with null buffers, which crash.
+
+    The other columns are not cast, not even to the types that they have: pyarrow forgets the offset of runs then.
+    """
     import pyarrow as pa
 
     views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     schema = data.schema
     if not any(f.type in views for f in schema):
         return data
-    return data.cast(pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema]))
+    plain = pa.schema([f.with_type(views.get(f.type, f.type)) for f in schema], schema.metadata)
+
+    def changed(part: Any) -> Any:
+        columns = [c.cast(views[c.type]) if c.type in views else c for c in part.columns]
+        return type(part).from_arrays(columns, schema=plain)
+
+    if isinstance(data, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(plain, (changed(batch) for batch in data))
+    return changed(data)
