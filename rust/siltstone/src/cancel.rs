@@ -175,7 +175,7 @@ pub(crate) fn shield() -> Shield {
 pub(crate) struct Shield(#[allow(dead_code, reason = "puts the token back when it is dropped")] Entered);
 
 /// Sorts with a comparison that now and then asks the token; `sample` says of an element whether it is one of the few
-/// at which to ask. What was not sorted stays in some order.
+/// at which to ask, on the thread of the call the caller, too. What was not sorted stays in some order.
 pub(crate) fn stoppable<T, R>(
     sort: impl FnOnce(&(dyn Fn(&T) + Sync)) -> R,
     sample: impl Fn(&T) -> bool + Sync,
@@ -184,7 +184,7 @@ pub(crate) fn stoppable<T, R>(
     struct Stopped;
     let token = current();
     let ask = |element: &T| {
-        if sample(element) && token.is_cancelled() {
+        if sample(element) && (token.is_cancelled() || check().is_err()) {
             std::panic::resume_unwind(Box::new(Stopped));
         }
     };
@@ -300,5 +300,27 @@ mod tests {
         token.cancel();
         assert!(stops(token.run(&mut sort)));
         assert!(numbers.is_sorted());
+    }
+
+    /// Nobody else sets its token meanwhile.
+    #[test]
+    fn a_sort_on_the_thread_of_the_call_asks_the_caller() {
+        let mut numbers: Vec<u32> = (0..1000).rev().collect();
+        let sorted = interruptible(
+            || true,
+            || {
+                thread::sleep(ASK_EVERY);
+                stoppable(
+                    |ask| {
+                        numbers.sort_unstable_by(|a, b| {
+                            ask(a);
+                            a.cmp(b)
+                        });
+                    },
+                    |_| true,
+                )
+            },
+        );
+        assert!(stops(sorted));
     }
 }
