@@ -83,6 +83,9 @@ fn checked_cast(array: &ArrayRef, to: &Arrow) -> Result<ArrayRef> {
     Ok(arrow_cast::cast_with_options(array, to, &options)?)
 }
 
+/// Decimals of so many digits or fewer are stored as numbers of 64 bits.
+const LONG_DIGITS: u8 = 18;
+
 /// A file that says what the column says may hold a digit more: sums of up to 18 digits keep it, as Java's do.
 fn decimal(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
     let wanted = arrow_type(t)?;
@@ -90,7 +93,11 @@ fn decimal(array: &ArrayRef, t: &DataType) -> Result<ArrayRef> {
         return Err(does_not_fit(array, t));
     };
     let values = match array.data_type() {
-        Arrow::Decimal128(stored, of) if (*stored, *of) == (precision, scale) => return Ok(Arc::clone(array)),
+        Arrow::Decimal128(stored, of) if (*stored, *of) == (precision, scale) => {
+            let values = array.as_primitive::<Decimal128Type>();
+            let fits = precision <= LONG_DIGITS || have_digits(values, precision);
+            return if fits { Ok(Arc::clone(array)) } else { Err(loses_digits(array, t)) };
+        }
         Arrow::Decimal128(_, stored) if *stored == scale => array.as_primitive::<Decimal128Type>().clone(),
         Arrow::Decimal128(..) | Arrow::Decimal256(..) => return exact_cast(array, &wanted, t),
         // an unscaled number without annotation

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 
 use super::DataFileReader;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     fs::{InputFile, OutputFile},
     options::CoreOptions,
     predicate::ColumnBounds,
-    types::DataField,
+    types::{DataField, DataType},
 };
 
 /// A format of data files.
@@ -34,6 +34,11 @@ pub trait DataFormat: Debug + Sync {
     }
     /// An error when no file with such columns can be written.
     fn check_columns(&self, fields: &[DataField]) -> Result<()>;
+    /// An error for values of a caller that readers of such files would show otherwise than they were given. Whatever formats the
+    /// files of a table may have, rows are looked at when they come: later, a compaction could not write them.
+    fn check_values(&self, _: &DataType, _: &ArrayRef) -> Result<()> {
+        Ok(())
+    }
     /// What is wrong with those of a table's options that are this format's own.
     fn check_options(&self, options: &CoreOptions) -> Vec<Result<()>>;
     /// Whether files tell the statistics of system columns whatever the table asks for (format chapter 5.6, rule 2).

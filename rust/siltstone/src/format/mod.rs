@@ -5,6 +5,7 @@ mod collected;
 mod conform;
 mod data_file;
 mod data_format;
+mod digits;
 mod formats;
 mod groups;
 mod int96;

@@ -35,7 +35,9 @@ pub use datum::Datum;
 pub use encode::{array_datum, map_datum, row_datum};
 pub use exact::exact_datum_from_text;
 pub use java_float::{double_text, float_text};
-pub use parse::{as_read, datum_from_text, parse_decimal, rescale_half_up, rounded_decimal, truncate_timestamp};
+pub use parse::{
+    as_read, bounds_as_read, datum_from_text, parse_decimal, rescale_half_up, rounded_decimal, truncate_timestamp,
+};
 pub(crate) use read::Room;
 pub use row_kind::RowKind;
 pub use text::{date_text, datum_to_legacy_text, datum_to_text, decimal_text, time_text, timestamp_text};

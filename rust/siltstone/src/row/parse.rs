@@ -277,6 +277,16 @@ pub fn as_read(value: Datum, kind: &TypeKind) -> Datum {
     }
 }
 
+/// Bounds of stored values as a column of their type shows them. The least CHAR in the statistics of ORC files is filled up with
+/// spaces, which their readers do not see: no text that it stands for is below it without them.
+pub fn bounds_as_read(min: Datum, max: Datum, kind: &TypeKind) -> (Datum, Datum) {
+    let min = match (min, kind) {
+        (Datum::String(text), TypeKind::Char(_)) => Datum::String(text.trim_end_matches(' ').to_owned()),
+        (min, _) => as_read(min, kind),
+    };
+    (min, as_read(max, kind))
+}
+
 pub(super) fn is_whole_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())

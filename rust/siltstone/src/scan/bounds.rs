@@ -16,7 +16,7 @@ use crate::{
     io::TableContext,
     manifest::{DataFileMeta, ManifestEntry},
     predicate::{ColumnBounds, Predicate, may_match},
-    row::{Datum, as_read},
+    row::{Datum, bounds_as_read},
     schema::TableSchema,
     stats::{ColumnStats, SimpleStats, StatsReader},
     types::{DataType, TypeKind},
@@ -99,7 +99,7 @@ pub(super) fn may_hide_nan(data_type: &DataType) -> bool {
 /// Bounds of stored values as bounds of what readers make of them; `None` where nothing is known.
 fn evolved(stored: ColumnStats, from: &DataType, to: &DataType) -> Option<ColumnBounds> {
     let ColumnStats { min, max, null_count } = stored;
-    let (min, max) = (as_read(min, &from.kind), as_read(max, &from.kind));
+    let (min, max) = bounds_as_read(min, max, &from.kind);
     let null_count = if may_make_null([&min, &max], &from.kind, &to.kind) { None } else { null_count };
     // a bound that cannot be cast is unknown
     let cast = |bound| match keeps_order(&from.kind, &to.kind)? {

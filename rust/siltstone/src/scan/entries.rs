@@ -17,7 +17,7 @@ use crate::{
     limits,
     manifest::{self, EntryHead, ManifestEntry, ManifestFileMeta, ManifestStore},
     predicate::{ColumnBounds, Predicate, matches_datums, may_match},
-    row::{BinaryRow, Datum, as_read},
+    row::{BinaryRow, Datum, as_read, bounds_as_read},
     snapshot::{NamedList, Snapshot},
     stats::StatsReader,
 };
@@ -178,7 +178,7 @@ impl<'a> HeadFilter<'a> {
             let data_type = types.get(at)?;
             let stats = reader.column(at, data_type).ok()?;
             let max = if may_hide_nan(data_type) { Datum::Null } else { stats.max };
-            let (min, max) = (as_read(stats.min, &data_type.kind), as_read(max, &data_type.kind));
+            let (min, max) = bounds_as_read(stats.min, max, &data_type.kind);
             Some(ColumnBounds { min, max, null_count: stats.null_count })
         };
         may_match(predicate, &bounds, manifest.num_added_files.saturating_add(manifest.num_deleted_files))

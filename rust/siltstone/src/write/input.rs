@@ -11,6 +11,7 @@ use super::{convert::convert, key_names::KeyNames, nested, place::ColumnPath};
 use crate::{
     cast::{MAX_FILLED, default_value},
     error::{Error, ErrorKind, Result},
+    format::{DataFormat, data_format},
     options::{CoreOptions, MergeEngine, sequence_groups},
     row::{Datum, constant_array},
     schema::TableSchema,
@@ -22,6 +23,8 @@ pub(super) struct Input {
     columns: Vec<Column>,
     schema: SchemaRef,
     names: KeyNames,
+    /// those of the files that rows of the caller come into, sooner or later
+    formats: Vec<&'static dyn DataFormat>,
 }
 
 struct Column {
@@ -52,7 +55,12 @@ impl Input {
     pub(super) fn new(schema: &TableSchema, options: &CoreOptions, stored: bool) -> Result<Self> {
         let column =
             |field: &DataField| Column { field: field.clone(), stored, option: ordering_option(options, &field.name) };
+        let names = options.file_formats().into_iter().filter(|_| !stored);
+        // one that is none is an error where files are made
+        let mut formats: Vec<_> = names.filter_map(|(_, name)| data_format(name).ok()).collect();
+        formats.dedup_by_key(|format| format.name());
         Ok(Self {
+            formats,
             columns: schema.fields.iter().map(column).collect(),
             schema: arrow_schema(&schema.fields)?,
             names: KeyNames::of(schema),
@@ -71,6 +79,11 @@ impl Input {
             .iter()
             .map(|c| c.take_from(given.get(c.field.name.as_str()).copied(), batch, &place(c), &self.names));
         let columns = taken.collect::<Result<Vec<_>>>()?;
+        for format in &self.formats {
+            for (Column { field, .. }, values) in self.columns.iter().zip(&columns) {
+                format.check_values(&field.data_type, values).map_err(|e| e.with("column", &field.name))?;
+            }
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }

@@ -13,6 +13,7 @@ use super::{Cursor, WriterRecord, WriterType, value::block_count};
 use crate::{
     error::{Error, ErrorKind, Result},
     format::conform::conform,
+    format::digits::has_digits,
     types::{DataField, DataType, TypeKind, arrow_type},
 };
 
@@ -238,10 +239,17 @@ impl Column {
                 data.extend_from_slice(bytes_of(stored, at)?);
                 ends.push(i32::try_from(data.len()).map_err(|_| too_large(at))?);
             }
-            (Values::Decimals(values, ..), stored) => {
+            (Values::Decimals(values, precision, _), stored) => {
                 let bytes = bytes_of(stored, at)?;
                 let value = big_endian(bytes);
-                values.push(value.ok_or_else(|| at.corrupt("an unscaled number of 128 bits", bytes.len()))?);
+                let value = value.ok_or_else(|| at.corrupt("an unscaled number of 128 bits", bytes.len()))?;
+                // Java writes sums with a digit more, and shows nulls
+                if !has_digits(value, *precision) {
+                    self.there.pop();
+                    self.add_null();
+                    return Ok(());
+                }
+                values.push(value);
             }
             (Values::Row(row, _), _) => row.read(at)?,
             (Values::List { ends, element }, WriterType::Array(items)) => {
@@ -282,9 +290,7 @@ impl Column {
             Values::Doubles(values) => Arc::new(Float64Array::new(std::mem::take(values).into(), nulls)),
             Values::Decimals(values, precision, scale) => {
                 let array = PrimitiveArray::<Decimal128Type>::new(std::mem::take(values).into(), nulls);
-                // one digit more than the column: `conform` looks whether any value has it
-                let most = precision.saturating_add(1).min(38);
-                Arc::new(array.with_precision_and_scale(most, *scale)?)
+                Arc::new(array.with_precision_and_scale(*precision, *scale)?)
             }
             Values::Bytes { ends, data, text } => {
                 let (offsets, data) = (offsets(ends), std::mem::take(data).into());

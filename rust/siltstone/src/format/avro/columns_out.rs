@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    format::digits::{has_digits, too_many_digits},
     types::{DataField, DataType, TypeKind},
 };
 
@@ -35,7 +36,8 @@ enum Values {
     Doubles(arrow_array::Float64Array),
     Texts(StringArray),
     Bytes(BinaryArray),
-    Decimals(arrow_array::Decimal128Array),
+    /// With the digits of their column.
+    Decimals(arrow_array::Decimal128Array, u8),
     Row(Vec<Field>),
     List(OffsetBuffer<i32>, Box<Field>),
     /// With text keys.
@@ -102,9 +104,16 @@ impl Field {
             Values::Doubles(values) => out.out.extend_from_slice(&values.value(row).to_le_bytes()),
             Values::Texts(values) => out.string(values.value(row)),
             Values::Bytes(values) => out.bytes(values.value(row)),
-            Values::Decimals(values) => {
-                let wide = values.value(row).to_be_bytes();
-                out.bytes(shortest(&wide));
+            Values::Decimals(values, precision) => {
+                let value = values.value(row);
+                if !has_digits(value, *precision) {
+                    return Err(too_many_digits(
+                        value,
+                        format_args!("DECIMAL({precision}, {})", values.scale()),
+                        "Avro",
+                    ));
+                }
+                out.bytes(shortest(&value.to_be_bytes()));
             }
             Values::Row(fields) => return fields.iter().try_for_each(|field| field.write(row, out)),
             Values::List(offsets, element) => {
@@ -157,7 +166,10 @@ fn values(kind: &TypeKind, array: &ArrayRef) -> Result<Values> {
         TypeKind::Double => array.as_primitive_opt::<Float64Type>().cloned().map(Values::Doubles),
         TypeKind::Char(_) | TypeKind::VarChar(_) => array.as_string_opt::<i32>().cloned().map(Values::Texts),
         TypeKind::Binary(_) | TypeKind::VarBinary(_) => array.as_binary_opt::<i32>().cloned().map(Values::Bytes),
-        TypeKind::Decimal { .. } => array.as_primitive_opt::<Decimal128Type>().cloned().map(Values::Decimals),
+        TypeKind::Decimal { precision, .. } => {
+            let decimals = array.as_primitive_opt::<Decimal128Type>().cloned();
+            decimals.map(|values| Values::Decimals(values, *precision))
+        }
         TypeKind::Row(fields) => {
             let row = array.as_struct_opt().ok_or_else(wrong)?;
             Some(Values::Row(fields_of(fields, row.columns())?))

@@ -2,17 +2,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use arrow_array::ArrayRef;
+
 use super::{
     compression::Codec,
     reader::OrcFile,
-    write::{OrcEncoding, Packing, check_columns},
+    write::{OrcEncoding, Packing, check_columns, check_values},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     format::{DataFileReader, DataFormat, Encoding, WriteOptions},
     fs::InputFile,
     options::{CoreOptions, parse_bool},
-    types::DataField,
+    types::{DataField, DataType},
 };
 
 /// Whether moments with a local time zone are stored as wall clocks in the writer's zone.
@@ -67,6 +69,10 @@ impl DataFormat for Orc {
 
     fn check_columns(&self, fields: &[DataField]) -> Result<()> {
         check_columns(fields)
+    }
+
+    fn check_values(&self, t: &DataType, values: &ArrayRef) -> Result<()> {
+        check_values(t, values)
     }
 
     fn check_options(&self, options: &CoreOptions) -> Vec<Result<()>> {

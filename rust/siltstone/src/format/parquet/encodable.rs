@@ -5,15 +5,18 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, StructArray,
     cast::AsArray,
-    types::{TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType},
+    types::{Decimal128Type, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType},
 };
 use arrow_schema::{DataType as Arrow, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 
-use crate::format::int96;
 use crate::{
     error::{Error, ErrorKind, Result},
+    format::{digits::too_many_digits, int96},
     types::{DataField, DataType, TypeKind, arrow_type},
 };
+
+/// Decimals of so many digits or fewer are stored as numbers of 32 bits.
+const INT_DIGITS: u8 = 9;
 
 /// The Arrow schema of what the encoder takes.
 pub(crate) fn encodable_schema(fields: &[DataField]) -> Result<SchemaRef> {
@@ -102,6 +105,12 @@ impl Encodable {
 fn column(field: &DataField, change: bool, target: &FieldRef, column: &ArrayRef) -> Result<ArrayRef> {
     if !field.data_type.nullable && column.null_count() > 0 {
         return Err(Error::new(ErrorKind::NullInKey, "a NOT NULL column has a null value"));
+    }
+    if let (TypeKind::Decimal { precision: ..=INT_DIGITS, .. }, Some(values)) =
+        (&field.data_type.kind, column.as_primitive_opt::<Decimal128Type>())
+        && let Some(value) = values.iter().flatten().find(|value| i32::try_from(*value).is_err())
+    {
+        return Err(too_many_digits(value, &field.data_type.kind, "Parquet"));
     }
     let column = if change { encodable(column, target.data_type())? } else { Arc::clone(column) };
     if column.data_type() != target.data_type() && !same_but_for_zone(column.data_type(), target.data_type()) {

@@ -16,7 +16,7 @@ use crate::{
     format::parquet::Claim,
     manifest::DataFileMeta,
     predicate::{ColumnBounds, CompareOp, Predicate, evaluate},
-    row::{Datum, as_read},
+    row::{Datum, bounds_as_read},
     stats::{ColumnStats, StatsReader},
     types::{DataField, arrow_type},
 };
@@ -96,7 +96,7 @@ impl Columns {
             let mut said: Vec<Said> = claims.into_iter().map(|claim| Said::new(field, claim)).collect();
             if let Some(i) = places.get(&field.id) {
                 let ColumnStats { min, max, null_count } = reader.column(*i, &field.data_type)?;
-                let (min, max) = (as_read(min, &field.data_type.kind), as_read(max, &field.data_type.kind));
+                let (min, max) = bounds_as_read(min, max, &field.data_type.kind);
                 let bounds = ColumnBounds { min, max, null_count };
                 let place = "the manifest".to_owned();
                 said.push(Said::new(field, Claim { place, rows: 0..i64::MAX, bounds }));

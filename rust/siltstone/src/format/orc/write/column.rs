@@ -24,7 +24,10 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    format::orc::streams::{DATA, LENGTH, PRESENT, SECONDARY},
+    format::{
+        digits::{has_digits, too_many_digits},
+        orc::streams::{DATA, LENGTH, PRESENT, SECONDARY},
+    },
     types::{DataField, DataType, TypeKind},
 };
 
@@ -256,7 +259,11 @@ impl Values {
             Self::Decimals(stream, scales, scale) => {
                 let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(wrong)?;
                 let mut bytes = Vec::new();
+                let TypeKind::Decimal { precision, .. } = kind else { return Err(wrong()) };
                 for value in values.values() {
+                    if !has_digits(*value, *precision) {
+                        return Err(too_many_digits(*value, kind, "ORC"));
+                    }
                     wide(&mut bytes, *value);
                     scales.put(*scale)?;
                 }

@@ -8,6 +8,7 @@ mod column;
 mod file;
 mod integers;
 mod message;
+mod shown;
 mod statistics;
 mod stream;
 mod stripe;
@@ -15,5 +16,6 @@ mod times;
 mod types;
 
 pub(super) use file::OrcEncoding;
+pub(super) use shown::check_values;
 pub(super) use stream::Packing;
 pub(super) use types::check_columns;

@@ -3,6 +3,7 @@
 use super::{
     column::{ColumnWriter, columns_of},
     message::MessageWriter,
+    shown::as_shown,
     statistics,
     stream::{Packing, pack},
 };
@@ -46,11 +47,13 @@ impl StripeWriter {
             let message = format!("a batch of {} columns for a file of {}", columns.len(), self.columns.len());
             return Err(Error::new(ErrorKind::Internal, message));
         }
-        for ((writer, column), field) in self.columns.iter_mut().zip(columns).zip(&self.fields) {
+        let columns: Vec<ArrayRef> =
+            self.fields.iter().zip(columns).map(|(field, column)| as_shown(&field.data_type, column)).collect();
+        for ((writer, column), field) in self.columns.iter_mut().zip(&columns).zip(&self.fields) {
             writer.write(column).map_err(|e| e.with("column", &field.name))?;
         }
         self.rows += columns.first().map_or(0, |column| column.len() as u64);
-        self.collected.add(columns)
+        self.collected.add(&columns)
     }
 
     /// Bytes that are held, and those that the stripe is going to have, about.
