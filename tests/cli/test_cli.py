@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -292,3 +294,18 @@ def test_rows_of_keys_that_may_come_in_any_partition(run, lake):
     st.open_table(t.location, options=short).upsert([{"id": 0, "place": "south", "n": 0}])
     code, found, _ = run("fsck", "shop.stock", "--deep")
     assert (code, "key-twice" in str(found)) == (5, True)
+
+
+def test_rescale_takes_its_number_as_it_comes(run):
+    """`siltstone rescale TABLE 3` was an unexpected extra argument."""
+    assert run("rescale", "shop.orders", "3", "--dry-run")[1][0]["rows"] == 6
+    code, _, err = run("rescale", "shop.orders", "3", "--buckets", "4")
+    assert code == 2 and "once" in err
+    assert run("rescale", "shop.orders", "3")[0] == 0
+    assert run("rescale", "shop.orders", "--buckets", "2")[1][0]["notes"][0].endswith("instead of 3")
+    assert run("rescale", "shop.orders", "0")[0] == 2
+
+
+def test_the_package_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "siltstone", "version"], capture_output=True, text=True, check=True)
+    assert st.__version__ in done.stdout

@@ -111,6 +111,28 @@ def test_no_statement_makes_or_drops_a_table_of_sparks_own_instead_of_ours(spark
     assert not location.exists() and shop.snapshot().id == 2
 
 
+def test_a_paimon_table_is_made_in_a_database_of_the_warehouse(spark, shop):
+    """It was refused with everything that makes something."""
+    before = [t.name for t in spark.catalog.listTables("default")]
+    text = """CREATE TABLE IF NOT EXISTS shop.made (dt DATE, id BIGINT NOT NULL COMMENT 'it''s', at TIMESTAMP)
+        PARTITIONED BY (dt) COMMENT 'made' TBLPROPERTIES ('primary-key' = 'dt,id', 'snapshot.num-retained.min' = 3)"""
+    assert ss.sql(spark, text).collect() == [] == ss.sql(spark, text).collect()
+    t = st.open_table(str(pathlib.Path(shop.location).parent / "made"))
+    assert (t.primary_key, t.partition_by, t.comment, t.bucket_mode) == (["dt", "id"], ["dt"], "made", "dynamic")
+    assert t.options["snapshot.num-retained.min"] == "3"
+    frame = spark.sql("SELECT DATE '2026-11-20' AS dt, 1L AS id, TIMESTAMP '2026-11-20 01:02:03' AS at")
+    ss.write(frame, "shop.made")
+    ss.write(frame, "shop.made", mode="upsert")
+    assert rows(spark, "SELECT id, at = TIMESTAMP '2026-11-20 01:02:03' FROM shop.made") == [(1, True)]
+    with pytest.raises(e.TableExists):
+        ss.sql(spark, "CREATE TABLE shop.made (id INT)")
+    with pytest.raises(e.UnknownOption, match="buckets"):
+        ss.sql(spark, "CREATE TABLE shop.other (id INT) TBLPROPERTIES ('buckets' = 4)")
+    with pytest.raises(e.UnsupportedFeature, match="no database of the warehouse"):
+        ss.sql(spark, "CREATE TABLE nowhere.other (id INT)")
+    assert before == [t.name for t in spark.catalog.listTables("default")]
+
+
 def test_what_stays_in_the_session_reaches_spark(spark, shop):
     ss.sql(spark, "SET spark.siltstone.test = 1")
     assert spark.conf.get("spark.siltstone.test") == "1"

@@ -5,6 +5,7 @@ import struct
 
 import pyarrow as pa
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 
@@ -28,7 +29,9 @@ def row(key, v, partition="a"):
 
 
 def dynamic(make, **options):
-    return make({"p": "STRING", "id": "INT", "v": "INT"}, ["p", "id"], ["p"], dynamic_bucket__target_row_num=1, **options)
+    return make(
+        {"p": "STRING", "id": "INT", "v": "INT"}, ["p", "id"], ["p"], dynamic_bucket__target_row_num=1, **options
+    )
 
 
 @pytest.mark.parametrize("table", [moving, dynamic])
@@ -145,4 +148,66 @@ def test_what_fsck_and_writers_advise_mends_a_table_that_has_a_key_twice(make):
     t.upsert([row(9, 9)])
     assert values(t) == {1: 3, 2: 2, 9: 9}
     t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    clean(t)
+
+
+def test_everything_is_compacted_that_was_asked_for_when_rows_are_written_again(make):
+    """The rows were, and what compact(full=True) had done was lost without a word."""
+    t = dynamic(make)
+    t.upsert([row(1, 1)])
+    with t.writer() as w:
+        w.write([row(1, 2), row(2, 2), row(3, 2)])
+        w.compact(full=True)
+        # keys of theirs come into other buckets
+        t.upsert([row(3, 9), row(2, 9)])
+        report = w.commit()
+    assert report.notes == []
+    assert values(t) == {1: 2, 2: 2, 3: 2}
+    files = t.inspect("files").to_arrow().to_pylist()
+    assert {f["level"] for f in files} == {5} and len(files) == 3, files
+    clean(t)
+
+
+def test_a_missing_index_file_says_what_helps(make):
+    t = dynamic(make)
+    t.upsert([row(1, 1), row(1, 1, "b")])
+    path = next(pathlib.Path(t.location, "index").glob("index-*"))
+    path.unlink()
+    with pytest.raises(e.SiltstoneError, match=path.name) as raised:
+        t.upsert([row(2, 2), row(2, 2, "b")])
+    assert "overwrite the partition with its own rows" in raised.value.hint
+    for partition in "ab":
+        t.overwrite([row(1, 1, partition)], partition={"p": partition})
+    t.upsert([row(2, 2), row(2, 2, "b")])
+    assert t.scan().count() == 4
+    vectors = make({"id": "INT", "v": "INT"}, ["id"], name="vectors", bucket=1, deletion_vectors__enabled="true")
+    vectors.upsert([{"id": 1, "v": 1}, {"id": 2, "v": 1}])
+    vectors.upsert([{"id": 1, "v": 2}])
+    for path in pathlib.Path(vectors.location, "index").glob("index-*"):
+        path.unlink()
+    with pytest.raises(e.SiltstoneError) as raised:
+        vectors.scan().to_arrow()
+    assert "rows that were deleted would be there again" in raised.value.hint
+
+
+def test_a_moved_key_is_taken_back_with_its_new_values_as_in_java(make):
+    """`DeleteExistingProcessor` sends the new row with the old partition: what the old one was, nobody has read."""
+    t = moving(make, changelog_producer="input")
+    t.upsert([row(1, 1)])
+    t.upsert([row(1, 2, "b")])
+    found = t.scan(between=(1, 2), mode="changelog", row_kind=True).to_arrow().to_pylist()
+    assert sorted((r["rowkind"], r["p"], r["v"]) for r in found) == [("+I", "b", 2), ("-D", "a", 2)]
+
+
+def test_the_keys_of_a_fallback_branch_are_its_own(make):
+    """As in Java: a branch fills in partitions, and both may have a key."""
+    t = moving(make)
+    t.upsert([row(1, 1)])
+    t.branches.create("other")
+    st.open_table(t.location, branch="other").upsert([row(7, 7, "z"), row(8, 8)])
+    t.alter().set_option("scan.fallback-branch", "other").commit()
+    t = st.open_table(t.location)
+    t.upsert([row(7, 9)])
+    found = sorted((r["id"], r["p"], r["v"]) for r in t.scan().to_arrow().to_pylist())
+    assert found == [(1, "a", 1), (7, "a", 9), (7, "z", 7)]
     clean(t)

@@ -1,6 +1,7 @@
 """Another number of buckets for tables and partitions that have rows."""
 
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 SCHEMA = {"p": "INT", "k": "INT", "v": "STRING"}
@@ -176,3 +177,52 @@ def test_tables_without_a_number_of_buckets_are_refused(make):
         t = make({"k": "INT"}, key, name=name)
         with pytest.raises(e.InvalidArgument, match="no number of buckets"):
             t.rescale(3)
+
+
+def test_a_handle_with_a_number_of_its_own_leaves_option_and_files_agreed(t):
+    """The files got the handle's number and the option kept its own; or the handle could not write any more."""
+    own = st.open_table(t.location, options={"bucket": "3"})
+    for call in (lambda: own.rescale(4), lambda: own.rescale(4, dry_run=True)):
+        with pytest.raises(e.InvalidArgument, match="'bucket' = 3 for itself") as raised:
+            call()
+        assert "'bucket' = '4'" in raised.value.hint
+    assert own.rescale().notes[0] == "the option 'bucket' got the value 3 instead of 2"
+    for handle in (own, st.open_table(t.location)):
+        handle.upsert([{"p": 1, "k": 1, "v": "b"}])
+    assert buckets(t) == {"{0}": {0, 1, 2}, "{1}": {0, 1, 2}}
+    # partitions get any number
+    own.rescale(5, {"p": 1})
+    clean(t)
+
+
+def test_partitions_that_are_not_there_are_said(t):
+    for report in (t.rescale(5, {"p": 7}), t.rescale(5, where="p > 7", dry_run=True)):
+        assert report.notes == ["no partition with files is among those that were named: nothing is rescaled"]
+    assert "nothing is rescaled" not in str(t.rescale(2, {"p": 1}).notes)
+
+
+def test_a_rollback_over_a_rescale_says_that_option_and_files_disagree(t):
+    t.rescale(3)
+    t.upsert([{"p": 5, "k": 1, "v": "b"}])
+    assert not any("numbers of buckets" in note for note in t.rollback(version=2, dry_run=True).notes)
+    expected = "2 partitions have other numbers of buckets than the option 'bucket', which stays 3"
+    for dry_run in (True, False):
+        assert any(note.startswith(expected) for note in t.rollback(version=1, dry_run=dry_run).notes)
+    with pytest.raises(e.CommitConflict, match="previous bucket num is 2"):
+        t.upsert([{"p": 1, "k": 1, "v": "b"}])
+    t.rescale()
+    t.upsert([{"p": 1, "k": 1, "v": "b"}])
+    clean(t)
+
+
+def test_rows_have_no_routes_without_a_number_of_buckets(make):
+    for key, part, bucket, text in (
+        (["id"], [], -1, "dynamic"),
+        (["id"], ["p"], -1, "cross-partition"),
+        (["id"], [], -2, "postponed"),
+        ([], [], -1, "unaware"),
+    ):
+        t = make({"id": "INT", "p": "INT"}, key, part, name=f"routes_{text.partition('-')[0]}", bucket=bucket)
+        with pytest.raises(e.InvalidArgument, match=text) as raised:
+            t.routes([{"id": 1, "p": 1}])
+        assert raised.value.hint

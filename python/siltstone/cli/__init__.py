@@ -1,1 +1,1 @@
-"""The command line: ``siltstone ls | show | cat | count | history | files | compact | demo | version``."""
+"""The command line: ``siltstone ls | show | cat | count | history | files | create | compact | demo | version``."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from siltstone.cli import exits
-from siltstone.cli.commands import call, change, compact, demo, maintenance, read, show, versions
+from siltstone.cli.commands import call, change, compact, create, demo, maintenance, read, show, versions
 from siltstone.cli.context import App
 from siltstone.cli.output import FORMATS, visible
 from siltstone.errors import SiltstoneError
@@ -34,7 +34,7 @@ def cli(ctx: click.Context, warehouse: str | None, output: str, no_color: bool) 
     ctx.obj = App(warehouse=warehouse, output=output, color=not no_color)
 
 
-for module in (show, read, change, compact, versions, maintenance, call, demo):
+for module in (show, read, create, change, compact, versions, maintenance, call, demo):
     for command in module.COMMANDS:
         cli.add_command(command)
 

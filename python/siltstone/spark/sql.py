@@ -17,6 +17,7 @@ from siltstone.inspection import is_about_table
 from siltstone.procedures import is_call, parse_call, run_call
 from siltstone.procedures.naming import CATALOGS, quoted
 from siltstone.spark.columns import needed
+from siltstone.spark.creation import create, is_creation
 from siltstone.spark.dialect import Statement, hint_options, names_version, statement
 from siltstone.spark.places import Edit, Places, qualifiers
 from siltstone.spark.reading import read
@@ -41,6 +42,8 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     number is a snapshot, a text a tag), ``TIMESTAMP AS OF`` with any constant, and behind the table's name
     ``/*+ OPTIONS('scan.tag-name' = 'v1') */`` with options of reading. ``CALL sys.<procedure>(...)`` has Java's names;
     what it has to say beside its result is logged.
+    ``CREATE TABLE [IF NOT EXISTS] db.t (columns) [PARTITIONED BY (...)] [COMMENT ...] [TBLPROPERTIES (...)]`` makes a
+    Paimon table where ``db`` is a database of the warehouse; the key is the property ``primary-key``.
     Queries without a Paimon table, and what stays in the session (``SET``, ``SHOW``, ``CREATE TEMPORARY VIEW`` ...), go
     to Spark untouched. Every other statement is refused: Spark would do it to a table of its own. Nothing stays behind
     in the session.
@@ -58,12 +61,13 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
     if is_call(text("query", query)):
         return _call(spark, query)
     prefix, body = _explain(query)
+    if not prefix and is_creation(body) and warehouse_of(spark) is not None:
+        return create(spark, _parse(_given(spark, body).readable))
     if not prefix:
         check(body)
     if warehouse_of(spark) is None:
         return spark.sql(query)
-    since_4 = spark.version.partition(".")[0] not in ("2", "3")
-    given = statement(body, doubled=since_4)
+    given = _given(spark, body)
     tree = _parse(given.readable)
     if tree is None:
         return _not_understood(spark, query)
@@ -72,6 +76,11 @@ def sql(spark: SparkSession, query: str) -> DataFrame:
         return spark.sql(query)
     # Spark forgets the names of the frames once it has understood the statement
     return spark.sql(prefix + rewritten, **frames)
+
+
+def _given(spark: SparkSession, body: str) -> Statement:
+    since_4 = spark.version.partition(".")[0] not in ("2", "3")
+    return statement(body, doubled=since_4)
 
 
 def _explain(query: str) -> tuple[str, str]:

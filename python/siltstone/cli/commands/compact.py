@@ -47,15 +47,24 @@ def compact(
     return exits.CONFLICT if report.given_up else exits.OK
 
 
+_BUCKETS = click.IntRange(min=1, max=2**31 - 1)
+
+
 @click.command()
 @table_argument
-@click.option("--buckets", type=click.IntRange(min=1, max=2**31 - 1), help="Buckets of each partition.")
+@click.argument("number", required=False, type=_BUCKETS, metavar="[BUCKETS]")
+@click.option("--buckets", type=_BUCKETS, help="The same as BUCKETS.")
 @click.option("--where", help="Only partitions that satisfy this predicate.")
 @click.option("--dry-run", is_flag=True, help="Print what would be done.")
 @pass_app
-def rescale(app: App, table: str, buckets: int | None, where: str | None, dry_run: bool) -> None:
-    """Give a table, or some of its partitions, another number of buckets."""
-    report = app.table(table).rescale(buckets, where=where, dry_run=dry_run)
+def rescale(app: App, table: str, number: int | None, buckets: int | None, where: str | None, dry_run: bool) -> None:
+    """Give a table, or some of its partitions, another number of buckets.
+
+    BUCKETS is the number for each partition; without it they get as many as the option 'bucket' says.
+    """
+    if number is not None and buckets is not None:
+        raise click.UsageError("give the number of buckets once: BUCKETS or --buckets")
+    report = app.table(table).rescale(buckets if number is None else number, where=where, dry_run=dry_run)
     snapshots = [s.id for s in report.snapshots]
     output.record(app, {"snapshots": snapshots, "rows": report.rows, "files": report.files, "notes": report.notes})
 

@@ -62,7 +62,7 @@ impl DeletionVectorsIndexFile {
     /// All vectors of an index file, by data file.
     pub fn read_all(&self, entry: &IndexManifestEntry) -> Result<BTreeMap<String, DeletedRows>> {
         let path = self.path(entry)?;
-        let bytes = self.fs.read(&path)?;
+        let bytes = self.fs.read(&path).map_err(without_it)?;
         check_version(&path, bytes.first().copied())?;
         let mut vectors = BTreeMap::new();
         for range in entry.deletion_vectors.iter().flatten() {
@@ -82,8 +82,8 @@ impl DeletionVectorsIndexFile {
 
     /// The vector at a range of an index file (full path).
     pub fn read(fs: &FileIoRef, path: &str, range: &DeletionVectorRange) -> Result<DeletedRows> {
-        let input = fs.open(path)?;
-        let size = input.size()?;
+        let opened = fs.open(path).and_then(|input| input.size().map(|size| (input, size)));
+        let (input, size) = opened.map_err(without_it)?;
         let (start, length) = range_of(path, range)?;
         let end = start.saturating_add(length).saturating_add(AROUND).min(size);
         if start >= end {
@@ -259,6 +259,17 @@ impl Held {
 fn too_large() -> Error {
     Error::new(ErrorKind::LengthExceeded, "the deletion vectors of one index file take more than 2 GiB")
         .hint("compact the table: that removes deleted rows and their vectors")
+}
+
+/// Says what helps where an index file is gone.
+fn without_it(error: Error) -> Error {
+    if error.kind() != ErrorKind::FileNotFound {
+        return error;
+    }
+    error.hint(
+        "restore the file from a backup, or roll back to a version that is whole: without it rows that were deleted would be there \
+         again",
+    )
 }
 
 fn check_version(path: &str, version: Option<u8>) -> Result<()> {

@@ -67,8 +67,14 @@ impl HashIndexFiles {
     pub fn read(&self, entry: &IndexManifestEntry, mut visit: impl FnMut(i32) -> Result<()>) -> Result<()> {
         self.described(entry)?;
         let path = self.paths.index_file_of(entry)?;
-        let input = self.fs.open(&path)?;
-        let size = input.size()?;
+        let opened = self.fs.open(&path).and_then(|input| input.size().map(|size| (input, size)));
+        let (input, size) = opened.map_err(|e| match e.kind() {
+            ErrorKind::FileNotFound => e.hint(
+                "restore the file from a backup, roll back to a version that is whole, or overwrite the partition with its own \
+                 rows: its index is made anew",
+            ),
+            _ => e,
+        })?;
         if i64::try_from(size) != Ok(entry.file_size) {
             return Err(Error::corrupt(path, 0, format!("{} bytes as the manifest says", entry.file_size), size));
         }

@@ -13,7 +13,7 @@
 //!
 //! Source: `RollbackHelper`, `Table.rollbackTo`.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::Value;
 
@@ -24,9 +24,11 @@ use crate::{
     },
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    manifest::ManifestStore,
+    manifest::{ManifestEntry, ManifestStore},
+    options::CoreOptions,
     path::branch_root,
-    scan::{VersionSelector, time_travel},
+    scan::{EntryFilter, VersionSelector, live_entries, time_travel},
+    schema::TableSchema,
     snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
 };
 
@@ -207,6 +209,7 @@ fn plan(
     {
         plan.steps.push(CleanupStep::Change(Change::Sync { directory }));
     }
+    plan.notes.extend(note_of_numbers(ctx, target)?);
     if !later.is_empty() {
         plan.notes.push(
             "readers and writers that are at a removed snapshot will fail; data files of removed snapshots stay until \
@@ -215,6 +218,26 @@ fn plan(
         );
     }
     Ok(plan)
+}
+
+/// Where the table was rescaled since: the option keeps its number, the files get theirs back.
+fn note_of_numbers(ctx: &TableContext, target: &Snapshot) -> Result<Option<String>> {
+    let number = |schema: &TableSchema| CoreOptions::parse(&schema.options).map(|options| options.bucket);
+    let Some(newest) = ctx.schemas.latest()?.filter(|newest| newest.id != target.schema_id) else { return Ok(None) };
+    let now = number(&newest)?;
+    if now <= 0 || number(&*ctx.schemas.get(target.schema_id)?)? == now {
+        return Ok(None);
+    }
+    let live = live_entries(ctx, target, &EntryFilter::default())?;
+    let other = |entry: &&ManifestEntry| entry.total_buckets > 0 && entry.total_buckets != now;
+    let partitions: HashSet<&[u8]> = live.iter().filter(other).map(|entry| entry.partition.as_slice()).collect();
+    Ok((!partitions.is_empty()).then(|| {
+        format!(
+            "{} partitions have other numbers of buckets than the option 'bucket', which stays {now}: rows for them are refused until \
+             t.rescale() has run",
+            partitions.len()
+        )
+    }))
 }
 
 /// A tagged snapshot as it becomes a snapshot again: without its changelog when a file of that has expired, because tags do not

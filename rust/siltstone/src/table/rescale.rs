@@ -6,7 +6,7 @@ use crate::{
     commit::{Committable, OverwriteTarget, check_place},
     io::check_merges_alike,
     maintenance::automatic::Committer,
-    options::POSTPONE_BUCKET,
+    options::{CoreOptions, POSTPONE_BUCKET},
     predicate::{Condition, Predicate},
     rebucket::{RescalePlan, plan_rescale, rescale, rescaled_table},
     scan::{PartitionSpec, overtaken::again_when_overtaken, partition_spec},
@@ -39,7 +39,9 @@ impl Table {
         self.check_writable()?;
         self.check_latest("rescaled")?;
         let condition = self.partitions_to_rescale(args)?;
-        let option = self.context().options.bucket;
+        // a handle may have a number of its own
+        let own = self.context().options.bucket;
+        let option = CoreOptions::parse(&self.context().schema.options)?.bucket;
         let buckets = match args.buckets {
             Some(buckets) => buckets,
             None if option == POSTPONE_BUCKET => {
@@ -47,11 +49,23 @@ impl Table {
                     .with("table", &self.context().name)
                     .hint("tables with postponed buckets have a number for each partition, and none that is meant otherwise"));
             }
-            None => option,
+            None => own,
         };
+        if own != option && own != buckets && condition.is_none() {
+            let text = format!(
+                "this handle has the option 'bucket' = {own} for itself, and could not write into {buckets} buckets"
+            );
+            return Err(Error::new(ErrorKind::InvalidArgument, text)
+                .with("table", &self.context().name)
+                .with("option", "bucket")
+                .hint(format!("open the table without that option, or with 'bucket' = '{buckets}'")));
+        }
         let mut plan = self.plan_rescale(buckets, condition.as_ref())?;
         let new_option = option > 0 && option != buckets && condition.is_none();
         let mut notes = self.notes(&plan, option, new_option, args.dry_run)?;
+        if condition.is_some() && plan.partitions.is_empty() && plan.as_wanted == 0 {
+            notes.push("no partition with files is among those that were named: nothing is rescaled".to_owned());
+        }
         if args.dry_run {
             return Ok(CommitReport { notes, ..counted(&plan) });
         }

@@ -138,6 +138,17 @@ impl Table {
 
     fn batch_routes(&self, batch: &RecordBatch) -> Result<Vec<i32>> {
         let ctx = self.context();
+        if ctx.options.bucket < 1 {
+            let mode = mode_of(ctx);
+            let text = format!(
+                "rows have no routes in a table whose buckets are {mode}: only a fixed number of buckets tells where a row goes"
+            );
+            return Err(Error::new(ErrorKind::InvalidArgument, text).with("table", &ctx.name).hint(match mode {
+                "dynamic" => "t.shared_writes gives keys their buckets in several processes",
+                "cross-partition" => "let one writer take all rows: it looks where their keys are",
+                _ => "any writer may take any row",
+            }));
+        }
         let (types, columns) = self.typed_columns(batch, &ctx.schema.bucket_keys())?;
         let buckets = assign_buckets(ctx.options.bucket_function.into(), &types, &columns, ctx.options.bucket)?;
         if ctx.schema.partition_keys.is_empty() {

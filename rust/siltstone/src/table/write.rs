@@ -514,6 +514,10 @@ impl TableWriter {
         self.fail();
         self.write = TableWrite::new(&self.ctx, self.options.clone())?;
         self.kept.write(&mut self.write)?;
+        if self.full {
+            // it was asked for, too
+            self.write.compact(true)?;
+        }
         let prepared = self.prepared(asked)?;
         self.failed = None;
         Ok(prepared)

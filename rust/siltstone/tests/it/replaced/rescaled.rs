@@ -132,25 +132,34 @@ fn partitions_that_were_not_rescaled_take_the_rows_of_the_old_writer() {
     for options in [&[] as Options, WRITE_ONLY] {
         let io = scaled(true, true, options);
         let mut open_writer = writer(&main_of(&io), false);
-        open_writer.write(&columns(&[(2, 50), (3, 50)]), None).unwrap();
+        open_writer.write(&columns(&[(2, 50)]), None).unwrap();
         rescale(&io, true);
         open_writer.commit(Committable::default()).unwrap();
-        assert_eq!(keys(&io), [&BEFORE[..], &[(2, 50), (3, 50)]].concat(), "{options:?}");
+        assert_eq!(keys(&io), [&BEFORE[..], &[(2, 50)]].concat(), "{options:?}");
         check_counts(&io, true, "the other partitions");
     }
 }
 
+/// It got the number that the writer knew, and others were refused there.
 #[test]
-fn a_partition_that_was_emptied_takes_files_of_any_number_of_buckets() {
-    let io = scaled(true, true, &[]);
-    let mut open_writer = writer(&main_of(&io), false);
-    open_writer.write(&columns(&[(1, 50)]), None).unwrap();
-    rescale(&io, true);
-    let spec = PartitionSpec::from([("p".to_owned(), Some("1".to_owned()))]);
-    main_of(&io).truncate(Some(&[spec]), false).unwrap();
-    open_writer.commit(Committable::default()).unwrap();
-    assert_eq!(keys(&io), [(1, 50), (2, 1), (2, 2), (2, 3), (2, 4)]);
-    check_whole(&io, "emptied");
+fn a_partition_without_files_takes_none_of_a_writer_that_knows_an_older_number() {
+    for partition in [1, 3] {
+        let io = scaled(true, true, &[]);
+        let mut open_writer = writer(&main_of(&io), false);
+        open_writer.write(&columns(&[(2, 50), (partition, 50)]), None).unwrap();
+        rescale(&io, true);
+        let spec = PartitionSpec::from([("p".to_owned(), Some("1".to_owned()))]);
+        main_of(&io).truncate(Some(&[spec]), false).unwrap();
+        let error = open_writer.commit(Committable::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+        assert_eq!(error.context_value("partition"), Some(format!("p={partition}").as_str()), "{error}");
+        let mut again = writer(&main_of(&io), false);
+        again.write(&columns(&[(partition, 50)]), None).and_then(|()| again.commit(Committable::default())).unwrap();
+        let mut expected = [&[(2, 1), (2, 2), (2, 3), (2, 4)][..], &[(partition, 50)]].concat();
+        expected.sort_unstable();
+        assert_eq!(keys(&io), expected);
+        check_whole(&io, "emptied");
+    }
 }
 
 #[test]

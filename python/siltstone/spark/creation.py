@@ -1,0 +1,236 @@
+"""``CREATE TABLE`` of a Paimon table, with the meaning that Paimon's Spark catalog gives it.
+
+Columns have Spark's types, ``TBLPROPERTIES`` are the table's options, of which ``primary-key`` names the key. What else
+a statement asks for is refused by name.
+
+Source: ``SparkTypeUtils``, ``SparkCatalog.createTable``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument, UnsupportedFeature, UnsupportedType
+from siltstone.procedures.naming import CATALOGS
+from siltstone.spark.session import connected, current_database
+from siltstone.spark.statements import first_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Paimon's types by those that sqlglot finds for Spark's.
+_SIMPLE = {
+    "BOOLEAN": "BOOLEAN",
+    "TINYINT": "TINYINT",
+    "SMALLINT": "SMALLINT",
+    "INT": "INT",
+    "BIGINT": "BIGINT",
+    "FLOAT": "FLOAT",
+    "DOUBLE": "DOUBLE",
+    "TEXT": "STRING",
+    "BINARY": "BYTES",
+    "DATE": "DATE",
+    "TIMESTAMPTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+    "TIMESTAMPLTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+    "TIMESTAMPNTZ": "TIMESTAMP(6)",
+}
+#: How many numbers may follow a type.
+_NUMBERS = {"CHAR": (1, 1), "VARCHAR": (1, 1), "DECIMAL": (0, 2)}
+_FORMATS = ("paimon", "siltstone")
+
+
+@dataclass
+class Creation:
+    """What a statement asks for.
+
+    Attributes:
+        catalog: The first of three parts of the name, or empty.
+        database: The database, or empty.
+        name: The table's own name.
+        fields: Columns as in the schema JSON.
+        partition_by: Partition columns.
+        options: Table options.
+        comment: The table's comment.
+        if_not_exists: A table that is there stays.
+    """
+
+    catalog: str
+    database: str
+    name: str
+    fields: list[dict[str, Any]]
+    partition_by: list[str] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    if_not_exists: bool = False
+
+
+def is_creation(query: str) -> bool:
+    """Whether a statement is a ``CREATE TABLE``, whatever follows."""
+    return first_words(query)[:2] == ["CREATE", "TABLE"]
+
+
+def create(spark: SparkSession, tree: Any) -> DataFrame:
+    """Make the table in the session's warehouse.
+
+    Args:
+        spark: A session with a warehouse.
+        tree: What sqlglot makes of the statement; None where it cannot read it.
+
+    Raises:
+        UnsupportedFeature: The database is none of the warehouse, or the statement asks for what has no meaning here.
+    """
+    from pyspark.sql.types import StructType
+
+    asked = creation(tree)
+    catalog = connected(spark)
+    database = asked.database or current_database(spark)
+    if (asked.catalog and asked.catalog.lower() not in CATALOGS) or database not in catalog.databases():
+        raise UnsupportedFeature(
+            f"CREATE TABLE in {database} is not supported in siltstone.spark.sql: it is no database of the warehouse, "
+            "and Spark would make a table of its own",
+            hint="siltstone.connect(warehouse).create_database(name) makes it; what is meant for Spark's own tables "
+            "goes through spark.sql(...)",
+        )
+    catalog.create_table(
+        f"{database}.{asked.name}",
+        asked.fields,
+        partition_by=asked.partition_by,
+        options=asked.options,
+        comment=asked.comment,
+        if_not_exists=asked.if_not_exists,
+    )
+    return spark.createDataFrame([], StructType([]))
+
+
+def creation(tree: Any) -> Creation:
+    """What a statement asks for.
+
+    Raises:
+        InvalidArgument: It is no ``CREATE TABLE`` that can be read.
+        UnsupportedFeature: It asks for something that has no meaning here.
+        UnsupportedType: A column of a type that Paimon does not have.
+    """
+    from sqlglot import exp
+
+    if not isinstance(tree, exp.Create) or tree.kind != "TABLE":
+        raise InvalidArgument(
+            "this CREATE TABLE cannot be read",
+            hint="CREATE TABLE [IF NOT EXISTS] db.t (column type [NOT NULL] [COMMENT text], ...) "
+            "[PARTITIONED BY (column, ...)] [COMMENT text] [TBLPROPERTIES ('primary-key' = 'column, ...', ...)]",
+        )
+    if tree.expression:
+        raise _unsupported("AS SELECT", "make the table first, then siltstone.spark.write(frame, name)")
+    known = ("this", "kind", "exists", "properties", "expression")
+    if other := next((key for key, value in tree.args.items() if value and key not in known), None):
+        raise _unsupported(other.replace("_", " ").upper())
+    schema = tree.this
+    if not isinstance(schema, exp.Schema):
+        like = next((p for p in _properties(tree) if isinstance(p, exp.LikeProperty)), None)
+        raise _unsupported("LIKE" if like else "a table without columns", "name the columns and their types")
+    table = schema.this
+    asked = Creation(table.catalog, table.db, table.name, [_column(c) for c in schema.expressions])
+    asked.if_not_exists = bool(tree.args.get("exists"))
+    for given in _properties(tree):
+        _property(asked, given)
+    return asked
+
+
+def _properties(tree: Any) -> list[Any]:
+    properties = tree.args.get("properties")
+    return list(properties.expressions) if properties else []
+
+
+def _property(asked: Creation, given: Any) -> None:
+    from sqlglot import exp
+
+    match given:
+        case exp.FileFormatProperty() if given.name.lower() in _FORMATS:
+            pass
+        case exp.FileFormatProperty():
+            raise _unsupported(f"USING {given.name}", "leave it out, or write USING paimon")
+        case exp.PartitionedByProperty():
+            asked.partition_by = [_partition_column(c) for c in given.this.expressions]
+        case exp.SchemaCommentProperty():
+            asked.comment = given.name
+        case _ if type(given) is exp.Property:
+            key = given.this.name if isinstance(given.this, exp.Literal) else given.this.sql("spark")
+            if key in asked.options:
+                raise InvalidArgument(f"TBLPROPERTIES name '{key}' twice")
+            asked.options[key] = _value(key, given.args["value"])
+        case _:
+            raise _unsupported(given.sql("spark"))
+
+
+def _value(key: str, value: Any) -> str:
+    from sqlglot import exp
+
+    if isinstance(value, exp.Boolean):
+        return "true" if value.this else "false"
+    if isinstance(value, exp.Literal):
+        return str(value.this)
+    raise InvalidArgument(f"the value {value.sql('spark')} of '{key}' is no text, number or truth value")
+
+
+def _partition_column(column: Any) -> str:
+    from sqlglot import exp
+
+    if isinstance(column, (exp.Identifier, exp.Column)):
+        return str(column.name)
+    raise _unsupported(
+        f"PARTITIONED BY ({column.sql('spark')})",
+        "partition columns are named here, and have their types among the others",
+    )
+
+
+def _column(given: Any) -> dict[str, Any]:
+    from sqlglot import exp
+
+    if not isinstance(given, exp.ColumnDef):
+        raise _unsupported(given.sql("spark"), "the key is the option 'primary-key' in TBLPROPERTIES")
+    if given.kind is None:
+        raise InvalidArgument(f"the column {given.name} has no type")
+    made: dict[str, Any] = {"name": given.name}
+    nullable = True
+    for constraint in given.constraints:
+        match constraint.kind:
+            case exp.NotNullColumnConstraint() if not constraint.kind.args.get("allow_null"):
+                nullable = False
+            case exp.CommentColumnConstraint():
+                made["description"] = constraint.kind.name
+            case other:
+                raise _unsupported(
+                    f"{constraint.sql('spark')} of the column {given.name}",
+                    "the key is the option 'primary-key' in TBLPROPERTIES"
+                    if isinstance(other, exp.PrimaryKeyColumnConstraint)
+                    else None,
+                )
+    made["type"] = _type(given.kind, nullable=nullable)
+    return made
+
+
+def _type(given: Any, *, nullable: bool = True) -> Any:
+    """A type as in the schema JSON."""
+    root, inside, suffix = given.this.name, given.expressions, "" if nullable else " NOT NULL"
+    nested: dict[str, Callable[[], dict[str, Any]]] = {
+        "ARRAY": lambda: {"element": _type(inside[0])},
+        "MAP": lambda: {"key": _type(inside[0], nullable=False), "value": _type(inside[1])},
+        "STRUCT": lambda: {"fields": [_column(c) for c in inside]},
+    }
+    if root in nested and inside:
+        return {"type": ("ROW" if root == "STRUCT" else root) + suffix, **nested[root]()}
+    least, most = _NUMBERS.get(root, (0, 0))
+    if root in (*_SIMPLE, *_NUMBERS) and least <= len(inside) <= most:
+        if root == "DECIMAL":
+            numbers = [n.name for n in inside]
+            # as in Spark
+            inside = [*numbers, *["10", "0"][len(numbers) :]]
+            return f"DECIMAL({inside[0]}, {inside[1]}){suffix}"
+        return (f"{root}({inside[0].name})" if inside else _SIMPLE[root]) + suffix
+    raise UnsupportedType(f"the type {given.sql('spark')} is none of a Paimon table's in Spark")
+
+
+def _unsupported(what: str, hint: str | None = None) -> UnsupportedFeature:
+    return UnsupportedFeature(f"CREATE TABLE with {what} is not supported in siltstone.spark.sql", hint=hint)
