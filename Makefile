@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 BENCH_VENV ?= .venv-bench
 JOBS   ?= 2
-# of the property tests in `make stress`
+# of what the tests draw in `make stress`
 SEED   ?= $(NOW)
 NOW    := $(shell date +%s)
 # One compiled profile for every test run; `release` only for wheels and benchmark numbers.
@@ -71,15 +71,15 @@ test-python: dev
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 # One pair of operations: SILTSTONE_INTERLEAVING=keyed:Write:Expire; other schedules: SILTSTONE_STRESS_SEED=8; what the
-# property tests try: `make stress SEED=8`, otherwise something new each time.
+# tests draw: `make stress SEED=8`, otherwise something new each time.
 stress: dev
 	SILTSTONE_STRESS=1 $(BIN)/python -m pytest -s tests/property/test_company.py tests/property/test_dynamic_company.py \
 		tests/property/test_commit_protocol_model.py tests/spec/test_bounded_sizes.py
 	$(CARGO_TEST) --test it interleavings -- --ignored --nocapture
 	$(CARGO_TEST) --test it explore -- --ignored --nocapture
-	@echo "PROPTEST_RNG_SEED=$(SEED)"
+	@echo "SEED=$(SEED)"
 	PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST)
-	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 tests/property tests/interop
+	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 --randomly-seed=$(SEED) tests/property tests/interop
 
 check: lint types
 
