@@ -127,7 +127,7 @@ def check(t, folder, setting):
 
 def company(make, folder, setting):
     options = {"dynamic_bucket__target_row_num": 900, "snapshot__num_retained__min": 1_000_000}
-    # eight writers that compact get in each other's way
+    # with a compactor beside, nobody else compacts
     options["write_only"] = str(setting.compact).lower()
     t = make({"id": "INT", "v": "INT"}, ["id"], **options, snapshot__num_retained__max=1_000_000)
     folder.mkdir()

@@ -211,3 +211,59 @@ def test_the_keys_of_a_fallback_branch_are_its_own(make):
     found = sorted((r["id"], r["p"], r["v"]) for r in t.scan().to_arrow().to_pylist())
     assert found == [(1, "a", 1), (7, "a", 9), (7, "z", 7)]
     clean(t)
+
+
+@pytest.mark.parametrize("fault", ["of another bucket", "too old"])
+def test_an_index_that_says_something_else_is_named_and_made_anew(make, fault):
+    """Nothing in such a file tells that it is not the right one; the keys of the rows do."""
+    t = dynamic(make)
+    t.upsert([row(k, k) for k in range(4)])
+    paths = [index_of(t, bucket) for bucket in range(4)]
+    first, second = paths[0].read_bytes(), paths[1].read_bytes()
+    if fault == "of another bucket":
+        paths[0].write_bytes(second)
+        paths[1].write_bytes(first)
+    else:
+        # as a program leaves it that does not know a key which came meanwhile
+        paths[0].write_bytes(struct.pack(">i", 7))
+    found = {f.code: f.repair for f in t.maintenance.fsck(deep=True).findings}
+    expected = "key-in-wrong-bucket" if fault == "of another bucket" else "key-not-in-index"
+    assert "overwrite the partition with its own rows, each key once" in found[expected]
+    assert values(t) == {k: k for k in range(4)}
+    t.overwrite(t.scan().to_arrow(), partition={"p": "a"})
+    t.upsert([row(k, 9) for k in range(2, 6)])
+    assert values(t) == {0: 0, 1: 1} | dict.fromkeys(range(2, 6), 9)
+    t.maintenance.expire_snapshots(retain_max=1, retain_min=1)
+    clean(t)
+
+
+def test_open_writers_with_other_settings_of_their_assigners_agree(make):
+    """Each would give the same new keys other buckets."""
+    t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=3)
+    settings = [{"target-row-num": "1"}, {"target-row-num": "50"}, {"max-buckets": "2", "target-row-num": "2"}]
+    handles = [
+        st.open_table(t.location, options={f"dynamic-bucket.{k}": v for k, v in setting.items()})
+        for setting in settings
+    ]
+    writers = [handle.writer() for handle in handles]
+    for turn in range(3):
+        for number, w in enumerate(writers):
+            w.write([{"id": k, "v": 10 * turn + number} for k in range(8 * turn, 8 * turn + 8)])
+        for w in writers:
+            w.commit()
+    for w in writers:
+        w.close()
+    assert values(t) == {k: 10 * (k // 8) + 2 for k in range(24)}
+    clean(t)
+
+
+def test_at_max_buckets_open_writers_put_keys_into_full_ones(make):
+    t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=2, dynamic_bucket__max_buckets=2)
+    with t.writer() as one, t.writer() as two:
+        one.write([{"id": k, "v": 1} for k in range(10)])
+        two.write([{"id": k, "v": 2} for k in range(5, 15)])
+        one.commit()
+        two.commit()
+    assert values(t) == dict.fromkeys(range(5), 1) | dict.fromkeys(range(5, 15), 2)
+    assert {r["bucket"] for r in t.inspect("buckets").to_arrow().to_pylist()} == {0, 1}
+    clean(t)
