@@ -154,6 +154,28 @@ class UpkeepReport:
 
 
 @dataclass(frozen=True)
+class Feature:
+    """Something of Paimon that a table uses.
+
+    Attributes:
+        name: What it is, such as ``file format``; of what is refused, the option or column that asks for it.
+        value: What of it is used, or why it is refused.
+        support: ``read_and_written``, ``read`` (not written), or ``refused``.
+        reason: What to do about it; None where nothing need be done.
+    """
+
+    name: str
+    value: str
+    support: str
+    reason: str | None = None
+
+    @classmethod
+    def list_from_json(cls, text: str) -> list[Feature]:
+        """Read the core's JSON."""
+        return [cls(**raw) for raw in json.loads(text)]
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing that is not as it should be.
 

@@ -96,8 +96,8 @@ class Reading(Definition):
         Args:
             name: ``snapshots``, ``schemas``, ``options``, ``manifests``, ``files``, ``file_key_ranges``, ``tags``,
                 ``branches``, ``consumers``, ``partitions``, ``buckets``, ``aggregation_fields``, ``statistics``,
-                ``table_indexes``; or the table's rows as ``audit_log`` (with their kinds, deletes included),
-                ``binlog`` (an update is one row of arrays) or ``ro`` (only the highest level, no merging).
+                ``table_indexes``, ``file_indexes``; or the table's rows as ``audit_log`` (with their kinds, deletes
+                included), ``binlog`` (an update is one row of arrays) or ``ro`` (only the highest level, no merging).
             columns: Columns to return, in this order; None for all.
             filter: As for :meth:`scan`, over the system table's columns.
             version: Snapshot id, or a text: a tag's name, else a snapshot id; for tables that look at one snapshot.

@@ -10,7 +10,7 @@ from siltstone._data import arrow_stream
 from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
 from siltstone.predicate import Expression, condition_of
-from siltstone.report import CommitReport
+from siltstone.report import CommitReport, Feature
 from siltstone.table.definition import Definition
 from siltstone.write import RowKinds, TableWrite, commit_messages, message_list
 
@@ -200,6 +200,17 @@ class Writing(Definition):
             buckets     fixed: 1 by id
         """
         return self._core.explain()
+
+    def features(self) -> list[Feature]:
+        """What of Paimon the newest version uses, and whether that is read and written; what is refused comes first.
+
+        A table that is refused for reading can be asked, too.
+
+        Example:
+            >>> [(f.name, f.value) for f in example_table().features()][:2]
+            [('buckets', 'fixed: 1 by id'), ('merge engine', 'deduplicate')]
+        """
+        return Feature.list_from_json(self._core.features())
 
     @property
     def routing_columns(self) -> list[str]:

@@ -12,7 +12,7 @@ use siltstone::{
     commit::Committable,
     scan::PartitionSpec,
     snapshot::Snapshot,
-    table::{ChangesArgs, CompactArgs, ModifyArgs, StreamPosition, Subject, Table, TablePath},
+    table::{ChangesArgs, CompactArgs, Feature, ModifyArgs, StreamPosition, Subject, Table, TablePath},
     types::arrow_schema,
     write::{SharedWrite, WriteOptions},
 };
@@ -226,6 +226,11 @@ impl PyTable {
     fn explain(&self, py: Python<'_>) -> Result<String> {
         let table = self.table()?;
         interruptible(py, || Ok(table.explain()?))
+    }
+
+    fn features(&self, py: Python<'_>) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(Feature::to_json(&table.features()?)?))
     }
 
     #[getter]

@@ -31,6 +31,7 @@ pub mod fs;
 pub mod format;
 
 // metadata
+pub mod file_index;
 pub mod snapshot;
 pub mod stats;
 

@@ -1,4 +1,4 @@
-"""Looking at catalogs and tables: ls, show, history, files, version."""
+"""Looking at catalogs and tables: ls, show, history, files, doctor, version."""
 
 from __future__ import annotations
 
@@ -99,6 +99,16 @@ def files(app: App, table: str, version: int | None) -> None:
 
 
 @click.command()
+@table_argument
+@pass_app
+def doctor(app: App, table: str) -> None:
+    """List what of Paimon a table uses, and what of it is read and written."""
+    from siltstone.report import as_dict
+
+    output.rows(app, [as_dict(f) for f in app.table(table).features()], ["name", "value", "support", "reason"])
+
+
+@click.command()
 @pass_app
 def version(app: App) -> None:
     """Print the versions of siltstone and of the table format."""
@@ -107,4 +117,4 @@ def version(app: App) -> None:
     output.record(app, {"siltstone": st.__version__, "writes": "Paimon 1.4", "reads": "Paimon 0.8 to 2.x"})
 
 
-COMMANDS = [ls, show, history, files, version]
+COMMANDS = [ls, show, history, files, doctor, version]

@@ -18,4 +18,4 @@ mod variant;
 pub use data_file::{DataFileReader, FileRead, RowTest, Rows, RowsStream, TestRows};
 pub use data_format::{DataFileWriter, DataFormat, Encoding, WriteOptions, WrittenFile};
 pub use formats::{data_format, data_formats, is_data_format};
-pub use records::records_as_avro;
+pub use records::{avro_as_records, records_as_avro};

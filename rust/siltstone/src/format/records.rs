@@ -1,23 +1,29 @@
-//! Files of records in any format as Avro containers, which metadata is decoded from.
+//! Files of records in any format as Avro containers, which metadata is decoded from, and back.
 //!
 //! `manifest.format` (up to 1.4) could be ORC or Parquet: such a file is read as a data file is, and its records are written as the
-//! blocks that a decoder of Avro takes.
+//! blocks that a decoder of Avro takes. It is written as a data file is, from the records of such blocks.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 
 use super::{
-    FileRead, Rows,
+    Encoding, FileRead, Rows, RowsStream,
     avro::{Compression, ContainerWriter, RecordFields, record_schema},
     data_format,
 };
 use crate::{
     cancel,
-    error::{Error, Result},
-    fs::InputFile,
+    error::{Error, ErrorKind, Result},
+    fs::{InputFile, OutputFile},
     limits,
-    types::DataField,
+    types::{DataField, arrow_schema},
 };
 
 /// Records that are converted at once.
@@ -31,18 +37,8 @@ pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) ->
         [b'O', b'R', b'C', ..] => "orc",
         _ => return Ok(Cow::Borrowed(bytes)),
     };
-    let input = Arc::new(InMemory { path: file.to_owned(), bytes: Bytes::copy_from_slice(bytes) });
-    let opened = data_format(format)?.open(input, bytes.len() as u64, &BTreeMap::new())?;
-    let request = FileRead {
-        columns: fields.to_vec(),
-        prune: None,
-        rows: None,
-        row_test: None,
-        position: false,
-        batch_rows: BATCH_ROWS,
-    };
     let mut container = ContainerWriter::new(&record_schema(fields)?, Compression::None);
-    for rows in opened.read(request)? {
+    for rows in records(format, file, bytes, fields)? {
         cancel::check()?;
         let Rows { count, columns, .. } = rows?;
         let records = RecordFields::new(fields, &columns)?;
@@ -54,6 +50,64 @@ pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) ->
         limits::ask(container.size(), "the records of a metadata file").map_err(|e| e.with("file", file))?;
     }
     container.finish().map(Cow::Owned)
+}
+
+/// The bytes of a file, encoded in another way, with the records of an Avro container of these fields.
+pub fn avro_as_records(file: &str, bytes: &[u8], fields: &[DataField], encoding: &dyn Encoding) -> Result<Vec<u8>> {
+    let written = Written::default();
+    let mut writer = encoding.create(file, Box::new(written.clone()), fields)?;
+    let schema = arrow_schema(fields)?;
+    for rows in records("avro", file, bytes, fields)? {
+        let Rows { count, columns, .. } = rows?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options).map_err(|e| {
+            Error::new(ErrorKind::Internal, "the records of a metadata file are no batch")
+                .with("file", file)
+                .caused_by(e)
+        })?;
+        writer.write(&batch)?;
+    }
+    writer.finish(false)?;
+    Ok(written.take())
+}
+
+/// The records of a file, some at a time.
+fn records(format: &str, file: &str, bytes: &[u8], fields: &[DataField]) -> Result<RowsStream> {
+    let input = Arc::new(InMemory { path: file.to_owned(), bytes: Bytes::copy_from_slice(bytes) });
+    let opened = data_format(format)?.open(input, bytes.len() as u64, &BTreeMap::new())?;
+    let columns = fields.to_vec();
+    opened.read(FileRead { columns, prune: None, rows: None, row_test: None, position: false, batch_rows: BATCH_ROWS })
+}
+
+/// A file that is written into memory.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Written {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl OutputFile for Written {
+    fn position(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
+    fn close(self: Box<Self>, _: bool) -> Result<u64> {
+        Ok(self.position())
+    }
 }
 
 /// A file that was read whole.

@@ -5,6 +5,7 @@
 use std::{
     collections::HashSet,
     iter,
+    ops::Range,
     sync::{Arc, OnceLock},
 };
 
@@ -19,6 +20,7 @@ use arrow_select::filter::{FilterBuilder, filter_record_batch};
 use super::{
     BatchStream, Decoded, DecodedStream, FileReadSpec, TableContext,
     decoded::Steps,
+    indexed::by_any_index,
     late_cast::{is_no_value, with_failures},
     mapping::{Mapping, prune},
 };
@@ -26,6 +28,7 @@ use crate::{
     cast::{check_not_null, same_values},
     deletion_vectors::DeletedRows,
     error::{Error, ErrorKind, Result},
+    file_index::Candidates,
     format::{
         DataFileReader, FileRead, RowTest, Rows, data_format, is_data_format,
         parquet::{Block, Claim},
@@ -64,7 +67,9 @@ pub fn decode_data_file(
 ) -> Result<DecodedStream> {
     check_format(&file.file_name).map_err(|e| e.with("table", &ctx.name))?;
     let path = ctx.paths.data_file(partition, bucket, file)?;
-    decode_with(ctx, file, &path, spec, || open(ctx, file, &path))
+    let indexed =
+        |fields: &[DataField], filter: &Predicate| by_any_index(ctx, (partition, bucket), file, fields, filter);
+    decode_with(ctx, file, &path, spec, indexed, || open(ctx, file, &path))
 }
 
 fn finished(rows: DecodedStream) -> BatchStream {
@@ -91,7 +96,8 @@ impl OpenDataFile {
 
     /// [`read_data_file`] of this file.
     pub fn read(&self, ctx: &TableContext, spec: &FileReadSpec) -> Result<BatchStream> {
-        decode_with(ctx, &self.file, &self.path, spec, || Ok(Arc::clone(&self.reader))).map(finished)
+        let not_indexed = |_: &[DataField], _: &Predicate| Ok(Candidates::All);
+        decode_with(ctx, &self.file, &self.path, spec, not_indexed, || Ok(Arc::clone(&self.reader))).map(finished)
     }
 
     /// Whether values of the wanted fields are cast: their columns had other types when the file was written.
@@ -132,6 +138,7 @@ fn decode_with(
     file: &DataFileMeta,
     path: &str,
     spec: &FileReadSpec,
+    indexed: impl FnOnce(&[DataField], &Predicate) -> Result<Candidates>,
     open: impl FnOnce() -> Result<Arc<dyn DataFileReader>>,
 ) -> Result<DecodedStream> {
     let file_fields = file_fields(ctx, file, spec.system).map_err(|e| in_file(e, path))?;
@@ -139,6 +146,14 @@ fn decode_with(
     let Some(row_test) = reading.row_test(spec, &file_fields)? else {
         return Ok(Box::new(iter::empty()));
     };
+    let rows = match &spec.filter {
+        Some(filter) => indexed(&file_fields, filter)?.ranges(file.row_count),
+        None => None,
+    };
+    let rows = overlap(spec.rows.clone(), rows);
+    if rows.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(Box::new(iter::empty()));
+    }
     let opened = open()?;
     if let Some(deletions) = &spec.deletions {
         deletions.check_rows(&file.file_name, file.row_count).map_err(|e| e.with("table", &ctx.name))?;
@@ -146,7 +161,7 @@ fn decode_with(
     let filter_fields = reading.filter_fields.as_deref().unwrap_or_default();
     let request = FileRead {
         columns: reading.mapping.columns.clone(),
-        rows: spec.rows.clone(),
+        rows,
         prune: spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields)),
         row_test: row_test.test,
         position: spec.position || spec.deletions.is_some(),
@@ -160,6 +175,28 @@ fn decode_with(
         Ok(rows) => Ok(Decoded::new(rows, Arc::clone(&steps))),
         Err(e) => Err(in_file(e, &path)),
     })))
+}
+
+/// What two lists of ascending ranges have in common; `None` is everything.
+fn overlap(a: Option<Vec<Range<i64>>>, b: Option<Vec<Range<i64>>>) -> Option<Vec<Range<i64>>> {
+    let (a, b) = match (a, b) {
+        (Some(a), Some(b)) => (a, b),
+        (a, b) => return a.or(b),
+    };
+    let mut out = Vec::new();
+    let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
+        let both = x.start.max(y.start)..x.end.min(y.end);
+        if !both.is_empty() {
+            out.push(both);
+        }
+        if x.end < y.end {
+            left.next()
+        } else {
+            right.next()
+        };
+    }
+    Some(out)
 }
 
 /// The error with the file's name, unless it names one.

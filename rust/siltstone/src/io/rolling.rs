@@ -10,7 +10,11 @@ use arrow_array::{
     types::{Int8Type, Int64Type},
 };
 
-use super::{FileWriteSpec, TableContext, file_columns::FileColumns};
+use super::{
+    FileWriteSpec, TableContext,
+    file_columns::FileColumns,
+    index_writer::{IndexWriter, WrittenIndex},
+};
 use crate::{
     cancel, env,
     error::{Error, ErrorKind, Result},
@@ -48,6 +52,7 @@ struct OpenFile {
     name: String,
     path: String,
     writer: Box<dyn DataFileWriter>,
+    index: Option<IndexWriter>,
     min_key: Vec<u8>,
     max_key: Vec<u8>,
     sequence: RangeInclusive<i64>,
@@ -139,6 +144,9 @@ impl RollingWriter {
             return Err(Error::new(ErrorKind::Internal, "no file is open"));
         };
         file.writer.write(&arranged)?;
+        if let Some(index) = &mut file.index {
+            index.add(batch)?;
+        }
         file.max_key = key(&columns, batch, batch.num_rows() - 1)?;
         file.sequence = *file.sequence.start().min(sequence.start())..=*file.sequence.end().max(sequence.end());
         file.deletes += deletes;
@@ -160,16 +168,29 @@ impl RollingWriter {
         let out = self.ctx.fs.create(&path)?;
         self.created.push(path.clone());
         let writer = self.encoding.create(&path, out, &self.columns.fields)?;
-        Ok(OpenFile { name, path, writer, min_key, max_key: Vec::new(), sequence, deletes: 0 })
+        // changelog files have none
+        let index = if self.spec.changelog { None } else { IndexWriter::new(&self.ctx)? };
+        Ok(OpenFile { name, path, writer, index, min_key, max_key: Vec::new(), sequence, deletes: 0 })
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some(OpenFile { name, path, writer, min_key, max_key, sequence, deletes }) = self.open.take() else {
+        let Some(OpenFile { name, path, writer, index, min_key, max_key, sequence, deletes }) = self.open.take() else {
             return Ok(());
         };
         let written = writer.finish(self.ctx.options.sync)?;
         let file_size = i64::try_from(written.size)
             .map_err(|e| Error::new(ErrorKind::Internal, "a file is too large").with("file", &path).caused_by(e))?;
+        let index = match index {
+            Some(index) => index.finish(&name, self.ctx.options.file_index_in_manifest_threshold)?,
+            None => WrittenIndex::default(),
+        };
+        let mut extra_files = Vec::new();
+        if let Some((name, bytes)) = index.beside {
+            let path = format!("{}/{name}", self.directory);
+            self.created.push(path.clone());
+            self.ctx.fs.write_new(&path, &bytes, self.ctx.options.sync)?;
+            extra_files.push(name);
+        }
         let (key_stats, value_stats, value_stats_cols) =
             self.columns.stats(written.bounds).map_err(|e| e.with("file", &path))?;
         self.finished.push(DataFileMeta {
@@ -184,10 +205,10 @@ impl RollingWriter {
             max_sequence_number: *sequence.end(),
             schema_id: self.ctx.schema.id,
             level: self.spec.level,
-            extra_files: Vec::new(),
+            extra_files,
             creation_time: Some(env::local_millis()),
             delete_row_count: Some(deletes),
-            embedded_file_index: None,
+            embedded_file_index: index.embedded,
             file_source: Some(self.spec.source),
             value_stats_cols,
             external_path: None,
@@ -204,7 +225,8 @@ impl RollingWriter {
 
     /// Memory that the encoders hold.
     pub fn memory_used(&self) -> usize {
-        self.open.as_ref().map_or(0, |f| f.writer.memory_used())
+        let index = |file: &OpenFile| file.index.as_ref().map_or(0, IndexWriter::memory_used);
+        self.open.as_ref().map_or(0, |f| f.writer.memory_used() + index(f))
     }
 
     /// Closes the last file; the metas in the order of writing. No rows, no file.

@@ -3,7 +3,8 @@
 //! [`Compiled`] is the decoder in use. `apache-avro`'s value trees are the reference that tests compare it with.
 
 use super::{
-    EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, decode, encode, rows,
+    EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta, decode, encode,
+    rows::Records,
     schemas::{INDEX_MANIFEST, INDEX_MANIFEST_2_1, MANIFEST, MANIFEST_LIST},
 };
 use crate::{
@@ -43,15 +44,15 @@ pub struct Compiled;
 
 impl ManifestDecoder for Compiled {
     fn manifest(&self, file: &str, bytes: &[u8], keep: KeepEntry<'_>) -> Result<Vec<ManifestEntry>> {
-        decode::manifest(file, &rows::manifest(file, bytes)?, keep)
+        decode::manifest(file, &Records::Manifest.as_avro(file, bytes)?, keep)
     }
 
     fn manifest_list(&self, file: &str, bytes: &[u8]) -> Result<Vec<ManifestFileMeta>> {
-        decode::manifest_list(file, &rows::manifest_list(file, bytes)?)
+        decode::manifest_list(file, &Records::ManifestList.as_avro(file, bytes)?)
     }
 
     fn index_manifest(&self, file: &str, bytes: &[u8]) -> Result<Vec<IndexManifestEntry>> {
-        decode::index_manifest(file, &rows::index_manifest(file, bytes)?)
+        decode::index_manifest(file, &Records::IndexManifest.as_avro(file, bytes)?)
     }
 }
 

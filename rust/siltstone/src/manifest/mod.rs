@@ -5,6 +5,7 @@
 mod codec;
 mod decode;
 mod encode;
+mod encoding;
 mod increment;
 mod location;
 mod merge;

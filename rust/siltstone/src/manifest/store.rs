@@ -11,12 +11,12 @@ use rayon::prelude::*;
 use super::{
     Compiled, EntryHead, EntryKind, IndexManifestEntry, KeepEntry, ManifestDecoder, ManifestEntry, ManifestFileMeta,
     decode_index_manifest, decode_manifest_list, each_once, encode, encode_index_manifest, encode_manifest_list,
-    partition::KnownPartitions, schemas::MANIFEST,
+    encoding::ManifestEncoding, partition::KnownPartitions, rows::Records, schemas::MANIFEST,
 };
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
-    format::avro::{Compression, ContainerWriter},
+    format::avro::ContainerWriter,
     fs::FileIoRef,
     limits,
     options::CoreOptions,
@@ -34,20 +34,20 @@ pub struct ManifestStore {
     fs: FileIoRef,
     paths: Arc<PathFactory>,
     names: MetaNames,
-    compression: Compression,
+    encoding: ManifestEncoding,
     target_size: u64,
     sync: bool,
     partitions: KnownPartitions,
 }
 
 impl ManifestStore {
-    /// The store of a table, with the compression and target size of its options.
+    /// The store of a table, with the format, compression and target size of its options.
     pub fn new(fs: &FileIoRef, paths: &Arc<PathFactory>, options: &CoreOptions) -> Result<Self> {
         Ok(Self {
             fs: Arc::clone(fs),
             paths: Arc::clone(paths),
             names: MetaNames::new(),
-            compression: Compression::parse(&options.manifest_compression, options.zstd_level)?,
+            encoding: ManifestEncoding::new(options)?,
             target_size: options.manifest_target_file_size,
             sync: options.sync,
             partitions: KnownPartitions::default(),
@@ -111,13 +111,14 @@ impl ManifestStore {
     /// Writes entries into as many manifests as the target size asks for; no entries, no manifest.
     pub fn write(&self, entries: &[ManifestEntry]) -> Result<Vec<ManifestFileMeta>> {
         let mut written = Vec::new();
-        let mut container = ContainerWriter::new(MANIFEST, self.compression);
+        let mut container = ContainerWriter::new(MANIFEST, self.encoding.compression());
         let (mut start, mut end) = (0, 0);
         for entry in entries {
             container.append(|to| encode::entry(to, entry))?;
             end += 1;
             if container.size() as u64 >= self.target_size {
-                let full = std::mem::replace(&mut container, ContainerWriter::new(MANIFEST, self.compression));
+                let next = ContainerWriter::new(MANIFEST, self.encoding.compression());
+                let full = std::mem::replace(&mut container, next);
                 written.push(self.close(full, entries.get(start..end).unwrap_or_default())?);
                 start = end;
             }
@@ -150,7 +151,8 @@ impl ManifestStore {
     /// Writes a manifest list (also an empty one); name and size.
     pub fn write_list(&self, manifests: &[ManifestFileMeta]) -> Result<(String, i64)> {
         let name = self.names.manifest_list();
-        let size = self.write_file(&name, &encode_manifest_list(manifests, self.compression)?)?;
+        let list = encode_manifest_list(manifests, self.encoding.compression())?;
+        let size = self.write_file(&name, Records::ManifestList, list)?;
         Ok((name, size))
     }
 
@@ -169,7 +171,13 @@ impl ManifestStore {
                 .with("file", &deleted.file_name));
         }
         let name = self.names.index_manifest();
-        self.write_file(&name, &encode_index_manifest(entries, self.compression)?)?;
+        let of_2_1 = |e: &&IndexManifestEntry| e.global_index.as_ref().is_some_and(|g| g.source_meta.is_some());
+        if let (ManifestEncoding::Other(_), Some(newer)) = (&self.encoding, entries.iter().find(of_2_1)) {
+            return Err(Error::unsupported("'_SOURCE_META' of an index in another 'manifest.format' than Avro")
+                .with("file", &newer.file_name));
+        }
+        let list = encode_index_manifest(entries, self.encoding.compression())?;
+        self.write_file(&name, Records::IndexManifest, list)?;
         Ok(name)
     }
 
@@ -190,12 +198,14 @@ impl ManifestStore {
 
     fn close(&self, container: ContainerWriter, entries: &[ManifestEntry]) -> Result<ManifestFileMeta> {
         let name = self.names.manifest();
-        let size = self.write_file(&name, &container.finish()?)?;
+        let size = self.write_file(&name, Records::Manifest, container.finish()?)?;
         describe(name, size, entries, self.paths.partition_types())
     }
 
-    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<i64> {
-        self.fs.write_new(&self.paths.manifest(name)?, bytes, self.sync)?;
+    fn write_file(&self, name: &str, records: Records, avro: Vec<u8>) -> Result<i64> {
+        let path = self.paths.manifest(name)?;
+        let bytes = self.encoding.encode(&path, records, avro)?;
+        self.fs.write_new(&path, &bytes, self.sync)?;
         i64::try_from(bytes.len())
             .map_err(|_| Error::new(ErrorKind::Internal, "a manifest is too long").with("file", name))
     }

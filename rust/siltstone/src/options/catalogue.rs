@@ -254,8 +254,8 @@ pub const OPTIONS: &[Known] = &[
     row("end-input.check-partition-expire", Kind::Bool, Honoured),
     row("end-input.watermark", Kind::Text, RefusedToSet),
     row("fields.default-aggregate-function", Kind::Text, Honoured),
-    row("file-index.in-manifest-threshold", Kind::Size, Harmless),
-    row("file-index.read.enabled", Kind::Bool, Harmless),
+    row("file-index.in-manifest-threshold", Kind::Size, Honoured),
+    row("file-index.read.enabled", Kind::Bool, Honoured),
     row("file-operation.thread-num", Kind::Int, Harmless).aliases(&["delete-file.thread-num"]),
     row("file-reader-async-threshold", Kind::Size, Harmless),
     row("file.block-size", Kind::Size, Honoured),
@@ -339,7 +339,7 @@ pub const OPTIONS: &[Known] = &[
     row("manifest-sort.partition-field", Kind::Text, Harmless),
     row("manifest.compression", Kind::Text, Honoured),
     row("manifest.delete-file-drop-stats", Kind::Bool, Honoured),
-    row("manifest.format", Kind::Text, RefusedForWrite).neutral("avro"),
+    row("manifest.format", Kind::Text, Honoured).immutable(),
     row("manifest.full-compaction-threshold-size", Kind::Size, Honoured),
     row("manifest.merge-min-count", Kind::Int, Honoured),
     row("manifest.merge-optimize.enabled", Kind::Bool, Harmless),
@@ -626,7 +626,7 @@ pub const PREFIXES: &[Known] = &[
     row("blob-descriptor.", Kind::Text, Harmless),
     row("commit.callback.", Kind::Text, Harmless),
     row("csv.", Kind::Text, Harmless),
-    row("file-index.", Kind::Text, RefusedForWrite),
+    row("file-index.", Kind::Text, Honoured),
     row("json.", Kind::Text, Harmless),
     row("kafka.", Kind::Text, Harmless),
     row("lance.", Kind::Text, Harmless),
@@ -662,8 +662,8 @@ mod tests {
         assert_eq!(find("write.compaction-skip").unwrap().key, "write-only");
         assert_eq!(find("fields.a,b.sequence-group").unwrap().key, "sequence-group");
         assert_eq!(find("fields.default-aggregate-function").unwrap().key, "fields.default-aggregate-function");
-        assert_eq!(find("file-index.bloom-filter.columns").unwrap().class, RefusedForWrite);
-        assert_eq!(find("file-index.read.enabled").unwrap().class, Harmless);
+        assert_eq!(find("file-index.bloom-filter.columns").unwrap().class, Honoured);
+        assert_eq!(find("file-index.read.enabled").unwrap().key, "file-index.read.enabled");
         assert!(find("fields.a.agregate-function").is_none());
         assert_eq!(find("parquet.enable.dictionary#v").unwrap().class, Honoured);
         assert_eq!(find("parquet.crypto.factory.class").unwrap().class, RefusedForWrite);

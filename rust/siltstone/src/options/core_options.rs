@@ -399,6 +399,8 @@ core_options! {
     scan_bucket: Option<i32> = o.maybe("scan.bucket", |t| integer(t, 0))?;
     /// `file-index.read.enabled`
     file_index_read_enabled: bool = o.bool("file-index.read.enabled", true)?;
+    /// `file-index.in-manifest-threshold`
+    file_index_in_manifest_threshold: u64 = o.size("file-index.in-manifest-threshold", 500)?;
 }
 
 impl CoreOptions {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::like::Pattern;
 use crate::row::Datum;
 
 /// A comparison of a column with a literal.
@@ -215,6 +216,14 @@ impl Predicate {
         let parts = self.without_not().conjuncts();
         let (inside, outside): (Vec<_>, Vec<_>) = parts.into_iter().partition(|p| p.columns().into_iter().all(keep));
         (Self::all(inside), Self::all(outside))
+    }
+
+    /// Of a LIKE: text that every match begins with, and whether that text is the only match.
+    pub fn like_prefix(&self) -> Option<(String, bool)> {
+        match self {
+            Self::Like { pattern, escape, .. } => Some(Pattern::new(pattern, *escape).prefix()),
+            _ => None,
+        }
     }
 
     /// Whether it is true for every row.

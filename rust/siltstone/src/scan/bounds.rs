@@ -13,7 +13,7 @@ use std::{
 use crate::{
     cast::cast_datum,
     error::Result,
-    io::TableContext,
+    io::{TableContext, by_embedded_index},
     manifest::{DataFileMeta, ManifestEntry},
     predicate::{ColumnBounds, Predicate, may_match},
     row::{Datum, bounds_as_read},
@@ -40,14 +40,18 @@ impl<'a> FileTester<'a> {
         Ok(self.test(&entry.file, &entry.file.key_stats, &schema, &names, condition))
     }
 
-    /// Whether rows of the file may satisfy a condition over any columns, by `_VALUE_STATS`.
+    /// Whether rows of the file may satisfy a condition over any columns, by `_VALUE_STATS` and the index in the entry.
     pub(super) fn may_match_value(&self, entry: &ManifestEntry, condition: &Predicate) -> Result<bool> {
         let schema = self.schema(entry.file.schema_id)?;
         let names: Vec<&str> = match &entry.file.value_stats_cols {
             Some(columns) => columns.iter().map(String::as_str).collect(),
             None => schema.fields.iter().map(|f| f.name.as_str()).collect(),
         };
-        Ok(self.test(&entry.file, &entry.file.value_stats, &schema, &names, condition))
+        if !self.test(&entry.file, &entry.file.value_stats, &schema, &names, condition) {
+            return Ok(false);
+        }
+        let found = by_embedded_index(self.ctx, &entry.file, &schema.fields, condition);
+        Ok(!found.map_err(|e| e.with("table", &self.ctx.name))?.is_none())
     }
 
     fn schema(&self, id: i64) -> Result<Arc<TableSchema>> {

@@ -28,7 +28,7 @@ pub(super) fn apply(old: &TableSchema, changes: &[SchemaChange], has_snapshots: 
     new.time_millis = env::now_millis();
     keys_not_null(&mut new);
     first_new(faults(&new), &faults(old))?;
-    first_new(features::faults(&new), &features::faults(old))?;
+    first_new(features::writing_faults(&new), &features::writing_faults(old))?;
     Ok(new)
 }
 

@@ -1,6 +1,7 @@
 //! Options that name columns, when a column is renamed or dropped (format chapter 11.3).
 
 use super::TableSchema;
+use super::file_indexes::{index_of, is_index_option};
 use super::refusal::forbidden_change;
 use crate::error::Result;
 use crate::options::catalogue::field_option;
@@ -43,6 +44,13 @@ pub(super) fn rename(new: &mut TableSchema, name: &str, new_name: &str) -> Resul
                 renamed_value = in_list(&key, &value, name, new_name)?;
             }
         }
+        if let Some((kind, column, option)) = index_of(&key) {
+            renamed_key = format!("file-index.{kind}.{}.{option}", in_index(column, name, new_name));
+        } else if is_index_option(&key) && parse_list(&value).iter().any(|column| is_of(column, name)) {
+            check_listable(&key, new_name)?;
+            let columns = parse_list(&value);
+            renamed_value = columns.iter().map(|c| in_index(c, name, new_name)).collect::<Vec<_>>().join(",");
+        }
         new.options.insert(renamed_key, renamed_value);
     }
     Ok(())
@@ -57,6 +65,18 @@ pub(super) fn drop(new: &mut TableSchema, name: &str) -> Result<()> {
     let is_of_it = |key: &str| field_option(key).is_some_and(|(columns, _)| columns == name);
     new.options.retain(|key, _| !is_of_it(key));
     Ok(())
+}
+
+/// Whether what a list of indexes names is the column, or a key of it.
+fn is_of(listed: &str, column: &str) -> bool {
+    listed.strip_prefix(column).is_some_and(|rest| rest.is_empty() || (rest.starts_with('[') && rest.ends_with(']')))
+}
+
+fn in_index(listed: &str, name: &str, new_name: &str) -> String {
+    match listed.strip_prefix(name) {
+        Some(rest) if is_of(listed, name) => format!("{new_name}{rest}"),
+        _ => listed.to_owned(),
+    }
 }
 
 pub(super) const SEQUENCE_GROUP: &str = "sequence-group";
@@ -101,6 +121,16 @@ fn check_unused(new: &TableSchema, name: &str) -> Result<()> {
         let message = format!("the column '{name}' cannot be dropped: '{}' uses it", group.option);
         let hint = "take it out of the sequence group first";
         return Err(forbidden_change(message).with("column", name).with("option", &group.option).hint(hint));
+    }
+    let indexed = |(key, value): &(&String, &String)| {
+        is_index_option(key) && index_of(key).is_none() && parse_list(value).iter().any(|column| is_of(column, name))
+    };
+    if let Some((option, _)) = new.options.iter().find(indexed) {
+        let message = format!("the column '{name}' cannot be dropped: '{option}' uses it");
+        return Err(forbidden_change(message)
+            .with("column", name)
+            .with("option", option)
+            .hint("take it out of the option first"));
     }
     for option in LISTS.iter().chain(&SINGLE).copied() {
         let named = new.options.get(option).and_then(|value| named_columns(option, value)).unwrap_or_default();
@@ -154,6 +184,24 @@ mod tests {
         let other = renamed(&old, "a.b", "c").unwrap();
         assert_eq!(other.options.get("fields.c.aggregate-function").map(String::as_str), Some("sum"));
         assert!(!dropped(&old, "a.b").unwrap().options.contains_key("fields.a.b.aggregate-function"));
+    }
+
+    #[test]
+    fn indexes_follow_their_column() {
+        let options = [
+            ("file-index.bitmap.columns", "a,s"),
+            ("file-index.bitmap.a.version", "1"),
+            ("file-index.bloom-filter.columns", "s"),
+        ];
+        let old = schema(&options);
+        let new = renamed(&old, "a", "c").unwrap();
+        assert_eq!(new.options["file-index.bitmap.columns"], "c,s");
+        assert_eq!(new.options["file-index.bitmap.c.version"], "1");
+        assert_eq!(new.options["file-index.bloom-filter.columns"], "s");
+        assert!(renamed(&old, "a", "x,y").is_err());
+        assert_eq!(dropped(&old, "a").unwrap_err().context_value("option"), Some("file-index.bitmap.columns"));
+        assert_eq!(super::in_index("m[k]", "m", "n"), "n[k]");
+        assert_eq!(super::in_index("ma", "m", "n"), "ma");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What siltstone refuses, and why: features of other versions of Paimon that would give wrong rows if ignored.
 
-use super::{TableSchema, record_time_field};
+use super::{TableSchema, file_indexes, record_time_field};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::data_format;
 use crate::fs::subdirectory_fault;
@@ -10,23 +10,31 @@ use crate::types::{DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
 pub fn check_readable(schema: &TableSchema) -> Result<()> {
-    check_options(schema, &[Class::Refused]).into_iter().next().map_or(Ok(()), Err)?;
-    check_types(schema, unreadable_type)?;
-    CoreOptions::parse(&schema.options).map(drop)
+    reading_faults(schema).into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Everything for which [`check_readable`] refuses a table.
+pub fn reading_faults(schema: &TableSchema) -> Vec<Error> {
+    let mut faults = check_options(schema, &[Class::Refused]);
+    let rest = [check_types(schema, unreadable_type), CoreOptions::parse(&schema.options).map(drop)];
+    faults.extend(rest.into_iter().filter_map(Result::err));
+    faults
 }
 
 /// Refuses tables that siltstone would write wrongly. What is refused for reading is refused here too.
 pub fn check_writable(schema: &TableSchema) -> Result<()> {
-    faults(schema).into_iter().next().map_or(Ok(()), Err)
+    writing_faults(schema).into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Everything for which [`check_writable`] refuses a table.
-pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
+pub fn writing_faults(schema: &TableSchema) -> Vec<Error> {
     let mut faults = check_options(schema, &[Class::Refused, Class::RefusedForWrite]);
     let options = CoreOptions::parse(&schema.options);
     let rest = [
         check_types(schema, unwritable_type),
+        file_indexes(schema, &schema.options).map(drop),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),
+        options.as_ref().map_or(Ok(()), check_manifest_format),
         options.as_ref().map_or(Ok(()), |options| check_moves(schema, options)),
         options.as_ref().map_or(Ok(()), |options| record_time_field(schema, options).map(drop)),
         options.as_ref().map_or(Ok(()), |options| check_writable_buckets(schema, options.bucket)),
@@ -37,6 +45,11 @@ pub(super) fn faults(schema: &TableSchema) -> Vec<Error> {
         Err(e) => faults.push(e),
     }
     faults
+}
+
+/// Java up to 1.4 reads all manifest files of a table in one format; siltstone reads each as it is.
+fn check_manifest_format(options: &CoreOptions) -> Result<()> {
+    data_format(&options.manifest_format).map(drop).map_err(|e| e.with("option", "manifest.format"))
 }
 
 /// Formats that files of this table cannot be written in.
@@ -101,19 +114,10 @@ pub fn check_data_directory(directory: Option<&str>) -> Result<()> {
 fn check_options(schema: &TableSchema, classes: &[Class]) -> Vec<Error> {
     let faults = schema.options.iter().filter_map(|(key, value)| {
         let known = find(key).filter(|known| classes.contains(&known.class))?;
-        let asks = !known.is_neutral(value) && !is_idle(schema, &known);
+        let asks = !known.is_neutral(value);
         asks.then(|| refused(key, value).hint(advice(&known)))
     });
     faults.collect()
-}
-
-/// Options that do nothing in this table.
-fn is_idle(schema: &TableSchema, known: &Known) -> bool {
-    match known.key {
-        // options of single indexes do nothing without columns that have the index
-        "file-index." => !schema.options.keys().any(|key| key.starts_with("file-index.") && key.ends_with(".columns")),
-        _ => false,
-    }
 }
 
 fn refused(key: &str, value: &str) -> Error {
@@ -232,11 +236,11 @@ mod tests {
     fn some_tables_are_read_but_not_written() {
         for (key, value) in [
             ("file.format", "csv"),
-            ("file-index.bloom-filter.columns", "v"),
+            ("file-index.inverted.columns", "v"),
             ("row-tracking.enabled", "true"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
-            ("manifest.format", "orc"),
+            ("manifest.format", "csv"),
             ("parquet.crypto.factory.class", "com.example.Keys"),
         ] {
             let schema = with(&[(key, value)]);

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::TableSchema;
 use super::column_options::named_columns;
+use super::file_indexes::{file_indexes, is_index_option};
 use super::refusal::forbidden_change;
 use super::validate_options::{check_deletion_vectors, check_field_options, concerns_deletion_vectors, value_faults};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,7 +42,11 @@ pub fn check_dynamic_options(schema: &TableSchema, dynamic: &BTreeMap<String, St
 pub fn check_handle_options(schema: &TableSchema, given: &BTreeMap<String, String>) -> Result<()> {
     check_known_here(&schema.options, given)?;
     check_field_options(schema, given)?;
-    let faults = value_faults(&CoreOptions::parse(&overlay(&schema.options, given))?);
+    let all = overlay(&schema.options, given);
+    if given.keys().any(|key| is_index_option(key)) {
+        file_indexes(schema, &all)?;
+    }
+    let faults = value_faults(&CoreOptions::parse(&all)?);
     let is_new = |key: &&String| effective(&schema.options, key) != given.get(*key);
     let mut new = given.keys().filter(is_new).filter_map(|key| spellings(key).next());
     let of_new = |name: &str| faults.iter().position(|fault| fault.context_value("option") == Some(name));
@@ -89,6 +94,9 @@ pub(super) fn says_what_is(old: &TableSchema, key: &str, value: &str) -> bool {
         "partition.legacy-name" => {
             let is = effective(&old.options, key).map_or(Ok(true), |text| parse_bool(text));
             matches!((is, parse_bool(value)), (Ok(is), Ok(value)) if is == value)
+        }
+        "manifest.format" => {
+            value.eq_ignore_ascii_case(effective(&old.options, key).map_or("avro", |format| format.as_str()))
         }
         "partition.default-name" => value == effective(&old.options, key).map_or(DEFAULT_PARTITION, String::as_str),
         _ => false,

@@ -7,6 +7,7 @@ mod change_columns;
 mod change_json;
 mod column_options;
 mod features;
+mod file_indexes;
 mod fixed;
 mod json;
 mod manager;
@@ -24,7 +25,8 @@ mod validate_merge;
 mod validate_options;
 mod validate_values;
 
-pub use features::{check_data_directory, check_readable, check_writable};
+pub use features::{check_data_directory, check_readable, check_writable, reading_faults, writing_faults};
+pub use file_indexes::{FileIndexSpec, file_indexes};
 pub use fixed::{check_dynamic_options, check_handle_options, fixed_option_changed, switches_vectors_off};
 pub use manager::{CheckChange, READ_BRANCHES, SchemaManager};
 pub use merge_rule::merge_rule_changed;

@@ -13,9 +13,6 @@ use crate::{
     stats::StatsMode,
 };
 
-/// Codecs of manifests, by their exact names; Java reads `zstd` without regard to case.
-const MANIFEST_COMPRESSIONS: &[&str] = &["zstd", "zstandard", "snappy", "deflate", "null"];
-
 /// A tag that is due after the next one would never be made (`TagPeriodHandler.validateDelay`).
 pub(super) fn check_automatic_tags(options: &CoreOptions) -> Result<()> {
     if options.tag_automatic_creation != TagCreation::None {
@@ -83,12 +80,15 @@ pub(super) fn check_stats_modes(options: &CoreOptions) -> Vec<Result<()>> {
     modes.map(|(key, mode)| StatsMode::parse(mode).map(drop).map_err(|e| e.with("option", key))).collect()
 }
 
+/// A format that is not known is refused with what else is not written.
 pub(super) fn check_manifest_compression(options: &CoreOptions) -> Result<()> {
-    let manifests = options.manifest_compression.as_str();
-    if manifests.eq_ignore_ascii_case("zstd") || MANIFEST_COMPRESSIONS.contains(&manifests) {
-        return Ok(());
+    let name = options.manifest_compression.as_str();
+    match data_format(&options.manifest_format) {
+        Ok(format) if !format.has_compression(name) => {
+            Err(not_one_of("manifest.compression", name, format.compressions()))
+        }
+        _ => Ok(()),
     }
-    Err(not_one_of("manifest.compression", manifests, MANIFEST_COMPRESSIONS))
 }
 
 pub(super) fn check_prefixes(options: &CoreOptions) -> Result<()> {
@@ -126,7 +126,8 @@ pub(super) fn check_data_files(options: &CoreOptions) -> Vec<Result<()>> {
         if known { Ok(()) } else { Err(not_one_of(key, name, format.compressions())) }
     });
     let used = options.file_formats();
-    let own = data_formats().filter(|format| used.iter().any(|(_, name)| *name == format.name()));
+    let is_used = |name: &str| name == options.manifest_format || used.iter().any(|(_, other)| *other == name);
+    let own = data_formats().filter(|format| is_used(format.name()));
     let own = own.flat_map(|format| format.check_options(options));
     formats.chain(compressions).chain(own).collect()
 }

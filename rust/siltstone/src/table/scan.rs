@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    io::{BatchStream, TableContext},
+    io::{BatchStream, TableContext, has_index},
     read::{
         count,
         data_system_tables::{DataSystemTable, Finish},
@@ -199,6 +199,11 @@ fn explain_scan(plan: &ScanPlan) -> String {
         let rows = deletions.iter().try_fold(0_i64, |sum, rows| Some(sum.saturating_add((*rows)?)));
         let rows = rows.map_or_else(|| "an unknown number of".to_owned(), |rows| rows.to_string());
         lines.push(format!("deletes  {rows} rows of {} files by deletion vectors", deletions.len()));
+    }
+    let indexed = plan.splits.iter().flat_map(|s| &s.files).filter(|file| has_index(file)).count();
+    if indexed > 0 {
+        let unread = if plan.ctx.options.file_index_read_enabled { "" } else { ", not read" };
+        lines.push(format!("indexes  of {indexed} files{unread}"));
     }
     if let Some(filter) = &plan.read.filter {
         lines.push(format!("filter   {filter:?}"));

@@ -15,6 +15,7 @@ mod data_files;
 mod deletion_vectors;
 mod explore;
 mod failed_commits;
+mod file_indexes;
 mod fixtures;
 mod folder;
 mod fsck;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use siltstone::{
     ErrorKind,
     format::avro::{Compression, ContainerReader},
-    fs::{FaultFileIo, FileIoRef},
+    fs::{FaultFileIo, FileIo, FileIoRef},
     manifest::{
         DataFileMeta, EntryKind, FileSource, IndexManifestEntry, ManifestEntry, ManifestFileMeta, ManifestStore,
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
@@ -343,6 +343,42 @@ fn written_manifests_say_of_their_entries_what_java_says() {
             }
         }
     }
+}
+
+/// Whatever Java has written, in each format and with each compression of Java, is what was written.
+#[test]
+fn manifests_lists_and_index_manifests_are_written_in_every_format() {
+    let mut read = 0;
+    for table in all().iter().filter(|t| t.writer() == SAME_LAYOUT && t.files.contains_key("schema/schema-0")) {
+        let schema = TableSchema::from_json("schema-0", &table.files["schema/schema-0"]).unwrap();
+        let options = CoreOptions::parse(&schema.options).unwrap();
+        let paths = Arc::new(PathFactory::new(ROOT, &schema, &options));
+        let java = ManifestStore::new(&(Arc::new(table.io()) as FileIoRef), &paths, &options).unwrap();
+        let snapshots: Vec<_> = table.files.iter().filter(|(name, _)| name.contains("snapshot/snapshot-")).collect();
+        let Some((name, bytes)) = snapshots.last() else { continue };
+        let Ok(snapshot) = Snapshot::from_json(name, bytes) else { continue };
+        let Ok(lists) = java.read_lists(&snapshot) else { continue };
+        let entries = java.read_all(&lists, &|_| true).unwrap();
+        let indexes = snapshot.index_manifest.as_ref().map(|name| java.read_index(name).unwrap()).unwrap_or_default();
+        for (format, compression) in [("orc", "zstd"), ("orc", "none"), ("parquet", "zstd"), ("parquet", "snappy")] {
+            let mut options = options.clone();
+            (options.manifest_format, options.manifest_compression) = (format.to_owned(), compression.to_owned());
+            let io = FaultFileIo::new();
+            let store = ManifestStore::new(&(Arc::new(io.clone()) as FileIoRef), &paths, &options).unwrap();
+            let written = store.write(&entries).unwrap();
+            assert_eq!(store.read_all(&written, &|_| true).unwrap(), entries, "{}: {format}", table.name);
+            let (list, size) = store.write_list(&lists).unwrap();
+            let list = NamedList { name: &list, size: Some(size) };
+            assert_eq!(store.read_list(list).unwrap(), lists, "{}: {format}", table.name);
+            let index = store.write_index(&indexes).unwrap();
+            assert_eq!(store.read_index(&index).unwrap(), indexes, "{}: {format}", table.name);
+            let magic = if format == "orc" { &b"ORC"[..] } else { b"PAR1" };
+            let is_of_format = |path: &str| io.read(path).unwrap().starts_with(magic);
+            assert!(io.list(&paths.manifest_dir()).unwrap().iter().all(|file| is_of_format(&file.path)));
+            read += 1;
+        }
+    }
+    assert!(read > 400, "{read}");
 }
 
 #[test]

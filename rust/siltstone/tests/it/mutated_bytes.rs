@@ -11,6 +11,7 @@ use siltstone::{
     ErrorKind, Result,
     codec::from_hex,
     deletion_vectors::DeletionVectorsIndexFile,
+    file_index::{FileIndex, candidates},
     format::{FileRead, avro::Compression, data_format},
     fs::{FaultFileIo, FileIoRef, InputFile},
     manifest::{
@@ -292,6 +293,49 @@ fn manifests() {
     }
     torture(&indexes, |bytes| {
         judge(decode_index_manifest("index-manifest-0", bytes));
+    });
+}
+
+/// Manifests and lists of `manifest.format`, which are read as data files first. Those in Parquet without the limit on memory, as
+/// data files are.
+#[test]
+fn manifests_in_other_formats() {
+    let decode = |bytes: &[u8]| {
+        judge(decode_manifest("manifest-0", bytes));
+        judge(decode_manifest_list("manifest-list-0", bytes));
+        judge(decode_index_manifest("index-manifest-0", bytes));
+    };
+    torture(&seeds(&["manifest_format_orc"], "manifest/manifest-"), decode);
+    feed(&seeds(&["manifest_format_parquet"], "manifest/manifest-"), decode);
+}
+
+/// Containers of Java with all kinds of indexes; their heads say where the indexes are.
+#[test]
+fn file_indexes() {
+    let kinds = ["bitmap", "bitmap_v1", "bloom", "bsi", "mixed", "range_bitmap"];
+    let tables: Vec<String> = kinds.iter().map(|kind| format!("index_{kind}_file")).collect();
+    let tables: Vec<&str> = tables.iter().map(String::as_str).collect();
+    let schema: serde_json::Value = serde_json::from_slice(&seeds(&tables, "schema/schema-0")[0]).unwrap();
+    let fields = fields_from_json(&schema["fields"]).unwrap();
+    let stored = |name: &str| fields.iter().find(|field| field.name == name);
+    let conditions: Vec<Predicate> = [
+        "id = 95 OR cat = 'birch' OR n IN (1, 931) OR ts = '1969-12-31 23:59:58.818396' OR d = '2022-01-08' OR b",
+        "cat LIKE 'b%' OR x < 3.5",
+        "n <> 5 AND id >= 0 OR x BETWEEN 0 AND 7",
+        "cat IS NULL OR n IS NULL OR x IS NOT NULL OR NOT b",
+    ]
+    .iter()
+    .map(|text| parse_predicate(text, &fields).unwrap())
+    .collect();
+    torture(&seeds(&tables, ".index"), |bytes| {
+        let Some(index) = judge(FileIndex::embedded("x", Bytes::copy_from_slice(bytes))) else { return };
+        for condition in &conditions {
+            for rows in [60, 40] {
+                if let Some(found) = judge(candidates(&index, condition, rows, &stored)) {
+                    let _ = found.ranges(rows);
+                }
+            }
+        }
     });
 }
 

@@ -8,7 +8,10 @@ import static oracle.Tables.loadAny;
 
 import org.apache.paimon.data.InternalRow;
 import org.apache.paimon.disk.IOManager;
+import org.apache.paimon.predicate.Predicate;
+import org.apache.paimon.predicate.PredicateBuilder;
 import org.apache.paimon.reader.RecordReader;
+import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
@@ -79,8 +82,41 @@ final class Reads {
 
     static int read(Args a) throws Exception {
         Table t = loadAny(a.pos(0), a.dyn);
-        for (ObjectNode o : readTable(t, a.flag("rowkind"))) out.println(o);
+        String where = a.opts.get("where");
+        if (where == null) {
+            for (ObjectNode o : readTable(t, a.flag("rowkind"))) out.println(o);
+            return 0;
+        }
+        ReadBuilder rb = t.newReadBuilder().withFilter(condition(t.rowType(), JSON.readTree(where)));
+        List<Split> splits = new ArrayList<>(rb.newScan().plan().splits());
+        List<ObjectNode> rows = rows(t, splits, rb.newRead().withIOManager(io()), false, rb.readType());
+        sort(rows, sortKeys(t));
+        for (ObjectNode o : rows) out.println(o);
         return 0;
+    }
+
+    /** {"column": .., "op": "equal", "values": [..]}; what Java cannot leave out comes, too. */
+    static Predicate condition(RowType type, JsonNode c) throws Exception {
+        PredicateBuilder b = new PredicateBuilder(type);
+        int at = type.getFieldIndex(c.get("column").asText());
+        List<Object> values = new ArrayList<>();
+        for (JsonNode v : c.path("values")) values.add(Values.toInternal(type.getTypeAt(at), v));
+        switch (c.get("op").asText()) {
+            case "equal":
+                return b.equal(at, values.get(0));
+            case "notEqual":
+                return b.notEqual(at, values.get(0));
+            case "lessThan":
+                return b.lessThan(at, values.get(0));
+            case "greaterOrEqual":
+                return b.greaterOrEqual(at, values.get(0));
+            case "in":
+                return b.in(at, values);
+            case "isNull":
+                return b.isNull(at);
+            default:
+                throw new IllegalArgumentException(c.toString());
+        }
     }
 
     /** Every snapshot's changes as a streaming reader sees them. */

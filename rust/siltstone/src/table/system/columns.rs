@@ -29,6 +29,11 @@ pub(super) fn int() -> DataType {
     DataType::not_null(TypeKind::Int)
 }
 
+/// BOOLEAN NOT NULL
+pub(super) fn flag() -> DataType {
+    DataType::not_null(TypeKind::Boolean)
+}
+
 /// TIMESTAMP(3) NOT NULL
 pub(super) fn time() -> DataType {
     DataType::not_null(TypeKind::Timestamp(3))

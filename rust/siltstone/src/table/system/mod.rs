@@ -7,6 +7,7 @@ mod buckets;
 mod columns;
 mod consumers;
 mod fields;
+mod file_indexes;
 mod files;
 mod global;
 mod hash_order;
@@ -62,7 +63,7 @@ struct SystemTable {
 }
 
 /// One line for each.
-const TABLES: [SystemTable; 14] = [
+const TABLES: [SystemTable; 15] = [
     SystemTable { name: "snapshots", about: Subject::Table, columns: snapshots::columns, rows: snapshots::rows },
     SystemTable { name: "schemas", about: Subject::Table, columns: schemas::columns, rows: schemas::rows },
     SystemTable { name: "options", about: Subject::Table, columns: options::columns, rows: options::rows },
@@ -72,6 +73,12 @@ const TABLES: [SystemTable; 14] = [
         about: Subject::Snapshot,
         columns: files::range_columns,
         rows: files::range_rows,
+    },
+    SystemTable {
+        name: "file_indexes",
+        about: Subject::Snapshot,
+        columns: file_indexes::columns,
+        rows: file_indexes::rows,
     },
     SystemTable { name: "manifests", about: Subject::Snapshot, columns: manifests::columns, rows: manifests::rows },
     SystemTable { name: "tags", about: Subject::Table, columns: tags::columns, rows: tags::rows },
@@ -145,7 +152,7 @@ impl Table {
     fn system_table(&self, name: &str) -> Result<SystemTable> {
         let lower = name.to_lowercase();
         TABLES.iter().find(|t| t.name == lower).copied().ok_or_else(|| {
-            if matches!(lower.as_str(), "row_tracking" | "file_indexes") {
+            if lower == "row_tracking" {
                 return Error::unsupported(format!("the system table '${lower}'")).with("table", &self.context().name);
             }
             let known: Vec<&str> = Self::system_tables().into_iter().map(|(name, _)| name).collect();
@@ -167,7 +174,7 @@ impl Table {
     }
 
     /// The version that the table's options name, and the table under its schema.
-    fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
+    pub(super) fn travelled(&self) -> Result<(TableContext, Option<Snapshot>)> {
         self.check_one_version()?;
         time_travel(self.context(), &VersionSelector::Latest)
     }

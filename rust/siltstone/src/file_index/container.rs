@@ -1,0 +1,284 @@
+//! The container: which indexes a file has, and where they are in it (format chapter 9.2).
+//!
+//! ```text
+//! i64 magic | i32 version 1 | i32 head length | i32 columns
+//!   each column:  UTF name | i32 indexes
+//!   each index:   UTF kind | i32 start, -1 = no value but null | i32 length
+//! i32 length of what is not used | what is not used
+//! the indexes
+//! ```
+//!
+//! UTF: u16 length and Java's modified UTF-8. All numbers are big-endian.
+//!
+//! Source: `FileIndexFormat`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+
+use crate::{
+    codec::ByteReader,
+    error::{Error, Result},
+    fs::InputFile,
+};
+
+const MAGIC: i64 = 1_493_475_289_347_502;
+const VERSION: i32 = 1;
+/// Magic, version and head length.
+const FIXED: u64 = 16;
+/// Asked for at first.
+const FIRST_READ: u64 = 4096;
+/// Instead of a start: all values are null.
+const NO_VALUE: i32 = -1;
+
+/// Where an index is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexPlace {
+    /// The column has no value but null.
+    NoValue,
+    /// There, in the container.
+    At {
+        /// first byte
+        start: u64,
+        /// bytes
+        length: u64,
+    },
+}
+
+/// The container of a data file, its head read.
+#[derive(Clone)]
+pub struct FileIndex {
+    what: String,
+    source: Source,
+    columns: BTreeMap<String, BTreeMap<String, IndexPlace>>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Bytes(Bytes),
+    File(Arc<dyn InputFile>),
+}
+
+impl FileIndex {
+    /// A container that was embedded; `what` is for messages.
+    pub fn embedded(what: &str, bytes: Bytes) -> Result<Self> {
+        let columns = read_head(what, &bytes, bytes.len() as u64)?;
+        Ok(Self { what: what.to_owned(), source: Source::Bytes(bytes), columns })
+    }
+
+    /// A container that is a file.
+    pub fn open(file: Arc<dyn InputFile>) -> Result<Self> {
+        let (what, size) = (file.path().to_owned(), file.size()?);
+        let mut head = file.read_range(0, FIRST_READ.min(size))?;
+        let told = head_length(&what, &head)?;
+        if told > head.len() as u64 {
+            if told > size {
+                return Err(Error::corrupt(&what, 12, format!("a head of at most {size} bytes"), told));
+            }
+            head = file.read_range(0, told)?;
+        }
+        let columns = read_head(&what, &head, size)?;
+        Ok(Self { what, source: Source::File(file), columns })
+    }
+
+    /// The container, for messages.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The columns that have indexes, by name; of a map the name with a key (`m[k]`). Their indexes by kind.
+    pub fn columns(&self) -> &BTreeMap<String, BTreeMap<String, IndexPlace>> {
+        &self.columns
+    }
+
+    /// The bytes of an index.
+    pub fn bytes(&self, start: u64, length: u64) -> Result<Bytes> {
+        match &self.source {
+            Source::File(file) => file.read_range(start, length),
+            Source::Bytes(bytes) => {
+                let range = usize::try_from(start).ok().zip(usize::try_from(length).ok());
+                let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
+                let range = range.filter(|range| range.end <= bytes.len());
+                let outside = || Error::corrupt(&self.what, start, format!("{length} bytes"), "the end");
+                range.map(|range| bytes.slice(range)).ok_or_else(outside)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for FileIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileIndex").field("what", &self.what).field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+fn head_length(what: &str, bytes: &[u8]) -> Result<u64> {
+    let mut from = ByteReader::new(what, bytes);
+    let (magic, version) = (from.i64_be()?, from.i32_be()?);
+    if magic != MAGIC {
+        return Err(Error::corrupt(what, 0, "the magic number of a file index", format!("{magic:016x}")));
+    }
+    if version != VERSION {
+        return Err(Error::corrupt(what, 8, format!("version {VERSION} of a file index"), version));
+    }
+    let length = from.i32_be()?;
+    u64::try_from(length).map_err(|_| Error::corrupt(what, 12, "the length of a head", length))
+}
+
+/// `size`: of the whole container.
+fn read_head(what: &str, bytes: &[u8], size: u64) -> Result<BTreeMap<String, BTreeMap<String, IndexPlace>>> {
+    let length = head_length(what, bytes)?;
+    let head = usize::try_from(length).ok().and_then(|length| bytes.get(..length));
+    let head = head.ok_or_else(|| Error::corrupt(what, 12, format!("a head of at most {size} bytes"), length))?;
+    let mut from = ByteReader::new(what, head);
+    from.take(usize::try_from(FIXED).unwrap_or(0))?;
+    let mut columns: BTreeMap<String, BTreeMap<String, IndexPlace>> = BTreeMap::new();
+    for _ in 0..from.count_be(6)? {
+        let name = read_utf(&mut from)?;
+        let indexes = columns.entry(name).or_default();
+        for _ in 0..from.count_be(10)? {
+            let kind = read_utf(&mut from)?;
+            let (start, length) = (from.i32_be()?, from.i32_be()?);
+            indexes.insert(kind, place(&from, start, length, size)?);
+        }
+    }
+    // what follows is not used
+    Ok(columns)
+}
+
+fn place(from: &ByteReader<'_>, start: i32, length: i32, size: u64) -> Result<IndexPlace> {
+    if start == NO_VALUE {
+        return Ok(IndexPlace::NoValue);
+    }
+    match (u64::try_from(start), u64::try_from(length)) {
+        (Ok(start), Ok(length)) if start + length <= size => Ok(IndexPlace::At { start, length }),
+        _ => Err(from.error(format!("an index inside of {size} bytes"), format!("{length} bytes from {start} on"))),
+    }
+}
+
+fn read_utf(from: &mut ByteReader<'_>) -> Result<String> {
+    let length = usize::from(from.u16_be()?);
+    let bytes = from.take(length)?;
+    from_modified_utf8(bytes).ok_or_else(|| from.error("a name in modified UTF-8", "other bytes"))
+}
+
+/// Java writes U+0000 in two bytes, and each half of a surrogate pair in three.
+fn from_modified_utf8(bytes: &[u8]) -> Option<String> {
+    let mut units: Vec<u16> = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    let tail = |byte: u8| (byte & 0xc0 == 0x80).then_some(u16::from(byte & 0x3f));
+    loop {
+        let (unit, more) = match rest {
+            [] => return String::from_utf16(&units).ok(),
+            [a, more @ ..] if *a < 0x80 => (u16::from(*a), more),
+            [a, b, more @ ..] if a & 0xe0 == 0xc0 => (u16::from(a & 0x1f) << 6 | tail(*b)?, more),
+            [a, b, c, more @ ..] if a & 0xf0 == 0xe0 => (u16::from(a & 0x0f) << 12 | tail(*b)? << 6 | tail(*c)?, more),
+            _ => return None,
+        };
+        units.push(unit);
+        rest = more;
+    }
+}
+
+fn modified_utf8(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let low = |unit: u16, shift: u32| 0x80 | u8::try_from(unit >> shift & 0x3f).unwrap_or_default();
+    let high = |unit: u16, shift: u32| u8::try_from(unit >> shift).unwrap_or_default();
+    for unit in text.encode_utf16() {
+        match unit {
+            1..=0x7f => out.push(high(unit, 0)),
+            0 | 0x80..=0x7ff => out.extend([0xc0 | high(unit, 6), low(unit, 0)]),
+            _ => out.extend([0xe0 | high(unit, 12), low(unit, 6), low(unit, 0)]),
+        }
+    }
+    out
+}
+
+/// Indexes by kind; `None`: there is no value but null.
+pub type Indexes<'a> = Vec<(&'a str, Option<Vec<u8>>)>;
+
+/// A container with these indexes.
+///
+/// # Errors
+/// `UnsupportedFeature`: a name is too long, or the indexes are.
+pub fn encode_container(columns: &[(&str, Indexes<'_>)]) -> Result<Vec<u8>> {
+    let names = columns.iter().map(|(name, indexes)| {
+        let kinds: usize = indexes.iter().map(|(kind, _)| 2 + kind.len() + 8).sum();
+        2 + modified_utf8(name).len() + 4 + kinds
+    });
+    let head = 20 + names.sum::<usize>() + 4;
+    let total = head + columns.iter().flat_map(|(_, all)| all).flat_map(|(_, b)| b).map(Vec::len).sum::<usize>();
+    let too_long = || Error::unsupported("indexes of one data file of 2 GiB or more");
+    i32::try_from(total).map_err(|_| too_long())?;
+    let number = |length: usize| i32::try_from(length).map_err(|_| too_long());
+    let mut out = MAGIC.to_be_bytes().to_vec();
+    out.extend_from_slice(&VERSION.to_be_bytes());
+    out.extend_from_slice(&number(head)?.to_be_bytes());
+    out.extend_from_slice(&number(columns.len())?.to_be_bytes());
+    let mut body: Vec<u8> = Vec::new();
+    for (name, indexes) in columns {
+        put_utf(&mut out, name)?;
+        out.extend_from_slice(&number(indexes.len())?.to_be_bytes());
+        for (kind, bytes) in indexes {
+            put_utf(&mut out, kind)?;
+            let (start, length) = match bytes {
+                Some(bytes) => (number(head + body.len())?, number(bytes.len())?),
+                None => (NO_VALUE, 0),
+            };
+            out.extend_from_slice(&start.to_be_bytes());
+            out.extend_from_slice(&length.to_be_bytes());
+            body.extend(bytes.iter().flatten());
+        }
+    }
+    out.extend_from_slice(&0_i32.to_be_bytes());
+    out.extend(body);
+    Ok(out)
+}
+
+fn put_utf(out: &mut Vec<u8>, text: &str) -> Result<()> {
+    let bytes = modified_utf8(text);
+    let length = u16::try_from(bytes.len()).map_err(|_| {
+        Error::unsupported("a file index of a column whose name takes 64 KiB or more").with("column", text)
+    })?;
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend(bytes);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{from_hex, to_hex};
+
+    /// Java's, of the column `v` with a bloom filter.
+    const JAVA: &str = "00054e4ed01a35ae0000000100000035000000010001760000000100\
+        0c626c6f6f6d2d66696c74657200000035000000220000000000000003000000000080000000800000000000000000010000000000000000000000";
+
+    #[test]
+    fn containers_are_read_and_written_as_java_does() {
+        let bytes = from_hex(&JAVA.replace(' ', "")).unwrap();
+        let read = FileIndex::embedded("x", bytes.clone().into()).unwrap();
+        let place = IndexPlace::At { start: 53, length: 34 };
+        assert_eq!(read.columns()["v"]["bloom-filter"], place);
+        let index = read.bytes(53, 34).unwrap().to_vec();
+        let written = encode_container(&[("v", vec![("bloom-filter", Some(index))])]).unwrap();
+        assert_eq!(to_hex(&written), to_hex(&bytes));
+    }
+
+    #[test]
+    fn names_have_javas_bytes() {
+        for (text, hex) in [("a\u{0}é", "61c080c3a9"), ("\u{1F600}", "eda0bdedb880"), ("漢", "e6bca2")] {
+            assert_eq!(to_hex(&modified_utf8(text)), hex);
+            assert_eq!(from_modified_utf8(&from_hex(hex).unwrap()).as_deref(), Some(text));
+        }
+        assert_eq!(from_modified_utf8(&[0xed, 0xa0, 0xbd]), None);
+        assert_eq!(from_modified_utf8(&[0xc3]), None);
+    }
+
+    #[test]
+    fn columns_without_values_have_no_index() {
+        let written = encode_container(&[("m[k]", vec![("bitmap", None)])]).unwrap();
+        let read = FileIndex::embedded("x", written.into()).unwrap();
+        assert_eq!(read.columns()["m[k]"]["bitmap"], IndexPlace::NoValue);
+    }
+}
