@@ -6,7 +6,6 @@ import struct
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from siltstone import errors as e
 
@@ -172,15 +171,3 @@ def test_offsets_at_an_odd_address_are_looked_at_before_they_are_copied(table):
     memory[1:] = np.array([0, 3, 2_000_000_000], np.int32).tobytes()
     with pytest.raises(e.InvalidArgument, match="column 's' of the input is not valid Arrow data"):
         table.append(data)
-
-
-@pytest.mark.parametrize("form", ["table", "batch", "stream"])
-def test_runs_that_are_sliced_keep_their_values_beside_a_view(cat, form):
-    """pyarrow casts a slice of runs to its own type as if it were the beginning of the whole: the table was cast for its views."""
-    t = cat.create_table("db.t", {"s": "STRING", "n": "INT"})
-    runs = pc.run_end_encode(pa.array([7, 7, 1, 2, 2, 3], pa.int32())).slice(2)
-    batch = pa.record_batch({"s": pa.array(["a", "b", "c", "d"], pa.string_view()), "n": runs})
-    whole = pa.Table.from_batches([batch])
-    t.append({"table": whole, "batch": batch, "stream": whole.to_reader()}[form])
-    want = [{"s": "a", "n": 1}, {"s": "b", "n": 2}, {"s": "c", "n": 2}, {"s": "d", "n": 3}]
-    assert sorted(t.scan().to_arrow().to_pylist(), key=lambda row: row["s"]) == want
