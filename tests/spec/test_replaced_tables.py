@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 SCHEMA = {"id": "BIGINT", "v": "STRING"}
@@ -207,3 +208,25 @@ def test_a_file_uri_is_of_this_machine(tmp_path):
     assert (tmp_path / "lake" / "d.db").is_dir()
     with pytest.raises(e.UnsupportedFeature, match="host 'data'"):
         st.connect("file://data/lake").create_database("d")
+
+
+@pytest.mark.parametrize("key", [["id"], []])
+def test_what_is_open_while_a_fast_forward_takes_its_schema_away_says_so(make, key):
+    """A compaction said that a file was missing."""
+    t = make({"id": "INT", "v": "INT"}, key)
+    t.append([{"id": 1, "v": 1}])
+    t.branches.create("b")
+    st.open_table(t.location, branch="b").append([{"id": 2, "v": 2}])
+    t.alter().add_column("extra", "INT").commit()
+    with t.writer() as w:
+        w.write([{"id": 3, "v": 3}])
+        t.branches.fast_forward("b")
+        for call in (w.commit, t.compact, lambda: t.compact(full=True), lambda: t.append([{"id": 4, "v": 4}])):
+            with pytest.raises((e.CommitConflict, e.TableNotFound), match="fast-forward") as raised:
+                call()
+            assert "open the table again" in raised.value.hint
+            w.discard()
+    t = st.open_table(t.location)
+    t.append([{"id": 4, "v": 4}])
+    t.compact(full=True)
+    assert sorted(r["id"] for r in t.scan().to_arrow().to_pylist()) == [2, 4]

@@ -48,7 +48,8 @@ impl Table {
             dynamic_options: self.dynamic_options().clone(),
             ..CompactRequest::default()
         };
-        let plan = self.found(plan_compaction(self.context(), &request), |plan| plan.tasks.is_empty())?;
+        // tasks open the table with this handle's schema, which a fast-forward may have taken away
+        let plan = self.found(plan_compaction(self.context(), &request), |_| true)?;
         plan.tasks.iter().map(|t| Ok((self.describe_task(t)?, t.to_bytes()?))).collect()
     }
 
