@@ -113,3 +113,57 @@ def test_rows_that_a_later_compaction_could_not_write_are_refused_when_they_come
     assert raised.value.context["column"] == "r"
     t.compact(full=True)
     assert t.scan().count() == 2
+
+
+#: Letters that compress to less than one byte in a thousand.
+LONG = "x" * (20 << 20)
+
+
+@pytest.mark.parametrize(
+    ("schema", "options"),
+    [
+        ({"k": "STRING", "v": "INT"}, {"bucket": 1}),
+        ({"k": "STRING", "v": "INT"}, {"bucket": -1}),
+        ({"k": "INT", "v": "STRING"}, {"bucket": 1, "metadata__stats_mode": "full"}),
+        ({"k": "INT", "v": "STRING"}, {"bucket": 1, "file__format": "avro"}),
+        ({"k": "INT", "v": "STRING"}, {"bucket": 1, "file__format": "avro", "file__compression": "deflate"}),
+        ({"k": "INT", "v": "STRING"}, {"bucket": -2}),
+    ],
+)
+def test_long_texts_that_compress_well_are_read_again(make, schema, options):
+    """Readers took the block of a manifest, or of an Avro file, for a bomb: the whole table was gone."""
+    t = make(schema, ["k"], **options)
+    rows = [{name: LONG if kind == "STRING" else at for name, kind in schema.items()} for at in range(2)]
+    for row in rows:
+        t.upsert([row])
+    t.compact(full=True)
+    expected = {row["k"]: row["v"] for row in rows}
+    assert {row["k"]: row["v"] for row in t.scan().to_arrow().to_pylist()} == expected
+    assert t.maintenance.fsck(deep=True).problems == []
+
+
+@pytest.mark.parametrize("options", [{"bucket": 1, "file__format": "avro"}, {"bucket": -2}])
+def test_rows_of_many_columns_and_levels_are_read_again(make, options):
+    """Schemas of their Avro files were taken for bombs when they were read."""
+    deep, value = "INT", 7
+    for level in range(20):
+        deep, value = (f"ARRAY<{deep}>", [value]) if level % 2 else (f"ROW<r {deep}>", {"r": value})
+    wide = {f"c{at}": "INT" for at in range(7000)}
+    t = make({"k": "INT", "deep": deep, **wide}, ["k"], **options)
+    t.upsert([{"k": 1, "deep": value, "c6999": 5}])
+    t.compact(full=True)
+    rows = t.scan(["deep", "c6999"]).to_arrow().to_pylist()
+    assert rows == [{"deep": value, "c6999": 5}]
+
+
+def test_levels_that_avro_cannot_have_are_refused_by_name(make):
+    deep = "INT"
+    for _ in range(31):
+        deep = f"ROW<r {deep}>"
+    with pytest.raises(e.UnsupportedFeature, match="in Avro files"):
+        make({"k": "INT", "deep": deep}, ["k"], bucket=1, file__format="avro")
+    # waiting rows have the table's format then
+    t = make({"k": "INT", "deep": deep}, ["k"], bucket=-2)
+    t.upsert([{"k": 1}])
+    t.compact()
+    assert t.scan().count() == 1

@@ -70,7 +70,17 @@ impl Compression {
         }
     }
 
+    /// A block. One that becomes so small that [`Self::decompress`] would take it for a bomb is stored as it is.
     pub(super) fn compress(self, plain: &[u8]) -> Result<Cow<'_, [u8]>> {
+        let packed = self.packed(plain)?;
+        match self {
+            // others make no block so small
+            Self::Zstd(_) if plain.len() > most_plain(packed.len()) => Ok(Cow::Owned(raw_frame(plain))),
+            _ => Ok(packed),
+        }
+    }
+
+    fn packed(self, plain: &[u8]) -> Result<Cow<'_, [u8]>> {
         let packed = match self {
             Self::None => return Ok(Cow::Borrowed(plain)),
             Self::Deflate => {
@@ -99,7 +109,7 @@ impl Compression {
         packed: &'a [u8],
         most: usize,
     ) -> Result<Cow<'a, [u8]>> {
-        let limit = packed.len().saturating_mul(MAX_RATIO).max(FREE_BYTES).min(most);
+        let limit = most_plain(packed.len()).min(most);
         let corrupt = |found: String| Error::corrupt(file, offset, format!("a block of codec {}", self.name()), found);
         let broken = |e: io::Error| {
             // it says nothing about the file
@@ -115,6 +125,28 @@ impl Compression {
         };
         Ok(Cow::Owned(plain))
     }
+}
+
+/// What a block of so many bytes may become.
+fn most_plain(packed: usize) -> usize {
+    packed.saturating_mul(MAX_RATIO).max(FREE_BYTES)
+}
+
+/// A zstd frame of raw blocks, 128 KiB each, in a window of that size (RFC 8878).
+fn raw_frame(plain: &[u8]) -> Vec<u8> {
+    const BLOCK: usize = 128 << 10;
+    let mut frame = Vec::with_capacity(plain.len() + plain.len() / BLOCK * 3 + 32);
+    // a magic number; a frame that tells its content's size in 8 bytes; the window
+    frame.extend_from_slice(&[0x28, 0xb5, 0x2f, 0xfd, 0xc0, 7 << 3]);
+    frame.extend_from_slice(&(plain.len() as u64).to_le_bytes());
+    let last = plain.chunks(BLOCK).count().saturating_sub(1);
+    for (number, block) in plain.chunks(BLOCK).enumerate() {
+        let size = u32::try_from(block.len()).unwrap_or_default();
+        let head = (size << 3 | u32::from(number == last)).to_le_bytes();
+        frame.extend_from_slice(head.get(..3).unwrap_or_default());
+        frame.extend_from_slice(block);
+    }
+    frame
 }
 
 fn read_limited(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
@@ -172,6 +204,21 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded, "{text}");
         }
         assert_eq!(not_compressed(Compression::Zstd(1), io::Error::other("x")).kind(), ErrorKind::Internal);
+    }
+
+    /// A row with a key of twenty million equal letters made a manifest that was never read again.
+    #[test]
+    fn a_block_that_would_be_a_bomb_is_stored_as_it_is() {
+        for size in [FREE_BYTES, FREE_BYTES + 1, FREE_BYTES + (5 << 17)] {
+            let plain = vec![7; size];
+            for codec in [Compression::Deflate, Compression::Snappy, Compression::Zstd(3)] {
+                let packed = codec.compress(&plain).expect("packed");
+                let read = codec.decompress("m", 0, &packed, usize::MAX).expect("unpacked");
+                assert!(*read == plain, "{codec:?} of {size}");
+                let stored = codec == Compression::Zstd(3) && size > FREE_BYTES;
+                assert_eq!(packed.len() > size, stored, "{codec:?} of {size}");
+            }
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ const HEAD_BYTES: u64 = 20;
 const GROUP_ROWS: i64 = 8192;
 const GROUP_BYTES: u64 = 1 << 20;
 /// No block is larger.
-const MOST_BLOCK_BYTES: usize = 512 << 20;
+pub(super) const MOST_BLOCK_BYTES: usize = 512 << 20;
 /// A batch ends after so many bytes of records.
 const BATCH_BYTES: usize = 8 << 20;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Compression, data_file, data_schema::record_schema, writer::AvroEncoding};
+use super::{Compression, data_file, data_schema::check_columns, writer::AvroEncoding};
 use crate::{
     error::{Error, ErrorKind, Result},
     format::{DataFileReader, DataFormat, Encoding, WriteOptions},
@@ -55,7 +55,7 @@ impl DataFormat for Avro {
     }
 
     fn check_columns(&self, fields: &[DataField]) -> Result<()> {
-        record_schema(fields).map(drop)
+        check_columns(fields)
     }
 
     fn check_options(&self, options: &CoreOptions) -> Vec<Result<()>> {

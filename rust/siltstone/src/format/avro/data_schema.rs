@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::WriterType;
 use crate::{
     error::{Error, Result},
     types::{DataField, DataType, TypeKind},
@@ -21,6 +22,18 @@ pub(in crate::format) fn record_schema(fields: &[DataField]) -> Result<String> {
     let mut records = Records(HashMap::new());
     let fields = records.fields(ROOT, fields)?;
     Ok(format!(r#"{{"type":"record","name":"{ROOT}","namespace":"{NAMESPACE}","fields":[{fields}]}}"#))
+}
+
+/// Whether files with these columns can be written, and read again.
+///
+/// # Errors
+/// `UnsupportedFeature` when they cannot.
+pub(super) fn check_columns(fields: &[DataField]) -> Result<()> {
+    let schema = record_schema(fields)?;
+    WriterType::parse("", schema.as_bytes()).map(drop).map_err(|e| {
+        Error::unsupported(format!("columns of so many types in Avro files ({})", e.message()))
+            .hint("use another 'file.format', fewer columns or fewer types in one another")
+    })
 }
 
 /// The nested records so far: what each name stands for.

@@ -9,10 +9,14 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, Result};
 
-/// Types nested deeper than this are not metadata.
-const MAX_DEPTH: usize = 32;
-/// A schema with more nodes than this, named types counted at every use, is not metadata.
-const MAX_NODES: usize = 20_000;
+/// Types nested deeper than this are not metadata, nor rows: JSON of more than 127 levels is not read.
+const MAX_DEPTH: usize = 64;
+/// A schema may have so many nodes, named types counted at every use...
+const FREE_NODES: usize = 20_000;
+/// ...or one for so many bytes of its text, which takes more for each that no name stands for.
+const NODE_BYTES: usize = 4;
+/// None has more.
+const MAX_NODES: usize = 1_000_000;
 
 /// A type as the writer had it; logical types are left out, they do not change the bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +67,8 @@ impl WriterType {
     pub fn parse(file: &str, schema: &[u8]) -> Result<Self> {
         let json: Json = serde_json::from_slice(schema)
             .map_err(|e| Error::corrupt(file, 0, "an Avro schema as JSON", e.to_string()))?;
-        let mut parser = Parser { named: HashMap::new(), nodes: 0 };
+        let most = (schema.len() / NODE_BYTES).clamp(FREE_NODES, MAX_NODES);
+        let mut parser = Parser { named: HashMap::new(), nodes: 0, most };
         parser.parse(&json, "", 0).map_err(|found| Error::corrupt(file, 0, "an Avro schema", found))
     }
 
@@ -117,13 +122,15 @@ struct Parser {
     /// Named types by full name, with the nodes that each use of them counts.
     named: HashMap<String, (WriterType, usize)>,
     nodes: usize,
+    /// How many there may be.
+    most: usize,
 }
 
 impl Parser {
     fn parse(&mut self, json: &Json, namespace: &str, depth: usize) -> Parsed<WriterType> {
         self.nodes += 1;
-        if depth > MAX_DEPTH || self.nodes > MAX_NODES {
-            return Err(format!("one with more than {MAX_DEPTH} levels or {MAX_NODES} types"));
+        if depth > MAX_DEPTH || self.nodes > self.most {
+            return Err(format!("one with more than {MAX_DEPTH} levels or {} types", self.most));
         }
         match json {
             Json::String(name) => self.by_name(name, namespace),
@@ -237,6 +244,18 @@ mod tests {
         let inner = record.fields[0].1.clone();
         assert_eq!(record.fields[2].1, inner);
         assert_eq!(record.fields[1].1, WriterType::Union([WriterType::Null, inner].into()));
+    }
+
+    /// Eight thousand columns and their keys were written, and never read again.
+    #[test]
+    fn wide_and_deep_rows_are_read() {
+        let field = |at| format!(r#"{{"name":"c{at}","type":["null","int"],"default":null}}"#);
+        let fields: Vec<String> = (0..30_000).map(field).collect();
+        let wide = parse(&format!(r#"{{"type":"record","name":"t","fields":[{}]}}"#, fields.join(",")));
+        assert_eq!(wide.expect("valid").record().expect("a record").fields.len(), 30_000);
+        let around = |inner: String, _| format!(r#"["null",{{"type":"array","items":{inner}}}]"#);
+        let deep = (0..25).fold(r#""int""#.to_owned(), around);
+        assert_eq!(parse(&deep).expect("valid").name(), "union");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{
     Compression, Encoder,
     columns_out::fields_of,
     container::{BLOCK_BYTES, SYNC_LEN, file_header},
+    data_file::MOST_BLOCK_BYTES,
     data_schema::record_schema,
 };
 use crate::{
@@ -81,6 +82,12 @@ impl AvroFileWriter {
     }
 }
 
+#[cold]
+fn too_long(bytes: usize) -> Error {
+    Error::new(ErrorKind::LengthExceeded, format!("a row of {bytes} bytes: Avro files have rows of at most 512 MiB"))
+        .hint("use another 'file.format'")
+}
+
 fn not_written(path: &str, e: std::io::Error) -> Error {
     e.downcast::<Error>().unwrap_or_else(|other| {
         Error::new(ErrorKind::Storage, "cannot write the data file").with("file", path).caused_by(other)
@@ -97,6 +104,9 @@ impl DataFileWriter for AvroFileWriter {
             }
             self.records += 1;
             self.rows += 1;
+            if self.block.out.len() > MOST_BLOCK_BYTES {
+                return Err(too_long(self.block.out.len()).with("file", &self.path));
+            }
             if self.block.out.len() >= BLOCK_BYTES {
                 self.close_block()?;
             }
