@@ -44,7 +44,12 @@ pub(crate) fn create(fs: &FileIoRef, root: &str, key: &[&str], options: &[(&str,
 }
 
 /// Creates `k INT, v BIGINT`, with a primary key and partition columns.
-fn create_partitioned(fs: &FileIoRef, root: &str, (key, partition): (&[&str], &[&str]), options: &[(&str, &str)]) {
+pub(crate) fn create_partitioned(
+    fs: &FileIoRef,
+    root: &str,
+    (key, partition): (&[&str], &[&str]),
+    options: &[(&str, &str)],
+) {
     let text = |v: &&str| (*v).to_owned();
     let schema = NewTable {
         fields: vec![
