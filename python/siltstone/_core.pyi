@@ -141,6 +141,7 @@ class Table:
         partitions: Sequence[Mapping[str, str | None]] | None,
         idle_millis: int | None,
     ) -> list[tuple[str, bytes]]: ...
+    def rewrite_file_index(self, partitions: Sequence[Mapping[str, str | None]] | None) -> str: ...
     def rescale(
         self,
         buckets: int | None,

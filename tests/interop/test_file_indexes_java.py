@@ -184,3 +184,17 @@ def test_columns_that_were_renamed_and_retyped_keep_what_their_indexes_say(make,
     assert t.scan(filter="text = 'v1'").count() == 20
     assert t.scan(filter="k IN (5, 50)").count() == 2
     assert t.scan(filter="text = 'v9'").to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("threshold", ["1 mb", "1 b"])
+def test_java_finds_rows_by_indexes_that_were_made_later(make, oracle, threshold):
+    t = make(COLUMNS, metadata__stats_mode="none")
+    t.append([row(k) for k in range(150)])
+    oracle.call("apply", t.location, json.dumps({"op": "write", "rows": [["+I", k] + [None] * 14 for k in (7, 500)]}))
+    change = t.alter().set_option("file-index.range-bitmap.columns", KINDS["range-bitmap"])
+    change.set_option("file-index.in-manifest-threshold", threshold).commit()
+    t.rewrite_file_index()
+    assert same(oracle, t).num_rows == 152
+    found_by_both(oracle, t, lambda c: c in KINDS["range-bitmap"].split(",") and c != "s")
+    oracle.call("compact", t.location, "--full")
+    assert same(oracle, t).num_rows == 152

@@ -75,3 +75,62 @@ def test_features_say_what_is_used_and_what_is_refused(make):
         "schema evolution": ("files of 2 schemas", "read_and_written"),
         "file indexes": ("bitmap of s (2 files)", "read_and_written"),
     }
+
+
+@pytest.mark.parametrize("threshold", ["1 mb", "1 b"])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_files_that_are_there_get_the_indexes_that_options_ask_for(make, keyed, threshold):
+    keys = {"primary_key": ["k"], "bucket": 1} if keyed else {}
+    t = make({"k": "INT", "s": "STRING"}, deletion_vectors__enabled="true", **keys)
+    t.append([{"k": k, "s": f"v{k % 3}"} for k in range(90)])
+    t.alter().rename_column("s", "text").commit()
+    t.append([{"k": k, "text": f"v{k % 3}"} for k in range(90, 120)])
+    if keyed:
+        t.compact(full=True)
+    rows = sorted(r["k"] for r in t.scan().to_arrow().to_pylist())
+    change = t.alter().set_option("file-index.bitmap.columns", "text")
+    change.set_option("file-index.in-manifest-threshold", threshold).commit()
+    for again in (False, True):
+        report = t.rewrite_file_index()
+        if again and threshold == "1 mb":
+            assert report.snapshot is None
+        else:
+            assert report.snapshot.kind == "COMPACT"
+        found = t.inspect("file_indexes").to_arrow().to_pylist()
+        assert len(found) == t.inspect("files").count()
+        assert {r["storage_type"] for r in found} == {"EMBEDDED" if threshold == "1 mb" else "FILE"}
+        assert sorted(r["k"] for r in t.scan().to_arrow().to_pylist()) == rows
+        assert {r["text"] for r in t.scan(filter="text = 'v1'").to_arrow().to_pylist()} == {"v1"}
+        assert t.scan(filter="text = 'v7'").to_arrow().num_rows == 0
+    if threshold == "1 b":
+        assert {r["index_file_path"].rpartition("parquet")[2] for r in found} == {"-1.index"}
+    t.maintenance.expire_snapshots(retain_max=1)
+    assert t.maintenance.fsck(deep=True).problems == []
+    assert t.scan(filter="text = 'v1'").count() == len([k for k in rows if k % 3 == 1])
+    t.alter().remove_option("file-index.bitmap.columns").commit()
+    t.rewrite_file_index()
+    assert t.inspect("file_indexes").count() == 0
+    assert sorted(r["k"] for r in t.scan().to_arrow().to_pylist()) == rows
+    assert t.maintenance.fsck(deep=True).problems == []
+
+
+def test_only_some_partitions_are_indexed(make):
+    t = make({"p": "STRING", "k": "INT"}, partition_by=["p"])
+    t.append([{"p": p, "k": k} for p in "ab" for k in range(5)])
+    t.alter().set_option("file-index.bsi.columns", "k").commit()
+    t.rewrite_file_index({"p": "b"})
+    assert [r["partition"] for r in t.inspect("file_indexes").to_arrow().to_pylist()] == ["{b}"]
+
+
+def test_files_with_vectors_of_tables_without_a_key_keep_their_indexes(make):
+    """A vector goes with the entry of its file: one without the other is a conflict, in Java, too."""
+    t = make({"k": "INT"}, deletion_vectors__enabled="true")
+    t.append([{"k": k} for k in range(10)])
+    t.append([{"k": k} for k in range(10, 20)])
+    t.delete("k < 3")
+    t.alter().set_option("file-index.bitmap.columns", "k").commit()
+    report = t.rewrite_file_index()
+    assert report.notes == ["1 files whose rows deletion vectors delete keep the indexes they have: compact them"]
+    assert t.inspect("file_indexes").count() == 1
+    assert t.scan(filter="k IN (1, 5, 15)").to_arrow()["k"].to_pylist() == [5, 15]
+    assert t.maintenance.fsck(deep=True).problems == []

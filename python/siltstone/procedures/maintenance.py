@@ -78,6 +78,15 @@ def rescale(
     return Answer(DONE.rows, report.notes)
 
 
+@procedure("rewrite_file_index", Argument("partitions"))
+def rewrite_file_index(table: Table, partitions: str | None = None) -> Answer:
+    """Give data files the indexes that the table's options ask for."""
+    partitions = partitions if partitions and partitions.strip() else None
+    return Answer(
+        DONE.rows, table.rewrite_file_index(None if partitions is None else partition_specs(partitions)).notes
+    )
+
+
 def _compacted(table: Table, report: CompactionReport) -> Answer:
     """``true`` only when nothing was given up."""
     if not report.given_up:

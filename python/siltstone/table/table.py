@@ -141,6 +141,28 @@ class Table(Reading, Writing):
         )
         return CommitReport.from_json(report)
 
+    def rewrite_file_index(
+        self, partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> CommitReport:
+        """Give data files the indexes that the options ask for now, as one COMPACT commit that writes no rows.
+
+        Files of tables without such options lose their indexes. Columns that a file has with another type get none. Of
+        tables without a primary key, files whose rows deletion vectors delete stay as they are; ``notes`` says how many.
+
+        Args:
+            partition: Only these partitions, partial specs included.
+
+        Raises:
+            CommitConflict: Others compacted the same files again and again.
+
+        Example:
+            >>> t = example_table()
+            >>> t.alter().set_option("file-index.bitmap.columns", "id").commit()
+            >>> t.rewrite_file_index().snapshot.kind
+            'COMPACT'
+        """
+        return CommitReport.from_json(self._core.rewrite_file_index(partition_list(partition)))
+
     def expire_snapshots(
         self,
         *,

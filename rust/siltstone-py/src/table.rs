@@ -370,6 +370,11 @@ impl PyTable {
         Ok(report?.to_json()?.to_string())
     }
 
+    fn rewrite_file_index(&self, py: Python<'_>, partitions: Option<Vec<PartitionSpec>>) -> Result<String> {
+        let table = self.table()?;
+        interruptible(py, || Ok(table.rewrite_file_index(partitions.as_deref())?.to_json()?.to_string()))
+    }
+
     fn compact_manifests(&self, py: Python<'_>) -> Result<String> {
         let table = self.table()?;
         interruptible(py, || Ok(table.compact_manifests()?.to_json()?.to_string()))

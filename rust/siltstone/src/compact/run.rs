@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     append::{AppendVectors, rewrite},
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, delete_unused},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement},
     merge_tree::{
         BucketVectors,
@@ -92,10 +92,7 @@ fn rewrite_append(ctx: &TableContext, task: &CompactionTask, threads: usize) -> 
         }
         Err(error) => {
             for file in &compact_after {
-                let path = ctx.paths.data_file(&task.bucket.partition, task.bucket.bucket, file);
-                if let Err(error) = path.and_then(|path| ctx.fs.delete(&path)) {
-                    tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
-                }
+                delete_unused(ctx, &task.bucket.partition, task.bucket.bucket, file);
             }
             Err(error)
         }

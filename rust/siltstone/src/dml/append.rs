@@ -10,7 +10,7 @@ use crate::{
     append::AppendVectors,
     deletion_vectors::{BitmapKind, DeletedRows, DeletionVector},
     error::{Error, ErrorKind, Result},
-    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, read_data_file},
+    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, delete_unused, read_data_file},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource, IndexManifestEntry},
     options::CoreOptions,
     predicate::Predicate,
@@ -233,10 +233,11 @@ pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment], b
 fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
     for message in messages {
         let bucket = &message.bucket;
-        let files = message.data.new_files.iter().map(|f| ctx.paths.data_file(&bucket.partition, bucket.bucket, f));
-        let added = message.data.index_files.iter().filter(|entry| entry.kind == EntryKind::Add);
-        for path in files.chain(added.map(|entry| ctx.paths.index_file_of(entry))) {
-            if let Err(error) = path.and_then(|path| ctx.fs.delete(&path)) {
+        for file in &message.data.new_files {
+            delete_unused(ctx, &bucket.partition, bucket.bucket, file);
+        }
+        for entry in message.data.index_files.iter().filter(|entry| entry.kind == EntryKind::Add) {
+            if let Err(error) = ctx.paths.index_file_of(entry).and_then(|path| ctx.fs.delete(&path)) {
                 tracing::warn!(%error, "an unused file was not deleted");
             }
         }

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::{FileWriteSpec, RollingWriter, TableContext, batch_bytes};
+use super::{FileWriteSpec, RollingWriter, TableContext, batch_bytes, delete_unused};
 use crate::{
     error::Result,
     manifest::{BucketId, DataFileMeta},
@@ -86,10 +86,7 @@ impl InOrder {
     /// Deletes files of the bucket; errors are logged, not returned.
     pub fn delete(&self, files: &[DataFileMeta]) {
         for file in files {
-            let path = self.ctx.paths.data_file(&self.bucket.partition, self.bucket.bucket, file);
-            if let Err(error) = path.and_then(|p| self.ctx.fs.delete(&p)) {
-                tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
-            }
+            delete_unused(&self.ctx, &self.bucket.partition, self.bucket.bucket, file);
         }
     }
 }

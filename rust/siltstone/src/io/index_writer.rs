@@ -2,17 +2,18 @@
 //!
 //! Source: `DataFileIndexWriter`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 
-use super::TableContext;
+use super::{FileReadSpec, TableContext, indexed::INDEX_SUFFIX, read_data_file};
 use crate::{
     error::{Error, ErrorKind, Result},
     file_index::{IndexBuilder, Indexes, encode_container},
+    manifest::DataFileMeta,
     row::{Datum, datum_from_array},
     schema::{FileIndexSpec, file_indexes},
-    types::{DataType, MAX_LENGTH, TypeKind},
+    types::{DataField, DataType, MAX_LENGTH, TypeKind},
 };
 
 /// Builds the indexes of one file.
@@ -40,9 +41,14 @@ pub(super) struct WrittenIndex {
 impl IndexWriter {
     /// For files of a table; `None`: they have no indexes.
     pub(super) fn new(ctx: &TableContext) -> Result<Option<Self>> {
+        Self::of(file_indexes(&ctx.schema, &ctx.options.raw)?, &ctx.schema.fields)
+    }
+
+    /// These indexes of rows with these columns; `None`: there are none.
+    fn of(specs: Vec<FileIndexSpec>, fields: &[DataField]) -> Result<Option<Self>> {
         let mut columns = Vec::new();
-        for spec in file_indexes(&ctx.schema, &ctx.options.raw)? {
-            let at = ctx.schema.fields.iter().position(|f| f.name == spec.column);
+        for spec in specs {
+            let at = fields.iter().position(|f| f.name == spec.column);
             let at = at.ok_or_else(|| Error::new(ErrorKind::Internal, "an index of no column"))?;
             let builder = IndexBuilder::new(spec.kind, &spec.data_type, &spec.settings)?;
             columns.push(Indexed { spec, at, builder });
@@ -92,6 +98,71 @@ impl IndexWriter {
     }
 }
 
+/// The data file with the indexes that the table's options ask for now, whatever it had; the path of an index file that was
+/// written for that. Columns that the file does not have, or with another type, get none.
+///
+/// # Errors
+/// No index file is left then.
+pub fn reindexed(
+    ctx: &TableContext,
+    (partition, bucket): (&[u8], i32),
+    file: &DataFileMeta,
+) -> Result<(DataFileMeta, Option<String>)> {
+    let stored =
+        if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
+    let (mut fields, mut specs) = (Vec::new(), Vec::new());
+    for spec in file_indexes(&ctx.schema, &ctx.options.raw)? {
+        let Some(field) = ctx.schema.field(&spec.column) else { continue };
+        let same = |old: &&DataField| old.id == field.id && old.data_type.kind == field.data_type.kind;
+        // in a container columns have the names of the file
+        let Some(old) = stored.fields.iter().find(same) else { continue };
+        specs.push(FileIndexSpec { column: old.name.clone(), ..spec });
+        if !fields.iter().any(|f: &DataField| f.id == field.id) {
+            fields.push(field.clone());
+        }
+    }
+    let names: Vec<DataField> =
+        fields.iter().filter_map(|field| stored.fields.iter().find(|old| old.id == field.id).cloned()).collect();
+    let written = match IndexWriter::of(specs, &names)? {
+        Some(mut index) => {
+            for batch in read_data_file(ctx, partition, bucket, file, &FileReadSpec::new(fields))? {
+                index.add(&batch?)?;
+            }
+            index.finish(&file.file_name, ctx.options.file_index_in_manifest_threshold)?
+        }
+        None => WrittenIndex::default(),
+    };
+    let (indexes, mut extra_files): (Vec<_>, Vec<_>) =
+        file.extra_files.iter().cloned().partition(|name| name.ends_with(INDEX_SUFFIX));
+    let mut path = None;
+    if let Some((first, bytes)) = written.beside {
+        let directory = ctx.paths.data_file(partition, bucket, file)?;
+        let directory = directory.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let mut name = indexes.first().map_or(first, |old| next_name(old));
+        while ctx.fs.exists(&format!("{directory}/{name}"))? {
+            name = next_name(&name);
+        }
+        let new = format!("{directory}/{name}");
+        ctx.fs.write_new(&new, &bytes, ctx.options.sync)?;
+        extra_files.push(name);
+        path = Some(new);
+    }
+    Ok((DataFileMeta { extra_files, embedded_file_index: written.embedded, ..file.clone() }, path))
+}
+
+/// `a.parquet.index`, `a.parquet-1.index`, `a.parquet-2.index` (format chapter 1.2).
+fn next_name(name: &str) -> String {
+    let stem = name.strip_suffix(INDEX_SUFFIX).unwrap_or(name);
+    let (before, number) = match stem.rsplit_once('-') {
+        Some((before, digits)) if digits.bytes().all(|b| b.is_ascii_digit()) => (before, digits.parse::<u64>().ok()),
+        _ => (stem, None),
+    };
+    match number {
+        Some(number) => format!("{before}-{}{INDEX_SUFFIX}", number.saturating_add(1)),
+        None => format!("{stem}-1{INDEX_SUFFIX}"),
+    }
+}
+
 /// The value that a map has for a key; null where it has none.
 fn value_of_key(column: &dyn Array, row: usize, key: &str, value_type: &DataType) -> Result<Datum> {
     let map = column.as_map_opt().ok_or_else(|| Error::new(ErrorKind::Internal, "an index of keys of no map"))?;
@@ -109,4 +180,20 @@ fn value_of_key(column: &dyn Array, row: usize, key: &str, value_type: &DataType
         }
     }
     Ok(Datum::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_name;
+
+    #[test]
+    fn indexes_that_are_made_again_have_the_next_number() {
+        for (old, new) in [
+            ("data-1b-0.parquet.index", "data-1b-0.parquet-1.index"),
+            ("data-1b-0.parquet-1.index", "data-1b-0.parquet-2.index"),
+            ("x.index", "x-1.index"),
+        ] {
+            assert_eq!(next_name(old), new);
+        }
+    }
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// End of the names of index files.
-const INDEX_SUFFIX: &str = ".index";
+pub(super) const INDEX_SUFFIX: &str = ".index";
 
 /// The index of a data file.
 #[derive(Debug)]

@@ -14,10 +14,12 @@ mod newer;
 mod read;
 mod rolling;
 mod spec;
+mod unused;
 
 pub use context::{SchemaWritten, TableContext};
 pub use decoded::{Decoded, DecodedStream};
 pub use in_order::InOrder;
+pub use index_writer::reindexed;
 pub(crate) use indexed::by_embedded_index;
 pub use indexed::{IndexOfFile, has_index, index_of_file};
 pub(crate) use late_cast::{Failures, carried_failures, failure_in, schema_with_failures, split_failures};
@@ -26,6 +28,7 @@ pub use read::{OpenDataFile, decode_data_file, read_data_file};
 pub use rolling::RollingWriter;
 pub(crate) use rolling::numbers_used_up;
 pub use spec::{FileReadSpec, FileWriteSpec, KvLayout};
+pub use unused::delete_unused;
 
 /// Batches, one after another, possibly computed on other threads.
 pub type BatchStream = Box<dyn Iterator<Item = crate::Result<arrow_array::RecordBatch>> + Send>;

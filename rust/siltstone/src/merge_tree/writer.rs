@@ -8,14 +8,16 @@ use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
 
 use super::{
     BucketVectors, Levels, LookupCache, WriteBuffer, WriteBufferOptions,
-    compact::{ChangelogFiles, CompactManager, CompactResources, CompactionPermits, delete_file},
+    compact::{ChangelogFiles, CompactManager, CompactResources, CompactionPermits},
     merge::{KeepAll, MergeOptions, SpillOptions, merge, read_ahead},
     merge_function::{MergeFunction, for_table},
     ties::may_tie,
 };
 use crate::{
     Error, Result, cancel,
-    io::{BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext, numbers_used_up},
+    io::{
+        BatchStream, FileReadSpec, FileWriteSpec, KvLayout, RollingWriter, TableContext, delete_unused, numbers_used_up,
+    },
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, FileSource},
     options::ChangelogProducer,
     types::DataType,
@@ -324,7 +326,7 @@ impl MergeTreeWriter {
         let _shield = cancel::shield();
         self.compaction.abort();
         for file in self.new_files.iter().chain(&self.new_changelog) {
-            delete_file(&self.ctx, &self.bucket.partition, self.bucket.bucket, file);
+            delete_unused(&self.ctx, &self.bucket.partition, self.bucket.bucket, file);
         }
     }
 }

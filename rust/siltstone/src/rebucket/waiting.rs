@@ -9,7 +9,7 @@ use crate::{
     cancel,
     compact::{TaskResources, check_task},
     error::{Error, ErrorKind, Result},
-    io::{FileReadSpec, TableContext, read_data_file},
+    io::{FileReadSpec, TableContext, delete_unused, read_data_file},
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement},
     options::POSTPONE_BUCKET,
     scan::{
@@ -137,9 +137,6 @@ fn as_compaction(message: CommitMessage) -> (CommitMessage, Vec<DataFileMeta>) {
 /// Deletes files that nobody has seen.
 fn delete(ctx: &TableContext, files: &[(BucketId, DataFileMeta)]) {
     for (bucket, file) in files {
-        let path = ctx.paths.data_file(&bucket.partition, bucket.bucket, file);
-        if let Err(error) = path.and_then(|path| ctx.fs.delete(&path)) {
-            tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
-        }
+        delete_unused(ctx, &bucket.partition, bucket.bucket, file);
     }
 }

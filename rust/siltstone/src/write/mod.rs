@@ -64,7 +64,7 @@ use crate::{
     Error, ErrorKind, Result,
     append::{AppendSettings, AppendVectors, AppendWriter},
     cancel,
-    io::{TableContext, batch_bytes},
+    io::{TableContext, batch_bytes, delete_unused},
     manifest::{BucketId, DataFileMeta, EntryKind},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionPermits},
     scan::overtaken::{again_when_overtaken, overtaken, replaced},
@@ -544,10 +544,7 @@ fn discard(ctx: &TableContext, message: &CommitMessage) {
     let upgraded = |f: &&DataFileMeta| !compact.compact_before.iter().any(|b| b.file_name == f.file_name);
     let files = data.new_files.iter().chain(&data.changelog_files).chain(&compact.changelog_files);
     for file in files.chain(compact.compact_after.iter().filter(upgraded)) {
-        let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file);
-        if let Err(error) = path.and_then(|p| ctx.fs.delete(&p)) {
-            tracing::warn!(file = file.file_name, %error, "an unused data file was not deleted");
-        }
+        delete_unused(ctx, &message.bucket.partition, message.bucket.bucket, file);
     }
     let index = data.index_files.iter().chain(&compact.index_files).filter(|entry| entry.kind == EntryKind::Add);
     for entry in index {

@@ -1,23 +1,34 @@
 //! Indexes of data files: Java's are the ones that we write, and what ours of random values leave out never matches.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::RngSeed};
 use siltstone::{
+    Error, ErrorKind, Result,
     file_index::{
         Candidates, FileIndex, IndexBuilder, IndexKind, IndexPlace, IndexSettings, candidates, encode_container,
     },
     format::{FileRead, data_format},
-    fs::FileIo,
+    fs::{BeforeCall, FaultFileIo, FileIo, FileIoRef},
     manifest::decode_manifest,
     predicate::{CompareOp, Predicate, matches_datums, parse_predicate},
     row::{Datum, datum_from_array},
     schema::{TableSchema, file_indexes},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
+    write::{TableWrite, WriteOptions},
 };
 
-use crate::fixtures::{Fixture, ROOT, all};
+use crate::{
+    crash,
+    fixtures::{Fixture, ROOT, all},
+};
 
 /// The rows of a data file, by column.
 fn columns_of(table: &Fixture, path: &str, fields: &[DataField]) -> Vec<Vec<Datum>> {
@@ -277,7 +288,7 @@ fn keys_of_maps_and_unknown_kinds_are_no_columns() {
 
 #[test]
 fn indexes_in_files_are_read_in_parts() {
-    let io = siltstone::fs::FaultFileIo::new();
+    let io = FaultFileIo::new();
     let data_type = DataType::new(TypeKind::BigInt);
     let values: Vec<Datum> = (0..20_000).map(Datum::BigInt).collect();
     let settings = IndexSettings::RangeBitmap { chunk_size: 16 << 10 };
@@ -294,4 +305,34 @@ fn indexes_in_files_are_read_in_parts() {
     let broken = encode_container(&columns).unwrap();
     io.put("/t/y.index", &broken[..5000]);
     assert!(FileIndex::open(io.open("/t/y.index").unwrap()).is_err());
+}
+
+/// Fails when the second index is written.
+#[derive(Debug, Default)]
+struct SecondIndex(AtomicUsize);
+
+impl BeforeCall for SecondIndex {
+    fn before(&self, what: &str, path: &str) -> Result<()> {
+        let is_index = what == "write_new" && path.contains("/bucket-");
+        if is_index && self.0.fetch_add(1, Ordering::Relaxed) == 1 {
+            return Err(Error::new(ErrorKind::Storage, "no space is left"));
+        }
+        Ok(())
+    }
+}
+
+/// The data file of one partition was deleted when that of another one could not be finished, its index stayed.
+#[test]
+fn indexes_go_with_data_files_that_are_given_up() {
+    let io = FaultFileIo::new();
+    let indexed = [("file-index.bitmap.columns", "k"), ("file-index.in-manifest-threshold", "1 b"), ("bucket", "-1")];
+    crash::create_partitioned(&(Arc::new(io.clone()) as FileIoRef), "/t", (&[], &["v"]), &indexed);
+    let full: FileIoRef = Arc::new(io.behind(Arc::new(SecondIndex::default())));
+    let options = WriteOptions { threads: Some(1), ..WriteOptions::default() };
+    let mut writer = TableWrite::new(&crash::open(&full, "/t"), options).unwrap();
+    writer.write(&crash::batch(&[(1, 1), (2, 2)]), None).unwrap();
+    assert_eq!(writer.prepare_commit().unwrap_err().kind(), ErrorKind::Storage);
+    writer.abort();
+    let left: Vec<String> = io.paths().into_iter().filter(|path| path.contains("/bucket-")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -10,7 +10,10 @@ use super::{
 use crate::{
     Result,
     deletion_vectors::DeletionMap,
-    io::{BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable},
+    io::{
+        BatchStream, FileWriteSpec, KvLayout, RollingWriter, TableContext, check_merges_alike, check_rewritable,
+        delete_unused,
+    },
     manifest::{BucketId, CompactIncrement, DataFileMeta, DroppedDeletes, FileSource},
     merge_tree::{
         Levels, LookupCache, MergeReadOptions, SortedRun,
@@ -404,11 +407,11 @@ impl CompactTask<'_> {
     fn delete_outputs(&self) {
         let inputs = &self.result.compact_before;
         for file in &self.result.changelog_files {
-            super::delete_file(self.ctx, self.partition, self.bucket, file);
+            delete_unused(self.ctx, self.partition, self.bucket, file);
         }
         for file in &self.result.compact_after {
             if !inputs.iter().any(|f| f.file_name == file.file_name) {
-                super::delete_file(self.ctx, self.partition, self.bucket, file);
+                delete_unused(self.ctx, self.partition, self.bucket, file);
             }
         }
     }

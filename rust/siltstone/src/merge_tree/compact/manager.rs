@@ -7,14 +7,14 @@ use std::{collections::HashSet, thread};
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 
 use super::{
-    BucketVectors, CompactResources, CompactUnit, CompactionPermits, Levels, delete_file, forces_level0, pick_deleted,
-    pick_in, run_compaction,
+    BucketVectors, CompactResources, CompactUnit, CompactionPermits, Levels, forces_level0, pick_deleted, pick_in,
+    run_compaction,
 };
 use crate::{
     Error, ErrorKind, Result,
     cancel::{self, Cancellation},
     env,
-    io::TableContext,
+    io::{TableContext, delete_unused},
     manifest::{BucketId, CompactIncrement, DataFileMeta, EntryKind},
     options::LookupCompact,
 };
@@ -237,7 +237,7 @@ impl CompactManager {
             let upgraded =
                 named(&self.compacted.compact_before, &file.file_name) || named(&result.compact_after, &file.file_name);
             if !upgraded {
-                delete_file(&self.ctx, &self.bucket.partition, self.bucket.bucket, &file);
+                delete_unused(&self.ctx, &self.bucket.partition, self.bucket.bucket, &file);
             }
         }
         self.compacted.compact_after.extend(result.compact_after);
@@ -324,11 +324,11 @@ impl CompactManager {
 /// Deletes the outputs of a compaction that will not be committed; upgraded files are inputs and stay.
 fn delete_rewritten(ctx: &TableContext, bucket: &BucketId, result: &CompactIncrement) {
     for file in &result.changelog_files {
-        delete_file(ctx, &bucket.partition, bucket.bucket, file);
+        delete_unused(ctx, &bucket.partition, bucket.bucket, file);
     }
     for file in &result.compact_after {
         if !result.compact_before.iter().any(|f| f.file_name == file.file_name) {
-            delete_file(ctx, &bucket.partition, bucket.bucket, file);
+            delete_unused(ctx, &bucket.partition, bucket.bucket, file);
         }
     }
     for entry in result.index_files.iter().filter(|entry| entry.kind == EntryKind::Add) {

@@ -1,0 +1,143 @@
+//! Indexes of files that are there already.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashSet,
+};
+
+use super::{CommitReport, Table};
+use crate::{
+    Error, ErrorKind, Result, cancel,
+    commit::{Committable, CompactionOutcome, check_place},
+    io::{TableContext, has_index, reindexed},
+    maintenance::automatic::Committer,
+    manifest::{BucketId, CompactIncrement, DataIncrement, ManifestEntry},
+    predicate::Predicate,
+    scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
+    schema::file_indexes,
+    snapshot::{RemovedSnapshot, Snapshot},
+    wire::CommitMessage,
+};
+
+/// How often it is done when others compact the same files meanwhile.
+const TRIES: usize = 5;
+
+impl Table {
+    /// Gives all data files, or those of some partitions, the indexes that the options ask for now, as one COMPACT commit that
+    /// writes no rows. Files of tables without such options lose theirs. Of tables without a primary key, files whose rows vectors
+    /// delete stay as they are: whoever replaces such a file must replace its vector. The report counts them.
+    ///
+    /// # Errors
+    /// `CommitConflict` when others compact the same files again and again.
+    pub fn rewrite_file_index(&self, partitions: Option<&[PartitionSpec]>) -> Result<CommitReport> {
+        self.check_writable()?;
+        self.check_latest("indexed")?;
+        let ctx = self.context();
+        let specs = partitions.map(|all| all.iter().map(|spec| partition_spec::predicate(ctx, spec)).collect());
+        let specs: Option<Vec<Predicate>> = specs.transpose()?;
+        let filter = EntryFilter { partition_predicate: specs.map(Predicate::Or), ..EntryFilter::default() };
+        let mut tries = 1;
+        loop {
+            match self.reindex_once(&filter) {
+                Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {
+                    tracing::info!(table = ctx.name, %error, "files are indexed again");
+                    tries += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn reindex_once(&self, filter: &EntryFilter) -> Result<CommitReport> {
+        let ctx = self.context();
+        let (made, kept) = (RefCell::new(Vec::new()), Cell::new(0));
+        let messages = at_newest(ctx, |newest| match newest {
+            Some(newest) => messages(ctx, newest, filter, &made, &kept),
+            None => Ok(Vec::new()),
+        });
+        let messages = messages.inspect_err(|_| give_up(ctx, &made.borrow()))?;
+        check_place(ctx).inspect_err(|_| give_up(ctx, &made.borrow()))?;
+        let notes = match kept.get() {
+            0 => Vec::new(),
+            kept => vec![format!(
+                "{kept} files whose rows deletion vectors delete keep the indexes they have: compact them"
+            )],
+        };
+        if messages.is_empty() {
+            return Ok(CommitReport { notes, ..CommitReport::default() });
+        }
+        let committable = Committable { messages: messages.clone(), ..Committable::default() };
+        let outcome = Committer::with_new_user(ctx).commit(committable)?;
+        match outcome.compaction {
+            CompactionOutcome::Dropped(error) => {
+                give_up(ctx, &made.borrow());
+                Err(Error::new(ErrorKind::CommitConflict, "others have replaced files while they were indexed")
+                    .with("table", &ctx.name)
+                    .caused_by(error))
+            }
+            CompactionOutcome::Failed(error) => Err(error),
+            _ => {
+                let mut report = CommitReport::new(ctx, &messages, outcome);
+                report.notes.extend(notes);
+                Ok(report)
+            }
+        }
+    }
+}
+
+/// One message a bucket; `made` gets the index files that were written.
+fn messages(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    filter: &EntryFilter,
+    made: &RefCell<Vec<String>>,
+    kept: &Cell<usize>,
+) -> Result<Vec<CommitMessage>> {
+    let wanted = !file_indexes(&ctx.schema, &ctx.options.raw)?.is_empty();
+    let mut entries = live_entries(ctx, snapshot, filter)?;
+    entries.retain(|entry| wanted || has_index(&entry.file));
+    let before = entries.len();
+    if !ctx.schema.has_primary_key() {
+        let vectors = bucket_vectors(ctx, snapshot)?;
+        let ranges = vectors.values().flatten().flat_map(|entry| entry.deletion_vectors.iter().flatten());
+        let with_vector: HashSet<&str> = ranges.map(|range| range.data_file_name.as_str()).collect();
+        entries.retain(|entry| !with_vector.contains(entry.file.file_name.as_str()));
+    }
+    kept.set(before - entries.len());
+    entries.sort_by(|a, b| (&a.partition, a.bucket).cmp(&(&b.partition, b.bucket)));
+    let mut messages: Vec<CommitMessage> = Vec::new();
+    for ManifestEntry { partition, bucket, total_buckets, file, .. } in entries {
+        cancel::check()?;
+        let (new, path) = reindexed(ctx, (&partition, bucket), &file)?;
+        made.borrow_mut().extend(path);
+        if new == file {
+            continue;
+        }
+        let id = BucketId { partition, bucket };
+        if messages.last().is_none_or(|last| last.bucket != id) {
+            messages.push(CommitMessage {
+                bucket: id,
+                total_buckets,
+                data: DataIncrement::default(),
+                compact: CompactIncrement::default(),
+                seen: Some(RemovedSnapshot { commit: None, ..RemovedSnapshot::from(snapshot) }.into()),
+                after: None,
+                assigned: None,
+            });
+        }
+        if let Some(last) = messages.last_mut() {
+            last.compact.compact_before.push(file);
+            last.compact.compact_after.push(new);
+        }
+    }
+    Ok(messages)
+}
+
+/// Deletes index files that nothing refers to; errors are logged, not returned.
+fn give_up(ctx: &TableContext, made: &[String]) {
+    for path in made {
+        if let Err(error) = ctx.fs.delete(path) {
+            tracing::warn!(path, %error, "an unused index file was not deleted");
+        }
+    }
+}
