@@ -146,8 +146,9 @@ class Table(Reading, Writing):
     ) -> CommitReport:
         """Give data files the indexes that the options ask for now, as one COMPACT commit that writes no rows.
 
-        Files of tables without such options lose their indexes. Columns that a file has with another type get none. Of
-        tables without a primary key, files whose rows deletion vectors delete stay as they are; ``notes`` says how many.
+        Files of tables without such options lose their indexes. Columns that a file has with another type get none.
+        Of tables without a primary key, files whose rows deletion vectors delete stay as they are; ``notes`` counts
+        them.
 
         Args:
             partition: Only these partitions, partial specs included.
