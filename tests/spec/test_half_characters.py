@@ -76,6 +76,7 @@ CALLS = {
     "Table.overwrite(partition) values": lambda cat, t: t.overwrite([], partition={"p": HALF}),
     "Table.truncate(partitions)": lambda cat, t: t.truncate({"p": HALF}),
     "Table.rescale(partition)": lambda cat, t: t.rescale(2, partition={"p": HALF}),
+    "Table.rewrite_file_index(partition)": lambda cat, t: t.rewrite_file_index(partition={"p": HALF}),
     "Table.rescale(where)": lambda cat, t: t.rescale(2, where=f"v = '{HALF}'"),
     "Table.delete(where)": lambda cat, t: t.delete(where=f"v = '{HALF}'"),
     "Table.delete(keys)": lambda cat, t: t.delete(keys=[{HALF: 1}]),

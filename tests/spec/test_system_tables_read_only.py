@@ -174,7 +174,9 @@ def test_commands_read_a_system_table_or_refuse_it(lake, path, capsys):
         if parameter.name == "place" or (parameter.name == "table" and isinstance(parameter, click.Argument)):
             continue
         if isinstance(parameter, click.Argument):
-            arguments.append("v")
+            arguments.append("2" if isinstance(parameter.type, click.IntRange) else "v")
+        elif parameter.name == "columns":
+            arguments += [parameter.opts[0], "id INT"]
         elif parameter.required:
             arguments += [parameter.opts[0], filled[parameter.name]]
         elif parameter.name == "yes":
@@ -189,7 +191,8 @@ def test_commands_read_a_system_table_or_refuse_it(lake, path, capsys):
         assert code == 0, err
         assert "db.t$audit_log" in out or path != "show"
     else:
-        assert code != 0 and "only read" in err and "db.t" in err, (code, out, err)
+        refusal = "names a branch or system table" if path == "create" else "only read"
+        assert code != 0 and refusal in err and "db.t" in err, (code, out, err)
     assert tree(lake.warehouse) == before
 
 
