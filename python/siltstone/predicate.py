@@ -100,7 +100,13 @@ class Column:
         return self._compare("ge", value)
 
     def is_in(self, values: Iterable[object]) -> Expression:
-        """Column IN (values)."""
+        """Column IN (values).
+
+        Raises:
+            InvalidArgument: A single text or bytes, whose letters would be the values.
+        """
+        if isinstance(values, str | bytes | bytearray):
+            raise InvalidArgument(f"is_in must get a list of values, not {shown(values)}")
         return Expression({"op": "in", "column": self.name, "values": [literal(v) for v in values]})
 
     def is_null(self) -> Expression:

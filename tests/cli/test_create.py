@@ -28,6 +28,27 @@ def run(lake, capsys):
     return run
 
 
+def test_the_first_table_of_a_new_warehouse_brings_its_database_when_asked(run, lake):
+    arguments = ("create", "sales.orders", "--column", "id BIGINT")
+    code, _, err = run(*arguments)
+    assert (code, "sales" in err, st.connect(lake).databases()) == (3, True, ["shop"])
+    assert run("create", "orders", "--create-database", "--column", "id BIGINT")[0] != 0
+    assert st.connect(lake).databases() == ["shop"]
+    assert run(*arguments, "--create-database")[0] == 0
+    assert st.connect(lake).tables("sales") == ["orders"]
+    assert run("create", "sales.more", "--create-database", "--column", "id BIGINT")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["create", "call"])
+def test_examples_in_the_help_stand_on_lines_of_their_own(command, capsys):
+    """They came as one paragraph, behind a backslash and a b."""
+    main([command, "--help"])
+    out = capsys.readouterr().out
+    assert "\\" not in out
+    examples = [line.strip() for line in out.splitlines() if line.strip().startswith(f"siltstone {command} ")]
+    assert len(examples) == 2
+
+
 def test_a_table_without_a_word_about_buckets(run, lake):
     code, made, _ = run("create", "shop.orders", "--column", "id BIGINT", "--column", "v STRING", "--primary-key", "id")
     assert (code, made[0]["buckets"], made[0]["primary_key"]) == (0, "dynamic", ["id"])

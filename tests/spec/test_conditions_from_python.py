@@ -60,6 +60,13 @@ def test_a_moment_of_numpy_is_compared_as_a_moment_and_never_as_its_number(make)
         col("ts") == np.datetime64("NaT")  # noqa: B015  # comparing is what is tried
 
 
+@pytest.mark.parametrize("single", ["gq", b"gq", bytearray(b"gq")])
+def test_one_text_is_no_list_of_values(single):
+    """Its letters were the values."""
+    with pytest.raises(e.InvalidArgument, match="list of values"):
+        col("v").is_in(single)
+
+
 def test_a_moment_of_numpy_names_no_partition_of_numbers(make):
     """`truncate` once emptied the partition whose number was that of the nanoseconds."""
     t = make({"dt": "BIGINT", "id": "INT"}, partition_by=["dt"])

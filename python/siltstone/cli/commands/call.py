@@ -13,12 +13,12 @@ from siltstone.cli.context import App, pass_app
 @click.argument("arguments", nargs=-1, metavar="[ARGUMENT=VALUE]...")
 @pass_app
 def call(app: App, procedure: str, arguments: tuple[str, ...]) -> None:
-    r"""Run a procedure: its name and ARGUMENT=VALUE pairs, or a whole CALL statement.
+    """Run a procedure: its name and ARGUMENT=VALUE pairs, or a whole CALL statement.
 
     \b
     siltstone call create_tag table=shop.orders tag=v1
     siltstone call "CALL sys.create_tag(table => 'shop.orders', tag => 'v1')"
-    """
+    """  # noqa: D301  # click takes the character, not its escape
     from siltstone.procedures import Call, is_call, parse_call, run_call
 
     if is_call(procedure):

@@ -21,6 +21,7 @@ from siltstone.cli.context import App, pass_app, table_argument
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="A table option; may be repeated.")
 @click.option("--comment", help="What the table is.")
 @click.option("--if-not-exists", is_flag=True, help="A table that exists stays as it is.")
+@click.option("--create-database", is_flag=True, help="Make its database, too, where there is none.")
 @pass_app
 def create(
     app: App,
@@ -32,19 +33,24 @@ def create(
     options: tuple[str, ...],
     comment: str | None,
     if_not_exists: bool,
+    create_database: bool,
 ) -> None:
-    r"""Make the table db.table, with columns of Paimon's SQL types.
+    """Make the table db.table, with columns of Paimon's SQL types.
 
     \b
-    siltstone create shop.orders --column "id BIGINT" --column "amount DECIMAL(12,2)" --primary-key id
+    siltstone create shop.orders --create-database --column "id BIGINT" --column "amount DECIMAL(12,2)" --primary-key id
     siltstone create shop.orders --schema columns.json --partition-by dt --option bucket=4
 
     The JSON is {"id": "BIGINT NOT NULL"} or a list of fields as in the table's schema files. Without the option bucket
     a table with a key has dynamic buckets.
-    """
+    """  # noqa: D301  # click takes the character, not its escape
     if (schema is None) == (not columns):
         raise click.UsageError("give the columns: --column, or --schema")
-    made = app.catalog().create_table(
+    catalog = app.catalog()
+    database, dot, _ = table.partition(".")
+    if create_database and dot:
+        catalog.create_database(database, if_not_exists=True)
+    made = catalog.create_table(
         table,
         _columns(columns) if schema is None else _read(schema),
         primary_key=_names("--primary-key", keys),
