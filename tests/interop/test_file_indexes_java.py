@@ -79,14 +79,6 @@ def row(k):
     }
 
 
-def same(oracle, t):
-    ours = t.scan().to_arrow()
-    assert rows.difference(oracle.call("read", t.location), ours) is None
-    assert oracle.call("fsck", t.location, check=False)[0]["problems"] == []
-    assert t.maintenance.fsck(deep=True).problems == []
-    return ours
-
-
 def unindexed(t):
     return st.open_table(t.location, options={"file-index.read.enabled": "false"})
 
@@ -117,11 +109,11 @@ def test_java_finds_rows_by_our_indexes(make, oracle, kind, threshold):
     t = make(COLUMNS, **options, **extra.get(kind, {}), metadata__stats_mode="none")
     t.append([row(k) for k in range(200)])
     t.append([row(k) for k in range(200, 300)])
-    assert same(oracle, t).num_rows == 300
+    assert rows.same(oracle, t).num_rows == 300
     # NOT EQUAL of Java's bitmaps has the nulls, too
     found_by_both(oracle, t, lambda c: kind in ("bsi", "range-bitmap") and c in KINDS[kind].split(",") and c != "s")
     oracle.call("compact", t.location, "--full")
-    same(oracle, t)
+    rows.same(oracle, t)
     folder = pathlib.Path(t.location.removeprefix("file:")) / "bucket-0"
     assert bool(list(folder.glob("*.index"))) == (threshold == "1 b")
 
@@ -141,7 +133,7 @@ def test_indexes_of_tables_with_a_key_and_vectors(make, oracle, threshold):
         t.upsert([{"k": k, "s": f"v{k % 5}", "i": k * n} for k in range(n * 10, n * 10 + 60)])
         oracle.call("apply", t.location, json.dumps({"op": "write", "rows": [["+I", n * 10 + 3, "java", n]]}))
         t.compact()
-        ours = same(oracle, t).to_pylist()
+        ours = rows.same(oracle, t).to_pylist()
         for text, test in [
             ("s = 'java'", lambda r: r["s"] == "java"),
             ("s IN ('v1', 'v2') AND i > 40", lambda r: r["s"] in ("v1", "v2") and r["i"] > 40),
@@ -152,7 +144,7 @@ def test_indexes_of_tables_with_a_key_and_vectors(make, oracle, threshold):
     t.delete("s = 'v1'")
     assert t.scan(filter="s = 'v1'").count() == 0
     t.compact(full=True)
-    same(oracle, t)
+    rows.same(oracle, t)
 
 
 @pytest.mark.parametrize("threshold", ["1 mb", "1 b"])
@@ -166,7 +158,7 @@ def test_rows_of_append_tables_that_vectors_delete_are_not_found(make, oracle, t
     t.append([{"k": k, "s": f"v{k % 5}"} for k in range(500)])
     t.delete("k IN (1, 6, 11) OR s = 'v4'")
     oracle.call("append-delete", t.location, json.dumps({"k": [2, 7]}))
-    ours = same(oracle, t).to_pylist()
+    ours = rows.same(oracle, t).to_pylist()
     assert len(ours) == 395
     for text in ["s = 'v1'", "k = 6", "s = 'v2' AND k < 40", "s LIKE 'v%' AND k BETWEEN 5 AND 8"]:
         rows_of = t.scan(filter=text).to_arrow().to_pylist()
@@ -180,7 +172,7 @@ def test_columns_that_were_renamed_and_retyped_keep_what_their_indexes_say(make,
     t.alter().rename_column("s", "text").commit()
     t.alter().set_type("k", "BIGINT").commit()
     t.append([{"k": k, "text": f"v{k % 3}"} for k in range(30, 60)])
-    assert same(oracle, t).num_rows == 60
+    assert rows.same(oracle, t).num_rows == 60
     assert t.scan(filter="text = 'v1'").count() == 20
     assert t.scan(filter="k IN (5, 50)").count() == 2
     assert t.scan(filter="text = 'v9'").to_arrow().num_rows == 0
@@ -194,7 +186,7 @@ def test_java_finds_rows_by_indexes_that_were_made_later(make, oracle, threshold
     change = t.alter().set_option("file-index.range-bitmap.columns", KINDS["range-bitmap"])
     change.set_option("file-index.in-manifest-threshold", threshold).commit()
     t.rewrite_file_index()
-    assert same(oracle, t).num_rows == 152
+    assert rows.same(oracle, t).num_rows == 152
     found_by_both(oracle, t, lambda c: c in KINDS["range-bitmap"].split(",") and c != "s")
     oracle.call("compact", t.location, "--full")
-    assert same(oracle, t).num_rows == 152
+    assert rows.same(oracle, t).num_rows == 152

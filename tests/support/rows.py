@@ -49,6 +49,15 @@ def difference(expected, table):
     return f"{len(left)} rows expected, {len(right)} read; missing {missing}; extra {extra}"
 
 
+def same(oracle, table):
+    """Our rows of the table, which Java reads, too; both find nothing wrong with it."""
+    found = table.scan().to_arrow()
+    assert difference(oracle.call("read", table.location), found) is None
+    assert oracle.call("fsck", table.location, check=False)[0]["problems"] == []
+    assert table.maintenance.fsck(deep=True).problems == []
+    return found
+
+
 def _text(row):
     return json.dumps(row, sort_keys=True, ensure_ascii=False, default=str)
 
