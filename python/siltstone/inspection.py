@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, condition_of
 from siltstone.scan import Scan, Split, scan_request
+
+if TYPE_CHECKING:
+    from siltstone.catalog import Catalog
 
 
 class SystemScan(Scan):
@@ -23,7 +26,7 @@ class SystemScan(Scan):
         self._system = system
 
     def _plan(self) -> _core.Inspection:
-        return self._place.open().inspect(self._system, self._request)
+        return self._place.inspect(self._system, self._request)
 
     def splits(self) -> list[Split]:
         """Refused: a system table is read as a whole."""
@@ -41,17 +44,18 @@ class SystemScan(Scan):
 
 @dataclass(frozen=True)
 class Place:
-    """What a system table is about: a table, or a whole catalog when there is no branch."""
+    """What a system table is about: a table, opened anew for each read, or a whole catalog where there is no branch."""
 
     location: str
     branch: str | None
     options: Mapping[str, str]
+    catalog: Catalog | None = None
 
-    def open(self) -> _core.Table | _core.Catalog:
-        """Open it anew."""
-        if self.branch is None:
-            return _core.Catalog(self.location, self.options)
-        return _core.Table.open(self.location, self.options, self.branch)
+    def inspect(self, system: str, request: Mapping[str, Any]) -> _core.Inspection:
+        """Begin a read of one of its system tables."""
+        if self.catalog is not None:
+            return self.catalog._inspect(system, request)  # noqa: SLF001  # what only this package asks of a catalog
+        return _core.Table.open(self.location, self.options, self.branch or "main").inspect(system, request)
 
 
 def scan_of(

@@ -17,6 +17,8 @@ from siltstone.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from siltstone.catalog import Catalog
+
 
 class SystemTable:
     """A table that is only read: it has what it is about, and answers to the names of a :class:`siltstone.Table`.
@@ -171,12 +173,12 @@ class WholeCatalog:
     """What ``sys.tables`` and its like are about.
 
     Attributes:
-        location: The warehouse.
-        catalog_options: Options of the catalog.
+        catalog: The catalog.
+        location: Its warehouse.
     """
 
+    catalog: Catalog
     location: str
-    catalog_options: Mapping[str, str]
     name: str = "sys"
     path: str = "sys"
     branch: str = "main"
@@ -197,7 +199,7 @@ class WholeCatalog:
         """Describe a read; a catalog's tables have no versions."""
         if given := [key for key, value in query.items() if value is not None and value is not False]:
             raise UnsupportedFeature(f"sys.{name} is read without '{given[0]}'")
-        return scan_of(Place(self.location, None, self.catalog_options), name, columns, filter, limit)
+        return scan_of(Place(self.location, None, {}, self.catalog), name, columns, filter, limit)
 
 
 def system_table(about: Table | WholeCatalog, system: str) -> Table:

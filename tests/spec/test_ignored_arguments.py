@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import siltstone as st
 from siltstone import errors as e
-from siltstone.catalog.filesystem import warehouse_root
+from siltstone.catalog.connecting import warehouse_root
 
 
 def test_a_branch_beside_another_one_in_the_path_is_refused(cat, make):

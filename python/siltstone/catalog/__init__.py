@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from siltstone.catalog.filesystem import Catalog, connect, open_table
+from siltstone.catalog.catalog import Catalog
+from siltstone.catalog.connecting import connect, open_table
 
 __all__ = ["Catalog", "connect", "open_table"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from siltstone._args import option_texts
-from siltstone.catalog.filesystem import warehouse_root
+from siltstone.catalog.connecting import warehouse_root
 from siltstone.spark.datasource import source_class
 from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, warehouse_of
 

@@ -1,4 +1,4 @@
-//! The filesystem catalog.
+//! Catalogs.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,13 +6,14 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
 use siltstone::{
     schema::NewTable,
-    table::{FilesystemCatalog, Table},
+    table::{self, Table},
 };
 
 use crate::{
     error::Result,
     inspect::{About, Inspection},
     interrupt::interruptible,
+    metastore::PyMetastore,
     request::InspectInput,
     table::PyTable,
 };
@@ -24,21 +25,30 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 type Options = BTreeMap<String, String>;
 
 #[pyclass(frozen, module = "siltstone._core")]
-struct Catalog(Arc<FilesystemCatalog>);
+struct Catalog(Arc<table::Catalog>);
 
 #[pymethods]
 impl Catalog {
+    /// Of directories; with a metastore, an object with its methods, of the names that it keeps.
     #[new]
-    fn new(warehouse: &str, options: Options) -> Result<Self> {
-        Ok(Self(Arc::new(FilesystemCatalog::local(warehouse, options)?)))
+    fn new(warehouse: &str, options: Options, metastore: Option<Py<PyAny>>) -> Result<Self> {
+        let catalog = match metastore {
+            None => table::Catalog::local(warehouse, options)?,
+            Some(object) => table::Catalog::local_with(warehouse, options, Arc::new(PyMetastore::new(object)))?,
+        };
+        Ok(Self(Arc::new(catalog)))
     }
 
     fn databases(&self, py: Python<'_>) -> Result<Vec<String>> {
         interruptible(py, || Ok(self.0.databases()?))
     }
 
-    fn create_database(&self, py: Python<'_>, name: &str, if_not_exists: bool) -> Result<()> {
-        interruptible(py, || Ok(self.0.create_database(name, if_not_exists)?))
+    fn database(&self, py: Python<'_>, name: &str) -> Result<Options> {
+        interruptible(py, || Ok(self.0.database(name)?))
+    }
+
+    fn create_database(&self, py: Python<'_>, name: &str, properties: Options, if_not_exists: bool) -> Result<()> {
+        interruptible(py, || Ok(self.0.create_database_with(name, &properties, if_not_exists)?))
     }
 
     fn drop_database(&self, py: Python<'_>, name: &str, cascade: bool, if_exists: bool) -> Result<()> {
@@ -83,7 +93,7 @@ impl Catalog {
         options: Options,
         branch: Option<&str>,
     ) -> Result<(Option<PyTable>, Option<String>)> {
-        if let Some(system) = FilesystemCatalog::system_table(name, branch, &options)? {
+        if let Some(system) = table::Catalog::system_table(name, branch, &options)? {
             return Ok((None, Some(system.to_owned())));
         }
         interruptible(py, || {

@@ -45,44 +45,51 @@ fn exception(py: Python<'_>, e: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(value))
 }
 
+/// Each kind, and the class of `siltstone.errors` that it is in Python.
+const CLASSES: [(ErrorKind, &str); 35] = [
+    (ErrorKind::DatabaseNotFound, "DatabaseNotFound"),
+    (ErrorKind::DatabaseExists, "DatabaseExists"),
+    (ErrorKind::TableNotFound, "TableNotFound"),
+    (ErrorKind::TableExists, "TableExists"),
+    (ErrorKind::SnapshotNotFound, "SnapshotNotFound"),
+    (ErrorKind::SnapshotExpired, "SnapshotExpired"),
+    (ErrorKind::TagNotFound, "TagNotFound"),
+    (ErrorKind::TagExists, "TagExists"),
+    (ErrorKind::BranchNotFound, "BranchNotFound"),
+    (ErrorKind::BranchExists, "BranchExists"),
+    (ErrorKind::VersionInUse, "VersionInUse"),
+    (ErrorKind::SchemaMismatch, "SchemaMismatch"),
+    (ErrorKind::UnsupportedType, "UnsupportedType"),
+    (ErrorKind::NullInKey, "NullInKey"),
+    (ErrorKind::LengthExceeded, "LengthExceeded"),
+    (ErrorKind::IllegalSchema, "IllegalSchema"),
+    (ErrorKind::IllegalSchemaChange, "IllegalSchemaChange"),
+    (ErrorKind::CommitConflict, "CommitConflict"),
+    (ErrorKind::CommitRetriesExhausted, "CommitRetriesExhausted"),
+    (ErrorKind::UpkeepRunning, "UpkeepRunning"),
+    (ErrorKind::WriteFailed, "WriteFailed"),
+    (ErrorKind::DeleteNotAllowed, "DeleteNotAllowed"),
+    (ErrorKind::InvalidRowKind, "InvalidRowKind"),
+    (ErrorKind::CorruptFile, "CorruptFile"),
+    (ErrorKind::ChecksumMismatch, "ChecksumMismatch"),
+    (ErrorKind::UnsupportedVersion, "UnsupportedVersion"),
+    (ErrorKind::FileNotFound, "FileMissing"),
+    (ErrorKind::FileExists, "FileInTheWay"),
+    (ErrorKind::Storage, "StorageError"),
+    (ErrorKind::MemoryLimitExceeded, "MemoryLimitExceeded"),
+    (ErrorKind::Cancelled, "Cancelled"),
+    (ErrorKind::UnknownOption, "UnknownOption"),
+    (ErrorKind::InvalidOption, "InvalidOption"),
+    (ErrorKind::InvalidArgument, "InvalidArgument"),
+    (ErrorKind::UnsupportedFeature, "UnsupportedFeature"),
+];
+
 fn class_name(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::DatabaseNotFound => "DatabaseNotFound",
-        ErrorKind::DatabaseExists => "DatabaseExists",
-        ErrorKind::TableNotFound => "TableNotFound",
-        ErrorKind::TableExists => "TableExists",
-        ErrorKind::SnapshotNotFound => "SnapshotNotFound",
-        ErrorKind::SnapshotExpired => "SnapshotExpired",
-        ErrorKind::TagNotFound => "TagNotFound",
-        ErrorKind::TagExists => "TagExists",
-        ErrorKind::BranchNotFound => "BranchNotFound",
-        ErrorKind::BranchExists => "BranchExists",
-        ErrorKind::VersionInUse => "VersionInUse",
-        ErrorKind::SchemaMismatch => "SchemaMismatch",
-        ErrorKind::UnsupportedType => "UnsupportedType",
-        ErrorKind::NullInKey => "NullInKey",
-        ErrorKind::LengthExceeded => "LengthExceeded",
-        ErrorKind::IllegalSchema => "IllegalSchema",
-        ErrorKind::IllegalSchemaChange => "IllegalSchemaChange",
-        ErrorKind::CommitConflict => "CommitConflict",
-        ErrorKind::CommitRetriesExhausted => "CommitRetriesExhausted",
-        ErrorKind::UpkeepRunning => "UpkeepRunning",
-        ErrorKind::WriteFailed => "WriteFailed",
-        ErrorKind::DeleteNotAllowed => "DeleteNotAllowed",
-        ErrorKind::InvalidRowKind => "InvalidRowKind",
-        ErrorKind::CorruptFile => "CorruptFile",
-        ErrorKind::ChecksumMismatch => "ChecksumMismatch",
-        ErrorKind::UnsupportedVersion => "UnsupportedVersion",
-        ErrorKind::FileNotFound => "FileMissing",
-        ErrorKind::FileExists => "FileInTheWay",
-        ErrorKind::Storage => "StorageError",
-        ErrorKind::MemoryLimitExceeded => "MemoryLimitExceeded",
-        ErrorKind::Cancelled => "Cancelled",
-        ErrorKind::UnknownOption => "UnknownOption",
-        ErrorKind::InvalidOption => "InvalidOption",
-        ErrorKind::InvalidArgument => "InvalidArgument",
-        ErrorKind::UnsupportedFeature => "UnsupportedFeature",
-        // `ErrorKind` is non-exhaustive: a new kind is a defect here until it has a class
-        _ => "InternalError",
-    }
+    // `ErrorKind` is non-exhaustive: a new kind is a defect here until it has a class
+    CLASSES.iter().find(|(of, _)| *of == kind).map_or("InternalError", |(_, class)| class)
+}
+
+/// The kind of errors that are of this class in Python.
+pub(crate) fn kind_of(class: &str) -> Option<ErrorKind> {
+    CLASSES.iter().find(|(_, name)| *name == class).map(|(kind, _)| *kind)
 }

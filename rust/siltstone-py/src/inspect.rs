@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use siltstone::{
     io::BatchStream,
-    table::{FilesystemCatalog, InspectArgs, Table},
+    table::{self, InspectArgs, Table},
 };
 
 use crate::{
@@ -31,7 +31,7 @@ pub(crate) struct Inspection {
 /// What the system table is about.
 pub(crate) enum About {
     Table(Arc<Table>),
-    Catalog(Arc<FilesystemCatalog>),
+    Catalog(Arc<table::Catalog>),
 }
 
 impl Inspection {

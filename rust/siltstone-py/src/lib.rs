@@ -11,6 +11,7 @@ mod fork;
 mod inspect;
 mod interrupt;
 mod maintenance;
+mod metastore;
 mod request;
 mod scan;
 mod table;

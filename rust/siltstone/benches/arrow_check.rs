@@ -15,7 +15,7 @@ use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, S
 use siltstone::{
     commit::Committable,
     schema::NewTable,
-    table::{FilesystemCatalog, Table},
+    table::{Catalog, Table},
     types::{DataField, DataType, MAX_LENGTH, TypeKind},
     write::{WriteOptions, check_arrays},
 };
@@ -68,7 +68,7 @@ fn check_millis(batch: &RecordBatch) -> f64 {
 
 /// Writing and committing into a new table.
 fn write_millis(warehouse: &str, batch: &RecordBatch, key: Option<&str>) -> f64 {
-    let catalog = FilesystemCatalog::local(warehouse, BTreeMap::new()).unwrap();
+    let catalog = Catalog::local(warehouse, BTreeMap::new()).unwrap();
     catalog.create_database("b", false).unwrap();
     let kinds = [
         TypeKind::Int,

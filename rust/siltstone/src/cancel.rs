@@ -49,6 +49,8 @@ struct Caller {
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+    /// What was current before the shields of this thread.
+    static SHIELDED: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
 impl Cancellation {
@@ -110,7 +112,16 @@ pub(crate) fn has_caller() -> bool {
 /// An error when the work is to stop.
 pub(crate) fn check() -> Result<()> {
     // the caller may run anything: nothing is borrowed meanwhile
-    let Some(current) = CURRENT.with_borrow(Clone::clone) else { return Ok(()) };
+    CURRENT.with_borrow(Clone::clone).map_or(Ok(()), |current| ask(&current))
+}
+
+/// As [`check`], also under a shield: for what waits before anything is done that must not be left half done.
+pub(crate) fn check_before() -> Result<()> {
+    let current = CURRENT.with_borrow(Clone::clone).or_else(|| SHIELDED.with_borrow(Clone::clone));
+    current.map_or(Ok(()), |current| ask(&current))
+}
+
+fn ask(current: &Current) -> Result<()> {
     if let Some(caller) = &current.caller
         && caller.asked.get().is_none_or(|asked| asked.elapsed() >= ASK_EVERY)
     {
@@ -168,11 +179,23 @@ pub(crate) fn carried<A, R>(work: impl Fn(A) -> R + Sync) -> impl Fn(A) -> R + S
 /// cleaning up after work that was stopped.
 #[must_use]
 pub(crate) fn shield() -> Shield {
-    Shield(Entered::new(None))
+    let outer = CURRENT.with_borrow(Clone::clone);
+    let before = SHIELDED.with_borrow(Clone::clone);
+    SHIELDED.set(outer.or_else(|| before.clone()));
+    Shield { before, _entered: Entered::new(None) }
 }
 
 /// See [`shield`].
-pub(crate) struct Shield(#[allow(dead_code, reason = "puts the token back when it is dropped")] Entered);
+pub(crate) struct Shield {
+    before: Option<Current>,
+    _entered: Entered,
+}
+
+impl Drop for Shield {
+    fn drop(&mut self) {
+        SHIELDED.set(self.before.take());
+    }
+}
 
 /// Sorts with a comparison that now and then asks whether to stop; `sample` says of an element whether it is one of the few
 /// at which to ask. What was not sorted stays in some order.
@@ -277,9 +300,13 @@ mod tests {
             {
                 let _shield = shield();
                 check().unwrap();
+                let _again = shield();
+                assert!(stops(check_before()), "what waits before it begins does");
             }
             assert!(stops(check()));
         });
+        let _shield = shield();
+        check_before().unwrap();
     }
 
     #[test]

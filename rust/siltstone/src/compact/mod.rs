@@ -14,6 +14,6 @@ mod tests;
 mod turn;
 mod waiting;
 
-pub use plan::{CompactRequest, CompactionPlan, plan_compaction, without_secrets};
+pub use plan::{CompactRequest, CompactionPlan, plan_compaction};
 pub use run::{TaskResources, check_task, run_task};
 pub(crate) use turn::CompactionTurn;

@@ -10,6 +10,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     merge_tree::compact::pick_with_vectors,
+    options::without_secrets,
     predicate::Predicate,
     scan::{EntryFilter, bucket_vectors, check_cardinality, live_entries_with_last_writes, overtaken::at_newest},
     schema::check_writable,
@@ -208,12 +209,4 @@ fn check_filter(ctx: &TableContext, request: &CompactRequest) -> Result<()> {
             keys => format!("use only {}", keys.join(", ")),
         },
     ))
-}
-
-/// Options that may travel: nothing whose name says that its value is a secret.
-pub fn without_secrets(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    const SECRET: &[&str] =
-        &["secret", "token", "password", "passwd", "credential", "access-key", "accesskey", "access.key", "private"];
-    let is_secret = |key: &str| SECRET.iter().any(|s| key.to_ascii_lowercase().contains(s));
-    options.iter().filter(|(k, _)| !is_secret(k)).map(|(k, v)| (k.clone(), v.clone())).collect()
 }

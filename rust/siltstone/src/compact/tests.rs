@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::without_secrets;
 use crate::{
     error::ErrorKind,
     manifest::{BucketId, DataFileMeta},
@@ -85,12 +84,4 @@ fn damaged_tasks_are_errors() {
             assert_eq!(flipped.unwrap_err().kind(), ErrorKind::CorruptFile, "changed at {length}");
         }
     }
-}
-
-#[test]
-fn secrets_do_not_travel() {
-    let given = ["fs.s3a.secret.key", "s3.access-key", "token", "jdbc.password", "write-only", "scan.snapshot-id"];
-    let given: BTreeMap<String, String> = given.iter().map(|k| ((*k).to_owned(), "x".to_owned())).collect();
-    let kept = without_secrets(&given);
-    assert_eq!(kept.keys().map(String::as_str).collect::<Vec<_>>(), ["scan.snapshot-id", "write-only"]);
 }

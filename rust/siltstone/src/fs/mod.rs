@@ -6,6 +6,7 @@
 mod confined;
 mod fault;
 mod fresh;
+mod guarded;
 mod held;
 mod home;
 mod local;
@@ -19,6 +20,7 @@ use bytes::Bytes;
 
 pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
+pub use guarded::{Publisher, watch, watched};
 pub use held::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub use local::LocalFileIo;
 pub use meanwhile::Meanwhile;

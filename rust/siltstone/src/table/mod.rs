@@ -27,7 +27,7 @@ mod unpublished;
 mod versions;
 mod write;
 
-pub use catalog::{FilesystemCatalog, FoundTable};
+pub use catalog::{Catalog, FoundTable, Metastore, Patience, Properties};
 pub use changes::{ChangeStream, ChangesArgs, Progress, StreamPosition};
 pub use compaction::{CompactArgs, run_compaction_task};
 pub use features::{Feature, Support};

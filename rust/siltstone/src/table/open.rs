@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     Error, ErrorKind, Result,
-    fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_can_exist, strip_scheme},
+    fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_can_exist, strip_scheme, watched},
     io::{SchemaWritten, TableContext},
     options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
@@ -30,8 +30,9 @@ impl Table {
     /// would do nothing; `InvalidOption` for a value that a new table could not have. Other branches and older schemas, which
     /// options are laid over as well ([`Self::open_with`]), need not have the column.
     pub fn open(location: &str, branch: &str, dynamic_options: BTreeMap<String, String>) -> Result<Self> {
-        let fs = Arc::new(LocalFileIo::new());
-        let table = Self::open_with(fs, &local_path(location)?, branch, None, dynamic_options)?;
+        let location = local_path(location)?;
+        let fs = watched(Arc::new(LocalFileIo::new()), &location);
+        let table = Self::open_with(fs, &location, branch, None, dynamic_options)?;
         check_handle_options(&table.ctx.schema, &table.dynamic_options)
             .map_err(|e| e.with("table", &table.ctx.name))?;
         Ok(table)

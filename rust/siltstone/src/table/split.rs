@@ -13,11 +13,10 @@ use super::{
 };
 use crate::{
     Result,
-    compact::without_secrets,
     fs::LocalFileIo,
     io::{BatchStream, TableContext},
     manifest::DataFileMeta,
-    options::CoreOptions,
+    options::{CoreOptions, without_secrets},
     read::read_split,
     scan::{ScanRequest, read_request},
     wire::{Seal, Split, TableIdentity},

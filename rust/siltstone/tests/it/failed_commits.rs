@@ -10,7 +10,7 @@ use siltstone::{
     fs::{FailWhen, FaultFileIo},
     scan::ScanRequest,
     schema::NewTable,
-    table::{CommitReport, FilesystemCatalog, Table, TableWriter},
+    table::{Catalog, CommitReport, Table, TableWriter},
     types::{DataField, DataType, TypeKind},
     write::WriteOptions,
 };
@@ -19,7 +19,7 @@ use crate::crash::batch;
 
 fn made(keyed: bool) -> FaultFileIo {
     let io = FaultFileIo::new();
-    let catalog = FilesystemCatalog::new(Arc::new(io.clone()), "/lake", BTreeMap::new()).unwrap();
+    let catalog = Catalog::new(Arc::new(io.clone()), "/lake", BTreeMap::new()).unwrap();
     catalog.create_database("db", false).unwrap();
     let keyed_by = if keyed { vec!["k".to_owned()] } else { Vec::new() };
     let options = [("bucket", if keyed { "1" } else { "-1" }), ("commit.max-retries", "2")];

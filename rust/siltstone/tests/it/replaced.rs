@@ -37,7 +37,7 @@ use siltstone::{
     scan::{ScanRequest, VersionSelector, plan},
     schema::{NewTable, SchemaChange, SchemaManager},
     snapshot::{BranchManager, SnapshotManager, UpkeepLock},
-    table::{CommitReport, ExpireArgs, FilesystemCatalog, InspectArgs, ModifyArgs, Table},
+    table::{Catalog, CommitReport, ExpireArgs, InspectArgs, ModifyArgs, Table},
     types::{DataField, DataType, TypeKind},
     write::WriteOptions,
 };
@@ -68,8 +68,8 @@ const APPEND: Kind = (&[], &[]);
 /// Its commits compact, too.
 const KEYED: Kind = (&["k"], &[("bucket", "1"), ("changelog-producer", "lookup")]);
 
-fn catalog(io: &FaultFileIo) -> FilesystemCatalog {
-    FilesystemCatalog::new(Arc::new(io.clone()), "/lake", BTreeMap::new()).unwrap()
+fn catalog(io: &FaultFileIo) -> Catalog {
+    Catalog::new(Arc::new(io.clone()), "/lake", BTreeMap::new()).unwrap()
 }
 
 fn definition(kind: Kind) -> NewTable {

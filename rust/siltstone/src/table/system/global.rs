@@ -10,15 +10,16 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result, env,
+    options::without_secrets,
     row::Datum,
-    table::{FilesystemCatalog, MAIN_BRANCH, Table, TableName},
+    table::{Catalog, MAIN_BRANCH, Table, TableName},
     types::{DataField, DataType, TypeKind},
 };
 
 struct GlobalTable {
     name: &'static str,
     columns: fn() -> Vec<DataField>,
-    rows: fn(&FilesystemCatalog) -> Result<Vec<Row>>,
+    rows: fn(&Catalog) -> Result<Vec<Row>>,
 }
 
 /// One line for each.
@@ -31,8 +32,8 @@ const TABLES: [GlobalTable; 4] = [
 
 const SHOW_OPTIONS: &str = "catalog-options-table.enabled";
 
-impl FilesystemCatalog {
-    /// The schema of what [`FilesystemCatalog::inspect`] gives, and the check of its arguments.
+impl Catalog {
+    /// The schema of what [`Catalog::inspect`] gives, and the check of its arguments.
     pub fn inspect_schema(&self, name: &str, args: &InspectArgs) -> Result<SchemaRef> {
         args.result_schema(&(self.global(name)?.columns)())
     }
@@ -84,7 +85,7 @@ fn option_columns() -> Vec<DataField> {
     fields(&[("database_name", text()), ("table_name", text()), ("key", text()), ("value", text())])
 }
 
-fn option_rows(catalog: &FilesystemCatalog) -> Result<Vec<Row>> {
+fn option_rows(catalog: &Catalog) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     catalog.each(|name, table| {
         let options = &table.context().schema.options;
@@ -100,8 +101,9 @@ fn catalog_columns() -> Vec<DataField> {
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "the signature of every system table's rows")]
-fn catalog_rows(catalog: &FilesystemCatalog) -> Result<Vec<Row>> {
-    Ok(catalog.options().iter().map(|(key, value)| vec![string(key), string(value)]).collect())
+fn catalog_rows(catalog: &Catalog) -> Result<Vec<Row>> {
+    let shown = without_secrets(catalog.options());
+    Ok(shown.iter().map(|(key, value)| vec![string(key), string(value)]).collect())
 }
 
 fn table_columns() -> Vec<DataField> {
@@ -125,7 +127,7 @@ fn table_columns() -> Vec<DataField> {
 }
 
 /// Owners and editors are not known to a filesystem catalog.
-fn table_rows(catalog: &FilesystemCatalog) -> Result<Vec<Row>> {
+fn table_rows(catalog: &Catalog) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     catalog.each(|name, table| {
         let schema = &table.context().schema;
@@ -162,7 +164,7 @@ fn partition_columns() -> Vec<DataField> {
     ])
 }
 
-fn partition_rows(catalog: &FilesystemCatalog) -> Result<Vec<Row>> {
+fn partition_rows(catalog: &Catalog) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     catalog.each(|name, table| {
         if table.context().schema.partition_keys.is_empty() {

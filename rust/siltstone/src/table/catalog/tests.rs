@@ -4,13 +4,13 @@ use super::*;
 use crate::fs::{FaultFileIo, FileIo as _, Meanwhile};
 use crate::types::{DataField, parse_type};
 
-fn catalog_with(options: &[(&str, &str)]) -> (Arc<FaultFileIo>, FilesystemCatalog) {
+fn catalog_with(options: &[(&str, &str)]) -> (Arc<FaultFileIo>, Catalog) {
     let fs = Arc::new(FaultFileIo::new());
     let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    (fs.clone(), FilesystemCatalog::new(fs, "/lake/", options).unwrap())
+    (fs.clone(), Catalog::new(fs, "/lake/", options).unwrap())
 }
 
-fn catalog() -> FilesystemCatalog {
+fn catalog() -> Catalog {
     let (_, catalog) = catalog_with(&[]);
     catalog.create_database("shop", false).unwrap();
     catalog
@@ -73,9 +73,9 @@ fn a_table_that_comes_into_a_database_that_is_dropped_is_dropped_like_others() {
 }
 
 /// A database of the catalog behind a gate.
-fn catalog_behind(fs: &FaultFileIo, meanwhile: Meanwhile) -> FilesystemCatalog {
+fn catalog_behind(fs: &FaultFileIo, meanwhile: Meanwhile) -> Catalog {
     let behind: FileIoRef = Arc::new(fs.behind(Arc::new(meanwhile)));
-    FilesystemCatalog::new(behind, "/lake", BTreeMap::new()).unwrap()
+    Catalog::new(behind, "/lake", BTreeMap::new()).unwrap()
 }
 
 #[test]
@@ -206,6 +206,6 @@ fn defaults_of_the_catalog_are_stored_in_new_tables() {
 fn catalogs_of_other_kinds_are_refused() {
     let fs: FileIoRef = Arc::new(FaultFileIo::new());
     let options = BTreeMap::from([("metastore".to_owned(), "hive".to_owned())]);
-    assert_eq!(kind(FilesystemCatalog::new(fs.clone(), "/lake", options)), ErrorKind::UnsupportedFeature);
-    assert_eq!(kind(FilesystemCatalog::new(fs, " ", BTreeMap::new())), ErrorKind::InvalidArgument);
+    assert_eq!(kind(Catalog::new(fs.clone(), "/lake", options)), ErrorKind::UnsupportedFeature);
+    assert_eq!(kind(Catalog::new(fs, " ", BTreeMap::new())), ErrorKind::InvalidArgument);
 }

@@ -1,16 +1,18 @@
-"""The filesystem catalog: ``<warehouse>/<database>.db/<table>`` (semantics j.2; Java ``FileSystemCatalog``)."""
+"""Databases and tables of a warehouse, ``<warehouse>/<database>.db/<table>`` (semantics j).
+
+Names are those of directories (Java ``FileSystemCatalog``), or kept in a metastore (:mod:`siltstone.catalog.metastores`).
+"""
 
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
 from siltstone.catalog.fields import schema_of
-from siltstone.errors import InvalidArgument, UnsupportedFeature
+from siltstone.catalog.metastores import metastore_of
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
@@ -27,19 +29,23 @@ class Catalog:
         ['shop']
     """
 
-    def __init__(self, warehouse: str, options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, warehouse: str, options: Mapping[str, str] | None = None, *, name: str | None = None) -> None:
         """Use :func:`siltstone.connect`."""
         self._warehouse = directory("warehouse", warehouse)
         self._options = option_texts(options)
-        self._core = _core.Catalog(self._warehouse, self._options)
+        self._name = name
+        self._core = _core.Catalog(self._warehouse, self._options, metastore_of(self._options))
 
-    def __reduce__(self) -> tuple[type[Catalog], tuple[str, dict[str, str]]]:
-        """Pickle as warehouse and options."""
-        return Catalog, (self._warehouse, self._options)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as its name in ``siltstone.toml``, or as warehouse and options, which leave secrets out."""
+        if self._name is not None:
+            return _reconnect, (self._name,)
+        return Catalog, (self._warehouse, _core.without_secrets(self._options))
 
     def __repr__(self) -> str:
-        """The warehouse."""
-        return f"Catalog({self._warehouse!r})"
+        """The warehouse, and who keeps the names when somebody does."""
+        kind = self._options.get("metastore", "filesystem")
+        return f"Catalog({self._warehouse!r})" if kind == "filesystem" else f"Catalog({self._warehouse!r}, {kind})"
 
     @property
     def warehouse(self) -> str:
@@ -58,14 +64,22 @@ class Catalog:
         Args:
             name: Its name.
             if_not_exists: Fine when it exists.
-            properties: A filesystem catalog has no place for them: refused when given.
+            properties: What the catalog keeps of it. A filesystem catalog has no place for them: refused when given.
 
         Raises:
             DatabaseExists: It exists.
+            UnsupportedFeature: Properties for a filesystem catalog.
         """
-        if properties:
-            raise UnsupportedFeature("a filesystem catalog keeps no database properties")
-        self._core.create_database(text("name", name), flag("if_not_exists", if_not_exists))
+        given = option_texts(properties)
+        self._core.create_database(text("name", name), given, flag("if_not_exists", if_not_exists))
+
+    def database(self, name: str) -> dict[str, str]:
+        """Properties of a database; a filesystem catalog keeps none.
+
+        Raises:
+            DatabaseNotFound: It does not exist.
+        """
+        return self._core.database(text("name", name))
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> None:
         """Drop a database.
@@ -145,7 +159,10 @@ class Catalog:
         core, system = self._core.table(text("name", name), option_texts(options), optional_text("branch", branch))
         if core is not None:
             return table_or_system(core, system)
-        return system_table(WholeCatalog(self._warehouse, self._options), system or "")
+        return system_table(WholeCatalog(self, self._warehouse), system or "")
+
+    def _inspect(self, system: str, request: Mapping[str, Any]) -> _core.Inspection:
+        return self._core.inspect(system, request)
 
     def location(self, name: str) -> str:
         """The directory of ``db.table``, whether it exists or not.
@@ -172,62 +189,7 @@ class Catalog:
         self._core.drop_table(text("name", name), flag("if_exists", if_exists))
 
 
-def connect(
-    warehouse: str | os.PathLike[str] | None = None,
-    *,
-    name: str | None = None,
-    options: Mapping[str, str] | None = None,
-) -> Catalog:
-    """Open a filesystem catalog.
+def _reconnect(name: str) -> Catalog:
+    from siltstone.catalog.connecting import connect
 
-    Args:
-        warehouse: Its root directory; made on first use.
-        name: A catalog of ``siltstone.yaml``; comes in a later version.
-        options: Catalog options, such as ``table-default.<key>``.
-
-    Raises:
-        InvalidArgument: The warehouse is a file, or no path at all.
-
-    Example:
-        >>> connect(tmp).databases()
-        []
-    """
-    if optional_text("name", name) is not None:
-        raise UnsupportedFeature("catalogs of siltstone.yaml are not supported by this version of siltstone")
-    if warehouse is None:
-        raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
-    return Catalog(warehouse_root(warehouse), options)
-
-
-def warehouse_root(warehouse: str | os.PathLike[str]) -> str:
-    """A warehouse as every process names it: URIs as they are, directories from the root."""
-    root = directory("warehouse", warehouse)
-    return root if ":" in root else str(pathlib.Path(root).absolute())
-
-
-def open_table(
-    path: str | os.PathLike[str],
-    *,
-    catalog: Catalog | None = None,
-    branch: str | None = None,
-    options: Mapping[str, str] | None = None,
-) -> Table:
-    """Open a table by its directory, or by ``db.table`` in a catalog.
-
-    Args:
-        path: The table's directory, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
-            system table such as ``$files``.
-        catalog: Where names are looked up.
-        branch: Branch to open; None for the one that ``path`` names, ``main`` when it names none.
-        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
-
-    Raises:
-        TableNotFound: No table there.
-        BranchNotFound: No such branch.
-        UnknownOption: One of the options is none; the hint names a near one.
-        InvalidArgument: ``path`` names another branch than ``branch``.
-    """
-    place, branch = directory("path", path), optional_text("branch", branch)
-    if catalog is not None:
-        return catalog.table(place, branch=branch, options=options)
-    return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))
+    return connect(name=name)

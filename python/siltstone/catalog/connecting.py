@@ -1,0 +1,103 @@
+"""Finding a catalog, and a table by its directory."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+
+from siltstone import _core
+from siltstone._args import directory, option_texts, optional_text
+from siltstone.catalog.catalog import Catalog
+from siltstone.catalog.settings import by_environment, by_name
+from siltstone.errors import InvalidArgument
+from siltstone.system import table_or_system
+from siltstone.table import Table
+
+
+def connect(
+    warehouse: str | os.PathLike[str] | None = None,
+    *,
+    name: str | None = None,
+    metastore: str | None = None,
+    uri: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Catalog:
+    """Open a catalog.
+
+    Args:
+        warehouse: Its root directory, made on first use; ``~`` is the home directory. Without it and without ``name``, what
+            ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
+        name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
+        metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables), or
+            ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``).
+        uri: Where the metastore is: ``jdbc:postgresql://host/db``, ``jdbc:sqlite:/path/of.db``, ``jdbc:mysql://host/db``.
+        options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``.
+
+    Raises:
+        InvalidArgument: The warehouse is a file, or no path at all; there is no catalog of this name.
+        InvalidOption: An argument and an option say different things.
+        UnsupportedFeature: Another metastore, or an option value that its catalogs do not have.
+        StorageError: The metastore does not answer.
+
+    Example:
+        >>> connect(tmp).databases()
+        []
+    """
+    name = optional_text("name", name)
+    if warehouse is None and name is None and metastore is None and uri is None:
+        name, found = by_environment()
+    else:
+        found = {}
+    stored = found if name is None else by_name(name)
+    given = _one(option_texts(options), {"metastore": metastore, "uri": uri})
+    merged = {**stored, **given}
+    kept = merged.pop("warehouse", None)
+    root = kept if warehouse is None else warehouse
+    if root is None:
+        raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
+    plain = name if name is not None and warehouse is None and not given else None
+    return Catalog(warehouse_root(root), merged, name=plain)
+
+
+def _one(options: dict[str, str], arguments: Mapping[str, str | None]) -> dict[str, str]:
+    """Options, and arguments that are the same thing by another name."""
+    for key, value in arguments.items():
+        text = optional_text(key, value)
+        if text is not None and options.setdefault(key, text) != text:
+            raise InvalidArgument(f"{key}={text!r}, and the option says {options[key]!r}", hint="give only one of them")
+    return options
+
+
+def warehouse_root(warehouse: str | os.PathLike[str]) -> str:
+    """A warehouse as every process names it: URIs as they are, directories from the root."""
+    root = directory("warehouse", warehouse)
+    return root if ":" in root else str(pathlib.Path(root).expanduser().absolute())
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    catalog: Catalog | None = None,
+    branch: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Table:
+    """Open a table by its directory, or by ``db.table`` in a catalog.
+
+    Args:
+        path: The table's directory, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
+            system table such as ``$files``.
+        catalog: Where names are looked up.
+        branch: Branch to open; None for the one that ``path`` names, ``main`` when it names none.
+        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
+
+    Raises:
+        TableNotFound: No table there.
+        BranchNotFound: No such branch.
+        UnknownOption: One of the options is none; the hint names a near one.
+        InvalidArgument: ``path`` names another branch than ``branch``.
+    """
+    place, branch = directory("path", path), optional_text("branch", branch)
+    if catalog is not None:
+        return catalog.table(place, branch=branch, options=options)
+    return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))

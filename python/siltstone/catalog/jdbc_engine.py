@@ -1,0 +1,246 @@
+"""The SQL database of a JDBC catalog: Java's tables in it, and statements that are tried again while others hold it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from siltstone import _core
+from siltstone.errors import InvalidOption, StorageError, UnsupportedFeature
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+T = TypeVar("T")
+
+#: What stands behind ``jdbc:``, and the driver that is used for it.
+_DRIVERS = {
+    "sqlite": ("sqlite", "sqlite3"),
+    "postgresql": ("postgresql+psycopg", "psycopg"),
+    "mysql": ("mysql+pymysql", "pymysql"),
+    "mariadb": ("mysql+pymysql", "pymysql"),
+}
+_URI = re.compile(r"jdbc:(\w+):(.*)", re.DOTALL)
+#: Seconds until a server that does not answer is given up.
+_CONNECT_SECONDS = 8
+#: Seconds that statements wait for others who write to a SQLite database, and between two tries.
+_BUSY_SECONDS, _PAUSE_SECONDS = 60.0, 0.05
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables, as Java makes them (``JdbcUtils``)."""
+
+    tables: sa.Table
+    database_properties: sa.Table
+    table_properties: sa.Table
+    views: sa.Table
+    locks: sa.Table
+
+
+def _declared(sa: Any, lock_length: int) -> tuple[sa.MetaData, Tables]:
+    metadata = sa.MetaData()
+
+    def key(name: str, *, length: int = 255) -> sa.Column[str]:
+        return sa.Column(name, sa.String(length), primary_key=True, nullable=False)
+
+    catalog = ("catalog_key", "database_name")
+    value = ("property_value", sa.String(1000))
+    made = {
+        "tables": [*map(key, catalog), key("table_name")],
+        "database_properties": [*map(key, catalog), key("property_key"), sa.Column(*value)],
+        "table_properties": [*map(key, catalog), key("table_name"), key("property_key"), sa.Column(*value)],
+        "views": [*map(key, catalog), key("view_name"), sa.Column("view_schema", sa.Text, nullable=False)],
+        "distributed_locks": [
+            key("lock_id", length=lock_length),
+            sa.Column("acquired_at", sa.TIMESTAMP, server_default=sa.text("CURRENT_TIMESTAMP"), nullable=False),
+            sa.Column("expire_time_seconds", sa.BigInteger, server_default=sa.text("0"), nullable=False),
+        ],
+    }
+    tables = [sa.Table(f"paimon_{name}", metadata, *columns) for name, columns in made.items()]
+    return metadata, Tables(*tables)
+
+
+class Database:
+    """Connections to the database, and what is done with them.
+
+    Each process has its own: after a fork the child's are made anew.
+    """
+
+    def __init__(self, options: Mapping[str, str], lock_length: int | None) -> None:
+        """Connect, and make the tables that are missing; that of the locks where a length is given for their names.
+
+        Raises:
+            InvalidOption: The option ``uri`` is missing, or cannot be used.
+            UnsupportedFeature: A database, or one whose driver is not installed.
+            StorageError: The database does not answer.
+        """
+        try:
+            import sqlalchemy as sa
+        except ImportError:
+            raise UnsupportedFeature(
+                "a jdbc catalog needs SQLAlchemy, which is not installed", hint="pip install 'siltstone[sql-catalog]'"
+            ) from None
+        self.sa = sa
+        self._url, self.dialect = _url(sa, options)
+        self._engines: dict[int, sa.Engine] = {}
+        metadata, self.tables = _declared(sa, lock_length or 255)
+        wanted = [self.tables.tables, self.tables.database_properties, self.tables.table_properties]
+        if lock_length is not None:
+            wanted.append(self.tables.locks)
+        self._make(metadata, wanted)
+        self._views: bool | None = None
+
+    def _make(self, metadata: sa.MetaData, wanted: Sequence[sa.Table]) -> None:
+        def missing(connection: sa.Connection) -> list[sa.Table]:
+            inspector = self.sa.inspect(connection)
+            return [table for table in wanted if not inspector.has_table(table.name)]
+
+        for table in self.run(missing):
+            try:
+                self.run(lambda connection, table=table: metadata.create_all(connection, [table], checkfirst=False))
+            except StorageError:
+                # another process has made it meanwhile, or it cannot be made
+                if table in self.run(missing):
+                    raise
+
+    def has_views(self) -> bool:
+        """Whether there are views: newer releases of Java keep them here."""
+        if not self._views:
+            name = self.tables.views.name
+            self._views = self.run(lambda connection: self.sa.inspect(connection).has_table(name))
+        return self._views
+
+    def run(self, work: Callable[[sa.Connection], T]) -> T:
+        """Work in one transaction, from the beginning while others hold the database.
+
+        Raises:
+            StorageError: The database refuses, or does not answer.
+        """
+        errors = self.sa.exc
+        until = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                with self._engine().begin() as connection:
+                    return work(connection)
+            except errors.IntegrityError:
+                raise
+            except errors.OperationalError as e:
+                if "locked" not in str(e.orig) or time.monotonic() > until:
+                    raise self._failed(e.orig) from None
+                time.sleep(_PAUSE_SECONDS)
+            except errors.DBAPIError as e:
+                raise self._failed(e.orig) from None
+            except errors.SQLAlchemyError as e:
+                raise self._failed(e) from None
+
+    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Insert rows, all or none: False when one is there already."""
+        try:
+            self.run(lambda connection: connection.execute(self.sa.insert(table), list(rows)))
+        except self.sa.exc.IntegrityError:
+            return False
+        return True
+
+    def insert_and_ask(self, table: sa.Table, row: Mapping[str, Any], question: sa.Select[Any]) -> str | None:
+        """Insert a row and ask something about it; None when it is there already."""
+
+        def work(connection: sa.Connection) -> str:
+            connection.execute(self.sa.insert(table), [dict(row)])
+            return str(connection.execute(question).scalar_one())
+
+        try:
+            return self.run(work)
+        except self.sa.exc.IntegrityError:
+            return None
+
+    def delete(self, *what: tuple[sa.Table, Sequence[Any]]) -> int:
+        """Delete rows of tables that fulfil their conditions, at once: how many."""
+        statements = [self.sa.delete(table).where(*conditions) for table, conditions in what]
+        return self.run(lambda connection: sum(connection.execute(s).rowcount for s in statements))
+
+    def update(self, *what: tuple[sa.Table, Sequence[Any], Mapping[str, str]]) -> int:
+        """Change rows of tables that fulfil their conditions, at once: how many of the first."""
+        statements = [self.sa.update(table).where(*conditions).values(**new) for table, conditions, new in what]
+        return self.run(lambda connection: [connection.execute(s).rowcount for s in statements])[0]
+
+    def replace(self, table: sa.Table, conditions: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Rows in the place of those that fulfil the conditions."""
+
+        def work(connection: sa.Connection) -> None:
+            connection.execute(self.sa.delete(table).where(*conditions))
+            if rows:
+                connection.execute(self.sa.insert(table), list(rows))
+
+        self.run(work)
+
+    def _engine(self) -> sa.Engine:
+        process = os.getpid()
+        engine = self._engines.get(process)
+        if engine is None:
+            self._engines = {process: (engine := self._connected())}
+        return engine
+
+    def _connected(self) -> sa.Engine:
+        waits = {"sqlite": {"timeout": 0}}.get(self.dialect, {"connect_timeout": _CONNECT_SECONDS})
+        try:
+            engine = self.sa.create_engine(self._url, connect_args=waits, pool_pre_ping=self.dialect != "sqlite")
+        except ImportError:
+            driver = _DRIVERS[self.dialect][1]
+            raise UnsupportedFeature(
+                f"a jdbc catalog in {self.dialect} needs {driver}, which is not installed",
+                hint="pip install 'siltstone[sql-catalog]'",
+            ) from None
+        if self.dialect == "postgresql":
+            self.sa.event.listen(engine, "connect", _as_java_connects)
+        return engine
+
+    def _failed(self, error: BaseException | None) -> StorageError:
+        lines = str(error).strip().splitlines()
+        where = self._url.render_as_string(hide_password=True)
+        return StorageError(
+            f"the catalog's database failed: {lines[0] if lines else type(error).__name__}",
+            hint=f"look whether {where} is right, and whether the server is there",
+        )
+
+
+def _url(sa: Any, options: Mapping[str, str]) -> tuple[sa.URL, str]:
+    uri = options.get("uri")
+    found = _URI.fullmatch(uri or "")
+    if found is None or found[1] not in _DRIVERS:
+        known = ", ".join(f"jdbc:{name}:" for name in _DRIVERS)
+        text = "the catalog option 'uri' is missing" if uri is None else "the catalog option 'uri' cannot be used"
+        raise InvalidOption(text, hint=f"it begins with one of {known}", context={"option": "uri"})
+    dialect, rest = found[1], found[2]
+    driver = _DRIVERS[dialect][0]
+    if dialect == "sqlite":
+        return sa.URL.create(driver, database=rest.removeprefix("file:")), dialect
+    try:
+        url = sa.make_url(f"{driver}:{rest}")
+    except sa.exc.ArgumentError:
+        raise InvalidOption("the catalog option 'uri' cannot be used", context={"option": "uri"}) from None
+    # Java's drivers take what follows '?' as properties of their own, as they do those that begin with 'jdbc.'
+    given = {key.removeprefix("jdbc."): value for key, value in options.items() if key.startswith("jdbc.")}
+    parameters = {**dict(url.query), **given}
+    user, password = parameters.pop("user", None), parameters.pop("password", None)
+    if parameters:
+        name = next(iter(parameters))
+        raise InvalidOption(
+            f"the property '{name}' of the database's driver is not known here", context={"option": f"jdbc.{name}"}
+        )
+    url = url.set(query={})
+    return url.set(username=user or url.username, password=password or url.password), dialect
+
+
+def _as_java_connects(connection: Any, _record: Any) -> None:
+    """Times without a zone are local times of who wrote them: Java's driver sets its own zone, too."""
+    offset = dt.datetime.now().astimezone().utcoffset() or dt.timedelta()
+    seconds = int(offset.total_seconds())
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET TIME ZONE INTERVAL '{seconds} seconds'")
+    connection.commit()

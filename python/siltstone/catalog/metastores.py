@@ -1,0 +1,86 @@
+"""Who keeps the names of databases and tables, and the locks of tables.
+
+A metastore is a class in a module of its own, made with the catalog's options. Its methods are those of the protocol below; the
+core (``table::catalog``) calls them in the order of Java's catalogs, and all of it is under the catalog's rules for names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+from siltstone.errors import UnsupportedFeature
+
+#: Each value of the option ``metastore``, and the class: one line for each. None: directories are the names.
+METASTORES: dict[str, str | None] = {
+    "filesystem": None,
+    "jdbc": "siltstone.catalog.jdbc:JdbcMetastore",
+}
+
+
+class Metastore(Protocol):
+    """Names of databases and tables. What is added twice, or removed when it is not there, is False."""
+
+    def databases(self) -> list[str]:
+        """Names of the databases, in any order."""
+
+    def database(self, name: str) -> dict[str, str] | None:
+        """Properties of a database; None when there is none."""
+
+    def create_database(self, name: str, properties: Mapping[str, str]) -> bool:
+        """Add a database."""
+
+    def drop_database(self, name: str) -> bool:
+        """Remove a database with all names in it."""
+
+    def tables(self, database: str) -> list[str]:
+        """Names of the tables of a database, in any order."""
+
+    def has_table(self, database: str, table: str) -> bool:
+        """Whether there is a table."""
+
+    def other_object(self, database: str, table: str) -> str | None:
+        """What has the name of a table and is none, such as ``view``."""
+
+    def create_table(self, database: str, table: str, properties: Mapping[str, str]) -> bool:
+        """Add a table, with what is copied of its first schema."""
+
+    def drop_table(self, database: str, table: str) -> bool:
+        """Remove a table."""
+
+    def rename_table(self, database: str, table: str, new_database: str, new_table: str) -> bool:
+        """Give a table another name, which no table has."""
+
+    def alter_table(self, database: str, table: str, properties: Mapping[str, str]) -> None:
+        """Take over what is copied of a newer schema."""
+
+    def patience(self) -> tuple[int, int] | None:
+        """Milliseconds to wait for a lock, and at most between two tries; None where there are no locks."""
+
+    def try_lock(self, database: str, table: str) -> str | None:
+        """Take the lock of a table when it is free, or expired: what to give it back with."""
+
+    def unlock(self, database: str, table: str, taken: str) -> None:
+        """Give the lock back, if it is still the one that was taken."""
+
+
+def metastore_of(options: Mapping[str, str]) -> Metastore | None:
+    """The metastore that the options ask for; None where directories are the names.
+
+    Raises:
+        UnsupportedFeature: There is no such metastore here.
+    """
+    kind = options.get("metastore", "filesystem").lower()
+    if kind not in METASTORES:
+        known = ", ".join(METASTORES)
+        raise UnsupportedFeature(
+            f"the metastore '{options['metastore']}' is not supported by this version of siltstone",
+            hint=f"metastores: {known}",
+            context={"option": "metastore"},
+        )
+    place = METASTORES[kind]
+    if place is None:
+        return None
+    module, name = place.split(":")
+    return cast("Metastore", getattr(importlib.import_module(module), name)(options))

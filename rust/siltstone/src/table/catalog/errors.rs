@@ -1,0 +1,90 @@
+//! What a catalog says when a name is not there, or is there already.
+
+use crate::{
+    error::{Error, ErrorKind},
+    snapshot::BranchManager,
+    table::name::TableName,
+};
+
+use super::Catalog;
+
+impl Catalog {
+    pub(super) fn no_database(&self, name: &str) -> Error {
+        let error = Error::new(ErrorKind::DatabaseNotFound, format!("the database '{name}' does not exist"));
+        let names = self.databases().unwrap_or_default();
+        let hint = near(name, &names).map(|near| format!("did you mean '{near}'?"));
+        error.with("database", name).hint(hint.unwrap_or_else(|| {
+            if names.is_empty() {
+                format!("there is no database in '{}' yet", self.warehouse)
+            } else {
+                format!("databases: {}", first_few(&names))
+            }
+        }))
+    }
+
+    pub(super) fn no_branch(&self, name: &TableName) -> Error {
+        let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
+        let error =
+            Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch);
+        let names = BranchManager::new(self.fs.clone(), &self.table_path(name)).names().unwrap_or_default();
+        match near(&name.branch, &names) {
+            Some(near) => error.hint(format!("did you mean '{}$branch_{near}'?", name.plain())),
+            None if names.is_empty() => error.hint("the table has no branches beside main"),
+            None => error.hint(format!("branches: {}", first_few(&names))),
+        }
+    }
+
+    pub(super) fn no_table(&self, name: &TableName) -> Error {
+        let error = Error::new(ErrorKind::TableNotFound, format!("the table '{}' does not exist", name.plain()));
+        let names = self.table_names(&name.database).unwrap_or_default();
+        let hint = near(&name.table, &names).map(|near| format!("did you mean '{}.{near}'?", name.database));
+        error.with("table", name.plain()).hint(hint.unwrap_or_else(|| {
+            if names.is_empty() {
+                format!("the database '{}' has no tables", name.database)
+            } else {
+                format!("tables of '{}': {}", name.database, first_few(&names))
+            }
+        }))
+    }
+}
+
+pub(super) fn database_exists(name: &str) -> Error {
+    Error::new(ErrorKind::DatabaseExists, format!("the database '{name}' exists already")).with("database", name)
+}
+
+pub(super) fn not_empty(name: &str, left: usize, what: &str) -> Error {
+    let message = format!("the database '{name}' is not empty ({left} {what})");
+    let hint = "drop its tables first, or drop the database with cascade";
+    Error::new(ErrorKind::InvalidArgument, message).with("database", name).hint(hint)
+}
+
+pub(super) fn table_exists(name: &TableName) -> Error {
+    Error::new(ErrorKind::TableExists, format!("the table '{}' exists already", name.plain()))
+        .with("table", name.plain())
+        .hint("choose another name, or ask for it only if it does not exist")
+}
+
+pub(super) fn other_object(name: &TableName, kind: &str) -> Error {
+    let message = format!("'{}' is a {kind}, not a table", name.plain());
+    Error::new(ErrorKind::UnsupportedFeature, message).with("table", name.plain())
+}
+
+pub(super) fn no_files(name: &TableName, location: &str) -> Error {
+    let message = format!("the catalog has the table '{}', and its directory holds none", name.plain());
+    Error::new(ErrorKind::TableNotFound, message)
+        .with("table", name.plain())
+        .with("path", location)
+        .hint("drop it from the catalog, or bring its files back")
+}
+
+fn near<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
+    let lower = name.to_lowercase();
+    let scored = names.iter().map(|other| (strsim::jaro_winkler(&lower, &other.to_lowercase()), other));
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(likeness, _)| *likeness > 0.8).map(|(_, other)| other)
+}
+
+fn first_few(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+    let more = if names.len() > shown.len() { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
