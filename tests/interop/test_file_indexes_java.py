@@ -190,3 +190,23 @@ def test_java_finds_rows_by_indexes_that_were_made_later(make, oracle, threshold
     found_by_both(oracle, t, lambda c: c in KINDS["range-bitmap"].split(",") and c != "s")
     oracle.call("compact", t.location, "--full")
     assert rows.same(oracle, t).num_rows == 152
+
+
+@pytest.mark.parametrize("threshold", ["1 mb", "1 b"])
+def test_java_reads_files_whose_indexes_came_and_went(make, oracle, threshold):
+    """It takes a deletion in manifests for one of all entries that are the same: after an index was made, taken away, made and
+    taken away again it read no rows."""
+    t = make({"k": "INT", "s": "STRING"}, metadata__stats_mode="none", file_index__in_manifest_threshold=threshold)
+    t.append([{"k": k, "s": f"v{k % 3}"} for k in range(30)])
+    for _ in range(2):
+        t.alter().set_option("file-index.bitmap.columns", "k,s").commit()
+        t.rewrite_file_index()
+        assert rows.same(oracle, t).num_rows == 30
+        t.alter().remove_option("file-index.bitmap.columns").commit()
+        t.rewrite_file_index()
+        assert rows.same(oracle, t).num_rows == 30
+    found = oracle.call("read", t.location, '--where={"column": "k", "op": "equal", "values": [7]}')
+    assert {"k": 7, "s": "v1"} in found
+    t.maintenance.compact_manifests()
+    assert rows.same(oracle, t).num_rows == 30
+    assert not oracle.call("fsck", t.location)[0]["problems"]

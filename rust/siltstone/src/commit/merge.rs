@@ -10,7 +10,10 @@
 //!
 //! Source: semantics e.5; `ManifestFileMerger` of release 1.4.2.
 
-use std::{cmp::Ordering, collections::HashSet};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+};
 
 use crate::{
     error::Result,
@@ -126,8 +129,8 @@ fn full(
     if to_change.map(|manifest| manifest.file_size).fold(0, i64::saturating_add) < thresholds.full_size {
         return Ok(false);
     }
-    let deleted = deleted_entries(store, input)?;
-    let partitions = PartitionBounds::of(deleted.iter().map(|id| id.partition.as_slice()), partition_types)?;
+    let mut deleted = deleted_entries(store, input)?;
+    let partitions = PartitionBounds::of(deleted.keys().map(|id| id.partition.as_slice()), partition_types)?;
     let mut rewrites = Vec::with_capacity(input.len());
     for manifest in input {
         rewrites.push(thresholds.must_change(manifest) || partitions.may_be_in(manifest)?);
@@ -137,7 +140,7 @@ fn full(
     }
     let mut entries: Vec<ManifestEntry> = Vec::new();
     for (manifest, rewrite) in input.iter().zip(rewrites) {
-        let live = if rewrite { changed(store, manifest, thresholds, &deleted)? } else { None };
+        let live = if rewrite { changed(store, manifest, thresholds, &mut deleted)? } else { None };
         if let Some(live) = live {
             entries.extend(live);
             continue;
@@ -152,24 +155,37 @@ fn full(
     Ok(true)
 }
 
-/// What is left of a manifest; `None` when it stays as it is.
+/// What is left of a manifest, after those before it; `None` when it stays as it is. Of additions that are the same, as many
+/// go as there are deletions: the first ones, because each deletion stands behind what it deletes.
 fn changed(
     store: &ManifestStore,
     manifest: &ManifestFileMeta,
     thresholds: Thresholds,
-    deleted: &HashSet<EntryId>,
+    deleted: &mut HashMap<EntryId, usize>,
 ) -> Result<Option<Vec<ManifestEntry>>> {
     let adds = store.read_where(manifest, &|head| head.kind == EntryKind::Add)?;
     let before = adds.len();
-    let live: Vec<ManifestEntry> = adds.into_iter().filter(|entry| !deleted.contains(&entry.id())).collect();
+    let mut is_live = |entry: &ManifestEntry| match deleted.get_mut(&entry.id()) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    };
+    let live: Vec<ManifestEntry> = adds.into_iter().filter(&mut is_live).collect();
     Ok((thresholds.must_change(manifest) || live.len() < before).then_some(live))
 }
 
-fn deleted_entries(store: &ManifestStore, input: &[ManifestFileMeta]) -> Result<HashSet<EntryId>> {
+/// How often each file is deleted.
+fn deleted_entries(store: &ManifestStore, input: &[ManifestFileMeta]) -> Result<HashMap<EntryId, usize>> {
     let with_deletions: Vec<ManifestFileMeta> =
         input.iter().filter(|manifest| manifest.num_deleted_files > 0).cloned().collect();
     let entries = store.read_all(&with_deletions, &|head| head.kind == EntryKind::Delete)?;
-    Ok(entries.iter().map(ManifestEntry::id).collect())
+    let mut deleted = HashMap::new();
+    for entry in &entries {
+        *deleted.entry(entry.id()).or_default() += 1;
+    }
+    Ok(deleted)
 }
 
 /// Some partitions, to leave manifests alone that hold none of them.

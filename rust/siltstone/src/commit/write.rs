@@ -199,9 +199,7 @@ impl SnapshotWriter<'_> {
         }
         let merged = merge_manifests(self.store, before, thresholds, self.ctx.paths.partition_types())?;
         written.names.extend(merged.written.iter().cloned());
-        if cfg!(debug_assertions) {
-            invariants::merging_keeps_files(before, &merged.manifests)?;
-        }
+        invariants::merging_keeps_files(before, &merged.manifests)?;
         let unchanged = merged.written.is_empty() && merged.manifests.len() == before.len();
         Ok((!self.request.packs_manifests() || !unchanged).then_some(merged.manifests))
     }

@@ -35,13 +35,19 @@ impl BloomFilter {
 
     /// An empty one for so many values, of which one in `1 / fpp` others may be found, too.
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "as Java rounds")]
-    #[expect(clippy::cast_sign_loss, reason = "the number of bits is not negative")]
     pub(super) fn new(items: i64, fpp: f64) -> Self {
+        let bytes = Self::size_for(items, fpp);
+        let functions = ((bytes as f64 * 8.0 / items as f64 * std::f64::consts::LN_2) + 0.5).floor() as i32;
+        Self { functions: functions.max(1), bits: vec![0; bytes] }
+    }
+
+    /// Bytes of its bits.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "as Java rounds")]
+    #[expect(clippy::cast_sign_loss, reason = "the number of bits is not negative")]
+    pub(super) fn size_for(items: i64, fpp: f64) -> usize {
         let ln_2 = std::f64::consts::LN_2;
         let count = (-(items as f64) * fpp.ln() / (ln_2 * ln_2)) as i32;
-        let count = count.max(0).saturating_add(8 - count.max(0) % 8);
-        let functions = ((f64::from(count) / items as f64 * ln_2) + 0.5).floor() as i32;
-        Self { functions: functions.max(1), bits: vec![0; count as usize / 8] }
+        count.max(0).saturating_add(8 - count.max(0) % 8) as usize / 8
     }
 
     pub(super) fn add(&mut self, key: &Key) {

@@ -112,6 +112,11 @@ impl std::fmt::Debug for FileIndex {
     }
 }
 
+/// Whether a container says that no column has an index: such are left where indexes were taken away.
+pub fn is_empty_container(bytes: &[u8]) -> bool {
+    bytes.get(usize::try_from(FIXED).unwrap_or(0)..).is_some_and(|rest| rest.starts_with(&[0; 4]))
+}
+
 fn head_length(what: &str, bytes: &[u8]) -> Result<u64> {
     let mut from = ByteReader::new(what, bytes);
     let (magic, version) = (from.i64_be()?, from.i32_be()?);
@@ -197,17 +202,17 @@ fn modified_utf8(text: &str) -> Vec<u8> {
 /// Indexes by kind; `None`: there is no value but null.
 pub type Indexes<'a> = Vec<(&'a str, Option<Vec<u8>>)>;
 
-/// A container with these indexes.
+/// A container with these indexes of columns, and with bytes that nobody reads.
 ///
 /// # Errors
 /// `UnsupportedFeature`: a name is too long, or the indexes are.
-pub fn encode_container(columns: &[(&str, Indexes<'_>)]) -> Result<Vec<u8>> {
+pub fn encode_container(columns: &BTreeMap<String, Indexes<'_>>, unused: &[u8]) -> Result<Vec<u8>> {
     let names = columns.iter().map(|(name, indexes)| {
         let kinds: usize = indexes.iter().map(|(kind, _)| 2 + kind.len() + 8).sum();
         2 + modified_utf8(name).len() + 4 + kinds
     });
-    let head = 20 + names.sum::<usize>() + 4;
-    let total = head + columns.iter().flat_map(|(_, all)| all).flat_map(|(_, b)| b).map(Vec::len).sum::<usize>();
+    let head = 20 + names.sum::<usize>() + 4 + unused.len();
+    let total = head + columns.values().flatten().flat_map(|(_, b)| b).map(Vec::len).sum::<usize>();
     let too_long = || Error::unsupported("indexes of one data file of 2 GiB or more");
     i32::try_from(total).map_err(|_| too_long())?;
     let number = |length: usize| i32::try_from(length).map_err(|_| too_long());
@@ -230,7 +235,8 @@ pub fn encode_container(columns: &[(&str, Indexes<'_>)]) -> Result<Vec<u8>> {
             body.extend(bytes.iter().flatten());
         }
     }
-    out.extend_from_slice(&0_i32.to_be_bytes());
+    out.extend_from_slice(&number(unused.len())?.to_be_bytes());
+    out.extend_from_slice(unused);
     out.extend(body);
     Ok(out)
 }
@@ -261,7 +267,7 @@ mod tests {
         let place = IndexPlace::At { start: 53, length: 34 };
         assert_eq!(read.columns()["v"]["bloom-filter"], place);
         let index = read.bytes(53, 34).unwrap().to_vec();
-        let written = encode_container(&[("v", vec![("bloom-filter", Some(index))])]).unwrap();
+        let written = encode_container(&[("v".to_owned(), vec![("bloom-filter", Some(index))])].into(), &[]).unwrap();
         assert_eq!(to_hex(&written), to_hex(&bytes));
     }
 
@@ -277,7 +283,7 @@ mod tests {
 
     #[test]
     fn columns_without_values_have_no_index() {
-        let written = encode_container(&[("m[k]", vec![("bitmap", None)])]).unwrap();
+        let written = encode_container(&[("m[k]".to_owned(), vec![("bitmap", None)])].into(), b"unused").unwrap();
         let read = FileIndex::embedded("x", written.into()).unwrap();
         assert_eq!(read.columns()["m[k]"]["bitmap"], IndexPlace::NoValue);
     }

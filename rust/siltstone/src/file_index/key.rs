@@ -35,6 +35,13 @@ pub(super) enum Key {
     Text(Vec<u8>),
 }
 
+impl Key {
+    /// Bytes that it holds beside itself.
+    pub(super) fn text_length(&self) -> usize {
+        if let Self::Text(bytes) = self { bytes.len() } else { 0 }
+    }
+}
+
 /// What answers about a column are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {

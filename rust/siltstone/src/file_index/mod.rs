@@ -24,7 +24,7 @@ mod xxhash;
 
 pub use build::IndexBuilder;
 pub use candidates::Candidates;
-pub use container::{FileIndex, IndexPlace, Indexes, encode_container};
+pub use container::{FileIndex, IndexPlace, Indexes, encode_container, is_empty_container};
 pub use evaluate::candidates;
 pub use kind::IndexKind;
 pub use settings::IndexSettings;

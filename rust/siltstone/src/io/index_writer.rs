@@ -6,10 +6,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 
-use super::{FileReadSpec, TableContext, indexed::INDEX_SUFFIX, read_data_file};
+use super::{
+    FileReadSpec, TableContext,
+    indexed::{INDEX_SUFFIX, IndexOfFile, index_of_file},
+    read_data_file,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
-    file_index::{IndexBuilder, Indexes, encode_container},
+    file_index::{IndexBuilder, IndexPlace, Indexes, encode_container},
     manifest::DataFileMeta,
     row::{Datum, datum_from_array},
     schema::{FileIndexSpec, file_indexes},
@@ -19,6 +23,8 @@ use crate::{
 /// Builds the indexes of one file.
 pub(super) struct IndexWriter {
     columns: Vec<Indexed>,
+    /// Memory that they may take while they are built.
+    room: usize,
 }
 
 /// One index.
@@ -39,34 +45,46 @@ pub(super) struct WrittenIndex {
 }
 
 impl IndexWriter {
-    /// For files of a table; `None`: they have no indexes.
-    pub(super) fn new(ctx: &TableContext) -> Result<Option<Self>> {
-        Self::of(file_indexes(&ctx.schema, &ctx.options.raw)?, &ctx.schema.fields)
+    /// For files of a table; `None`: they have no indexes. `room`: memory that all of them may take, else as much as the write
+    /// buffer. A column for whose values there is no room has no index in this file.
+    pub(super) fn new(ctx: &TableContext, room: Option<usize>) -> Result<Option<Self>> {
+        Self::of(file_indexes(&ctx.schema, &ctx.options.raw)?, &ctx.schema.fields, room.unwrap_or_else(|| room_of(ctx)))
     }
 
     /// These indexes of rows with these columns; `None`: there are none.
-    fn of(specs: Vec<FileIndexSpec>, fields: &[DataField]) -> Result<Option<Self>> {
-        let mut columns = Vec::new();
+    fn of(specs: Vec<FileIndexSpec>, fields: &[DataField], room: usize) -> Result<Option<Self>> {
+        let (mut columns, mut used) = (Vec::new(), 0_usize);
         for spec in specs {
             let at = fields.iter().position(|f| f.name == spec.column);
             let at = at.ok_or_else(|| Error::new(ErrorKind::Internal, "an index of no column"))?;
-            let builder = IndexBuilder::new(spec.kind, &spec.data_type, &spec.settings)?;
+            let builder = IndexBuilder::new(spec.kind, &spec.data_type, &spec.settings, room.saturating_sub(used))?;
+            used = used.saturating_add(builder.memory_used());
+            if builder.is_given_up() {
+                too_large(&spec);
+            }
             columns.push(Indexed { spec, at, builder });
         }
-        Ok((!columns.is_empty()).then_some(Self { columns }))
+        Ok((!columns.is_empty()).then_some(Self { columns, room }))
     }
 
     /// Takes rows in; a batch has the columns of the table first.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut used = self.memory_used();
         for Indexed { spec, at, builder } in &mut self.columns {
             let column = batch.columns().get(*at).ok_or_else(|| Error::new(ErrorKind::Internal, "no such column"))?;
+            let others = used.saturating_sub(builder.memory_used());
             for row in 0..batch.num_rows() {
                 let value = match &spec.key {
                     None => datum_from_array(column.as_ref(), row, &spec.data_type),
                     Some(key) => value_of_key(column.as_ref(), row, key, &spec.data_type),
                 };
                 builder.add(&value.map_err(|e| e.with("column", &spec.column))?);
+                if !builder.is_given_up() && others.saturating_add(builder.memory_used()) > self.room {
+                    too_large(spec);
+                    builder.give_up();
+                }
             }
+            used = others.saturating_add(builder.memory_used());
         }
         Ok(())
     }
@@ -78,6 +96,12 @@ impl IndexWriter {
 
     /// The indexes of the data file of this name, embedded where the container has at most `threshold` bytes.
     pub(super) fn finish(self, data_file: &str, threshold: u64) -> Result<WrittenIndex> {
+        let bytes = encode_container(&self.indexes()?, &[])?;
+        Ok(WrittenIndex::of(bytes, format!("{data_file}{INDEX_SUFFIX}"), threshold))
+    }
+
+    /// By column, or key of a map.
+    fn indexes(self) -> Result<BTreeMap<String, Indexes<'static>>> {
         let mut columns: BTreeMap<String, Indexes<'_>> = BTreeMap::new();
         for Indexed { spec, builder, .. } in self.columns {
             let kind = builder.kind().name();
@@ -88,18 +112,35 @@ impl IndexWriter {
                 columns.entry(spec.name()).or_default().push((kind, Some(bytes)));
             }
         }
-        let columns: Vec<_> = columns.iter().map(|(name, indexes)| (name.as_str(), indexes.clone())).collect();
-        let bytes = encode_container(&columns)?;
-        Ok(if bytes.len() as u64 > threshold {
-            WrittenIndex { beside: Some((format!("{data_file}.index"), bytes)), ..WrittenIndex::default() }
-        } else {
-            WrittenIndex { embedded: Some(bytes), ..WrittenIndex::default() }
-        })
+        Ok(columns)
     }
+}
+
+impl WrittenIndex {
+    fn of(container: Vec<u8>, file: String, threshold: u64) -> Self {
+        if container.len() as u64 > threshold {
+            Self { beside: Some((file, container)), embedded: None }
+        } else {
+            Self { embedded: Some(container), beside: None }
+        }
+    }
+}
+
+fn too_large(spec: &FileIndexSpec) {
+    let (column, kind) = (spec.name(), spec.kind.name());
+    tracing::warn!(column, kind, "a file gets no such index: its values would take too much memory");
+}
+
+fn room_of(ctx: &TableContext) -> usize {
+    usize::try_from(ctx.options.write_buffer_size).unwrap_or(usize::MAX)
 }
 
 /// The data file with the indexes that the table's options ask for now, whatever it had; the path of an index file that was
 /// written for that. Columns that the file does not have, or with another type, get none.
+///
+/// Entries of manifests are told apart by their index, too, and readers take a deletion for one of all entries that are the
+/// same (`FileEntry.Identifier`). So no file ever gets back an index that it has had: what is embedded has an id where nobody
+/// looks, also a container without any index, and files have new names.
 ///
 /// # Errors
 /// No index file is left then.
@@ -123,26 +164,31 @@ pub fn reindexed(
     }
     let names: Vec<DataField> =
         fields.iter().filter_map(|field| stored.fields.iter().find(|old| old.id == field.id).cloned()).collect();
-    let written = match IndexWriter::of(specs, &names)? {
+    let indexes = match IndexWriter::of(specs, &names, room_of(ctx))? {
         Some(mut index) => {
             for batch in read_data_file(ctx, partition, bucket, file, &FileReadSpec::new(fields))? {
                 index.add(&batch?)?;
             }
-            index.finish(&file.file_name, ctx.options.file_index_in_manifest_threshold)?
+            index.indexes()?
         }
-        None => WrittenIndex::default(),
+        None => BTreeMap::new(),
     };
-    let (indexes, mut extra_files): (Vec<_>, Vec<_>) =
+    // no index is never a file
+    let threshold = if indexes.is_empty() { u64::MAX } else { ctx.options.file_index_in_manifest_threshold };
+    let known = index_of_file(ctx, partition, bucket, file)?;
+    if has_these(known.as_ref(), &indexes, threshold)? {
+        return Ok((file.clone(), None));
+    }
+    let id = uuid::Uuid::new_v4();
+    let container = encode_container(&indexes, id.as_bytes())?;
+    let (old, mut extra_files): (Vec<_>, Vec<_>) =
         file.extra_files.iter().cloned().partition(|name| name.ends_with(INDEX_SUFFIX));
+    let name = new_name(old.first().unwrap_or(&file.file_name), id);
+    let written = WrittenIndex::of(container, name, threshold);
     let mut path = None;
-    if let Some((first, bytes)) = written.beside {
+    if let Some((name, bytes)) = written.beside {
         let directory = ctx.paths.data_file(partition, bucket, file)?;
-        let directory = directory.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let mut name = indexes.first().map_or(first, |old| next_name(old));
-        while ctx.fs.exists(&format!("{directory}/{name}"))? {
-            name = next_name(&name);
-        }
-        let new = format!("{directory}/{name}");
+        let new = format!("{}/{name}", directory.rsplit_once('/').map_or("", |(directory, _)| directory));
         ctx.fs.write_new(&new, &bytes, ctx.options.sync)?;
         extra_files.push(name);
         path = Some(new);
@@ -150,17 +196,40 @@ pub fn reindexed(
     Ok((DataFileMeta { extra_files, embedded_file_index: written.embedded, ..file.clone() }, path))
 }
 
-/// `a.parquet.index`, `a.parquet-1.index`, `a.parquet-2.index` (format chapter 1.2).
-fn next_name(name: &str) -> String {
-    let stem = name.strip_suffix(INDEX_SUFFIX).unwrap_or(name);
-    let (before, number) = match stem.rsplit_once('-') {
-        Some((before, digits)) if digits.bytes().all(|b| b.is_ascii_digit()) => (before, digits.parse::<u64>().ok()),
-        _ => (stem, None),
-    };
-    match number {
-        Some(number) => format!("{before}-{}{INDEX_SUFFIX}", number.saturating_add(1)),
-        None => format!("{stem}-1{INDEX_SUFFIX}"),
+/// Whether a file has these indexes already, and where they belong.
+fn has_these(known: Option<&IndexOfFile>, wanted: &BTreeMap<String, Indexes<'_>>, threshold: u64) -> Result<bool> {
+    let Some(known) = known else { return Ok(wanted.is_empty()) };
+    if known.path.is_none() != (known.size <= threshold) || known.index.columns().len() != wanted.len() {
+        return Ok(false);
     }
+    for (name, indexes) in wanted {
+        let Some(places) = known.index.columns().get(name).filter(|places| places.len() == indexes.len()) else {
+            return Ok(false);
+        };
+        for (kind, bytes) in indexes {
+            let same = match (places.get(*kind), bytes) {
+                (Some(IndexPlace::NoValue), None) => true,
+                (Some(IndexPlace::At { start, length }), Some(bytes)) if *length == bytes.len() as u64 => {
+                    known.index.bytes(*start, *length)? == *bytes
+                }
+                _ => false,
+            };
+            if !same {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Indexes that are made again have names with a number (format chapter 1.2): `a.parquet-<n>.index`.
+fn new_name(name: &str, id: uuid::Uuid) -> String {
+    let stem = name.strip_suffix(INDEX_SUFFIX).unwrap_or(name);
+    let (before, number) = stem.rsplit_once('-').unwrap_or((stem, ""));
+    let is_numbered = name.ends_with(INDEX_SUFFIX) && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    // Java counts on from it: there is room
+    let number = id.as_u128() % (1 << 30);
+    format!("{}-{number}{INDEX_SUFFIX}", if is_numbered { before } else { stem })
 }
 
 /// The value that a map has for a key; null where it has none.
@@ -184,16 +253,18 @@ fn value_of_key(column: &dyn Array, row: usize, key: &str, value_type: &DataType
 
 #[cfg(test)]
 mod tests {
-    use super::next_name;
+    use super::new_name;
 
     #[test]
-    fn indexes_that_are_made_again_have_the_next_number() {
+    fn indexes_that_are_made_again_have_another_number() {
+        let id = uuid::Uuid::from_u128(7);
         for (old, new) in [
-            ("data-1b-0.parquet.index", "data-1b-0.parquet-1.index"),
-            ("data-1b-0.parquet-1.index", "data-1b-0.parquet-2.index"),
-            ("x.index", "x-1.index"),
+            ("data-1b-0.parquet", "data-1b-0.parquet-7.index"),
+            ("data-1b-0.parquet.index", "data-1b-0.parquet-7.index"),
+            ("data-1b-0.parquet-1.index", "data-1b-0.parquet-7.index"),
+            ("x.index", "x-7.index"),
         ] {
-            assert_eq!(next_name(old), new);
+            assert_eq!(new_name(old, id), new);
         }
     }
 }

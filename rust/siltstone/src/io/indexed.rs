@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::TableContext;
 use crate::{
     error::{Error, Result},
-    file_index::{Candidates, FileIndex, candidates},
+    file_index::{Candidates, FileIndex, candidates, is_empty_container},
     manifest::DataFileMeta,
     predicate::Predicate,
     types::DataField,
@@ -27,7 +27,9 @@ pub struct IndexOfFile {
 
 /// Whether a data file has an index.
 pub fn has_index(file: &DataFileMeta) -> bool {
-    file.embedded_file_index.is_some() || file.extra_files.iter().any(|name| name.ends_with(INDEX_SUFFIX))
+    let embedded = file.embedded_file_index.as_ref();
+    embedded.is_some_and(|bytes| !is_empty_container(bytes))
+        || file.extra_files.iter().any(|name| name.ends_with(INDEX_SUFFIX))
 }
 
 /// The index of a data file: the one in its entry, else the file beside it; `None`: it has none.

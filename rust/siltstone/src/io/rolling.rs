@@ -169,7 +169,7 @@ impl RollingWriter {
         self.created.push(path.clone());
         let writer = self.encoding.create(&path, out, &self.columns.fields)?;
         // changelog files have none
-        let index = if self.spec.changelog { None } else { IndexWriter::new(&self.ctx)? };
+        let index = if self.spec.changelog { None } else { IndexWriter::new(&self.ctx, self.spec.memory)? };
         Ok(OpenFile { name, path, writer, index, min_key, max_key: Vec::new(), sequence, deletes: 0 })
     }
 

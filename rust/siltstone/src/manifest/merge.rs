@@ -58,7 +58,13 @@ pub fn merge_entries(entries: impl IntoIterator<Item = ManifestEntry>) -> Result
             cancel::check()?;
         }
         match (entry.kind, present.entry(IdRef(entry))) {
-            (EntryKind::Add, Entry::Occupied(_)) => return Err(added_twice(entry)),
+            // what is deleted before these entries begin may be added again
+            (EntryKind::Add, Entry::Occupied(mut known)) => {
+                if entries.get(*known.get()).is_none_or(|before| before.kind == EntryKind::Add) {
+                    return Err(added_twice(entry));
+                }
+                known.insert(at);
+            }
             (EntryKind::Delete, Entry::Occupied(known)) => {
                 drop_at(known.remove());
                 drop_at(at);

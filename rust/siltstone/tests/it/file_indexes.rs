@@ -13,7 +13,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select, test_runner:
 use siltstone::{
     Error, ErrorKind, Result,
     file_index::{
-        Candidates, FileIndex, IndexBuilder, IndexKind, IndexPlace, IndexSettings, candidates, encode_container,
+        Candidates, FileIndex, IndexBuilder, IndexKind, IndexPlace, IndexSettings, Indexes, candidates,
+        encode_container,
     },
     format::{FileRead, data_format},
     fs::{BeforeCall, FaultFileIo, FileIo, FileIoRef},
@@ -48,7 +49,7 @@ fn columns_of(table: &Fixture, path: &str, fields: &[DataField]) -> Vec<Vec<Datu
 }
 
 fn built(kind: IndexKind, data_type: &DataType, settings: &IndexSettings, values: &[Datum]) -> Option<Vec<u8>> {
-    let mut builder = IndexBuilder::new(kind, data_type, settings).unwrap();
+    let mut builder = IndexBuilder::new(kind, data_type, settings, usize::MAX).unwrap();
     for value in values {
         builder.add(value);
     }
@@ -267,7 +268,7 @@ proptest! {
         let alone = indexes.iter().map(std::slice::from_ref);
         for some in alone.chain([&indexes[..]]) {
             let some = some.iter().map(|(kind, bytes)| (*kind, Some(bytes.clone()))).collect();
-            let container = encode_container(&[("c", some)]).unwrap();
+            let container = encode_container(&[("c".to_owned(), some)].into(), &[]).unwrap();
             let index = FileIndex::embedded("x", Bytes::from(container)).unwrap();
             for condition in &conditions {
                 loses_nothing(&index, condition, &values, &stored);
@@ -280,7 +281,10 @@ proptest! {
 fn keys_of_maps_and_unknown_kinds_are_no_columns() {
     let fields = [DataField::new(0, "m", DataType::new(TypeKind::Int))];
     let stored = |name: &str| fields.iter().find(|field| field.name == name);
-    let container = encode_container(&[("m[k]", vec![("bitmap", None)]), ("m", vec![("inverted", Some(vec![1]))])]);
+    let container = encode_container(
+        &[("m[k]".to_owned(), vec![("bitmap", None)]), ("m".to_owned(), vec![("inverted", Some(vec![1]))])].into(),
+        &[],
+    );
     let index = FileIndex::embedded("x", Bytes::from(container.unwrap())).unwrap();
     let condition = parse_predicate("m = 1", &fields).unwrap();
     assert_eq!(candidates(&index, &condition, 10, &stored).unwrap(), Candidates::All);
@@ -294,15 +298,16 @@ fn indexes_in_files_are_read_in_parts() {
     let settings = IndexSettings::RangeBitmap { chunk_size: 16 << 10 };
     let bytes = built(IndexKind::RangeBitmap, &data_type, &settings, &values).unwrap();
     let names: Vec<String> = (0..500).map(|n| format!("column {n}")).collect();
-    let columns: Vec<_> = names.iter().map(|name| (name.as_str(), vec![("range-bitmap", Some(vec![0; 9]))])).collect();
-    let columns = [&columns[..], &[("z", vec![("range-bitmap", Some(bytes))])]].concat();
-    io.put("/t/x.index", &encode_container(&columns).unwrap());
+    let mut columns: BTreeMap<String, Indexes<'_>> =
+        names.into_iter().map(|name| (name, vec![("range-bitmap", Some(vec![0; 9]))])).collect();
+    columns.insert("z".to_owned(), vec![("range-bitmap", Some(bytes))]);
+    io.put("/t/x.index", &encode_container(&columns, &[]).unwrap());
     let index = FileIndex::open(io.open("/t/x.index").unwrap()).unwrap();
     let field = DataField::new(0, "z", data_type);
     let condition = parse_predicate("z IN (7, 19000)", std::slice::from_ref(&field)).unwrap();
     let found = candidates(&index, &condition, 20_000, &|_| Some(&field)).unwrap();
     assert_eq!(found.ranges(20_000), Some(vec![7..8, 19_000..19_001]));
-    let broken = encode_container(&columns).unwrap();
+    let broken = encode_container(&columns, &[]).unwrap();
     io.put("/t/y.index", &broken[..5000]);
     assert!(FileIndex::open(io.open("/t/y.index").unwrap()).is_err());
 }

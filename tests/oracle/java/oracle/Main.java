@@ -68,6 +68,8 @@ public final class Main {
             case "append-delete":
             case "apply":
                 return step(a);
+            case "catalog":
+                return Catalogs.run(a);
             case "hash":
                 return Vectors.hash(a);
             case "stats":

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /** A table that steps work on, and the commit identifiers that were given out. */
-final class Session {
+class Session {
     final String dir;
     String user = "oracle";
     Map<String, Long> ids = new HashMap<>();
@@ -23,8 +23,12 @@ final class Session {
         this.dir = dir;
     }
 
+    FileStoreTable open() throws Exception {
+        return load(dir);
+    }
+
     FileStoreTable table(JsonNode step) throws Exception {
-        FileStoreTable t = load(dir);
+        FileStoreTable t = open();
         if (step != null && step.has("branch"))
             t = (FileStoreTable) inv(t, "switchToBranch", step.get("branch").asText());
         if (step != null && step.has("dynamic")) t = t.copy(strMap(step.get("dynamic")));

@@ -81,6 +81,13 @@ final class Tables {
     }
 
     static void createTable(JsonNode spec, String dir) throws Exception {
+        new SchemaManager(
+                        LocalFileIO.create(),
+                        new Path(Paths.get(dir).toAbsolutePath().normalize().toString()))
+                .createTable(schema(spec));
+    }
+
+    static Schema schema(JsonNode spec) {
         Schema.Builder b = Schema.newBuilder();
         for (JsonNode f : spec.get("fields"))
             b.column(
@@ -91,10 +98,7 @@ final class Tables {
         if (spec.has("primary_keys")) b.primaryKey(texts(spec.get("primary_keys")));
         if (spec.has("options")) b.options(strMap(spec.get("options")));
         if (spec.has("comment")) b.comment(spec.get("comment").asText());
-        new SchemaManager(
-                        LocalFileIO.create(),
-                        new Path(Paths.get(dir).toAbsolutePath().normalize().toString()))
-                .createTable(b.build());
+        return b.build();
     }
 
     static List<String> texts(JsonNode n) {

@@ -85,3 +85,29 @@ fn a_full_merge_of_manifests_keeps_the_order_of_the_commits_to_level_0() {
     assert!(manifests.iter().all(|manifest| manifest.num_deleted_files == 0), "merged");
     assert_eq!(names(&table), ["first", "second", "up", "third"]);
 }
+
+/// Java gives a file an index, takes it away and gives it again: entries that are the same come and go. A merge that took a deletion
+/// for one of all of them dropped the file.
+#[test]
+fn an_entry_that_comes_again_survives_merges_of_manifests() {
+    let full = [("manifest.target-file-size", "1 b"), ("manifest.full-compaction-threshold-size", "1 b")];
+    let minor = [("manifest.merge-min-count", "2"), ("manifest.full-compaction-threshold-size", "1 gb")];
+    for merging in [full, minor] {
+        let table = table(&["k"], &[], &[&[("bucket", "1")][..], &merging].concat());
+        let plain = level_5("a");
+        let indexed = DataFileMeta { embedded_file_index: Some(vec![1]), ..plain.clone() };
+        let new = CompactIncrement { compact_after: vec![plain.clone()], ..CompactIncrement::default() };
+        table.put(&["a"]);
+        table.commit_as("one").commit(of(vec![message(DataIncrement::default(), new)])).unwrap();
+        let both = [&plain, &indexed];
+        for turn in 0..6 {
+            let (before, after) = (both[turn % 2].clone(), both[(turn + 1) % 2].clone());
+            let done = table.commit_as("two").commit(of(vec![compacts(&[before], &[after])])).unwrap();
+            assert!(matches!(done.compaction, CompactionOutcome::Committed), "{done:?}");
+            assert_eq!(names(&table), ["a"], "after turn {turn}");
+        }
+        table.commit_as("three").compact_manifests().unwrap();
+        assert_eq!(names(&table), ["a"]);
+        assert_eq!(table.live()[0].file.embedded_file_index, None);
+    }
+}
