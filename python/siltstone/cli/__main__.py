@@ -22,16 +22,22 @@ from siltstone.errors import SiltstoneError
     envvar="SILTSTONE_WAREHOUSE",
     help="Root directory of the catalog, for names such as db.table ($SILTSTONE_WAREHOUSE).",
 )
+@click.option(
+    "-C",
+    "--catalog",
+    envvar="SILTSTONE_CATALOG",
+    help="A catalog of siltstone.toml ($SILTSTONE_CATALOG); --warehouse goes over its warehouse.",
+)
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to print.")
 @click.option("--no-color", is_flag=True, help="Print without colours.")
 @click.pass_context
-def cli(ctx: click.Context, warehouse: str | None, output: str, no_color: bool) -> None:
+def cli(ctx: click.Context, warehouse: str | None, catalog: str | None, output: str, no_color: bool) -> None:
     """Apache Paimon tables without a JVM.
 
-    A TABLE is a directory, or db.table below the warehouse; db.table$branch_b names a branch.
+    A TABLE is a directory, or db.table of the catalog; db.table$branch_b names a branch.
     Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 conflict after retries, 5 problems found.
     """
-    ctx.obj = App(warehouse=warehouse, output=output, color=not no_color)
+    ctx.obj = App(warehouse=warehouse, name=catalog, output=output, color=not no_color)
 
 
 for module in (show, read, create, change, compact, versions, maintenance, call, demo):

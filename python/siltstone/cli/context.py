@@ -20,16 +20,17 @@ class App:
     """Options of the program itself."""
 
     warehouse: str | None
+    name: str | None
     output: str
     color: bool
 
     def catalog(self) -> Catalog:
-        """The catalog of ``--warehouse``."""
+        """The catalog of ``--catalog`` or ``--warehouse``."""
         import siltstone as st
 
-        if self.warehouse is None:
-            raise click.UsageError("give the warehouse: --warehouse DIR or $SILTSTONE_WAREHOUSE")
-        return st.connect(self.warehouse)
+        if self.warehouse is None and self.name is None:
+            raise click.UsageError("give the warehouse: --warehouse DIR or $SILTSTONE_WAREHOUSE, or a --catalog NAME")
+        return st.connect(self.warehouse, name=self.name)
 
     def table(self, name: str) -> Table:
         """A table by directory or name."""

@@ -1,0 +1,98 @@
+"""Catalogs by name: siltstone.toml and variables of the environment."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+import siltstone as st
+from siltstone import errors as e
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    """settings(text): siltstone.toml with this text, and an environment that says nothing else."""
+    for name in ("SILTSTONE_CATALOG", "SILTSTONE_WAREHOUSE", "PAIMON_WAREHOUSE"):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "siltstone.toml"
+    monkeypatch.setenv("SILTSTONE_CONFIG", str(file))
+    monkeypatch.setenv("LAKE", str(tmp_path / "lake"))
+
+    def write(text):
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write
+
+
+def test_a_catalog_is_found_by_its_name(settings, tmp_path):
+    settings('[catalogs.prod]\nwarehouse = "${LAKE}"\ntable-default.bucket = 3\n')
+    cat = st.connect(name="prod")
+    assert cat.warehouse == str(tmp_path / "lake")
+    cat.create_database("db")
+    assert cat.create_table("db.t", {"k": "INT"}, primary_key=["k"]).options["bucket"] == "3"
+    assert pickle.loads(pickle.dumps(cat)).databases() == ["db"]
+    other = st.connect(tmp_path / "other", name="prod", options={"table-default.bucket": "1"})
+    other.create_database("db")
+    assert other.create_table("db.t", {"k": "INT"}, primary_key=["k"]).options["bucket"] == "1"
+
+
+def test_secrets_come_from_the_environment_and_stay_out_of_pickles(settings, monkeypatch):
+    monkeypatch.setenv("PASSWORD", "very-secret")
+    settings('[catalogs.prod]\nwarehouse = "${LAKE}"\n"jdbc.password" = "${PASSWORD}"\n')
+    assert b"very-secret" not in pickle.dumps(st.connect(name="prod"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[catalogs.prod]\nwarehouse = 1 2", "cannot be read"),
+        ('[catalog.prod]\nwarehouse = "/x"', "'catalog'"),
+        ("catalogs = 3", "are tables"),
+        ("[catalogs.prod]\nwarehouse = []", "prod"),
+        ('[catalogs.prd]\nwarehouse = "/x"', "did you mean 'prd'?"),
+        ('[catalogs.prod]\nwarehouse = "${NOWHERE}"', "$NOWHERE"),
+        ('[catalogs.prod]\nuri = "x"', "give the warehouse"),
+    ],
+)
+def test_files_that_cannot_be_used_are_told(settings, text, said):
+    settings(text)
+    with pytest.raises(e.InvalidArgument) as caught:
+        st.connect(name="prod")
+    assert said in str(caught.value)
+
+
+def test_a_missing_file_is_told(settings, monkeypatch, tmp_path):
+    with pytest.raises(e.InvalidArgument, match="SILTSTONE_CONFIG"):
+        st.connect(name="prod")
+    monkeypatch.delenv("SILTSTONE_CONFIG")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(e.InvalidArgument, match=r"siltstone\.toml"):
+        st.connect(name="prod")
+
+
+@pytest.mark.parametrize("variable", ["SILTSTONE_WAREHOUSE", "PAIMON_WAREHOUSE"])
+def test_the_environment_names_a_warehouse(settings, monkeypatch, tmp_path, variable):
+    with pytest.raises(e.InvalidArgument):
+        st.connect()
+    monkeypatch.setenv(variable, str(tmp_path / "lake"))
+    assert st.connect().warehouse == str(tmp_path / "lake")
+    settings('[catalogs.dev]\nwarehouse = "~/dev"\n')
+    monkeypatch.setenv("SILTSTONE_CATALOG", "dev")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert st.connect().warehouse == str(tmp_path / "dev")
+
+
+def test_the_command_line_takes_catalogs_by_name(settings, tmp_path):
+    settings('[catalogs.prod]\nwarehouse = "${LAKE}"\n')
+    st.connect(tmp_path / "lake").create_database("shop")
+    done = command("-C", "prod", "ls")
+    assert (done.returncode, "shop" in done.stdout) == (0, True), done.stderr
+    done = command("-C", "prd", "ls")
+    assert done.returncode == 2
+    assert "did you mean 'prod'?" in done.stderr
+
+
+def command(*arguments):
+    return subprocess.run([sys.executable, "-m", "siltstone", *arguments], capture_output=True, text=True, check=False)
