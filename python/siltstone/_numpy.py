@@ -29,6 +29,9 @@ def of_numpy(value: Any) -> Any:
     if type(value).__module__ != "numpy" or getattr(value, "shape", None) != ():
         return value
     kind = value.dtype.kind
+    if kind in "US":
+        # its ``item()`` leaves zeros at the end out
+        return str.__str__(value) if kind == "U" else bytes.__getitem__(value, slice(None))
     if kind == "m" or (kind == "M" and value != value):  # noqa: PLR0124  # NaT
         return None if value != value else value[()]  # noqa: PLR0124
     if kind != "M" or not str(value.dtype).endswith("[ns]"):

@@ -100,3 +100,13 @@ def test_a_signaling_nan_names_its_column(make, inside):
     none = decimal.Decimal("NaN")
     t.append(pd.DataFrame({"id": [1], "v": pd.Series([np.array([none]) if inside else none], dtype=object)}))
     assert t.scan().to_arrow().to_pylist() == [{"id": 1, "v": [None] if inside else None}]
+
+
+def test_texts_and_bytes_of_numpy_keep_their_zeros_at_the_end(make):
+    """Their ``item()`` and ``str()`` leave them out."""
+    np = pytest.importorskip("numpy")
+    t = make({"s": "STRING", "b": "BYTES"})
+    t.append([{"s": np.str_("x\0"), "b": np.bytes_(b"x\0")}, {"s": np.str_("x"), "b": np.bytes_(b"x")}])
+    rows = [{"s": "x\0", "b": b"x\0"}, {"s": "x", "b": b"x"}]
+    assert t.scan().to_arrow().to_pylist() == rows
+    assert t.scan(filter=st.col("s") == np.str_("x\0")).to_arrow().to_pylist() == rows[:1]

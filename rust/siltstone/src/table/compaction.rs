@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::Table;
+use super::{Table, replaced::explained};
 use crate::{
     Result,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
@@ -97,10 +97,11 @@ pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u
     let (place, schema) = (&task.table, task.table.schema_id);
     let table = Table::open_with(fs, &place.location, &place.branch, Some(schema), task.options.clone())?;
     let (ctx, resources) = (table.context(), TaskResources { threads, ..TaskResources::default() });
-    let messages = match task.unit {
-        TaskUnit::Postponed { .. } => move_waiting(ctx, &task, &resources)?,
-        _ => vec![run_task(ctx, &task, &resources)?],
+    let done = match task.unit {
+        TaskUnit::Postponed { .. } => move_waiting(ctx, &task, &resources),
+        _ => run_task(ctx, &task, &resources).map(|message| vec![message]),
     };
+    let messages = explained(ctx, done)?;
     bundled(messages.into_iter().map(|message| message.seal(ctx, false)).collect::<Result<_>>()?)
 }
 

@@ -10,6 +10,7 @@ use super::{
     again::{self, KeptRows},
     compact_after::CompactionAfter,
     handed_out::HandedOut,
+    replaced::explained,
     unpublished::Unpublished,
 };
 use crate::{
@@ -460,7 +461,7 @@ impl TableWriter {
         self.ready()?;
         // first: after an error the rows are still the writer's
         let after = Some(newest_now(&self.ctx)?);
-        let messages = self.write.prepare_commit()?;
+        let messages = explained(&self.ctx, self.write.prepare_commit())?;
         self.kept.clear();
         let handed_out = |message: CommitMessage| CommitMessage { after: after.clone(), ..message };
         let messages: Vec<CommitMessage> = messages.into_iter().map(handed_out).collect();
