@@ -102,7 +102,13 @@ impl FilesystemCatalog {
     }
 
     /// Names of the databases, in order.
+    ///
+    /// # Errors
+    /// `FileNotFound`: there is no warehouse: its first database makes it.
     pub fn databases(&self) -> Result<Vec<String>> {
+        if self.fs.status(&self.warehouse)?.is_none() {
+            return Err(self.no_warehouse());
+        }
         let children = self.fs.list(&self.warehouse)?;
         let directories = children.iter().filter(|child| child.is_dir);
         let mut names: Vec<String> = directories
@@ -419,11 +425,25 @@ impl FilesystemCatalog {
         Arc::new(SchemaManager::new(own, &branch_root(location, branch)))
     }
 
+    fn no_warehouse(&self) -> Error {
+        let message = format!("the warehouse directory '{}' does not exist", self.warehouse);
+        Error::new(ErrorKind::FileNotFound, message)
+            .with("file", &self.warehouse)
+            .hint("look at its spelling; a new warehouse is made with its first database: create_database(name)")
+    }
+
     fn no_database(&self, name: &str) -> Error {
         let error = Error::new(ErrorKind::DatabaseNotFound, format!("the database '{name}' does not exist"));
-        let names = self.databases().unwrap_or_default();
+        let error = error.with("database", name);
+        let names = match self.databases() {
+            Err(missing) if missing.kind() == ErrorKind::FileNotFound => {
+                let hint = format!("the warehouse directory '{}' does not exist: look at its spelling", self.warehouse);
+                return error.hint(hint).caused_by(missing);
+            }
+            found => found.unwrap_or_default(),
+        };
         let hint = near(name, &names).map(|near| format!("did you mean '{near}'?"));
-        error.with("database", name).hint(hint.unwrap_or_else(|| {
+        error.hint(hint.unwrap_or_else(|| {
             if names.is_empty() {
                 format!("there is no database in '{}' yet", self.warehouse)
             } else {
