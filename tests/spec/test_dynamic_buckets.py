@@ -273,7 +273,7 @@ def test_the_bucket_mode_is_named(make):
     assert "buckets  dynamic" in t.scan().explain()
     few = make({"id": "INT"}, ["id"], dynamic_bucket__max_buckets=3)
     assert few.explain().endswith("2000000 keys a bucket, at most 3")
-    assert make({"id": "INT"}).explain().endswith("buckets     unaware")
+    assert make({"id": "INT"}).explain().endswith("buckets     none: rows go to files in the order in which they come")
     assert make({"id": "INT", "v": "INT"}, ["id"], bucket=4).explain().endswith("buckets     fixed: 4 by id")
 
 
