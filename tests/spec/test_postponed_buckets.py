@@ -268,3 +268,26 @@ def test_a_waiting_file_that_is_cut_or_gone_is_named(t):
     t.compact()
     assert rows(t) == {(0, 1): "a"}
     clean(t)
+
+
+def test_deleted_partitions_count_the_rows_that_waited(t):
+    """The report said that no row was deleted."""
+    t.upsert([{"p": 1, "k": k, "v": "a"} for k in range(3)])
+    t.compact()
+    t.upsert([{"p": 1, "k": k, "v": "b"} for k in (2, 3)])
+    report = t.delete(where="p = 1")
+    assert report.affected_rows == 5
+    assert "2 of the rows waited in bucket-postpone" in report.notes[0]
+    assert (rows(t), waiting(t)) == ({}, [])
+
+
+def test_a_rescale_says_that_rows_wait(t):
+    """It said nothing, and did nothing."""
+    t.upsert([{"p": 1, "k": k, "v": "a"} for k in range(3)])
+    for dry_run in (True, False):
+        report = t.rescale(2, dry_run=dry_run)
+        assert report.snapshot is None
+        assert report.notes == [
+            "no rows have buckets yet: nothing is rescaled",
+            "3 rows wait in bucket-postpone and stay there: run t.compact()",
+        ]
