@@ -18,6 +18,11 @@ MIB = 1 << 20
 CHECK_ROWS = 200_000
 
 
+def phases_of(scenario: dict, engine: str) -> list[dict]:
+    """The phases that an engine takes part in."""
+    return [phase for phase in scenario["phases"] if engine in phase.get("only", [engine])]
+
+
 class Unavailable(Exception):
     """This engine cannot take part here; the text says why."""
 
@@ -73,7 +78,7 @@ class PythonEngine:
         found: dict[str, dict] = {}
         compacted = True
         written = 0
-        for phase in scenario["phases"]:
+        for phase in phases_of(scenario, self.name):
             op = phase["op"]
             if op not in self.can:
                 compacted = False
@@ -129,7 +134,8 @@ class Java:
         self.rounds += 1
         place /= str(self.rounds)
         spec = self.work / "scenario.json"
-        spec.write_text(json.dumps({"scenarios": [scenario]}), encoding="utf-8")
+        mine = {**scenario, "phases": phases_of(scenario, self.name)}
+        spec.write_text(json.dumps({"scenarios": [mine]}), encoding="utf-8")
         os.sync()
         lines = self.ask("bench", str(spec), str(self.inputs), str(place), "--rounds=1", "--warmup=0")
         return {line["phase"]: {**line, "disk_mb": line.get("live_bytes", 0) / MIB} for line in lines}

@@ -40,7 +40,8 @@ class Siltstone:
         cat = st.connect(warehouse)
         cat.create_database("bench")
         columns = {f["name"]: f["type"] for f in scenario["fields"]}
-        cat.create_table(TABLE, columns, primary_key=scenario["primary_keys"], options=scenario["options"])
+        keys, partitions = scenario["primary_keys"], scenario["partition_keys"]
+        cat.create_table(TABLE, columns, primary_key=keys, partition_by=partitions, options=scenario["options"])
 
     def _open(self, warehouse: str) -> Any:
         import siltstone as st
@@ -84,7 +85,12 @@ class PyPaimon:
         catalog = self._catalog(warehouse)
         catalog.create_database("bench", ignore_if_exists=False)
         options = {**scenario["options"], **self.options}
-        definition = Schema.from_pyarrow_schema(schema, primary_keys=scenario["primary_keys"], options=options)
+        definition = Schema.from_pyarrow_schema(
+            schema,
+            partition_keys=scenario["partition_keys"],
+            primary_keys=scenario["primary_keys"],
+            options=options,
+        )
         catalog.create_table(TABLE, definition, ignore_if_exists=False)
 
     def write(self, warehouse: str, data: pa.Table, *, keyed: bool) -> None:  # noqa: ARG002

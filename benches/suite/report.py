@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from scenarios import GOALS, OWN_GOALS
+from scenarios import GOALS, MEMORY_GOALS, OWN_GOALS
 
 
 def summarise(rounds: list[dict]) -> dict[str, Any]:
@@ -80,6 +80,27 @@ def own_text(found: list[dict[str, Any]]) -> list[str]:
     return [
         f"{f['scenario']} {f['phase']} takes {f['ratio']:.2f} times as long as {f['base']} (best of both: "
         f"{f['ratio_best']:.2f}{goal(f)})."
+        for f in found
+    ]
+
+
+def memory_goals(lines: list[dict]) -> list[dict[str, Any]]:
+    """Our peaks of memory beside what we promise."""
+    found = []
+    for line in lines:
+        limit = MEMORY_GOALS.get(key(line))
+        if limit is not None and line["engine"] == "siltstone":
+            names = {"scenario": line["scenario"], "phase": line["phase"]}
+            peak = line["peak_rss_mb"]
+            found.append({**names, "peak_rss_mb": peak, "limit": limit, "met": peak <= limit})
+    return found
+
+
+def memory_text(found: list[dict[str, Any]]) -> list[str]:
+    """Those peaks in words."""
+    return [
+        f"{f['scenario']} {f['phase']} holds {f['peak_rss_mb']:,.0f} MB, the rows that it is given included; goal at most "
+        f"{f['limit']:,}: {'met' if f['met'] else 'open'}."
         for f in found
     ]
 

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,16 @@ from typing import IO, Any
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from drivers import Java, PythonEngine, Unavailable
 from generate import generate
-from report import compare, disagreements, markdown, own_goals, own_text, summarise
+from report import (
+    compare,
+    disagreements,
+    markdown,
+    memory_goals,
+    memory_text,
+    own_goals,
+    own_text,
+    summarise,
+)
 from scenarios import SCENARIOS
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
@@ -70,6 +80,13 @@ def engines(args: argparse.Namespace, log: IO[str]) -> Iterator[list[Any]]:
 def say(text: str) -> None:
     """Progress, on stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def inputs_of(scenarios: list[dict]) -> list[str]:
+    """The kinds of files that scenarios need."""
+    phases = [phase for scenario in scenarios for phase in scenario["phases"]]
+    files = [name for phase in phases for name in phase.get("inputs", [])]
+    return list(dict.fromkeys(re.split(r"[-.]", name)[0] for name in files))
 
 
 def measure(engines: list[Any], scenario: dict, args: argparse.Namespace) -> dict[str, dict[str, list[dict]]]:
@@ -131,7 +148,7 @@ def machine() -> dict[str, Any]:
 def main() -> int:
     args = arguments()
     args.work.mkdir(parents=True, exist_ok=True)
-    generate(args.work / f"inputs-{args.rows}", args.rows)
+    generate(args.work / f"inputs-{args.rows}", args.rows, inputs_of(args.scenarios))
     lines: list[dict] = []
     problems: list[str] = []
     raw: dict[str, Any] = {}
@@ -144,7 +161,7 @@ def main() -> int:
             problems += java_checks(able, scenario, phases, args)
     problems += disagreements(lines)
     write_results(args, versions, lines, problems, raw)
-    unmet = [line for line in [*lines, *own_goals(lines)] if line.get("met") is False]
+    unmet = [line for line in [*lines, *own_goals(lines), *memory_goals(lines)] if line.get("met") is False]
     return 1 if problems or (args.strict and unmet) else 0
 
 
@@ -159,7 +176,8 @@ def write_results(args: argparse.Namespace, versions: dict, lines: list[dict], p
         "Versions: " + "; ".join(f"{k} {v}" for k, v in versions.items()) + ".",
     ]
     own = own_goals(lines)
-    tail = [*own_text(own), *(f"PROBLEM {p}" for p in problems)]
+    memory = memory_goals(lines)
+    tail = [*own_text(own), *memory_text(memory), *(f"PROBLEM {p}" for p in problems)]
     text = "\n".join([*head, "", markdown(lines), *(["", *tail] if tail else [])])
     results = args.work / "results"
     results.mkdir(exist_ok=True)
@@ -170,6 +188,7 @@ def write_results(args: argparse.Namespace, versions: dict, lines: list[dict], p
         "versions": versions,
         "lines": lines,
         "own": own,
+        "memory": memory,
         "problems": problems,
         "measurements": raw,
     }

@@ -14,16 +14,26 @@ COLUMNS = {
 }
 
 
+def _files(kind: str, number: int) -> list[str]:
+    return [f"{kind}-{i}.parquet" for i in range(number)]
+
+
 def _five(kind: str) -> list[str]:
-    return [f"{kind}-{i}.parquet" for i in range(5)]
+    return _files(kind, 5)
 
 
-def _scenario(name: str, primary_keys: list[str], options: dict[str, str], phases: list[dict]) -> dict:
+def _scenario(
+    name: str,
+    primary_keys: list[str],
+    options: dict[str, str],
+    phases: list[dict],
+    partition_keys: tuple[str, ...] = (),
+) -> dict:
     return {
         "name": name,
         "fields": [{"name": column, "type": kind} for column, kind in COLUMNS.items()],
         "primary_keys": primary_keys,
-        "partition_keys": [],
+        "partition_keys": list(partition_keys),
         "options": {"file.format": "parquet", **options},
         "phases": phases,
     }
@@ -66,6 +76,27 @@ _AGGREGATION = {
     **{f"fields.{column}.aggregate-function": function for column, function in _AGGREGATES.items()},
 }
 
+
+def _written(kind: str) -> list[dict]:
+    """Five commits, read once."""
+    return [{"name": "write", "op": "write", "inputs": _five(kind)}, {"name": "read_merge", "op": "read"}]
+
+
+_DYNAMIC = {"bucket": "-1", "write-only": "true"}
+# Every key is there, nearly all move to another partition. In `load` all keys are new, and no partition has more than a
+# bucket takes: Java is told the bucket that its assigner would choose, because loading by it takes minutes.
+_MOVING = [
+    {"name": "load", "op": "write", "inputs": _files("wide", 10), "bucket": 0},
+    {"name": "upsert", "op": "write", "inputs": ["moved.parquet"]},
+    {"name": "read_merge", "op": "read"},
+]
+# Of Java only engine jobs give waiting rows their buckets.
+_WAITING = [
+    {"name": "write", "op": "write", "inputs": _five("merge")},
+    {"name": "move", "op": "compact", "full": False, "only": ["siltstone"]},
+    {"name": "read_merge", "op": "read", "only": ["siltstone"]},
+]
+
 SCENARIOS = {
     s["name"]: s
     for s in (
@@ -85,6 +116,13 @@ SCENARIOS = {
             {"bucket": "-1"},
             [{"name": "write", "op": "write", "inputs": _five("merge")}, {"name": "read", "op": "read"}],
         ),
+        # what each mode of buckets costs
+        _scenario("dynamic_zstd", ["id"], _DYNAMIC, _written("known")),
+        _scenario("fixed_zstd", ["id"], {**_ONE_BUCKET, "bucket": "2"}, _written("known")),
+        _scenario("cross_partition_zstd", ["id"], _DYNAMIC, _MOVING, ("city",)),
+        _scenario("postponed_zstd", ["id"], {"bucket": "-2", "write-only": "true"}, _WAITING),
+        _scenario("spread_dynamic_zstd", ["a", "id"], _DYNAMIC, _written("spread"), ("a",)),
+        _scenario("spread_fixed_zstd", ["a", "id"], _ONE_BUCKET, _written("spread"), ("a",)),
     )
 }
 
@@ -97,7 +135,12 @@ GOALS = {
     ("aggregation_zstd", "full_compact"): 4.0,
     ("lookup_zstd", "lookup_compact"): 5.0,
     ("dv_lookup_zstd", "lookup_compact"): 5.0,
+    ("dynamic_zstd", "write"): 4.0,
+    ("cross_partition_zstd", "upsert"): 3.0,
 }
+
+# How many MB a phase holds at most (peak RSS).
+MEMORY_GOALS = {("cross_partition_zstd", "upsert"): 1024}
 
 # What we promise against ourselves: a phase takes at most so many times as long as another one; `None` promises
 # nothing, the ratio is only stated.
@@ -106,4 +149,8 @@ OWN_GOALS = {
     ("aggregation_zstd", "full_compact"): (("dedup_zstd", "full_compact"), 1.3),
     ("dv_lookup_zstd", "read_dv"): (("dv_lookup_zstd", "read_compacted"), 1.15),
     ("upsert_zstd", "read_merge"): (("dv_lookup_zstd", "read_dv"), None),
+    # at least 0.6 and 0.9 times as fast
+    ("dynamic_zstd", "write"): (("fixed_zstd", "write"), 1.667),
+    ("postponed_zstd", "write"): (("append_zstd", "write"), 1.111),
+    ("spread_dynamic_zstd", "write"): (("spread_fixed_zstd", "write"), 2.0),
 }

@@ -107,7 +107,8 @@ class Tags(Handle):
             name: The tag.
             version: See :meth:`create`.
             as_of: See :meth:`create`.
-            retain: See :meth:`create`.
+            retain: Delete the tag after this long from now; None: as long as before (Java drops the retention then),
+                else see :meth:`create`.
 
         Raises:
             TagNotFound: There is no such tag; the hint names the nearest.

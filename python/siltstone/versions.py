@@ -62,6 +62,11 @@ class Snapshot:
         )
 
 
+def _instant(local: str) -> dt.datetime:
+    """A local time of this machine as an instant."""
+    return dt.datetime.fromisoformat(local[:26]).astimezone(dt.UTC)
+
+
 @dataclass(frozen=True)
 class Tag:
     """A named snapshot.
@@ -69,7 +74,8 @@ class Tag:
     Attributes:
         name: The name.
         snapshot: The snapshot that it keeps.
-        create_time: When it was made, local time; only tags with a retention know it.
+        create_time: When it was made, with zone UTC; only tags with a retention know it. Their files have it as local
+            time of the machine that made them, which is taken for the local time here.
         time_retained: How long it is kept from then on; None until it is deleted.
     """
 
@@ -86,7 +92,7 @@ class Tag:
         return cls(
             name=raw["name"],
             snapshot=Snapshot.from_json(json.dumps(raw["snapshot"])),
-            create_time=None if created is None else dt.datetime.fromisoformat(created[:26]),
+            create_time=None if created is None else _instant(created),
             time_retained=None if kept is None else dt.timedelta(seconds=min(kept, _LONGEST)),
         )
 

@@ -309,3 +309,39 @@ def test_rescale_takes_its_number_as_it_comes(run):
 def test_the_package_is_the_command():
     done = subprocess.run([sys.executable, "-m", "siltstone", "version"], capture_output=True, text=True, check=True)
     assert st.__version__ in done.stdout
+
+
+def test_a_warehouse_that_is_not_there_is_named(run, tmp_path):
+    """It looked like an empty one."""
+    nowhere = str(tmp_path / "lak")
+    for command in (["ls"], ["ls", "shop"], ["show", "shop.orders"], ["cat", "shop.orders"]):
+        code, printed, error = run(*command, warehouse=nowhere)
+        assert (code, printed) == (1 if command == ["ls"] else 3, [])
+        assert f"the warehouse directory '{nowhere}' does not exist" in error
+
+
+def test_a_procedure_that_is_taken_for_a_command_is_told_apart(run):
+    for name in ("rewrite_file_index", "rewrite-file-index", "sys.rewrite_file_index"):
+        code, _, error = run(name, "shop.orders")
+        assert code == 2
+        assert "siltstone call rewrite_file_index table=" in error
+    assert "No such command 'rewrite_file_indexes'" in run("rewrite_file_indexes")[2]
+
+
+def test_nothing_is_shown_where_nothing_is(run):
+    """`doctor` showed NULL beside each thing that needs no reason; rows of tables have NULL."""
+    assert "NULL" not in run("doctor", "shop.orders", output="table")[1]
+    assert any(line["reason"] is None for line in run("doctor", "shop.orders")[1])
+
+
+def test_a_row_that_is_too_wide_for_the_terminal_is_a_record(run, lake, monkeypatch):
+    """Thirteen columns side by side had four characters each."""
+    t = st.connect(lake).table("shop.orders")
+    t.alter().set_option("file-index.bitmap.columns", "item").commit()
+    t.rewrite_file_index()
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [line.rstrip() for line in run("cat", "shop.orders$file_indexes", output="table")[1].splitlines()]
+    assert [line for line in lines if line.startswith("index_type")] == [f"{'index_type':31}bitmap"] * 2
+    assert lines.count("") == 1
+    monkeypatch.setenv("COLUMNS", "600")
+    assert len(run("cat", "shop.orders$file_indexes", output="table")[1].splitlines()) == 3

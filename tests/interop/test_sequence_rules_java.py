@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 
 import engines
 import pytest
@@ -258,3 +259,24 @@ def test_rows_that_java_emptied_before_it_took_them_back_are_read(oracle, tmp_pa
     t.compact(full=True)
     assert t.scan().to_arrow().to_pylist() == [{"k": 2, "v": 1, "g": 1}]
     assert engines.same(oracle.call("read", t.location), t.scan().to_arrow()) is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sequence.field": "s"},
+        {"sequence.field": "s,b"},
+        {"fields.s.sequence-group": "a"},
+        {"fields.s,b.sequence-group": "a"},
+        {"fields.s.sequence-group": "a", "fields.a.aggregate-function": "first_value"},
+    ],
+    ids=["field", "two fields", "group", "group of two fields", "function"],
+)
+def test_rows_of_partial_update_without_a_sequence(oracle, tmp_path, options):
+    """Null is older than every value, and a group in whose fields a row has nothing but nulls sees nothing of the row."""
+    chance = random.Random(7)  # noqa: S311  # a test
+    commits = [
+        [("+I", k, *(chance.choice([None, None, 1, 2, 3]) for _ in "sab")) for k in range(40) for _ in range(n)]
+        for n in (1, 2, 1)
+    ]
+    same_rows(oracle, tmp_path, COLUMNS, PARTIAL | options, commits)

@@ -18,7 +18,6 @@ def test_a_table_lives_through_killed_workers(spark, tmp_path, mode):
 
 @pytest.mark.timeout(1200)
 def test_over_connect_as_well(tmp_path):
-    bucket_modes.needs_connect()
     command = [sys.executable, str(pathlib.Path(bucket_modes.__file__)), str(tmp_path)]
     environment = {
         **os.environ,

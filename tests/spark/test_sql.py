@@ -130,7 +130,15 @@ def test_a_paimon_table_is_made_in_a_database_of_the_warehouse(spark, shop):
         ss.sql(spark, "CREATE TABLE shop.other (id INT) TBLPROPERTIES ('buckets' = 4)")
     with pytest.raises(e.UnsupportedFeature, match="no database of the warehouse"):
         ss.sql(spark, "CREATE TABLE nowhere.other (id INT)")
+    with pytest.raises(e.IllegalSchema, match="differ by case alone"):
+        ss.sql(spark, "CREATE TABLE shop.other (id INT, ID INT)")
     assert before == [t.name for t in spark.catalog.listTables("default")]
+
+
+def test_a_paimon_table_is_not_described_in_sql(spark, shop):
+    with pytest.raises(e.UnsupportedFeature, match="DESCRIBE on the Paimon table shop.orders") as raised:
+        ss.sql(spark, "DESCRIBE TABLE shop.orders")
+    assert "table('shop.orders') has its schema" in raised.value.hint
 
 
 def test_what_stays_in_the_session_reaches_spark(spark, shop):

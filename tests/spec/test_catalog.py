@@ -201,3 +201,19 @@ def test_a_database_with_a_name_that_is_no_text_is_dropped(cat, tmp_path):
             open(path, "wb").close()
     cat.drop_database("other", cascade=True)
     assert not os.path.exists(place)
+
+
+def test_a_warehouse_that_is_not_there_is_no_empty_one(tmp_path):
+    """A mistyped path looked like a catalog without databases."""
+    nowhere = tmp_path / "lak"
+    cat = st.connect(nowhere)
+    with pytest.raises(e.FileMissing, match="lak' does not exist") as raised:
+        cat.databases()
+    assert "create_database" in raised.value.hint
+    for read in (lambda: cat.tables("shop"), lambda: cat.table("shop.orders")):
+        with pytest.raises(e.DatabaseNotFound) as raised:
+            read()
+        assert str(nowhere) in raised.value.hint
+    assert not nowhere.exists()
+    cat.create_database("shop")
+    assert cat.databases() == ["shop"]

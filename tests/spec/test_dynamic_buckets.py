@@ -172,6 +172,21 @@ def test_a_broken_index_is_an_error_with_its_file_and_no_row_is_written(make, da
     clean(t)
 
 
+def test_the_keys_of_a_partition_are_loaded_when_its_first_row_comes(make):
+    """And of no other one: what a writer holds follows the partitions that it writes to."""
+    t = make({"p": "STRING", "id": "INT", "v": "INT"}, ["p", "id"], ["p"])
+    t.upsert([{"p": p, "id": i, "v": 1} for p in "ab" for i in range(3)])
+    other = index_path(t, next(entry for entry in index_files(t).values() if entry["partition"] == "{b}"))
+    content = other.read_bytes()
+    other.unlink()
+    t.upsert([{"p": "a", "id": i, "v": 2} for i in range(1, 5)])
+    with pytest.raises(e.SiltstoneError, match=other.name):
+        t.upsert([{"p": "a", "id": 1, "v": 3}, {"p": "b", "id": 1, "v": 3}])
+    other.write_bytes(content)
+    t.upsert([{"p": "b", "id": 1, "v": 3}])
+    clean(t)
+
+
 def test_fsck_names_keys_that_are_not_where_the_index_says(make):
     t = make({"id": "INT", "v": "INT"}, ["id"], dynamic_bucket__target_row_num=2)
     t.upsert([{"id": i, "v": i} for i in range(4)])
@@ -271,9 +286,10 @@ def test_the_bucket_mode_is_named(make):
     t = make({"p": "STRING", "id": "INT"}, ["p", "id"], ["p"])
     assert t.explain().splitlines()[-1] == "buckets     dynamic: an index of keys, 2000000 keys a bucket"
     assert "buckets  dynamic" in t.scan().explain()
+    assert t.scan(filter="id = 1 OR v IS NULL").explain().splitlines()[-1] == "filter   id = 1 OR v IS NULL"
     few = make({"id": "INT"}, ["id"], dynamic_bucket__max_buckets=3)
     assert few.explain().endswith("2000000 keys a bucket, at most 3")
-    assert make({"id": "INT"}).explain().endswith("buckets     unaware")
+    assert make({"id": "INT"}).explain().endswith("buckets     none: rows go to files in the order in which they come")
     assert make({"id": "INT", "v": "INT"}, ["id"], bucket=4).explain().endswith("buckets     fixed: 4 by id")
 
 

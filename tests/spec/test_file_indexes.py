@@ -93,6 +93,9 @@ def test_files_that_are_there_get_the_indexes_that_options_ask_for(make, keyed, 
     change.set_option("file-index.in-manifest-threshold", threshold).commit()
     for again in (False, True):
         report = t.rewrite_file_index()
+        files = t.inspect("files").count()
+        what = "have the indexes that the options ask for already" if again else "got indexes"
+        assert report.notes == [f"{files} files {what}"]
         if again:
             assert report.snapshot is None
         else:
@@ -109,7 +112,8 @@ def test_files_that_are_there_get_the_indexes_that_options_ask_for(make, keyed, 
     assert t.maintenance.fsck(deep=True).problems == []
     assert t.scan(filter="text = 'v1'").count() == len([k for k in rows if k % 3 == 1])
     t.alter().remove_option("file-index.bitmap.columns").commit()
-    t.rewrite_file_index()
+    assert t.rewrite_file_index().notes == [f"{files} files lost the indexes they had: the options ask for none"]
+    assert t.rewrite_file_index().notes == ["the table has no files whose indexes could change"]
     assert t.inspect("file_indexes").count() == 0
     assert sorted(r["k"] for r in t.scan().to_arrow().to_pylist()) == rows
     assert t.maintenance.fsck(deep=True).problems == []
@@ -131,7 +135,10 @@ def test_files_with_vectors_of_tables_without_a_key_keep_their_indexes(make):
     t.delete("k < 3")
     t.alter().set_option("file-index.bitmap.columns", "k").commit()
     report = t.rewrite_file_index()
-    assert report.notes == ["1 files whose rows deletion vectors delete keep the indexes they have: compact them"]
+    assert report.notes == [
+        "1 files got indexes",
+        "1 files whose rows deletion vectors delete keep the indexes they have: compact them",
+    ]
     assert t.inspect("file_indexes").count() == 1
     assert t.scan(filter="k IN (1, 5, 15)").to_arrow()["k"].to_pylist() == [5, 15]
     assert t.maintenance.fsck(deep=True).problems == []

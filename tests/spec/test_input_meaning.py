@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import siltstone as st
 from siltstone import errors as e
 
 NANOS = np.datetime64("2020-01-01T00:00:00.000000001")
@@ -104,7 +105,6 @@ def test_a_signaling_nan_names_its_column(make, inside):
 
 def test_texts_and_bytes_of_numpy_keep_their_zeros_at_the_end(make):
     """Their ``item()`` and ``str()`` leave them out."""
-    np = pytest.importorskip("numpy")
     t = make({"s": "STRING", "b": "BYTES"})
     t.append([{"s": np.str_("x\0"), "b": np.bytes_(b"x\0")}, {"s": np.str_("x"), "b": np.bytes_(b"x")}])
     rows = [{"s": "x\0", "b": b"x\0"}, {"s": "x", "b": b"x"}]

@@ -1,8 +1,11 @@
 """Tables with postponed buckets: rows wait until a compaction gives them buckets."""
 
 import logging
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 from siltstone import errors as e
@@ -268,3 +271,50 @@ def test_a_waiting_file_that_is_cut_or_gone_is_named(t):
     t.compact()
     assert rows(t) == {(0, 1): "a"}
     clean(t)
+
+
+def test_deleted_partitions_count_the_rows_that_waited(t):
+    """The report said that no row was deleted."""
+    t.upsert([{"p": 1, "k": k, "v": "a"} for k in range(3)])
+    t.compact()
+    t.upsert([{"p": 1, "k": k, "v": "b"} for k in (2, 3)])
+    report = t.delete(where="p = 1")
+    assert report.affected_rows == 5
+    assert "2 of the rows waited in bucket-postpone" in report.notes[0]
+    assert (rows(t), waiting(t)) == ({}, [])
+
+
+def test_a_rescale_says_that_rows_wait(t):
+    """It said nothing, and did nothing."""
+    t.upsert([{"p": 1, "k": k, "v": "a"} for k in range(3)])
+    for dry_run in (True, False):
+        report = t.rescale(2, dry_run=dry_run)
+        assert report.snapshot is None
+        assert report.notes == [
+            "no rows have buckets yet: nothing is rescaled",
+            "3 rows wait in bucket-postpone and stay there: run t.compact()",
+        ]
+
+
+def upsert_in(zone, t, value):
+    """From a machine in another time zone."""
+    code = f"import siltstone as st; st.open_table({t.location!r}).upsert([{{'p': 1, 'k': 1, 'v': {value!r}}}])"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "TZ": zone}, check=True)
+
+
+def test_a_later_commit_wins_whatever_the_time_zone(t):
+    """Files have local times, by which Java orders them: the row from where the clock is ahead won over later ones."""
+    for zone, value in [("Asia/Tokyo", "older"), ("America/New_York", "newer")]:
+        upsert_in(zone, t, value)
+    t.compact()
+    assert list(rows(t).values()) == ["newer"]
+
+
+def test_of_commits_that_have_expired_times_decide(t):
+    for zone, value in [("Asia/Tokyo", "Tokyo"), ("America/New_York", "New York"), ("UTC", "UTC")]:
+        upsert_in(zone, t, value)
+    t.expire_snapshots(retain_max=1)
+    t.compact()
+    # what is known to be of a later commit comes later
+    assert list(rows(t).values()) == ["UTC"]
+    assert t.maintenance.fsck(deep=True).problems == []

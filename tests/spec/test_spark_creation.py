@@ -8,6 +8,7 @@ pytest.importorskip("pyspark")
 sqlglot = pytest.importorskip("sqlglot")
 
 from siltstone.spark.creation import creation, is_creation  # noqa: E402
+from siltstone.spark.statements import check  # noqa: E402
 
 
 def asked(text):
@@ -91,6 +92,7 @@ def test_what_is_asked_for_is_what_a_table_is_made_of(tmp_path):
         ("CREATE TABLE shop.t (id INT DEFAULT 3)", "DEFAULT 3 of the column id"),
         ("CREATE TABLE shop.t (id INT GENERATED ALWAYS AS (1))", "column id"),
         ("CREATE OR REPLACE TABLE shop.t (id INT)", "REPLACE"),
+        ("CREATE TABLE shop.t (id INT, unique INT)", "UNIQUE"),
     ],
 )
 def test_what_has_no_meaning_is_refused_by_its_name(text, what):
@@ -112,6 +114,9 @@ def test_types_that_paimon_does_not_have_in_spark(kind):
     [
         "CREATE TABLE shop.t (",
         "CREATE TABLE shop.t (id)",
+        "CREATE TABLE shop.t (id INT, case INT)",
+        "CREATE TABLE shop.t (id INT, current_date DATE)",
+        "CREATE TABLE shop.t (id INT, null INT)",
         "CREATE TABLE shop.t (id INT) TBLPROPERTIES ('a' = 'b', 'a' = 'c')",
         "CREATE TABLE shop.t (id INT) TBLPROPERTIES ('a' = b)",
     ],
@@ -130,3 +135,38 @@ def test_only_tables_are_made():
         "",
     ):
         assert not is_creation(other)
+
+
+@pytest.mark.parametrize(
+    "columns", ["id INT, case INT", "id INT, current_date DATE", "id INT, null INT", "id INT, like INT", "unique INT"]
+)
+def test_the_hint_for_names_that_are_words_of_sql(columns):
+    with pytest.raises((e.InvalidArgument, e.UnsupportedFeature)) as raised:
+        asked(f"CREATE TABLE shop.t ({columns})")
+    assert "stand in backticks" in raised.value.hint
+    quoted = ", ".join(f"`{name}` {kind}" for name, kind in (c.split() for c in columns.split(", ")))
+    assert [f["name"] for f in asked(f"CREATE TABLE shop.t ({quoted})").fields] == [
+        c.split()[0] for c in columns.split(", ")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "instead"),
+    [
+        (
+            "CREATE OR REPLACE TABLE shop.t (id INT)",
+            "CREATE OR REPLACE TABLE is",
+            "drop_table(name), then CREATE TABLE",
+        ),
+        ("CREATE EXTERNAL TABLE shop.t (id INT)", "CREATE EXTERNAL TABLE is", "siltstone.spark.read"),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1", "CREATE VIEW is", "CREATE TEMPORARY VIEW"),
+        ("CREATE TEMPORARY TABLE t USING x", "CREATE TEMPORARY TABLE is", ""),
+        ("DROP TABLE IF EXISTS shop.t", "DROP TABLE is", "drop_table(name)"),
+    ],
+)
+def test_a_refused_statement_says_what_to_write_instead(text, what, instead):
+    """Of CREATE OR REPLACE TABLE it said that CREATE TABLE is not supported."""
+    with pytest.raises(e.UnsupportedFeature) as raised:
+        check(text)
+    assert raised.value.message.startswith(what)
+    assert instead in raised.value.hint

@@ -342,3 +342,24 @@ def test_statistics_are_what_the_columns_hold(t):
     }
     t.append([{"id": 1, "v": None}])
     assert t.snapshot().raw["statistics"] == snapshot.raw["statistics"]
+
+
+def test_a_replaced_tag_keeps_its_retention(make):
+    """It was kept for ever after, as by Java."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    t.upsert([{"id": 1}])
+    before = t.tags.create("current", retain="30 d")
+    t.upsert([{"id": 2}])
+    after = t.tags.replace("current")
+    assert (after.id, after.time_retained) == (2, dt.timedelta(days=30))
+    assert after.create_time > before.create_time
+    assert t.tags.replace("current", retain="7 d").time_retained == dt.timedelta(days=7)
+
+
+def test_the_time_of_a_tag_is_compared_with_other_times(make):
+    """It had no zone, and Python compares such times with no others."""
+    t = make({"id": "INT"}, ["id"], bucket=1)
+    t.upsert([{"id": 1}])
+    tag = t.tags.create("v1", retain="1 d")
+    assert abs(tag.create_time - tag.commit_time) < dt.timedelta(minutes=1)
+    assert tag.create_time.tzinfo is dt.UTC

@@ -7,7 +7,6 @@ a Python worker that is killed.
 import pathlib
 import sys
 
-import pytest
 import siltstone as st
 from siltstone import spark as ss
 
@@ -94,12 +93,6 @@ def main(folder):
             sys.stdout.flush()
     finally:
         spark.stop()
-
-
-def needs_connect():
-    """Skip where Spark Connect's libraries are not there."""
-    for module in ("grpc", "grpc_status", "pandas"):
-        pytest.importorskip(module)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,11 @@ class Catalog:
         return self._warehouse
 
     def databases(self) -> list[str]:
-        """Names of the databases, in order."""
+        """Names of the databases, in order.
+
+        Raises:
+            FileMissing: The warehouse does not exist: :meth:`create_database` makes it.
+        """
         return self._core.databases()
 
     def create_database(
@@ -97,7 +101,11 @@ class Catalog:
         self._core.drop_database(text("name", name), flag("cascade", cascade), flag("if_exists", if_exists))
 
     def tables(self, database: str) -> list[str]:
-        """Names of the tables of a database, in order."""
+        """Names of the tables of a database, in order.
+
+        Raises:
+            DatabaseNotFound: It does not exist; the hint says so when the warehouse does not either.
+        """
         return self._core.tables(text("database", database))
 
     def create_table(
@@ -152,6 +160,7 @@ class Catalog:
 
         Raises:
             TableNotFound: It does not exist; the hint names near ones.
+            DatabaseNotFound: Its database does not; the hint says so when the warehouse does not either.
             BranchNotFound: There is no such branch.
             InvalidArgument: The name says another branch than ``branch``.
             UnknownOption: One of the options is none; the hint names a near one.

@@ -26,7 +26,8 @@ def connect(
     """Open a catalog.
 
     Args:
-        warehouse: Its root directory, made on first use; ``~`` is the home directory. Without it and without ``name``, what
+        warehouse: Its root directory. A new one is made with its first database; until then it cannot be looked at. ``~`` is
+            the home directory. Without it and without ``name``, what
             ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
         metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables), or

@@ -15,7 +15,30 @@ from siltstone.cli.output import FORMATS, visible
 from siltstone.errors import SiltstoneError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands; a procedure that is taken for one is told apart."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with.
+
+        Raises:
+            UsageError: There is none; the text says how a procedure of that name is called.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as e:
+            from siltstone.procedures import PROCEDURES
+
+            name = args[0].removeprefix("sys.").replace("-", "_").lower()
+            if name not in PROCEDURES:
+                raise
+            text = f"'{args[0]}' is a procedure: siltstone call {name} table=... (siltstone call -h)"
+            raise click.UsageError(text, e.ctx) from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "-w",
     "--warehouse",

@@ -1,4 +1,4 @@
-"""Printing rows: a table for people, JSON lines for programs.
+"""Printing rows: a table for people, or a record a row where the table would be too wide, and JSON lines for programs.
 
 What is printed comes from tables of others: characters that a terminal obeys or that change the order of what is read
 are shown as escapes, and so are those that the output's encoding lacks.
@@ -19,9 +19,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
     from siltstone.cli.context import App
 
 FORMATS = ["table", "json"]
+#: Characters that a long value of a table gets at least; otherwise each row is printed as a record.
+_NARROWEST = 10
+#: Between two columns.
+_GAP = 2
 
 #: Categories of characters that are not seen but obeyed: control characters, marks of direction, line separators, ...
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -29,15 +35,22 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 
 
-def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> None:
-    """Print rows: one JSON object a line, or a table with the given columns."""
+def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None = None, *, null: str = "") -> None:
+    """Print rows: one JSON object a line, or a table with the given columns.
+
+    Args:
+        app: Where to print.
+        items: The rows.
+        columns: Which of their values, in order; None for all.
+        null: What a table shows in the place of None.
+    """
     if app.output == "json":
         for item in items:
             click.echo(_json(item))
         return
     items = list(items)
     names = columns or list(dict.fromkeys(name for item in items for name in item))
-    _table(app, names, [[_cell(item.get(name)) for name in names] for item in items])
+    _table(app, names, [[_cell(item.get(name), null) for name in names] for item in items])
 
 
 def record(app: App, item: Mapping[str, Any]) -> None:
@@ -50,20 +63,39 @@ def record(app: App, item: Mapping[str, Any]) -> None:
 
 def _table(app: App, names: list[str], cells: list[list[str]], *, header: bool = True) -> None:
     from rich.console import Console
+
+    console = Console(no_color=not app.color, soft_wrap=False)
+    names, cells = [_printed(name) for name in names], [[_printed(cell) for cell in line] for line in cells]
+    if not header or _fits(names, cells, console.width):
+        console.print(_grid(cells, names if header else None, len(names)))
+        return
+    for at, line in enumerate(cells):
+        if at:
+            console.print()
+        console.print(_grid([list(pair) for pair in zip(names, line, strict=True)], None, 2))
+
+
+def _fits(names: list[str], cells: list[list[str]], width: int) -> bool:
+    """Whether columns side by side are wide enough to be read."""
+    longest = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    return sum(min(length, _NARROWEST) + _GAP for length in longest) - _GAP <= width
+
+
+def _grid(cells: list[list[str]], header: list[str] | None, columns: int) -> RichTable:
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(show_header=header, box=None, pad_edge=False)
-    for name in names:
-        grid.add_column(Text(_printed(name)), overflow="fold")
+    grid = Table(show_header=header is not None, box=None, pad_edge=False)
+    for name in header or [""] * columns:
+        grid.add_column(Text(name), overflow="fold")
     for line in cells:
-        grid.add_row(*[Text(_printed(cell)) for cell in line])
-    Console(no_color=not app.color, soft_wrap=False).print(grid)
+        grid.add_row(*map(Text, line))
+    return grid
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, null: str = "") -> str:
     if value is None:
-        return "NULL"
+        return null
     if isinstance(value, (list, dict)):
         return _json(value)
     return str(plain(value))

@@ -31,6 +31,7 @@ def compact(
 
     The driver plans; each task gets a descriptor of a few hundred bytes, rewrites its bucket's files and returns a
     commit message; the driver commits. When a task fails for good nothing is committed and the table is as before.
+    ``t.maintenance.plan_compaction(full=..., where=...)`` says beforehand what would be done.
 
     Args:
         spark: The session.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import InvalidArgument, UnsupportedFeature, UnsupportedType
+from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedFeature, UnsupportedType
 from siltstone.procedures.naming import CATALOGS
 from siltstone.spark.session import connected, current_database
 from siltstone.spark.statements import first_words
@@ -40,6 +40,9 @@ _SIMPLE = {
 #: How many numbers may follow a type.
 _NUMBERS = {"CHAR": (1, 1), "VARCHAR": (1, 1), "DECIMAL": (0, 2)}
 _FORMATS = ("paimon", "siltstone")
+_BACKTICKS = "column names that are words of SQL, such as case, stand in backticks"
+#: Without it Spark finds names equal that differ by case alone.
+_CASE_CONF = "spark.sql.caseSensitive"
 
 
 @dataclass
@@ -80,11 +83,14 @@ def create(spark: SparkSession, tree: Any) -> DataFrame:
         tree: What sqlglot makes of the statement; None where it cannot read it.
 
     Raises:
+        IllegalSchema: Columns whose names Spark finds equal.
         UnsupportedFeature: The database is none of the warehouse, or the statement asks for what has no meaning here.
     """
     from pyspark.sql.types import StructType
 
     asked = creation(tree)
+    if str(spark.conf.get(_CASE_CONF, "false")).lower() != "true":
+        _refuse_alike(asked)
     catalog = connected(spark)
     database = asked.database or current_database(spark)
     if (asked.catalog and asked.catalog.lower() not in CATALOGS) or database not in catalog.databases():
@@ -105,6 +111,18 @@ def create(spark: SparkSession, tree: Any) -> DataFrame:
     return spark.createDataFrame([], StructType([]))
 
 
+def _refuse_alike(asked: Creation) -> None:
+    """Spark could read none of two columns whose names it finds equal."""
+    names: dict[str, str] = {}
+    for name in (column["name"] for column in asked.fields):
+        other = names.setdefault(name.lower(), name)
+        if other != name:
+            raise IllegalSchema(
+                f"the columns {other} and {name} differ by case alone: Spark finds their names equal",
+                hint=f"give one of them another name, or set {_CASE_CONF} to true",
+            )
+
+
 def creation(tree: Any) -> Creation:
     """What a statement asks for.
 
@@ -119,7 +137,8 @@ def creation(tree: Any) -> Creation:
         raise InvalidArgument(
             "this CREATE TABLE cannot be read",
             hint="CREATE TABLE [IF NOT EXISTS] db.t (column type [NOT NULL] [COMMENT text], ...) "
-            "[PARTITIONED BY (column, ...)] [COMMENT text] [TBLPROPERTIES ('primary-key' = 'column, ...', ...)]",
+            "[PARTITIONED BY (column, ...)] [COMMENT text] [TBLPROPERTIES ('primary-key' = 'column, ...', ...)]; "
+            f"{_BACKTICKS}",
         )
     if tree.expression:
         raise _unsupported("AS SELECT", "make the table first, then siltstone.spark.write(frame, name)")
@@ -189,7 +208,9 @@ def _column(given: Any) -> dict[str, Any]:
     from sqlglot import exp
 
     if not isinstance(given, exp.ColumnDef):
-        raise _unsupported(given.sql("spark"), "the key is the option 'primary-key' in TBLPROPERTIES")
+        raise _unsupported(given.sql("spark"), f"the key is the option 'primary-key' in TBLPROPERTIES; {_BACKTICKS}")
+    if not isinstance(given.this, exp.Identifier):
+        raise InvalidArgument(f"{given.this.sql('spark')} is not read as the name of a column", hint=_BACKTICKS)
     if given.kind is None:
         raise InvalidArgument(f"the column {given.name} has no type")
     made: dict[str, Any] = {"name": given.name}

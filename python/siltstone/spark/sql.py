@@ -119,7 +119,8 @@ def _not_understood(spark: SparkSession, query: str) -> DataFrame:
         raise UnsupportedFeature(
             "sqlglot, which finds the Paimon tables of a statement, cannot read this one, and Spark does not know "
             f"all its tables: {str(e).splitlines()[0]}",
-            hint="give the table a name: siltstone.spark.read(spark, 'db.t').createOrReplaceTempView('t')",
+            hint="put names that are words of SQL, such as case, into backticks; or give the table a name: "
+            "siltstone.spark.read(spark, 'db.t').createOrReplaceTempView('t')",
         ) from e
     return frame
 
@@ -133,9 +134,10 @@ def _rewrite(spark: SparkSession, tree: Any, given: Statement) -> tuple[str, dic
         return given.text, {}
     if not isinstance(tree, exp.Query):
         what = f"{type(tree).__name__.upper()} on the Paimon table {found[0][1]} in SQL"
-        raise UnsupportedFeature(
-            f"{what} is not supported", hint="use siltstone.spark.write(...), or the methods of the table"
-        )
+        hint = "use siltstone.spark.write(...), or the methods of the table"
+        if isinstance(tree, exp.Describe):
+            hint = f"siltstone.connect(warehouse).table('{found[0][1]}') has its schema, its options and explain()"
+        raise UnsupportedFeature(f"{what} is not supported", hint=hint)
     places = Places(given.text, given.readable)
     references = [
         (node, name, _query(spark, node, name, places.version_text(node), given.take_hint(node)))

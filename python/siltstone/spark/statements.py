@@ -49,6 +49,14 @@ _TEMPORARY = ("VIEW", "FUNCTION", "VARIABLE")
 _CATALOG = "siltstone.connect(warehouse)"
 #: The Python call by the words that a statement begins with; the first that fits.
 _INSTEAD = (
+    (
+        ("CREATE", "OR", "REPLACE", "TABLE"),
+        f"{_CATALOG}.drop_table(name), then CREATE TABLE; truncate() of the table keeps its columns and options",
+    ),
+    (
+        ("CREATE", "EXTERNAL", "TABLE"),
+        "CREATE TABLE without EXTERNAL; one that is there is read by its directory: siltstone.spark.read(spark, path)",
+    ),
     (("CREATE", "TABLE"), f"{_CATALOG}.create_table(name, schema, primary_key=..., options=...)"),
     (("REPLACE", "TABLE"), f"{_CATALOG}.drop_table(name) and create_table(name, schema)"),
     (("CREATE", "DATABASE"), f"{_CATALOG}.create_database(name)"),
@@ -111,15 +119,20 @@ def first_words(query: str) -> list[str]:
 
 def refusal(words: list[str]) -> UnsupportedFeature:
     """The error for a statement that begins with these words."""
-    kept = (
-        [w for w in words if w not in ("OR", "REPLACE", "EXTERNAL", "IF", "EXISTS", "")]
-        if words[0] == "CREATE"
-        else words
-    )
+    kept = [w for w in words if w not in ("IF", "EXISTS", "")] if words[0] == "CREATE" else words
+    if "TABLE" not in kept:
+        kept = [w for w in kept if w not in ("OR", "REPLACE")]
     instead = next((call for first, call in _INSTEAD if tuple(kept[: len(first)]) == first), None)
-    shown = " ".join(kept[:2] if kept[0] in ("CREATE", "DROP", "ALTER", "INSERT", "REPLACE") else kept[:1])
+    shown = " ".join(_kind(kept))
     advice = f"for a Paimon table use {instead}; " if instead else ""
     return UnsupportedFeature(
         f"{shown} is not supported in siltstone.spark.sql: Spark would do it to a table of its own, or to nothing",
         hint=f"{advice}what is meant for Spark's own tables goes through spark.sql(...)",
     )
+
+
+def _kind(words: list[str]) -> list[str]:
+    """The words that say what a statement is."""
+    if words[0] == "CREATE" and "TABLE" in words:
+        return words[: words.index("TABLE") + 1]
+    return words[:2] if words[0] in ("CREATE", "DROP", "ALTER", "INSERT", "REPLACE") else words[:1]

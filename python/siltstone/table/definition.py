@@ -44,7 +44,7 @@ class Definition:
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns as a pyarrow schema (types: README, "Types")."""
+        """Columns as a pyarrow schema (docs/types.md: which type becomes which)."""
         import pyarrow as pa
 
         return pa.schema(self._core.arrow_schema())

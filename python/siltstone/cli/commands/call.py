@@ -34,7 +34,7 @@ def call(app: App, procedure: str, arguments: tuple[str, ...]) -> None:
             raise click.UsageError(f"{twice} is given twice")
         parsed = Call(procedure.removeprefix("sys.").lower(), named={name: value for name, _, value in pairs})
     result = run_call(parsed, app.table, tables=lambda database: app.catalog().tables(database))
-    output.rows(app, [dict(zip(result.columns, row, strict=True)) for row in result.rows], result.columns)
+    output.rows(app, [dict(zip(result.columns, row, strict=True)) for row in result.rows], result.columns, null="NULL")
 
 
 COMMANDS = [call]

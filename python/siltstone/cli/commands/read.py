@@ -68,7 +68,7 @@ def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -
     columns = [c.strip() for c in select.split(",")] if select else None
     scan = _scan(app, table, columns, limit or None, query)
     items = (row for batch in scan.to_batches() for row in rows_of(batch))
-    output.rows(app, items, columns)
+    output.rows(app, items, columns, null="NULL")
 
 
 @click.command()
@@ -109,7 +109,7 @@ def changes(  # one argument an option
     place = _free("snapshot", t.schema.names)
     stream = t.changes(_place(start), _place(end), consumer=consumer, follow=follow, filter=where)
     for batch in stream:
-        output.rows(app, ({place: batch.snapshot_id, **row} for row in rows_of(batch)))
+        output.rows(app, ({place: batch.snapshot_id, **row} for row in rows_of(batch)), null="NULL")
 
 
 def _free(name: str, taken: Collection[str]) -> str:

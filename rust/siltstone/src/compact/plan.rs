@@ -96,7 +96,7 @@ fn plan_of(ctx: &TableContext, snapshot: &Snapshot, request: &CompactRequest) ->
         vectors,
     };
     let mut tasks = Vec::new();
-    let waiting = take_waiting(ctx, &mut entries)?;
+    let waiting = take_waiting(ctx, snapshot, &mut entries)?;
     let buckets = by_bucket(entries);
     let looked_at = buckets.len().saturating_add(waiting.len());
     for Waiting { bucket, total_buckets, files } in waiting {

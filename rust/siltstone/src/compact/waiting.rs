@@ -10,6 +10,10 @@
 //!
 //! Java 1.4 takes one where nothing is said, 2.x decides by the size.
 //!
+//! Their rows go there in the order of the commits that brought them, as if each commit had been compacted by itself; those of one
+//! commit, and those of commits that have expired, in the order of the times when files were finished. Java goes by these
+//! times alone, which are local: writers in other time zones, or in the hour that a summer's end repeats, have older ones.
+//!
 //! Source: `PostponeUtils`, `PostponeBucketCompactSplitSource`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,6 +24,8 @@ use crate::{
     limits::sum,
     manifest::{BucketId, DataFileMeta, ManifestEntry},
     options::{CoreOptions, POSTPONE_BUCKET},
+    scan::{EntryFilter, brought_by},
+    snapshot::Snapshot,
 };
 
 /// The waiting files of one partition.
@@ -27,12 +33,16 @@ pub(super) struct Waiting {
     pub(super) bucket: BucketId,
     /// Buckets that their rows go to.
     pub(super) total_buckets: i32,
-    /// In the order in which they were finished.
+    /// In the order in which their rows came.
     pub(super) files: Vec<DataFileMeta>,
 }
 
 /// Takes the waiting files out of the live ones, with the buckets of their partitions, which their compaction takes in.
-pub(super) fn take_waiting(ctx: &TableContext, live: &mut Vec<ManifestEntry>) -> Result<Vec<Waiting>> {
+pub(super) fn take_waiting(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    live: &mut Vec<ManifestEntry>,
+) -> Result<Vec<Waiting>> {
     let (waiting, real): (Vec<_>, Vec<_>) = std::mem::take(live).into_iter().partition(|entry| entry.bucket < 0);
     let mut partitions: BTreeMap<Vec<u8>, Vec<DataFileMeta>> = BTreeMap::new();
     for ManifestEntry { partition, bucket, file, .. } in waiting {
@@ -54,20 +64,44 @@ pub(super) fn take_waiting(ctx: &TableContext, live: &mut Vec<ManifestEntry>) ->
                 .with("partition", ctx.paths.partition_path(&entry.partition)?));
         }
     }
+    put_in_order(ctx, snapshot, &mut partitions)?;
     let mut found = Vec::with_capacity(partitions.len());
     for (partition, files) in &partitions {
         let total_buckets = match known.get(partition.as_slice()) {
             Some(number) => *number,
             None => new_number(&ctx.options, files).map_err(|e| e.with("table", &ctx.name))?,
         };
-        let mut files = files.clone();
-        // of equal times the one that comes first in the manifests: its writer finished it first
-        files.sort_by_key(|file| file.creation_time);
         let bucket = BucketId { partition: partition.clone(), bucket: POSTPONE_BUCKET };
-        found.push(Waiting { bucket, total_buckets, files });
+        found.push(Waiting { bucket, total_buckets, files: files.clone() });
     }
     *live = real.into_iter().filter(|entry| !partitions.contains_key(&entry.partition)).collect();
     Ok(found)
+}
+
+/// Manifests have files in the order of their commits, but for those that a rewrite has put behind others. Where times say the same
+/// it is that order; else the commits are looked up.
+fn put_in_order(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    partitions: &mut BTreeMap<Vec<u8>, Vec<DataFileMeta>>,
+) -> Result<()> {
+    let doubtful: Vec<(&Vec<u8>, &mut Vec<DataFileMeta>)> =
+        partitions.iter_mut().filter(|(_, files)| !files.is_sorted_by_key(|file| file.creation_time)).collect();
+    if doubtful.is_empty() {
+        return Ok(());
+    }
+    let names = doubtful.iter().flat_map(|(_, files)| files.iter().map(|file| file.file_name.clone())).collect();
+    let filter = EntryFilter {
+        partitions: Some(doubtful.iter().map(|(partition, _)| (*partition).clone()).collect()),
+        bucket: Some(POSTPONE_BUCKET),
+        ..EntryFilter::default()
+    };
+    let commits = brought_by(ctx, snapshot, &filter, names)?;
+    for (_, files) in doubtful {
+        // of equal times the one that comes first in the manifests: its writer finished it first
+        files.sort_by_key(|file| (commits.get(&file.file_name).copied(), file.creation_time));
+    }
+    Ok(())
 }
 
 /// Buckets of a partition that has none yet.

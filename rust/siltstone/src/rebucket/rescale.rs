@@ -52,6 +52,8 @@ pub struct RescalePlan {
     pub partitions: Vec<PartitionBuckets>,
     /// Partitions that have the number already.
     pub as_wanted: usize,
+    /// Rows that wait in `bucket-postpone`, which a rescale leaves where they are.
+    pub waiting: i64,
     found: ScanPlan,
 }
 
@@ -91,7 +93,9 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
     let filter = EntryFilter { partition_predicate: condition.cloned(), ..EntryFilter::default() };
     let live = found.snapshot.as_ref().map(|snapshot| live_entries(ctx, snapshot, &filter)).transpose()?;
     let mut partitions: BTreeMap<Vec<u8>, Vec<ManifestEntry>> = BTreeMap::new();
-    for entry in live.unwrap_or_default().into_iter().filter(|entry| entry.bucket >= 0) {
+    let (real, waiting): (Vec<_>, Vec<_>) = live.unwrap_or_default().into_iter().partition(|entry| entry.bucket >= 0);
+    let waiting = sum(waiting.iter().map(|entry| entry.file.row_count));
+    for entry in real {
         partitions.entry(entry.partition.clone()).or_default().push(entry);
     }
     let before = partitions.len();
@@ -112,7 +116,8 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
         bytes: sum(files.iter().map(|entry| entry.file.file_size)),
         partition,
     };
-    Ok(RescalePlan { buckets, partitions: partitions.into_iter().map(described).collect(), as_wanted, found })
+    let partitions = partitions.into_iter().map(described).collect();
+    Ok(RescalePlan { buckets, partitions, as_wanted, waiting, found })
 }
 
 /// Writes the rows of a plan into their new buckets; the messages are to replace the partitions of the plan. An error leaves

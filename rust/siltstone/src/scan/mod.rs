@@ -9,6 +9,7 @@
 //! ```
 
 mod bounds;
+mod brought;
 mod buckets;
 mod deletions;
 mod entries;
@@ -33,6 +34,7 @@ mod stream_scan;
 mod time_travel;
 mod version;
 
+pub(crate) use brought::brought_by;
 pub use deletions::{bucket_hashes, bucket_vectors, check_cardinality, check_index_kinds};
 pub(crate) use deletions::{has_hash_index, has_key_places, hashes_of_manifest};
 pub use entries::{EntryFilter, live_entries};

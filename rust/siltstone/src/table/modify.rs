@@ -13,6 +13,7 @@ use crate::{
         write_keys, write_matching,
     },
     io::check_merges_alike,
+    limits::sum,
     options::{ChangelogProducer, ScanMode},
     predicate::{Condition, Predicate},
     read::count,
@@ -226,6 +227,8 @@ impl Table {
             Ok((rows, entries.unwrap_or_default()))
         })?;
         // the rows themselves: texts of partitions, as directories have them, do not tell all values apart
+        let waiting = sum(entries.iter().filter(|entry| entry.bucket < 0).map(|entry| entry.file.row_count));
+        let waiting = u64::try_from(waiting).unwrap_or_default();
         let partitions: HashSet<Vec<u8>> = entries.into_iter().map(|entry| entry.partition).collect();
         if partitions.is_empty() {
             check_place(ctx)?;
@@ -234,8 +237,13 @@ impl Table {
         let snapshots = self.committer(None).drop_partitions(partitions)?.snapshots;
         let unseen = "the partitions were dropped: the changelog does not have their rows, because the merge engine takes \
                       no deletes";
-        let notes = if self.has_changelog() { vec![unseen.to_owned()] } else { Vec::new() };
-        Ok(CommitReport { snapshots, affected_rows: rows, notes, ..CommitReport::default() })
+        let mut notes = if self.has_changelog() { vec![unseen.to_owned()] } else { Vec::new() };
+        if waiting > 0 {
+            notes.push(format!(
+                "{waiting} of the rows waited in bucket-postpone, counted as they came: not merged by key"
+            ));
+        }
+        Ok(CommitReport { snapshots, affected_rows: rows.saturating_add(waiting), notes, ..CommitReport::default() })
     }
 
     /// Statements and statistics are of the latest snapshot: a handle that reads another one, or a part of it, is refused.

@@ -50,19 +50,14 @@ impl Table {
 
     fn reindex_once(&self, filter: &EntryFilter) -> Result<CommitReport> {
         let ctx = self.context();
-        let (made, kept) = (RefCell::new(Vec::new()), Cell::new(0));
+        let (made, kept, as_wanted) = (RefCell::new(Vec::new()), Cell::new(0), Cell::new(0));
         let messages = at_newest(ctx, |newest| match newest {
-            Some(newest) => messages(ctx, newest, filter, &made, &kept),
+            Some(newest) => messages(ctx, newest, filter, &made, (&kept, &as_wanted)),
             None => Ok(Vec::new()),
         });
         let messages = messages.inspect_err(|_| give_up(ctx, &made.borrow()))?;
         check_place(ctx).inspect_err(|_| give_up(ctx, &made.borrow()))?;
-        let notes = match kept.get() {
-            0 => Vec::new(),
-            kept => vec![format!(
-                "{kept} files whose rows deletion vectors delete keep the indexes they have: compact them"
-            )],
-        };
+        let notes = notes(&messages, kept.get(), as_wanted.get());
         if messages.is_empty() {
             return Ok(CommitReport { notes, ..CommitReport::default() });
         }
@@ -85,13 +80,28 @@ impl Table {
     }
 }
 
+/// What became of the files, in words.
+fn notes(messages: &[CommitMessage], kept: usize, as_wanted: usize) -> Vec<String> {
+    let new = messages.iter().flat_map(|message| &message.compact.compact_after);
+    let (with, without): (Vec<_>, Vec<_>) = new.partition(|file| has_index(file));
+    let counted = [
+        (with.len(), "files got indexes"),
+        (without.len(), "files lost the indexes they had: the options ask for none"),
+        (as_wanted, "files have the indexes that the options ask for already"),
+        (kept, "files whose rows deletion vectors delete keep the indexes they have: compact them"),
+    ];
+    let notes: Vec<String> =
+        counted.iter().filter(|(files, _)| *files > 0).map(|(files, text)| format!("{files} {text}")).collect();
+    if notes.is_empty() { vec!["the table has no files whose indexes could change".to_owned()] } else { notes }
+}
+
 /// One message a bucket; `made` gets the index files that were written.
 fn messages(
     ctx: &TableContext,
     snapshot: &Snapshot,
     filter: &EntryFilter,
     made: &RefCell<Vec<String>>,
-    kept: &Cell<usize>,
+    (kept, as_wanted): (&Cell<usize>, &Cell<usize>),
 ) -> Result<Vec<CommitMessage>> {
     let wanted = !file_indexes(&ctx.schema, &ctx.options.raw)?.is_empty();
     let mut entries = live_entries(ctx, snapshot, filter)?;
@@ -104,6 +114,7 @@ fn messages(
         entries.retain(|entry| !with_vector.contains(entry.file.file_name.as_str()));
     }
     kept.set(before - entries.len());
+    as_wanted.set(0);
     entries.sort_by(|a, b| (&a.partition, a.bucket).cmp(&(&b.partition, b.bucket)));
     let mut messages: Vec<CommitMessage> = Vec::new();
     for ManifestEntry { partition, bucket, total_buckets, file, .. } in entries {
@@ -111,6 +122,7 @@ fn messages(
         let (new, path) = reindexed(ctx, (&partition, bucket), &file)?;
         made.borrow_mut().extend(path);
         if new == file {
+            as_wanted.set(as_wanted.get() + 1);
             continue;
         }
         let id = BucketId { partition, bucket };

@@ -63,8 +63,14 @@ impl Table {
         let mut plan = self.plan_rescale(buckets, condition.as_ref())?;
         let new_option = option > 0 && option != buckets && condition.is_none();
         let mut notes = self.notes(&plan, option, new_option, args.dry_run)?;
-        if condition.is_some() && plan.partitions.is_empty() && plan.as_wanted == 0 {
-            notes.push("no partition with files is among those that were named: nothing is rescaled".to_owned());
+        if plan.partitions.is_empty() && plan.as_wanted == 0 {
+            notes.push(match condition {
+                Some(_) => "no partition with files is among those that were named: nothing is rescaled".to_owned(),
+                None => "no rows have buckets yet: nothing is rescaled".to_owned(),
+            });
+        }
+        if plan.waiting > 0 {
+            notes.push(format!("{} rows wait in bucket-postpone and stay there: run t.compact()", plan.waiting));
         }
         if args.dry_run {
             return Ok(CommitReport { notes, ..counted(&plan) });

@@ -31,7 +31,14 @@ pub(super) fn explained_buckets(ctx: &TableContext) -> String {
             let most = o.dynamic_bucket_max_buckets.map_or_else(String::new, |most| format!(", at most {most}"));
             format!("dynamic: an index of keys, {} keys a bucket{most}", o.dynamic_bucket_target_row_num)
         }
-        _ => mode.to_owned(),
+        "cross-partition" => {
+            format!(
+                "cross-partition: all keys of the table are looked up, {} keys a bucket",
+                o.dynamic_bucket_target_row_num
+            )
+        }
+        "postponed" => "postponed: rows wait until a compaction gives them buckets".to_owned(),
+        _ => "none: rows go to files in the order in which they come".to_owned(),
     }
 }
 

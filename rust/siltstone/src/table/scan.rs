@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext, has_index},
+    predicate::predicate_text,
     read::{
         count,
         data_system_tables::{DataSystemTable, Finish},
@@ -206,7 +207,7 @@ fn explain_scan(plan: &ScanPlan) -> String {
         lines.push(format!("indexes  of {indexed} files{unread}"));
     }
     if let Some(filter) = &plan.read.filter {
-        lines.push(format!("filter   {filter:?}"));
+        lines.push(format!("filter   {}", predicate_text(filter, &plan.ctx.schema.fields)));
     }
     lines.join("\n")
 }

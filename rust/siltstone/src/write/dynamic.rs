@@ -17,17 +17,20 @@ use std::{
     ops::Range,
 };
 
+use rayon::{ThreadPool, prelude::*};
+
 use crate::{
     cancel,
     env::new_uuid,
     error::{Error, ErrorKind, Result},
     index::{BucketRules, HashIndexFiles, PartitionIndex},
     io::TableContext,
-    manifest::{BucketId, IndexManifestEntry},
+    manifest::IndexManifestEntry,
     scan::{
         bucket_hashes, has_hash_index,
         overtaken::{again_when_overtaken, at_newest},
     },
+    threads::install,
     wire::{Assigned, AssignedBy, CommitMessage},
 };
 
@@ -44,6 +47,16 @@ pub(super) struct Assigner {
     /// What is there is replaced: it is not looked at.
     replaces: bool,
     partitions: HashMap<Vec<u8>, Known>,
+}
+
+/// New index files of a partition.
+struct IndexChanges {
+    /// Numbers of the messages about it.
+    messages: Vec<usize>,
+    /// Of the index files before.
+    version: u128,
+    /// By bucket.
+    files: BTreeMap<i32, Vec<IndexManifestEntry>>,
 }
 
 struct Known {
@@ -134,23 +147,64 @@ impl Assigner {
     }
 
     /// Says in each message which index files its rows were assigned by, and gives it the new index file of its bucket.
-    pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
-        let mut buckets: BTreeMap<Vec<u8>, HashSet<i32>> = BTreeMap::new();
-        for BucketId { partition, bucket } in messages.iter().map(|message| &message.bucket) {
-            buckets.entry(partition.clone()).or_default().insert(*bucket);
-        }
-        for (partition, buckets) in buckets {
-            let Some(known) = self.partitions.get_mut(&partition) else { continue };
-            let version = known.index.version();
-            let mut changes = known.index.write(&self.files, &partition, |bucket| buckets.contains(&bucket))?;
-            for message in messages.iter_mut().filter(|message| message.bucket.partition == partition) {
-                message.data.index_files.extend(changes.remove(&message.bucket.bucket).unwrap_or_default());
+    ///
+    /// # Errors
+    /// The messages name the files that were written all the same.
+    pub(super) fn add_to(&mut self, messages: &mut [CommitMessage], pool: Option<&ThreadPool>) -> Result<()> {
+        let mut failure = None;
+        for written in self.write_indexes(messages, pool) {
+            let IndexChanges { messages: numbers, version, mut files } = match written {
+                Ok(changes) => changes,
+                Err(error) => {
+                    failure = failure.or(Some(error));
+                    continue;
+                }
+            };
+            for number in numbers {
+                let Some(message) = messages.get_mut(number) else { continue };
+                message.data.index_files.extend(files.remove(&message.bucket.bucket).unwrap_or_default());
                 if !message.data.new_files.is_empty() || !message.data.index_files.is_empty() {
                     message.assigned = Some(Assigned { writer: self.id.clone(), by: AssignedBy::Index(version) });
                 }
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Writes the index files of the buckets of messages, each partition by itself; without threads no more after an error.
+    fn write_indexes(&mut self, messages: &[CommitMessage], pool: Option<&ThreadPool>) -> Vec<Result<IndexChanges>> {
+        let mut numbers: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for (number, message) in messages.iter().enumerate() {
+            numbers.entry(&message.bucket.partition).or_default().push(number);
+        }
+        let mut open: Vec<(&Vec<u8>, &mut Known, Vec<usize>)> = self
+            .partitions
+            .iter_mut()
+            .filter_map(|(partition, known)| Some((partition, known, numbers.remove(partition.as_slice())?)))
+            .collect();
+        open.sort_unstable_by_key(|(partition, ..)| *partition);
+        let files = &self.files;
+        let write = |(partition, known, numbers): (&Vec<u8>, &mut Known, Vec<usize>)| {
+            cancel::check()?;
+            let version = known.index.version();
+            let buckets =
+                numbers.iter().filter_map(|number| messages.get(*number)).map(|message| message.bucket.bucket);
+            let buckets: HashSet<i32> = buckets.collect();
+            let files = known.index.write(files, partition, |bucket| buckets.contains(&bucket))?;
+            Ok(IndexChanges { messages: numbers, version, files })
+        };
+        if let Some(pool) = pool {
+            let write = cancel::carried(write);
+            return install(pool, || open.into_par_iter().map(write).collect());
+        }
+        let mut written = Vec::with_capacity(open.len());
+        for partition in open {
+            written.push(write(partition));
+            if written.last().is_some_and(Result::is_err) {
+                break;
+            }
+        }
+        written
     }
 
     /// What is known holds only where the table still has the same index files. Partitions that no row came for are forgotten.

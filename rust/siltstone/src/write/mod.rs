@@ -279,7 +279,8 @@ impl TableWrite {
             }
         }
         if failure.is_none() {
-            failure = self.router.add_to(&mut messages).err();
+            let pool = self.pool.as_ref().filter(|_| messages.len() > 1);
+            failure = self.router.add_to(&mut messages, pool).err();
         }
         if let Some(error) = failure {
             self.failed = true;

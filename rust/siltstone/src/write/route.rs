@@ -4,6 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, UInt64Array, cast::AsArray};
 use arrow_select::take::{take, take_record_batch};
+use rayon::ThreadPool;
 
 use super::{cross_partition::KeyAssigner, dynamic::Assigner, given::GivenBuckets};
 use crate::{
@@ -170,9 +171,12 @@ impl Router {
     }
 
     /// Adds to messages what a commit has to know of how their rows were distributed.
-    pub(super) fn add_to(&mut self, messages: &mut [CommitMessage]) -> Result<()> {
+    ///
+    /// # Errors
+    /// Files that the messages name are no use then.
+    pub(super) fn add_to(&mut self, messages: &mut [CommitMessage], pool: Option<&ThreadPool>) -> Result<()> {
         match &mut self.buckets {
-            Buckets::Assigned(_, assigner) => assigner.add_to(messages),
+            Buckets::Assigned(_, assigner) => assigner.add_to(messages, pool),
             Buckets::Given(_, given) => given.add_to(messages),
             Buckets::Keyed(assigner) => assigner.add_to(messages),
             Buckets::One(_) | Buckets::Hashed(..) => Ok(()),

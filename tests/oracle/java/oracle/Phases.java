@@ -216,7 +216,10 @@ final class Phases {
         try (TableWriteImpl<?> w = t.newWrite(user);
                 TableCommitImpl m = t.newCommit(user)) {
             w.withIOManager(io());
-            for (GenericRow r : rows) w.write(r);
+            if (p.has("bucket")) {
+                int bucket = p.get("bucket").asInt();
+                for (GenericRow r : rows) w.write(r, bucket);
+            } else Writes.writeRows(t, w, user, false, rows);
             m.commit(cid, w.prepareCommit(true, cid));
         }
         return rows.size();

@@ -8,9 +8,9 @@ import static oracle.Values.toRow;
 
 import org.apache.paimon.crosspartition.GlobalIndexAssigner;
 import org.apache.paimon.crosspartition.IndexBootstrap;
+import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.InternalRow;
-import org.apache.paimon.data.serializer.InternalRowSerializer;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.sink.CommitMessage;
@@ -20,7 +20,10 @@ import org.apache.paimon.table.sink.TableWriteImpl;
 import org.apache.paimon.types.RowType;
 
 import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -61,53 +64,63 @@ final class Writes {
             m.ignoreEmptyCommit(s.path("ignore_empty").asBoolean(true));
             w.withIOManager(io());
             RowType type = t.rowType();
-            if (t.bucketMode().name().equals("KEY_DYNAMIC")) {
-                writeByKeys(t, w, type, s, overwrite);
-                m.commit(id, w.prepareCommit(s.path("wait").asBoolean(true), id));
-                return;
-            }
-            Object assigner = assigner(t, user, overwrite);
-            RowKeyExtractor ex = assigner == null ? null : t.createRowKeyExtractor();
-            for (JsonNode n : stepRows(s)) {
-                GenericRow r = toRow(type, n);
-                if (assigner == null) w.write(r);
-                else {
-                    ex.setRecord(r);
-                    w.write(
-                            r,
-                            (Integer)
-                                    inv(
-                                            assigner,
-                                            "assign",
-                                            ex.partition(),
-                                            ex.trimmedPrimaryKey().hashCode()));
-                }
-            }
+            List<GenericRow> rows = new ArrayList<>();
+            for (JsonNode n : stepRows(s)) rows.add(toRow(type, n));
+            writeRows(t, w, user, overwrite, rows);
             List<CommitMessage> msgs = w.prepareCommit(s.path("wait").asBoolean(true), id);
             m.commit(id, msgs);
         }
     }
 
-    /** Keys may come in any partition: as batch jobs of Spark and Flink do it with one assigner. */
-    static void writeByKeys(
-            FileStoreTable t, TableWriteImpl<?> w, RowType type, JsonNode s, boolean overwrite)
+    /** Rows to their buckets, as batch jobs of Spark and Flink do it with one assigner. */
+    static void writeRows(
+            FileStoreTable t,
+            TableWriteImpl<?> w,
+            String user,
+            boolean overwrite,
+            List<GenericRow> rows)
+            throws Exception {
+        if (t.bucketMode().name().equals("KEY_DYNAMIC")) {
+            writeByKeys(t, w, overwrite, rows);
+            return;
+        }
+        Object assigner = assigner(t, user, overwrite);
+        if (assigner == null) {
+            for (GenericRow r : rows) w.write(r);
+            return;
+        }
+        RowKeyExtractor ex = t.createRowKeyExtractor();
+        Method assign = assigner.getClass().getMethod("assign", BinaryRow.class, int.class);
+        for (GenericRow r : rows) {
+            ex.setRecord(r);
+            int hash = ex.trimmedPrimaryKey().hashCode();
+            w.write(r, (Integer) assign.invoke(assigner, ex.partition(), hash));
+        }
+    }
+
+    /** Keys may come in any partition. */
+    private static void writeByKeys(
+            FileStoreTable t, TableWriteImpl<?> w, boolean overwrite, List<GenericRow> rows)
             throws Exception {
         GlobalIndexAssigner assigner = new GlobalIndexAssigner(t);
         assigner.open(0L, io(), 1, 0, (row, bucket) -> writeRow(w, row, bucket));
         try {
-            if (!overwrite) {
-                List<InternalRow> keys = new ArrayList<>();
-                InternalRowSerializer copier =
-                        new InternalRowSerializer(IndexBootstrap.bootstrapType(t.schema()));
+            if (!overwrite)
                 new IndexBootstrap(t)
                         .bootstrap(1, 0)
-                        .forEachRemaining(row -> keys.add(copier.copy(row)));
-                for (InternalRow key : keys) assigner.bootstrapKey(key);
-            }
-            for (JsonNode n : stepRows(s)) assigner.processInput(toRow(type, n));
+                        .forEachRemaining(key -> bootstrapKey(assigner, key));
+            for (GenericRow r : rows) assigner.processInput(r);
             assigner.endBoostrap(true);
         } finally {
             assigner.close();
+        }
+    }
+
+    private static void bootstrapKey(GlobalIndexAssigner assigner, InternalRow key) {
+        try {
+            assigner.bootstrapKey(key);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

@@ -19,7 +19,8 @@ use crate::{
 pub struct CreateTag {
     /// `Latest` is the latest snapshot, whatever the table's `scan.*` options say.
     pub version: VersionSelector,
-    /// How long the tag is kept; `None`: option `tag.default-time-retained`, else until it is deleted.
+    /// How long the tag is kept; `None`: as long as a tag that is replaced, else option `tag.default-time-retained`, else until it
+    /// is deleted.
     pub retain: Option<Duration>,
     /// An existing tag of that name is fine, and stays as it is.
     pub if_not_exists: bool,
@@ -211,7 +212,8 @@ fn check_new_name(name: &str, allow_numeric: bool) -> Result<()> {
     Ok(())
 }
 
-/// Lets an existing tag name another snapshot, and deletes the files that only the old one kept.
+/// Lets an existing tag name another snapshot, and deletes the files that only the old one kept. Without a retention in the request
+/// the tag keeps the one that it has, counted from now; Java drops it.
 ///
 /// # Errors
 /// `TagNotFound` with the nearest name; `VersionInUse` while a branch was made from the tag, whose files nobody else keeps;
@@ -220,7 +222,7 @@ pub fn replace_tag(ctx: &TableContext, name: &str, request: &CreateTag) -> Resul
     let lock = settled_lock(ctx)?;
     let old = managers(ctx).1.tag(name).map_err(|e| e.with("table", &ctx.name))?;
     let snapshot = source(ctx, &request.version)?;
-    let retain = request.retain.or(ctx.options.tag_default_time_retained);
+    let retain = request.retain.or(old.time_retained).or(ctx.options.tag_default_time_retained);
     let tag = Tag::new(snapshot, retain, Local::now().naive_local());
     replace_locked(ctx, &lock, name, &old.snapshot, &tag)?;
     Ok(tag)

@@ -14,7 +14,13 @@ use crate::{
 
 impl Catalog {
     /// Directories that are databases.
+    ///
+    /// # Errors
+    /// `FileNotFound`: there is no warehouse: its first database makes it.
     pub(super) fn database_directories(&self) -> Result<Vec<String>> {
+        if self.fs.status(&self.warehouse)?.is_none() {
+            return Err(errors::no_warehouse(&self.warehouse));
+        }
         let children = self.fs.list(&self.warehouse)?;
         let directories = children.iter().filter(|child| child.is_dir);
         let names = directories

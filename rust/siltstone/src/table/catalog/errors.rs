@@ -11,9 +11,16 @@ use super::Catalog;
 impl Catalog {
     pub(super) fn no_database(&self, name: &str) -> Error {
         let error = Error::new(ErrorKind::DatabaseNotFound, format!("the database '{name}' does not exist"));
-        let names = self.databases().unwrap_or_default();
+        let error = error.with("database", name);
+        let names = match self.databases() {
+            Err(missing) if missing.kind() == ErrorKind::FileNotFound => {
+                let hint = format!("the warehouse directory '{}' does not exist: look at its spelling", self.warehouse);
+                return error.hint(hint).caused_by(missing);
+            }
+            found => found.unwrap_or_default(),
+        };
         let hint = near(name, &names).map(|near| format!("did you mean '{near}'?"));
-        error.with("database", name).hint(hint.unwrap_or_else(|| {
+        error.hint(hint.unwrap_or_else(|| {
             if names.is_empty() {
                 format!("there is no database in '{}' yet", self.warehouse)
             } else {
@@ -46,6 +53,12 @@ impl Catalog {
             }
         }))
     }
+}
+
+pub(super) fn no_warehouse(warehouse: &str) -> Error {
+    Error::new(ErrorKind::FileNotFound, format!("the warehouse directory '{warehouse}' does not exist"))
+        .with("file", warehouse)
+        .hint("look at its spelling; a new warehouse is made with its first database: create_database(name)")
 }
 
 pub(super) fn database_exists(name: &str) -> Error {

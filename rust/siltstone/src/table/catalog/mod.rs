@@ -137,6 +137,9 @@ impl Catalog {
     }
 
     /// Names of the databases, in order.
+    ///
+    /// # Errors
+    /// `FileNotFound`: names are those of directories, and there is no warehouse.
     pub fn databases(&self) -> Result<Vec<String>> {
         let mut names = match &self.metastore {
             None => self.database_directories()?,
