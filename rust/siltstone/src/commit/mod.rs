@@ -37,6 +37,7 @@ mod publish;
 mod repeated;
 mod request;
 mod retry;
+mod row_ids;
 mod squash;
 mod standing;
 mod taken_back;

@@ -96,12 +96,7 @@ fn nulls_in<'s>(file: &DataFileMeta, written: &TableSchema, newest: &'s TableSch
 
 /// `None`: unknown.
 fn null_count(file: &DataFileMeta, written: &TableSchema, column: usize) -> Option<i64> {
-    let at = match &file.value_stats_cols {
-        None => column,
-        Some(columns) => {
-            let name = &written.fields.get(column)?.name;
-            columns.iter().position(|with| with == name)?
-        }
-    };
+    let name = &written.fields.get(column)?.name;
+    let at = file.stats_columns(written).iter().position(|with| with == name)?;
     file.value_stats.null_counts.get(at).copied().flatten()
 }

@@ -14,6 +14,7 @@ mod newer;
 mod read;
 mod rolling;
 mod spec;
+mod tracked;
 mod unused;
 
 pub use context::{SchemaWritten, TableContext};

@@ -436,7 +436,7 @@ pub const OPTIONS: &[Known] = &[
     row("record-level.expire-time", Kind::Duration, Honoured),
     row("record-level.time-field", Kind::Text, Honoured),
     row("record-level.time-field-type", Kind::Text, Harmless),
-    row("row-tracking.enabled", Kind::Bool, RefusedForWrite).neutral("false").immutable(),
+    row("row-tracking.enabled", Kind::Bool, Honoured).immutable(),
     row("row-tracking.partition-group-on-commit", Kind::Bool, Harmless),
     row("rowkind.field", Kind::Text, Honoured).immutable(),
     row("scalar-index.search-mode", Kind::Text, Harmless),

@@ -43,10 +43,7 @@ impl<'a> FileTester<'a> {
     /// Whether rows of the file may satisfy a condition over any columns, by `_VALUE_STATS` and the index in the entry.
     pub(super) fn may_match_value(&self, entry: &ManifestEntry, condition: &Predicate) -> Result<bool> {
         let schema = self.schema(entry.file.schema_id)?;
-        let names: Vec<&str> = match &entry.file.value_stats_cols {
-            Some(columns) => columns.iter().map(String::as_str).collect(),
-            None => schema.fields.iter().map(|f| f.name.as_str()).collect(),
-        };
+        let names = entry.file.stats_columns(&schema);
         if !self.test(&entry.file, &entry.file.value_stats, &schema, &names, condition) {
             return Ok(false);
         }

@@ -37,6 +37,9 @@ pub struct ReadOptions {
     /// Column `_SEQUENCE_NUMBER` behind `rowkind`, or first (`table-read.sequence-number.enabled`).
     #[serde(skip)]
     pub sequence_number: bool,
+    /// `_ROW_ID` and `_SEQUENCE_NUMBER` are columns of the table, too (`$row_tracking`).
+    #[serde(skip)]
+    pub row_ids: bool,
 }
 
 impl ReadOptions {

@@ -237,7 +237,6 @@ mod tests {
         for (key, value) in [
             ("file.format", "csv"),
             ("file-index.inverted.columns", "v"),
-            ("row-tracking.enabled", "true"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
             ("manifest.format", "csv"),
