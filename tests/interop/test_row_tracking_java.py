@@ -59,9 +59,9 @@ def table(cat):
 
 
 @pytest.mark.parametrize("partition_by", [(), ("p",)], ids=["plain", "partitioned"])
-@pytest.mark.parametrize("format", FORMATS)
-def test_the_same_commits_give_the_same_ids(oracle, table, format, partition_by):
-    mine, yours = (table(name, partition_by, file__format=format) for name in ("mine", "yours"))
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_same_commits_give_the_same_ids(oracle, table, kind, partition_by):
+    mine, yours = (table(name, partition_by, file__format=kind) for name in ("mine", "yours"))
     for ids in (range(5), range(5, 9), range(9, 10)):
         mine.append(data(ids))
         written(oracle, yours, ids)
@@ -75,10 +75,10 @@ def test_the_same_commits_give_the_same_ids(oracle, table, format, partition_by)
     assert (both(oracle, mine), both(oracle, yours)) == (found, expected)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("options", TABLES)
-def test_rows_keep_their_ids_whoever_writes_them_again(oracle, table, options, format):
-    t = table(file__format=format, **{"compaction.min.file-num": "2"}, **options)
+def test_rows_keep_their_ids_whoever_writes_them_again(oracle, table, options, kind):
+    t = table(file__format=kind, **{"compaction.min.file-num": "2"}, **options)
     t.append(data(range(6)))
     written(oracle, t, range(6, 12))
     before = both(oracle, t)

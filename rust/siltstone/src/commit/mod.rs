@@ -38,6 +38,7 @@ mod repeated;
 mod request;
 mod retry;
 mod row_ids;
+mod row_ranges;
 mod squash;
 mod standing;
 mod taken_back;

@@ -58,7 +58,7 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
         }
     }
     messages.retain(|message| !message.is_empty());
-    Ok(Modified { messages, rows })
+    Ok(Modified { messages, rows, read: None })
 }
 
 fn finish(mut writer: TableWrite) -> Result<Vec<CommitMessage>> {
@@ -246,7 +246,7 @@ pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment], b
 }
 
 /// Deletes the files of messages that will not be committed.
-fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
+pub(super) fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
     for message in messages {
         let bucket = &message.bucket;
         for file in &message.data.new_files {

@@ -7,7 +7,7 @@ use crate::{
     options::CoreOptions,
     path::PathFactory,
     schema::{SchemaManager, TableSchema},
-    types::special,
+    types::{DataField, special},
 };
 
 /// One table, at one schema, with the options of one operation.
@@ -47,6 +47,24 @@ impl TableContext {
         version.data_type.nullable = true;
         schema.fields.extend([special::row_id(), version]);
         Self { schema: schema.into(), ..self.clone() }
+    }
+
+    /// The same table with some of its columns.
+    #[must_use]
+    pub(crate) fn with_columns(&self, fields: Vec<DataField>) -> Self {
+        let mut options = (*self.options).clone();
+        // an index belongs to the file with all columns
+        options.raw.retain(|key, _| !key.starts_with("file-index."));
+        let schema = TableSchema { fields, ..(*self.schema).clone() };
+        Self { schema: schema.into(), options: options.into(), ..self.clone() }
+    }
+
+    /// The same table, whose files are never large enough for another one.
+    #[must_use]
+    pub(crate) fn with_one_file(&self) -> Self {
+        let options =
+            CoreOptions { target_file_size: Some(u64::MAX), target_file_row_num: u64::MAX, ..(*self.options).clone() };
+        Self { options: options.into(), ..self.clone() }
     }
 }
 

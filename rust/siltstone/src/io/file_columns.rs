@@ -74,10 +74,10 @@ impl FileColumns {
     }
 
     /// `_WRITE_COLS`: what the file has besides the table's columns, or instead of all of them; `None`: just them.
-    pub(crate) fn written(&self) -> Option<Vec<String>> {
+    pub(crate) fn written(&self, spec: &FileWriteSpec) -> Option<Vec<String>> {
         let values = self.fields.get(self.first_value..).unwrap_or_default();
         let is_tracked = self.first_value == 0 && values.iter().any(special::is_tracking);
-        is_tracked.then(|| values.iter().map(|field| field.name.clone()).collect())
+        (is_tracked || spec.some_columns).then(|| values.iter().map(|field| field.name.clone()).collect())
     }
 
     /// A written batch as the file's columns.

@@ -222,7 +222,7 @@ fn broken_size(file: &DataFileMeta, path: &str) -> Error {
 }
 
 /// The fields that the file was written with.
-fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<Vec<DataField>> {
+pub(super) fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<Vec<DataField>> {
     let schema =
         if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
     let mut fields: Vec<DataField> = match &file.write_cols {

@@ -108,6 +108,16 @@ impl DataFileMeta {
         }
     }
 
+    /// Whether the file holds a column of the schema that it was written with.
+    pub fn has_column(&self, name: &str) -> bool {
+        self.write_cols.as_ref().is_none_or(|written| written.iter().any(|column| column == name))
+    }
+
+    /// Whether columns of the schema that the file was written with are in other files.
+    pub fn has_some_columns(&self, written: &TableSchema) -> bool {
+        !written.fields.iter().all(|field| self.has_column(&field.name))
+    }
+
     /// The first number that cannot be true, with its field: others count on from these. What is not known is absent, a
     /// negative count is nobody's.
     pub(crate) fn wrong_number(&self) -> Option<(&'static str, i64)> {

@@ -224,7 +224,7 @@ pub const OPTIONS: &[Known] = &[
     row("cross-partition-upsert.bootstrap-parallelism", Kind::Int, Honoured),
     row("cross-partition-upsert.index-ttl", Kind::Duration, Honoured),
     row("data-evolution.compaction.rewrite-row-ids", Kind::Bool, Harmless),
-    row("data-evolution.enabled", Kind::Bool, Refused).neutral("false").immutable(),
+    row("data-evolution.enabled", Kind::Bool, Honoured).immutable(),
     row("data-evolution.merge-into.file-pruning", Kind::Bool, Harmless),
     row("data-evolution.merge-into.source-persist", Kind::Bool, Harmless),
     row("data-evolution.reassign.skip-contiguous-row-count", Kind::Long, Harmless),

@@ -40,6 +40,9 @@ pub(super) fn check_files(ctx: &TableContext, entries: &[ManifestEntry]) -> Resu
             Some(other) => return refuse(format!("the data file format '{other}'")),
             None => return refuse("a data file without a format in its name".to_owned()),
         }
+        if ctx.options.data_evolution_enabled && file.file_name.contains(".vector.") {
+            return refuse("a file with vectors of rows".to_owned());
+        }
     }
     Ok(())
 }

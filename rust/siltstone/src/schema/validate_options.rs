@@ -228,6 +228,17 @@ pub(super) fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
 /// Ids of rows are given to append tables without buckets.
 fn check_row_tracking(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     const OPTION: &str = "row-tracking.enabled";
+    const EVOLUTION: &str = "data-evolution.enabled";
+    if options.data_evolution_enabled {
+        if !options.row_tracking_enabled {
+            return Err(forbidden_option(EVOLUTION, "'data-evolution.enabled' needs ids of rows")
+                .hint(format!("set '{OPTION}' = 'true', too")));
+        }
+        if options.deletion_vectors_enabled {
+            let message = "'data-evolution.enabled' and 'deletion-vectors.enabled' exclude each other";
+            return Err(forbidden_option(EVOLUTION, message));
+        }
+    }
     if !options.row_tracking_enabled {
         return Ok(());
     }
