@@ -20,6 +20,7 @@ const THREAD_BYTES: u64 = 32 << 20;
 
 /// In what form rows are handed out, and what reading them may use. Splits carry it as it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
 pub struct ReadOptions {
     /// At most this many rows.
     pub limit: Option<usize>,
