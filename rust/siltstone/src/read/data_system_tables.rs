@@ -25,7 +25,10 @@ use arrow_ord::cmp::not_distinct;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
-use super::rebatch::{Rebatched, rebatch};
+use super::{
+    nested_columns::NestedColumns,
+    rebatch::{Rebatched, rebatch},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
@@ -135,6 +138,7 @@ impl DataSystemTable {
             filter: above,
             output: Some(arrow_schema(&output)?),
             limit: request.options.limit.filter(|_| own_limit.is_none()),
+            nested: None,
         };
         let options = ReadOptions {
             limit: own_limit,
@@ -189,12 +193,20 @@ pub struct Finish {
     /// The columns to keep; `None` = the rows as they are.
     output: Option<SchemaRef>,
     limit: Option<usize>,
+    /// Fields of rows that are columns of the result.
+    nested: Option<NestedColumns>,
+}
+
+impl From<NestedColumns> for Finish {
+    fn from(nested: NestedColumns) -> Self {
+        Self { nested: Some(nested), ..Self::default() }
+    }
 }
 
 impl Finish {
     /// The schema of the result, when it is not that of the scan below.
     pub fn schema(&self) -> Option<&SchemaRef> {
-        self.output.as_ref()
+        self.nested.as_ref().map(NestedColumns::schema).or(self.output.as_ref())
     }
 
     /// Whether the number of rows is that of the scan below.
@@ -204,6 +216,9 @@ impl Finish {
 
     /// The view's rows.
     pub fn apply(&self, rows: BatchStream) -> BatchStream {
+        if let Some(nested) = self.nested.clone() {
+            return Box::new(rows.map(move |batch| nested.of(&batch?)));
+        }
         let Some(output) = self.output.clone() else { return rows };
         let rows = match self.pack.clone() {
             Some(keys) => rebatch(rows, move |batch, more| packed(batch, more, &keys)),
