@@ -8,6 +8,8 @@ JOBS   ?= 2
 # of what the tests draw in `make stress`
 SEED   ?= $(NOW)
 NOW    := $(shell date +%s)
+# changes of seeds for each decoder in `make fuzz`
+FUZZ_CASES ?= 100000
 # One compiled profile for every test run; `release` only for wheels and benchmark numbers.
 CARGO_TEST := cargo test --locked --profile ci --workspace --features siltstone-py/extension-module
 TOML_FILES := Cargo.toml rust/*/Cargo.toml pyproject.toml clippy.toml deny.toml rust-toolchain.toml rustfmt.toml \
@@ -17,7 +19,7 @@ PYTHON_SOURCES := $(shell find python -name '*.py') pyproject.toml
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .DEFAULT_GOAL := help
-.PHONY: help machine java setup dev demo quick test test-rust test-python stress check lint types advisories licenses fix \
+.PHONY: help machine java setup dev demo quick test test-rust test-python stress fuzz check lint types advisories licenses fix \
         bench wheel clean
 
 help:
@@ -26,6 +28,7 @@ help:
 	@echo "make quick   after every save: format, lint, types, unit tests, a slice of the rest (90 s when warm)"
 	@echo "make test    what decides: every test of Rust, Python, Spark, and against real Java Paimon (20 minutes)"
 	@echo "make stress  every interleaving, eight processes for minutes, long searches (hours)"
+	@echo "make fuzz    broken bytes for every decoder (hours)"
 	@echo "make check   format, lint and types"
 	@echo "make bench   measure against Java Paimon and pypaimon (minutes; release build)"
 	@echo "make wheel   one stripped abi3 wheel in dist/"
@@ -80,6 +83,12 @@ stress: dev
 	@echo "SEED=$(SEED)"
 	PROPTEST_CASES=20000 PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST)
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest --timeout 7200 --randomly-seed=$(SEED) tests/property tests/interop
+
+# Broken bytes for every decoder: files that Java wrote, changed in a few places. cargo-fuzz needs a compiler of its own, and
+# knows no memory limit; `make fuzz SEED=8 FUZZ_CASES=1000` tries the same again.
+fuzz:
+	@echo "SEED=$(SEED)"
+	PROPTEST_CASES=$(FUZZ_CASES) PROPTEST_RNG_SEED=$(SEED) $(CARGO_TEST) --test it mutated_bytes -- --nocapture
 
 check: lint types
 

@@ -1,5 +1,7 @@
 """Tables that pypaimon 2.1.0 wrote: it does not compact, so nobody sees their rows until somebody does.
 
+Those of data evolution have rows 0 to 9 and 10 to 14, then v of the first ten, and s of 3 and 12, by their row ids.
+
 `tests/golden/pypaimon` holds them: `id BIGINT, v INT, s STRING`, two buckets, keys 0 to 19 with v = 0 and then 10 to 29
 with v = 1. pypaimon itself reads 0 rows of `vectors` and `first_row`, and 30 of `lookup`, whose changelog is empty.
 """
@@ -70,3 +72,23 @@ def test_spark_executors_compact_them(name, t, spark):
     report = ss.compact(spark, t.location)
     assert [s.kind for s in report.snapshots] == ["COMPACT"]
     assert rows(t.scan().to_arrow().to_pylist()) == expected(name)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
+def test_columns_that_pypaimon_wrote_by_row_id_are_read_as_it_reads_them(kind, tmp_path):
+    with tarfile.open(TABLES / f"evolution_{kind}.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    t = st.open_table(tmp_path / "table")
+    first = [{"id": i, "v": 100 + i, "s": f"s0-{i}"} for i in range(10)]
+    rows = [*first, *({"id": i, "v": 1, "s": f"s1-{i}"} for i in range(10, 15))]
+    rows[3]["s"], rows[12]["s"] = "new3", "new12"
+    assert t.scan().to_arrow().sort_by("id").to_pylist() == rows
+    assert t.scan(filter="s = 'new12' OR v = 104").to_arrow().sort_by("id")["id"].to_pylist() == [4, 12]
+    assert t.scan().count() == 15
+    ids = t.inspect("row_tracking", ["id", "_ROW_ID"]).to_arrow().sort_by("id").to_pylist()
+    assert ids == [{"id": i, "_ROW_ID": i} for i in range(15)]
+    assert t.maintenance.fsck(deep=True).problems == []
+    t.update({"v": "v + 1"}, where="id = 12")
+    t.compact(full=True)
+    rows[12]["v"] = 2
+    assert t.scan().to_arrow().sort_by("id").to_pylist() == rows

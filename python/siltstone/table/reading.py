@@ -97,7 +97,8 @@ class Reading(Definition):
             name: ``snapshots``, ``schemas``, ``options``, ``manifests``, ``files``, ``file_key_ranges``, ``tags``,
                 ``branches``, ``consumers``, ``partitions``, ``buckets``, ``aggregation_fields``, ``statistics``,
                 ``table_indexes``, ``file_indexes``; or the table's rows as ``audit_log`` (with their kinds, deletes
-                included), ``binlog`` (an update is one row of arrays) or ``ro`` (only the highest level, no merging).
+                included), ``binlog`` (an update is one row of arrays), ``ro`` (only the highest level, no merging) or
+                ``row_tracking`` (with ``_ROW_ID`` and ``_SEQUENCE_NUMBER``, the snapshot that made the row what it is).
             columns: Columns to return, in this order; None for all.
             filter: As for :meth:`scan`, over the system table's columns.
             version: Snapshot id, or a text: a tag's name, else a snapshot id; for tables that look at one snapshot.
@@ -112,7 +113,8 @@ class Reading(Definition):
 
         Raises:
             TableNotFound: There is no such system table.
-            InvalidArgument: Unknown column, bad predicate, or changes of a table that has none.
+            InvalidArgument: Unknown column, bad predicate, changes of a table that has none, or ids of rows that have
+                none.
 
         Example:
             >>> example_table().inspect("snapshots", ["snapshot_id", "commit_kind"]).to_arrow().to_pylist()

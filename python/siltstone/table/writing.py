@@ -43,7 +43,8 @@ class Writing(Definition):
         Append tables with ``deletion-vectors.enabled`` mark the rows, others rewrite the files that hold them.
         Primary-key tables write the rows again as ``-D``. A condition on partition columns alone drops the partitions,
         whatever the merge engine; only where the table has a changelog and its engine takes deletes, the rows are
-        written as ``-D``, so that the changelog has them. Rows that ``scan.fallback-branch`` brings in are not of this
+        written as ``-D``, so that the changelog has them. With ``data-evolution.enabled`` rows are not deleted one by
+        one. Rows that ``scan.fallback-branch`` brings in are not of this
         branch and stay: open the table on that branch.
 
         Args:
@@ -55,6 +56,7 @@ class Writing(Definition):
 
         Raises:
             DeleteNotAllowed: The merge engine cannot take a delete; the hint names the option that allows it.
+            UnsupportedFeature: Rows of a table with data evolution, but for whole partitions.
             CommitConflict: Other commits changed the same files again and again, or the table was altered since it
                 was opened, and columns of these rows would be lost or values changed.
 
@@ -75,7 +77,9 @@ class Writing(Definition):
     def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
 
-        Rows that ``scan.fallback-branch`` brings in are not of this branch and stay as they are.
+        Rows keep their ids (``row-tracking.enabled``). With ``data-evolution.enabled`` only the columns with new values
+        are written, into files beside those that have the rows. Rows that ``scan.fallback-branch`` brings in are not of
+        this branch and stay as they are.
 
         Args:
             set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``.
@@ -90,7 +94,7 @@ class Writing(Definition):
             The report; ``affected_rows`` is how many rows were found.
 
         Raises:
-            InvalidArgument: A column of the primary key, an expression that cannot be computed (a division by zero,
+            InvalidArgument: A column of the primary key, a partition column of a table with data evolution, an expression that cannot be computed (a division by zero,
                 an overflow), or a merge engine that merges new values instead of replacing the old ones.
             SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
             CommitConflict: Other commits changed the same files again and again, or the table was altered since it

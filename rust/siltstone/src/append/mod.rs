@@ -9,12 +9,14 @@
 
 mod bucketed;
 mod deletion_maintainer;
+mod evolution;
 mod pack;
 mod rewrite;
 mod writer;
 
 pub use bucketed::BucketQueue;
 pub use deletion_maintainer::AppendVectors;
+pub use evolution::{pack_row_groups, rewrite_row_groups};
 pub use pack::{PackRules, VectorPlaces, pack_small_files, pack_with_vectors};
 pub use rewrite::rewrite;
 pub use writer::{AppendSettings, AppendWriter};

@@ -17,6 +17,7 @@ use crate::{
 const READ_AHEAD: usize = 4;
 
 /// Writes the rows of `files`, without those that `deletions` deletes, into new ones, under the table's schema as it was opened.
+/// Rows that have ids keep them, and their versions.
 /// With `threads` of two or more the next rows are decoded while the last ones are encoded. An error leaves no new file behind.
 ///
 /// # Errors
@@ -29,6 +30,7 @@ pub fn rewrite(
     threads: usize,
 ) -> Result<Vec<DataFileMeta>> {
     check_rewritable(ctx, files.iter())?;
+    let ctx = &ctx.with_row_ids();
     let mut files = files.to_vec();
     files.sort_by_key(|f| f.min_sequence_number);
     let Some(first) = files.first() else {

@@ -37,6 +37,8 @@ mod publish;
 mod repeated;
 mod request;
 mod retry;
+mod row_ids;
+mod row_ranges;
 mod squash;
 mod standing;
 mod taken_back;

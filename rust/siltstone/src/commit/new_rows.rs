@@ -84,6 +84,8 @@ fn altered(ctx: &TableContext, text: &str, file: &DataFileMeta) -> Error {
 /// A column that is NOT NULL now, and of which the file has nulls, or may have some.
 fn nulls_in<'s>(file: &DataFileMeta, written: &TableSchema, newest: &'s TableSchema) -> Option<&'s str> {
     let may_have = |id: i32| match written.fields.iter().position(|field| field.id == id) {
+        // the columns that are not in the file are others' concern
+        Some(at) if written.fields.get(at).is_some_and(|field| !file.has_column(&field.name)) => false,
         Some(at) => {
             written.fields.get(at).is_some_and(|field| field.data_type.nullable)
                 && null_count(file, written, at) != Some(0)
@@ -96,12 +98,7 @@ fn nulls_in<'s>(file: &DataFileMeta, written: &TableSchema, newest: &'s TableSch
 
 /// `None`: unknown.
 fn null_count(file: &DataFileMeta, written: &TableSchema, column: usize) -> Option<i64> {
-    let at = match &file.value_stats_cols {
-        None => column,
-        Some(columns) => {
-            let name = &written.fields.get(column)?.name;
-            columns.iter().position(|with| with == name)?
-        }
-    };
+    let name = &written.fields.get(column)?.name;
+    let at = file.stats_columns(written).iter().position(|with| with == name)?;
     file.value_stats.null_counts.get(at).copied().flatten()
 }

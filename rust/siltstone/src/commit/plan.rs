@@ -13,6 +13,7 @@ use super::{
     lookup_conflict::check_unseen,
     moved_keys::check_places,
     overwrite::{self, Partitions},
+    row_ranges,
     tied::check_ties,
 };
 use crate::{
@@ -128,7 +129,7 @@ impl<'a> Planner<'a> {
         check: bool,
     ) -> Result<Cow<'a, FileChanges>> {
         let discard = self.kind == CommitKind::Append && self.ctx.options.commit_discard_duplicate_files;
-        if self.kind == CommitKind::Append && !check && !discard {
+        if self.kind == CommitKind::Append && !check && !discard && !row_ranges::concerns(self.ctx, given) {
             let rules = self.rules(latest);
             rules.check(&[], &given.files, None)?;
             if !self.has_newest_bucket_counts(latest, given)? {
@@ -185,6 +186,7 @@ impl<'a> Planner<'a> {
     }
 
     fn check(&self, latest: Option<&Snapshot>, base: &[ManifestEntry], changes: &FileChanges) -> Result<()> {
+        row_ranges::check_row_ranges(self.ctx, self.kind, base, changes)?;
         let rules = self.rules(latest);
         if !(self.ctx.options.deletion_vectors_enabled && self.without_buckets()) {
             rules.check(base, &changes.files, None)?;

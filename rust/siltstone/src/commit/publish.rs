@@ -31,6 +31,7 @@ use super::{
     plan::{Brought, CommitPlan, Planner},
     request::Request,
     retry::Retry,
+    row_ids::assign_row_ids,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
     user::Seen,
     write::{DeltaManifests, SnapshotWriter, Written},
@@ -213,12 +214,13 @@ impl TableCommit {
         let manifests = &BaseManifests::default();
         let (ctx, user) = (&self.ctx, &self.user);
         let planner = Planner { ctx, store, manifests, user, kind: request.kind, source: request.source };
-        let plan = planner.plan(latest, request.committable.check_append || tries.in_doubt || tries.overlaps)?;
+        let mut plan = planner.plan(latest, request.committable.check_append || tries.in_doubt || tries.overlaps)?;
+        let next_row_id = assign_row_ids(ctx, latest, &mut plan.changes)?;
         if plan.changes.is_empty() && !request.allow_empty && !request.packs_manifests() {
             return Ok(CommitStep::Nothing);
         }
         let now = self.clock.now_millis();
-        let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals: &removals };
+        let writer = SnapshotWriter { ctx, store, manifests, request, user, now, removals: &removals, next_row_id };
         let mut written = Written::from(plan.rewritten.clone());
         let prepared = self.prepare_changes(&plan, store, tries);
         let prepared = prepared.and_then(|()| writer.write(latest, &plan, &tries.delta, identifier, &mut written));

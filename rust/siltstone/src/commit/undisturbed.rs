@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, row_ids},
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
     snapshot::{CommitKind, Removals, Snapshot},
     types::DataType,
@@ -106,6 +106,16 @@ fn changes_rows(
     Ok(delta.into_iter().find(|entry| entry.bucket >= 0).map(|entry| entry.file.file_name))
 }
 
+/// The name of a file that has columns, or had rows, which the changes give new values (data evolution).
+fn meets_rows<'e>(theirs: &ManifestEntry, mut own: impl Iterator<Item = &'e ManifestEntry>) -> Option<String> {
+    let ids = row_ids(&theirs.file)?;
+    let meets = |own: &ManifestEntry| {
+        let same = own.partition == theirs.partition;
+        same && row_ids(&own.file).is_some_and(|own| own.start < ids.end && ids.start < own.end)
+    };
+    own.any(meets).then(|| theirs.file.file_name.clone())
+}
+
 /// A file that a snapshot brings or takes away in a bucket and among the keys of the changes. Compactions change no rows.
 fn disturbs(
     snapshot: &Snapshot,
@@ -122,6 +132,12 @@ fn disturbs(
     let own = || changes.files.iter().filter(|entry| entry.kind == EntryKind::Add);
     for theirs in &delta {
         let bucket = BucketId { partition: theirs.partition.clone(), bucket: theirs.bucket };
+        if types.is_empty() {
+            match meets_rows(theirs, own()) {
+                Some(file) => return Ok(Some(file)),
+                None => continue,
+            }
+        }
         let met = |own: &&ManifestEntry| is_of(own, &bucket) || own.total_buckets != theirs.total_buckets;
         for own in own().filter(met) {
             // what waits for buckets comes as it was written: its bounds say nothing

@@ -115,6 +115,8 @@ pub(super) struct SnapshotWriter<'a> {
     pub(super) now: i64,
     /// The removal records that are known.
     pub(super) removals: &'a Removals,
+    /// The id of the row after those of the snapshot (row tracking).
+    pub(super) next_row_id: i64,
 }
 
 impl SnapshotWriter<'_> {
@@ -170,7 +172,7 @@ impl SnapshotWriter<'_> {
                 .clone()
                 .or_else(|| latest.filter(|latest| latest.schema_id == schema_id).and_then(|l| l.statistics.clone())),
             properties: (!properties.is_empty()).then(|| properties.clone()),
-            next_row_id: Some(latest.and_then(|latest| latest.next_row_id).unwrap_or(0)),
+            next_row_id: Some(self.next_row_id),
             operation: None,
         }
         .knowing(self.removals.count, &self.removals.branch);

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::waiting::{Waiting, take_waiting};
 use crate::{
-    append::{BucketQueue, PackRules, pack_with_vectors},
+    append::{BucketQueue, PackRules, pack_row_groups, pack_with_vectors},
     env,
     error::{Error, ErrorKind, Result},
-    io::TableContext,
+    io::{TableContext, row_groups},
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     merge_tree::compact::pick_with_vectors,
     options::without_secrets,
@@ -131,7 +131,9 @@ fn units(
         });
         return Ok(unit.map(|unit| (unit, files)).into_iter().collect());
     }
-    let groups = if ctx.options.bucket == -1 {
+    let groups = if ctx.options.data_evolution_enabled {
+        pack_row_groups(&ctx.options, row_groups(ctx, files)?, full)
+    } else if ctx.options.bucket == -1 {
         let mut files = files;
         files.truncate(ctx.options.compaction_file_num_limit);
         let rules = PackRules::new(&ctx.options, full);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    append::{AppendVectors, rewrite},
+    append::{AppendVectors, rewrite, rewrite_row_groups},
     error::{Error, ErrorKind, Result},
     io::{TableContext, delete_unused},
     manifest::{CompactIncrement, DataFileMeta, DataIncrement},
@@ -80,6 +80,14 @@ fn compacted(ctx: &TableContext, task: &CompactionTask, resources: &TaskResource
 }
 
 fn rewrite_append(ctx: &TableContext, task: &CompactionTask, threads: usize) -> Result<CompactIncrement> {
+    if ctx.options.data_evolution_enabled {
+        let compact_after = rewrite_row_groups(ctx, &task.bucket, &task.files)?;
+        return Ok(CompactIncrement {
+            compact_before: task.files.clone(),
+            compact_after,
+            ..CompactIncrement::default()
+        });
+    }
     let mut vectors = AppendVectors::new(ctx, &task.bucket, &task.vectors)?;
     let deletions = vectors.of(&task.files)?;
     let compact_after = rewrite(ctx, &task.bucket, &task.files, &deletions, threads)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray, types::Int64Type};
+use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray, new_null_array, types::Int64Type};
 use arrow_select::filter::filter_record_batch;
 
 use super::{Assignment, Modification, Modified};
@@ -16,6 +16,7 @@ use crate::{
     predicate::Predicate,
     read::vector_of,
     scan::{ScanPlan, ScanRequest, bucket_vectors, plan},
+    types::special,
     wire::{CommitMessage, Split},
     write::{TableWrite, WriteOptions},
 };
@@ -31,9 +32,11 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
     check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
     // new versions of rows are written beside; compaction has its own time
     let quiet = CoreOptions { write_only: true, ..(*ctx.options).clone() };
-    let write_ctx = TableContext { options: quiet.into(), ..ctx.clone() };
+    let rows_ctx = ctx.with_row_ids();
+    let write_ctx = TableContext { options: quiet.into(), ..rows_ctx.clone() };
     let mut statement = Statement {
         ctx,
+        rows_ctx: &rows_ctx,
         change,
         filter: plan.read.filter.clone(),
         writer: TableWrite::new(
@@ -55,7 +58,7 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
         }
     }
     messages.retain(|message| !message.is_empty());
-    Ok(Modified { messages, rows })
+    Ok(Modified { messages, rows, read: None })
 }
 
 fn finish(mut writer: TableWrite) -> Result<Vec<CommitMessage>> {
@@ -64,6 +67,8 @@ fn finish(mut writer: TableWrite) -> Result<Vec<CommitMessage>> {
 
 struct Statement<'a> {
     ctx: &'a TableContext,
+    /// With the ids of rows, where they have some: they keep them.
+    rows_ctx: &'a TableContext,
     change: &'a Modification,
     /// The condition on columns that are not partition columns.
     filter: Option<Predicate>,
@@ -99,7 +104,7 @@ impl Statement<'_> {
             });
             for (i, file) in split.files.iter().enumerate() {
                 let old = vector_of(self.ctx, split, i)?;
-                let file = Candidate { ctx: self.ctx, bucket, file, old };
+                let file = Candidate { ctx: self.rows_ctx, bucket, file, old };
                 let found = file.matches(self.filter.as_ref(), &self.change.set, &mut self.writer, self.rows)?;
                 let matched = found.cardinality();
                 if matched == 0 {
@@ -158,6 +163,7 @@ impl Candidate<'_> {
             if !set.is_empty() {
                 let before = usize::try_from(before.saturating_add(found.cardinality())).unwrap_or(usize::MAX);
                 let rows = updated(&batch, batch.num_columns().saturating_sub(1), set, before)?;
+                let rows = without_versions(rows)?;
                 writer.write_from(&rows, None, before)?;
             }
             found.delete_all(&positions(&batch)?)?;
@@ -185,6 +191,16 @@ impl Candidate<'_> {
             }
         }
     }
+}
+
+/// Rows that are others now have the version of the commit that brings them.
+fn without_versions(rows: RecordBatch) -> Result<RecordBatch> {
+    let Ok(at) = rows.schema_ref().index_of(special::SEQUENCE_NUMBER) else { return Ok(rows) };
+    let mut columns = rows.columns().to_vec();
+    if let Some(versions) = columns.get_mut(at) {
+        *versions = new_null_array(versions.data_type(), rows.num_rows());
+    }
+    Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }
 
 fn copy(batch: &RecordBatch, matched: &DeletedRows, writer: &mut RollingWriter) -> Result<()> {
@@ -230,7 +246,7 @@ pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment], b
 }
 
 /// Deletes the files of messages that will not be committed.
-fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
+pub(super) fn discard(ctx: &TableContext, messages: &[CommitMessage]) {
     for message in messages {
         let bucket = &message.bucket;
         for file in &message.data.new_files {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! append table, vectors       rows are marked, new versions go into new files   one OVERWRITE snapshot
+//! append table, data evolution  new values of columns come into files beside       one APPEND snapshot
 //! append table, no vectors    touched files are rewritten (copy on write)       one OVERWRITE snapshot
 //! primary-key table           rows are written again as -D or +U                as any write
 //! condition on partitions     the partitions are dropped                        one OVERWRITE snapshot
@@ -15,6 +16,7 @@
 
 mod append;
 mod arithmetic;
+mod columns;
 mod evaluate;
 mod expression;
 mod keyed;
@@ -25,12 +27,14 @@ mod replace;
 mod text;
 
 pub use append::modify_files;
+pub use columns::modify_columns;
 pub use expression::Assignment;
 pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, rows_to_change, write_keys, write_matching};
 pub use removal::check_deletes;
 pub use replace::Replacement;
 
 use crate::{
+    commit::ReadVersion,
     error::{Error, ErrorKind},
     predicate::Predicate,
     wire::CommitMessage,
@@ -54,6 +58,8 @@ pub struct Modified {
     pub messages: Vec<CommitMessage>,
     /// Rows that satisfied the condition.
     pub rows: u64,
+    /// The version that they were found in, where the messages do not say which files they replace.
+    pub read: Option<ReadVersion>,
 }
 
 /// An expression that cannot be computed, or not for this column.

@@ -7,6 +7,7 @@ use crate::{
     options::CoreOptions,
     path::PathFactory,
     schema::{SchemaManager, TableSchema},
+    types::{DataField, special},
 };
 
 /// One table, at one schema, with the options of one operation.
@@ -30,6 +31,41 @@ pub struct TableContext {
     pub schemas: Arc<SchemaManager>,
     /// When the file of the schema was written; `None`: of main, whose schemas tell by themselves whose they are.
     pub written: Option<SchemaWritten>,
+}
+
+impl TableContext {
+    /// The same table, whose rows come and go with their ids and versions behind the columns: `_ROW_ID` and
+    /// `_SEQUENCE_NUMBER`. Itself where rows have none.
+    #[must_use]
+    pub fn with_row_ids(&self) -> Self {
+        if !self.options.row_tracking_enabled {
+            return self.clone();
+        }
+        let mut schema = (*self.schema).clone();
+        // an updated row has the version of the commit that brings it, which is not known before
+        let mut version = special::sequence_number();
+        version.data_type.nullable = true;
+        schema.fields.extend([special::row_id(), version]);
+        Self { schema: schema.into(), ..self.clone() }
+    }
+
+    /// The same table with some of its columns.
+    #[must_use]
+    pub(crate) fn with_columns(&self, fields: Vec<DataField>) -> Self {
+        let mut options = (*self.options).clone();
+        // an index belongs to the file with all columns
+        options.raw.retain(|key, _| !key.starts_with("file-index."));
+        let schema = TableSchema { fields, ..(*self.schema).clone() };
+        Self { schema: schema.into(), options: options.into(), ..self.clone() }
+    }
+
+    /// The same table, whose files are never large enough for another one.
+    #[must_use]
+    pub(crate) fn with_one_file(&self) -> Self {
+        let options =
+            CoreOptions { target_file_size: Some(u64::MAX), target_file_row_num: u64::MAX, ..(*self.options).clone() };
+        Self { options: options.into(), ..self.clone() }
+    }
 }
 
 /// The schema file that a branch was opened with. A branch that is made again has copies of the same schemas.

@@ -73,6 +73,13 @@ impl FileColumns {
         })
     }
 
+    /// `_WRITE_COLS`: what the file has besides the table's columns, or instead of all of them; `None`: just them.
+    pub(crate) fn written(&self, spec: &FileWriteSpec) -> Option<Vec<String>> {
+        let values = self.fields.get(self.first_value..).unwrap_or_default();
+        let is_tracked = self.first_value == 0 && values.iter().any(special::is_tracking);
+        (is_tracked || spec.some_columns).then(|| values.iter().map(|field| field.name.clone()).collect())
+    }
+
     /// A written batch as the file's columns.
     pub(crate) fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if batch.num_columns() != self.batch_width {
@@ -131,6 +138,7 @@ fn rules(ctx: &TableContext, spec: &FileWriteSpec) -> Result<StatsModeRules> {
 
 fn modes(rules: &StatsModeRules, fields: &[DataField], first_value: usize, thin_keys: &[&str]) -> Vec<StatsMode> {
     let names: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
-    let system: Vec<&str> = names.iter().take(first_value).chain(thin_keys).copied().collect();
+    let tracking = fields.iter().filter(|f| special::is_tracking(f)).map(|f| f.name.as_str());
+    let system: Vec<&str> = names.iter().take(first_value).chain(thin_keys).copied().chain(tracking).collect();
     stats_modes(rules, &names, &|name| system.contains(&name))
 }

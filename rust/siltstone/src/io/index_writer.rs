@@ -156,7 +156,7 @@ pub fn reindexed(
         let Some(field) = ctx.schema.field(&spec.column) else { continue };
         let same = |old: &&DataField| old.id == field.id && old.data_type.kind == field.data_type.kind;
         // in a container columns have the names of the file
-        let Some(old) = stored.fields.iter().find(same) else { continue };
+        let Some(old) = stored.fields.iter().find(same).filter(|old| file.has_column(&old.name)) else { continue };
         specs.push(FileIndexSpec { column: old.name.clone(), ..spec });
         if !fields.iter().any(|f: &DataField| f.id == field.id) {
             fields.push(field.clone());

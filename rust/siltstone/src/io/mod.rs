@@ -4,6 +4,7 @@
 
 mod context;
 mod decoded;
+mod evolution;
 mod file_columns;
 mod in_order;
 mod index_writer;
@@ -14,10 +15,12 @@ mod newer;
 mod read;
 mod rolling;
 mod spec;
+mod tracked;
 mod unused;
 
 pub use context::{SchemaWritten, TableContext};
 pub use decoded::{Decoded, DecodedStream};
+pub use evolution::{RowGroup, read_row_group, row_groups, row_ids};
 pub use in_order::InOrder;
 pub use index_writer::reindexed;
 pub(crate) use indexed::by_embedded_index;

@@ -23,6 +23,7 @@ use super::{
     indexed::by_any_index,
     late_cast::{is_no_value, with_failures},
     mapping::{Mapping, prune},
+    tracked::Tracked,
 };
 use crate::{
     cast::{check_not_null, same_values},
@@ -142,7 +143,7 @@ fn decode_with(
     open: impl FnOnce() -> Result<Arc<dyn DataFileReader>>,
 ) -> Result<DecodedStream> {
     let file_fields = file_fields(ctx, file, spec.system).map_err(|e| in_file(e, path))?;
-    let reading = Reading::new(ctx, &file_fields, spec)?;
+    let reading = Reading::new(ctx, file, &file_fields, spec)?;
     let Some(row_test) = reading.row_test(spec, &file_fields)? else {
         return Ok(Box::new(iter::empty()));
     };
@@ -164,7 +165,7 @@ fn decode_with(
         rows,
         prune: spec.filter.as_ref().map(|f| prune(f, filter_fields, &file_fields)),
         row_test: row_test.test,
-        position: spec.position || spec.deletions.is_some(),
+        position: reading.needs_positions(),
         batch_rows: spec.batch_rows.max(1),
     };
     let rows = opened.read(request)?;
@@ -221,14 +222,16 @@ fn broken_size(file: &DataFileMeta, path: &str) -> Error {
 }
 
 /// The fields that the file was written with.
-fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<Vec<DataField>> {
+pub(super) fn file_fields(ctx: &TableContext, file: &DataFileMeta, system: bool) -> Result<Vec<DataField>> {
     let schema =
         if file.schema_id == ctx.schema.id { Arc::clone(&ctx.schema) } else { ctx.schemas.get(file.schema_id)? };
-    let mut fields = match &file.write_cols {
-        None => schema.fields.clone(),
+    let mut fields: Vec<DataField> = match &file.write_cols {
+        None => schema.fields.iter().filter(|field| !special::is_tracking(field)).cloned().collect(),
         Some(written) => {
             let written: HashSet<&str> = written.iter().map(String::as_str).collect();
-            schema.fields.iter().filter(|f| written.contains(f.name.as_str())).cloned().collect()
+            let tracking = [special::row_id(), special::sequence_number()];
+            let stored = schema.fields.iter().filter(|field| !special::is_tracking(field)).chain(&tracking);
+            stored.filter(|field| written.contains(field.name.as_str())).cloned().collect()
         }
     };
     if system {
@@ -253,6 +256,8 @@ struct Reading {
     deletions: Option<Arc<DeletedRows>>,
     /// Ids of fields whose values may fail later.
     late_casts: Vec<i32>,
+    /// Ids and versions of rows, where they are read.
+    tracked: Option<Tracked>,
 }
 
 /// A filter over the columns that are read anyway.
@@ -267,8 +272,9 @@ struct Decoding {
 }
 
 impl Reading {
-    fn new(ctx: &TableContext, file_fields: &[DataField], spec: &FileReadSpec) -> Result<Self> {
+    fn new(ctx: &TableContext, file: &DataFileMeta, file_fields: &[DataField], spec: &FileReadSpec) -> Result<Self> {
         let mut wanted = spec.fields.clone();
+        let tracked = Tracked::of(file, &wanted);
         if spec.system {
             wanted.extend([special::sequence_number(), special::value_kind()]);
         }
@@ -287,6 +293,13 @@ impl Reading {
             _ => None,
         };
         let schema = if spec.position { with_position(&schema) } else { schema };
+        if tracked.is_some() {
+            // what is not stored is filled in
+            wanted
+                .iter_mut()
+                .filter(|field| special::is_tracking(field))
+                .for_each(|field| field.data_type.nullable = true);
+        }
         let mapping = Mapping::new(file_fields, &wanted);
         let dropped_kinds = if spec.drop_retracts { kinds_among(&mapping.columns) } else { None };
         Ok(Self {
@@ -299,7 +312,12 @@ impl Reading {
             post_filter,
             deletions: spec.deletions.clone(),
             late_casts: spec.late_casts.clone(),
+            tracked,
         })
+    }
+
+    fn needs_positions(&self) -> bool {
+        self.position || self.deletions.is_some() || self.tracked.as_ref().is_some_and(Tracked::needs_positions)
     }
 
     /// The test of rows while decoding; `None` when no row can pass.
@@ -359,6 +377,9 @@ impl Reading {
             self.mapping.apply_late(&rows.columns, rows.count, &|field| self.late_casts.contains(&field.id))?;
         if let Some(kinds) = self.kinds.and_then(|at| columns.get(at)) {
             check_kinds(kinds)?;
+        }
+        if let Some(tracked) = &self.tracked {
+            tracked.fill(&mut columns, rows.positions.as_ref())?;
         }
         let mask = match &self.post_filter {
             Some(filter) => Some(evaluate(&filter.predicate, &batch_of(&filter.schema, columns.clone(), rows.count)?)?),

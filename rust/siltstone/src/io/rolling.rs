@@ -213,7 +213,7 @@ impl RollingWriter {
             value_stats_cols,
             external_path: None,
             first_row_id: None,
-            write_cols: None,
+            write_cols: self.columns.written(&self.spec),
         });
         Ok(())
     }

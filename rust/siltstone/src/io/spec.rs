@@ -123,6 +123,8 @@ pub struct FileWriteSpec {
     pub first_sequence: i64,
     /// A changelog file: its own prefix, format, compression and statistics options.
     pub changelog: bool,
+    /// The batches have some of the table's columns only, and files name those that they have.
+    pub some_columns: bool,
     /// Encoded bytes that are held at most before they are written as a row group; `None`: as many as the options say.
     pub memory: Option<usize>,
 }
@@ -130,7 +132,7 @@ pub struct FileWriteSpec {
 impl FileWriteSpec {
     /// Key-value files of one level.
     pub fn key_value(level: i32, source: FileSource) -> Self {
-        Self { key_value: true, level, source, first_sequence: 0, changelog: false, memory: None }
+        Self { key_value: true, level, source, first_sequence: 0, changelog: false, some_columns: false, memory: None }
     }
 
     /// Changelog files; those of a compaction have the level of its output.
@@ -141,7 +143,7 @@ impl FileWriteSpec {
 
     /// Plain row files of an append table.
     pub fn append(first_sequence: i64, source: FileSource) -> Self {
-        Self { key_value: false, level: 0, source, first_sequence, changelog: false, memory: None }
+        Self { key_value: false, level: 0, source, first_sequence, changelog: false, some_columns: false, memory: None }
     }
 
     /// The level whose own options count; `None` in append tables, which have no levels.

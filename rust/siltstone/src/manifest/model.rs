@@ -1,6 +1,6 @@
 //! The values that manifests hold. Bytes are in the neighbouring modules.
 
-use crate::{limits::MOST, stats::SimpleStats};
+use crate::{limits::MOST, schema::TableSchema, stats::SimpleStats};
 
 /// Whether an entry adds or deletes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +100,24 @@ pub struct EntryId {
 }
 
 impl DataFileMeta {
+    /// The columns of `_VALUE_STATS`, by the schema that the file was written with.
+    pub fn stats_columns<'a>(&'a self, written: &'a TableSchema) -> Vec<&'a str> {
+        match self.value_stats_cols.as_ref().or(self.write_cols.as_ref()) {
+            Some(columns) => columns.iter().map(String::as_str).collect(),
+            None => written.fields.iter().map(|field| field.name.as_str()).collect(),
+        }
+    }
+
+    /// Whether the file holds a column of the schema that it was written with.
+    pub fn has_column(&self, name: &str) -> bool {
+        self.write_cols.as_ref().is_none_or(|written| written.iter().any(|column| column == name))
+    }
+
+    /// Whether columns of the schema that the file was written with are in other files.
+    pub fn has_some_columns(&self, written: &TableSchema) -> bool {
+        !written.fields.iter().all(|field| self.has_column(&field.name))
+    }
+
     /// The first number that cannot be true, with its field: others count on from these. What is not known is absent, a
     /// negative count is nobody's.
     pub(crate) fn wrong_number(&self) -> Option<(&'static str, i64)> {

@@ -87,10 +87,7 @@ impl RecordExpiry {
     pub(crate) fn has_expired_rows(&self, ctx: &TableContext, file: &DataFileMeta) -> Result<bool> {
         let schema = ctx.schemas.get(file.schema_id)?;
         let Some(stored) = schema.fields.iter().find(|field| field.id == self.field.id) else { return Ok(false) };
-        let at = match &file.value_stats_cols {
-            Some(columns) => columns.iter().position(|column| *column == stored.name),
-            None => schema.fields.iter().position(|field| field.id == stored.id),
-        };
+        let at = file.stats_columns(&schema).iter().position(|column| *column == stored.name);
         let reader = StatsReader::new(&file.value_stats)?;
         let Some(at) = at.filter(|at| *at < reader.columns()) else { return Ok(false) };
         Ok(seconds(&reader.column(at, &stored.data_type)?.min).is_some_and(|oldest| oldest < self.first))

@@ -160,6 +160,10 @@ core_options! {
     changelog_row_deduplicate: bool = o.bool("changelog-producer.row-deduplicate", false)?;
     /// `changelog-producer.row-deduplicate-ignore-fields`
     changelog_row_deduplicate_ignore_fields: Vec<String> = o.list("changelog-producer.row-deduplicate-ignore-fields");
+    /// `row-tracking.enabled`
+    row_tracking_enabled: bool = o.bool("row-tracking.enabled", false)?;
+    /// `data-evolution.enabled`
+    data_evolution_enabled: bool = o.bool("data-evolution.enabled", false)?;
     /// `deletion-vectors.enabled`
     deletion_vectors_enabled: bool = o.bool("deletion-vectors.enabled", false)?;
     /// `deletion-vectors.bitmap64`

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::read_splits;
 use crate::{
     error::{Error, ErrorKind, Result},
+    io::{RowGroup, row_groups},
     scan::{
         ReadOptions, ReadRequest, ScanPlan,
         sections::{Section, sections_of},
@@ -66,6 +67,11 @@ fn count_changes(plan: &ScanPlan, split: &Split) -> Option<u64> {
 /// Rows that metadata counts, and what is left to read.
 fn count_split(plan: &ScanPlan, split: &Split) -> Result<(u64, Option<Split>)> {
     let has_key = !plan.ctx.schema.primary_keys.is_empty();
+    if plan.ctx.options.data_evolution_enabled {
+        let groups = row_groups(&plan.ctx, split.files.clone())?;
+        let rows = crate::limits::sum(groups.iter().map(RowGroup::rows));
+        return Ok((positive(split, rows)?, None));
+    }
     // a row that a vector deletes may be a retract
     let exact: HashMap<&str, i64> = split
         .files

@@ -1,13 +1,14 @@
 //! Views: the table's rows with their kinds (`$audit_log`), with each update as one row (`$binlog`), or those of the
-//! highest level alone, which need no merging (`$ro`).
+//! highest level alone, which need no merging (`$ro`), or with what row tracking knows of them (`$row_tracking`).
 //!
 //! ```text
-//! $audit_log   rowkind, [_SEQUENCE_NUMBER], the table's columns
-//! $binlog      rowkind, [_SEQUENCE_NUMBER], every column as ARRAY: [value], or [before, after] for +U of a changelog
-//! $ro          the table's columns
+//! $audit_log     rowkind, [_SEQUENCE_NUMBER], the table's columns
+//! $binlog        rowkind, [_SEQUENCE_NUMBER], every column as ARRAY: [value], or [before, after] for +U of a changelog
+//! $ro            the table's columns
+//! $row_tracking  the table's columns, _ROW_ID, _SEQUENCE_NUMBER: the snapshot that brought the row as it is
 //! ```
 //!
-//! Source: semantics f.8 and h; `AuditLogTable`, `BinlogTable`, `PackChangelogReader`, `ReadOptimizedTable`.
+//! Source: semantics f.8 and h; `AuditLogTable`, `BinlogTable`, `PackChangelogReader`, `ReadOptimizedTable`, `RowTrackingTable`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,7 +25,10 @@ use arrow_ord::cmp::not_distinct;
 use arrow_schema::{DataType as Arrow, Field, Schema, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
-use super::rebatch::{Rebatched, rebatch};
+use super::{
+    nested_columns::NestedColumns,
+    rebatch::{Rebatched, rebatch},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{BatchStream, TableContext},
@@ -43,11 +47,13 @@ pub enum DataSystemTable {
     Binlog,
     /// `$ro`
     ReadOptimized,
+    /// `$row_tracking`
+    RowTracking,
 }
 
 impl DataSystemTable {
     /// Names of all views.
-    pub const NAMES: [&'static str; 3] = ["audit_log", "binlog", "ro"];
+    pub const NAMES: [&'static str; 4] = ["audit_log", "binlog", "ro", "row_tracking"];
 
     /// By its name, in any case.
     pub fn find(name: &str) -> Option<Self> {
@@ -55,6 +61,7 @@ impl DataSystemTable {
             "audit_log" => Self::AuditLog,
             "binlog" => Self::Binlog,
             "ro" => Self::ReadOptimized,
+            "row_tracking" => Self::RowTracking,
             _ => return None,
         })
     }
@@ -62,7 +69,7 @@ impl DataSystemTable {
     /// The view's columns for a table.
     pub fn fields(self, ctx: &TableContext) -> Vec<DataField> {
         let mut fields = Vec::new();
-        if self != Self::ReadOptimized {
+        if self.shows_kinds() {
             fields.push(row_kind_field());
             if has_sequence_number(ctx) {
                 fields.push(special::sequence_number());
@@ -75,7 +82,15 @@ impl DataSystemTable {
             }
             _ => field.clone(),
         }));
+        if self == Self::RowTracking {
+            fields.extend([special::row_id(), special::sequence_number()]);
+        }
         fields
+    }
+
+    /// Whether rows come with their kinds, deletes among them.
+    fn shows_kinds(self) -> bool {
+        matches!(self, Self::AuditLog | Self::Binlog)
     }
 
     /// The fields that a filter may name: for `$binlog` the values, not the arrays.
@@ -91,6 +106,11 @@ impl DataSystemTable {
             let min_level = ctx.schema.has_primary_key().then_some(ctx.options.num_levels.saturating_sub(1));
             return Ok((ScanRequest { filter: filter.map(Into::into), min_level, ..base }, Finish::default()));
         }
+        if self == Self::RowTracking && !ctx.options.row_tracking_enabled {
+            return Err(Error::new(ErrorKind::InvalidArgument, "rows of the table have no ids")
+                .with("table", &ctx.name)
+                .hint("tables have them that are created with 'row-tracking.enabled' = 'true'"));
+        }
         let (own, above) = self.split_filter(ctx, filter)?;
         let fields = self.fields(ctx);
         let names: Vec<String> = match &request.columns {
@@ -103,7 +123,7 @@ impl DataSystemTable {
         let (mut columns, mut sequence_number) = (Vec::<String>::new(), false);
         let mut seen: HashSet<&str> = HashSet::new();
         for name in needed {
-            if name == special::SEQUENCE_NUMBER && has_sequence_number(ctx) {
+            if name == special::SEQUENCE_NUMBER && self.shows_kinds() && has_sequence_number(ctx) {
                 sequence_number = true;
             } else if name != ROW_KIND_COLUMN && seen.insert(name) {
                 columns.push(name.to_owned());
@@ -118,11 +138,13 @@ impl DataSystemTable {
             filter: above,
             output: Some(arrow_schema(&output)?),
             limit: request.options.limit.filter(|_| own_limit.is_none()),
+            nested: None,
         };
         let options = ReadOptions {
             limit: own_limit,
-            row_kind: true,
-            keep_deletes: true,
+            row_kind: self.shows_kinds(),
+            keep_deletes: self.shows_kinds(),
+            row_ids: self == Self::RowTracking,
             sequence_number,
             ..request.options.clone()
         };
@@ -136,7 +158,7 @@ impl DataSystemTable {
         filter: Option<Predicate>,
     ) -> Result<(Option<Predicate>, Option<Predicate>)> {
         let Some(filter) = filter else { return Ok((None, None)) };
-        let is_own = |column: &str| column != ROW_KIND_COLUMN && column != special::SEQUENCE_NUMBER;
+        let is_own = |column: &str| ![ROW_KIND_COLUMN, special::SEQUENCE_NUMBER, special::ROW_ID].contains(&column);
         let (own, above) = filter.without_not().split(&is_own);
         if self == Self::Binlog && ctx.schema.has_primary_key() {
             let values = own.columns().into_iter().chain(above.columns().into_iter().filter(|c| is_own(c)));
@@ -171,12 +193,20 @@ pub struct Finish {
     /// The columns to keep; `None` = the rows as they are.
     output: Option<SchemaRef>,
     limit: Option<usize>,
+    /// Fields of rows that are columns of the result.
+    nested: Option<NestedColumns>,
+}
+
+impl From<NestedColumns> for Finish {
+    fn from(nested: NestedColumns) -> Self {
+        Self { nested: Some(nested), ..Self::default() }
+    }
 }
 
 impl Finish {
     /// The schema of the result, when it is not that of the scan below.
     pub fn schema(&self) -> Option<&SchemaRef> {
-        self.output.as_ref()
+        self.nested.as_ref().map(NestedColumns::schema).or(self.output.as_ref())
     }
 
     /// Whether the number of rows is that of the scan below.
@@ -186,6 +216,9 @@ impl Finish {
 
     /// The view's rows.
     pub fn apply(&self, rows: BatchStream) -> BatchStream {
+        if let Some(nested) = self.nested.clone() {
+            return Box::new(rows.map(move |batch| nested.of(&batch?)));
+        }
         let Some(output) = self.output.clone() else { return rows };
         let rows = match self.pack.clone() {
             Some(keys) => rebatch(rows, move |batch, more| packed(batch, more, &keys)),

@@ -15,7 +15,7 @@ use crate::{
     deletion_vectors::{DeletedRows, DeletionMap, DeletionVectorsIndexFile},
     error::{Error, ErrorKind, Result},
     fs::strip_scheme,
-    io::{BatchStream, FileReadSpec, KvLayout, TableContext, decode_data_file},
+    io::{BatchStream, FileReadSpec, KvLayout, TableContext, decode_data_file, read_row_group, row_groups},
     manifest::{DataFileMeta, DeletionVectorRange},
     merge_tree::{MergeReadOptions, read_merged},
     predicate::{Predicate, evaluate},
@@ -71,6 +71,9 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
     let keep_retracts = request.options.keep_deletes || (split.is_streaming && request.options.row_kind);
     let finish = Finish::new(request, None)?;
     let (ctx, split, request) = (ctx.clone(), split.clone(), request.clone());
+    if ctx.options.data_evolution_enabled {
+        return side_by_side(&ctx, &split, &request, finish);
+    }
     let files = split.files.clone().into_iter().enumerate();
     let pieces = files.flat_map(move |(i, file)| -> PieceStream {
         let deletions = match vector_of(&ctx, &split, i) {
@@ -96,6 +99,34 @@ fn one_after_another(ctx: &TableContext, split: &Split, request: &ReadRequest, h
         match decode_data_file(&ctx, &split.bucket.partition, split.bucket.bucket, &file, &spec) {
             Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
             Err(e) => Box::new(std::iter::once(Err(e))),
+        }
+    });
+    Ok(Box::new(pieces))
+}
+
+/// Rows whose columns may be in several files.
+fn side_by_side(ctx: &TableContext, split: &Split, request: &ReadRequest, finish: Finish) -> Result<PieceStream> {
+    let groups = row_groups(ctx, split.files.clone())?;
+    let (ctx, bucket) = (ctx.clone(), split.bucket.clone());
+    let spec = FileReadSpec {
+        filter: request.filter.clone(),
+        exact_filter: request.filter.is_some(),
+        batch_rows: request.options.batch_rows(),
+        ..FileReadSpec::new(request.fields.clone())
+    };
+    let last: Last = Arc::new(move |batch| finish.apply(batch, None, false));
+    let pieces = groups.into_iter().flat_map(move |group| -> PieceStream {
+        let last = Arc::clone(&last);
+        let failed = |e| -> PieceStream { Box::new(std::iter::once(Err(e))) };
+        if let [file] = group.files.as_slice() {
+            return match decode_data_file(&ctx, &bucket.partition, bucket.bucket, file, &spec) {
+                Ok(rows) => Box::new(rows.map(move |rows| Ok(Piece::Decoded(rows?, Arc::clone(&last))))),
+                Err(e) => failed(e),
+            };
+        }
+        match read_row_group(&ctx, &bucket.partition, bucket.bucket, &group, &spec) {
+            Ok(rows) => complete(Box::new(rows.map(move |batch| last(&batch?)))),
+            Err(e) => failed(e),
         }
     });
     Ok(Box::new(pieces))

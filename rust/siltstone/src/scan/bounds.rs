@@ -13,13 +13,13 @@ use std::{
 use crate::{
     cast::cast_datum,
     error::Result,
-    io::{TableContext, by_embedded_index},
+    io::{RowGroup, TableContext, by_embedded_index},
     manifest::{DataFileMeta, ManifestEntry},
     predicate::{ColumnBounds, Predicate, may_match},
     row::{Datum, bounds_as_read},
     schema::TableSchema,
     stats::{ColumnStats, SimpleStats, StatsReader},
-    types::{DataType, TypeKind},
+    types::{DataField, DataType, TypeKind},
 };
 
 /// Tests files against conditions; remembers the schemas of files.
@@ -42,15 +42,16 @@ impl<'a> FileTester<'a> {
 
     /// Whether rows of the file may satisfy a condition over any columns, by `_VALUE_STATS` and the index in the entry.
     pub(super) fn may_match_value(&self, entry: &ManifestEntry, condition: &Predicate) -> Result<bool> {
-        let schema = self.schema(entry.file.schema_id)?;
-        let names: Vec<&str> = match &entry.file.value_stats_cols {
-            Some(columns) => columns.iter().map(String::as_str).collect(),
-            None => schema.fields.iter().map(|f| f.name.as_str()).collect(),
-        };
-        if !self.test(&entry.file, &entry.file.value_stats, &schema, &names, condition) {
+        self.may_match_file(&entry.file, condition)
+    }
+
+    fn may_match_file(&self, file: &DataFileMeta, condition: &Predicate) -> Result<bool> {
+        let schema = self.schema(file.schema_id)?;
+        let names = file.stats_columns(&schema);
+        if !self.test(file, &file.value_stats, &schema, &names, condition) {
             return Ok(false);
         }
-        let found = by_embedded_index(self.ctx, &entry.file, &schema.fields, condition);
+        let found = by_embedded_index(self.ctx, file, &schema.fields, condition);
         Ok(!found.map_err(|e| e.with("table", &self.ctx.name))?.is_none())
     }
 
@@ -61,6 +62,29 @@ impl<'a> FileTester<'a> {
         let schema = self.ctx.schemas.get(id)?;
         self.schemas.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&schema));
         Ok(schema)
+    }
+
+    /// Whether rows whose columns lie in several files may satisfy a condition: the newest file with a column tells of it.
+    pub(super) fn may_match_group(&self, group: &RowGroup, condition: &Predicate) -> Result<bool> {
+        if let [only] = group.files.as_slice() {
+            return self.may_match_file(only, condition);
+        }
+        let mut told = Vec::new();
+        for file in &group.files {
+            told.push((file, self.schema(file.schema_id)?));
+        }
+        let bounds = |column: &str| {
+            let wanted = self.ctx.schema.field(column)?;
+            let holder = told.iter().find_map(|(file, schema)| {
+                let stored = schema.fields.iter().find(|field| field.id == wanted.id)?;
+                file.has_column(&stored.name).then_some((file, schema, stored))
+            });
+            let Some((file, schema, stored)) = holder else { return Some(all_null(group.rows())) };
+            let names = file.stats_columns(schema);
+            let reader = StatsReader::new(&file.value_stats).ok().filter(|reader| reader.columns() == names.len())?;
+            stored_bounds(&reader, &names, stored, wanted)
+        };
+        Ok(may_match(condition, &bounds, group.rows()))
     }
 
     /// `names`: the columns of the statistics, in the file's schema. Unreadable statistics exclude nothing.
@@ -80,19 +104,33 @@ impl<'a> FileTester<'a> {
         }
         let bounds = |column: &str| {
             let wanted = self.ctx.schema.field(column)?;
-            let Some(stored) = schema.fields.iter().find(|f| f.id == wanted.id) else {
-                return Some(ColumnBounds { min: Datum::Null, max: Datum::Null, null_count: Some(file.row_count) });
-            };
-            let at = names.iter().position(|n| *n == stored.name)?;
-            let found = reader.column(at, &stored.data_type).ok()?;
-            let mut bounds = evolved(found, &stored.data_type, &wanted.data_type)?;
-            if may_hide_nan(&stored.data_type) {
-                bounds.max = Datum::Null;
+            match schema.fields.iter().find(|f| f.id == wanted.id) {
+                Some(stored) => stored_bounds(&reader, names, stored, wanted),
+                None => Some(all_null(file.row_count)),
             }
-            Some(bounds)
         };
         may_match(condition, &bounds, file.row_count)
     }
+}
+
+fn all_null(rows: i64) -> ColumnBounds {
+    ColumnBounds { min: Datum::Null, max: Datum::Null, null_count: Some(rows) }
+}
+
+/// What the statistics of a file say of one of its columns, as a column of the table.
+fn stored_bounds(
+    reader: &StatsReader<'_>,
+    names: &[&str],
+    stored: &DataField,
+    wanted: &DataField,
+) -> Option<ColumnBounds> {
+    let at = names.iter().position(|name| *name == stored.name)?;
+    let found = reader.column(at, &stored.data_type).ok()?;
+    let mut bounds = evolved(found, &stored.data_type, &wanted.data_type)?;
+    if may_hide_nan(&stored.data_type) {
+        bounds.max = Datum::Null;
+    }
+    Some(bounds)
 }
 
 /// Which writer made the statistics is not known, and some leave NaN, the greatest value, out.

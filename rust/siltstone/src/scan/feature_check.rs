@@ -35,13 +35,13 @@ pub(super) fn check_files(ctx: &TableContext, entries: &[ManifestEntry]) -> Resu
         let file = &entry.file;
         let refuse =
             |what: String| Err(Error::unsupported(what).with("table", &ctx.name).with("file", &file.file_name));
-        if file.write_cols.is_some() {
-            return refuse("a data file that holds only some of the columns (data evolution)".to_owned());
-        }
         match format_of(&file.file_name) {
             Some(format) if is_data_format(format) => {}
             Some(other) => return refuse(format!("the data file format '{other}'")),
             None => return refuse("a data file without a format in its name".to_owned()),
+        }
+        if ctx.options.data_evolution_enabled && file.file_name.contains(".vector.") {
+            return refuse("a file with vectors of rows".to_owned());
         }
     }
     Ok(())

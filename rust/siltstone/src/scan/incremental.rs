@@ -146,7 +146,27 @@ fn added(
             .hint("read with mode 'diff'"));
     }
     check_files(ctx, &entries)?;
+    check_whole_rows(ctx, snapshot, &entries)?;
     Ok(entries)
+}
+
+/// New values of some columns are no rows.
+fn check_whole_rows(ctx: &TableContext, snapshot: &Snapshot, entries: &[ManifestEntry]) -> Result<()> {
+    if !ctx.options.data_evolution_enabled {
+        return Ok(());
+    }
+    for entry in entries {
+        if entry.file.has_some_columns(&*ctx.schemas.get(entry.file.schema_id)?) {
+            return Err(Error::unsupported("the changes of a snapshot that gives columns of rows new values")
+                .with("table", &ctx.name)
+                .with("snapshot", snapshot.id)
+                .with("file", &entry.file.file_name)
+                .hint(
+                    "read the rows as they are; _SEQUENCE_NUMBER of $row_tracking says in which snapshot they changed",
+                ));
+        }
+    }
+    Ok(())
 }
 
 /// Splits of changes: every row stands for itself, so files are left out by all their statistics. A key's rows are in

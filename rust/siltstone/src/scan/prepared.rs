@@ -9,7 +9,7 @@ use crate::{
     merge_tree::merge_function,
     options::MergeEngine,
     predicate::{Condition, Predicate, resolve_column, resolved_by_name},
-    types::DataField,
+    types::{DataField, special},
 };
 
 /// A request whose columns and condition are checked against a schema.
@@ -36,8 +36,16 @@ impl Prepared {
         }
         let partition_keys = &ctx.schema.partition_keys;
         let (on_partition, residual) = filter.clone().split(&|c| partition_keys.iter().any(|k| k == c));
+        let tracking = request.options.row_ids.then(|| [special::row_id(), special::sequence_number()]);
+        let fields: Vec<DataField> = ctx.schema.fields.iter().cloned().chain(tracking.into_iter().flatten()).collect();
+        let mut fields = projection(&fields, request.columns.as_deref())?;
+        for field in &mut fields {
+            if let Some(pruned) = request.pruned.as_ref().and_then(|pruned| pruned.get(&field.id)) {
+                field.data_type = pruned.clone();
+            }
+        }
         let read = ReadRequest {
-            fields: projection(&ctx.schema.fields, request.columns.as_deref())?,
+            fields,
             filter: (!residual.is_always_true()).then(|| residual.clone()),
             options: request.options.clone(),
             decoders: 0,

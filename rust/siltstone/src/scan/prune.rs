@@ -17,7 +17,7 @@ use super::{
 use crate::{
     cancel,
     error::Result,
-    io::TableContext,
+    io::{TableContext, row_groups},
     manifest::{BucketId, ManifestEntry},
     options::MergeEngine,
     predicate::Predicate,
@@ -31,6 +31,9 @@ pub(super) fn buckets_of_interest(
     condition: &Predicate,
     disjoint_levels: bool,
 ) -> Result<Vec<BucketFiles>> {
+    if ctx.options.data_evolution_enabled {
+        return row_groups_of_interest(ctx, entries, condition);
+    }
     let tester = FileTester::new(ctx);
     let keys = ctx.schema.trimmed_primary_keys();
     let merged = !keys.is_empty() && !disjoint_levels;
@@ -53,6 +56,34 @@ pub(super) fn buckets_of_interest(
     });
     let pruned: Vec<BucketFiles> = pruned.collect::<Result<_>>()?;
     Ok(pruned.into_iter().filter(|b| !b.files.is_empty()).collect())
+}
+
+/// As [`buckets_of_interest`], where columns of the same rows are in several files, which go or stay together.
+fn row_groups_of_interest(
+    ctx: &TableContext,
+    entries: Vec<ManifestEntry>,
+    condition: &Predicate,
+) -> Result<Vec<BucketFiles>> {
+    let tester = FileTester::new(ctx);
+    let mut buckets: BTreeMap<BucketId, BucketFiles> = BTreeMap::new();
+    for entry in entries {
+        let id = BucketId { partition: entry.partition, bucket: entry.bucket };
+        let of_bucket = || BucketFiles { id: id.clone(), total_buckets: entry.total_buckets, files: Vec::new() };
+        buckets.entry(id.clone()).or_insert_with(of_bucket).files.push(entry.file);
+    }
+    let mut kept = Vec::new();
+    for bucket in buckets.into_values() {
+        cancel::check()?;
+        let mut files = Vec::new();
+        for group in row_groups(ctx, bucket.files)? {
+            if condition.is_always_true() || tester.may_match_group(&group, condition)? {
+                files.extend(group.files);
+            }
+        }
+        kept.push(BucketFiles { files, ..bucket });
+    }
+    kept.retain(|bucket| !bucket.files.is_empty());
+    Ok(kept)
 }
 
 fn retain(

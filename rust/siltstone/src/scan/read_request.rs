@@ -20,6 +20,7 @@ const THREAD_BYTES: u64 = 32 << 20;
 
 /// In what form rows are handed out, and what reading them may use. Splits carry it as it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "four independent wishes")]
 pub struct ReadOptions {
     /// At most this many rows.
     pub limit: Option<usize>,
@@ -37,6 +38,9 @@ pub struct ReadOptions {
     /// Column `_SEQUENCE_NUMBER` behind `rowkind`, or first (`table-read.sequence-number.enabled`).
     #[serde(skip)]
     pub sequence_number: bool,
+    /// `_ROW_ID` and `_SEQUENCE_NUMBER` are columns of the table, too (`$row_tracking`).
+    #[serde(skip)]
+    pub row_ids: bool,
 }
 
 impl ReadOptions {

@@ -1,6 +1,9 @@
 //! What a scan is asked and what it answers.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +16,7 @@ use crate::{
     io::TableContext,
     predicate::Condition,
     snapshot::Snapshot,
+    types::DataType,
     wire::Split,
 };
 
@@ -25,6 +29,9 @@ pub struct ScanRequest {
     pub columns: Option<Vec<String>>,
     /// Condition that rows must satisfy.
     pub filter: Option<Condition>,
+    /// Types of columns of which only some fields are read, by their id.
+    #[serde(skip)]
+    pub pruned: Option<Arc<HashMap<i32, DataType>>>,
     /// A system table that shows rows (`audit_log`) instead of the table; the table's own scan knows none.
     pub system: Option<String>,
     /// The form of the rows, and what reading them may use.

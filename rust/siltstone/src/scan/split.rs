@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    io::TableContext,
+    io::{RowGroup, TableContext, row_groups},
     manifest::{BucketId, DataFileMeta},
     snapshot::Snapshot,
     wire::Split,
@@ -68,6 +68,9 @@ impl<'a> SplitGenerator<'a> {
     }
 
     pub(super) fn splits(&self, bucket: BucketFiles) -> Result<Vec<Split>> {
+        if self.ctx.options.data_evolution_enabled {
+            return self.evolution_splits(bucket);
+        }
         if self.ctx.schema.primary_keys.is_empty() {
             return self.append_splits(bucket);
         }
@@ -106,6 +109,17 @@ impl<'a> SplitGenerator<'a> {
                 self.split(&bucket, files, raw)
             })
             .collect()
+    }
+
+    /// Files with columns of the same rows are in one split.
+    fn evolution_splits(&self, mut bucket: BucketFiles) -> Result<Vec<Split>> {
+        let groups = row_groups(self.ctx, std::mem::take(&mut bucket.files))?;
+        let bins = pack(groups, RowGroup::size, self.target, self.open_cost);
+        let splits = bins.into_iter().map(|groups| {
+            let raw = groups.iter().all(|group| group.files.len() == 1);
+            self.split(&bucket, groups.into_iter().flat_map(|group| group.files).collect(), raw)
+        });
+        splits.collect()
     }
 
     /// Files in the order they were written.

@@ -16,7 +16,9 @@ pub fn check_readable(schema: &TableSchema) -> Result<()> {
 /// Everything for which [`check_readable`] refuses a table.
 pub fn reading_faults(schema: &TableSchema) -> Vec<Error> {
     let mut faults = check_options(schema, &[Class::Refused]);
-    let rest = [check_types(schema, unreadable_type), CoreOptions::parse(&schema.options).map(drop)];
+    let options = CoreOptions::parse(&schema.options);
+    let columns_of_rows = options.as_ref().map_or(Ok(()), check_evolution);
+    let rest = [check_types(schema, unreadable_type), options.map(drop), columns_of_rows];
     faults.extend(rest.into_iter().filter_map(Result::err));
     faults
 }
@@ -45,6 +47,17 @@ pub fn writing_faults(schema: &TableSchema) -> Vec<Error> {
         Err(e) => faults.push(e),
     }
     faults
+}
+
+/// Vectors of tables with data evolution delete rows of several files at once, which no release of Java up to 1.4 knows.
+fn check_evolution(options: &CoreOptions) -> Result<()> {
+    if options.data_evolution_enabled && options.deletion_vectors_enabled {
+        let text = "'deletion-vectors.enabled' together with 'data-evolution.enabled'";
+        return Err(Error::unsupported(text)
+            .with("option", "deletion-vectors.enabled")
+            .hint("leave the option out, or use Java Paimon for this table"));
+    }
+    Ok(())
 }
 
 /// Java up to 1.4 reads all manifest files of a table in one format; siltstone reads each as it is.
@@ -237,7 +250,6 @@ mod tests {
         for (key, value) in [
             ("file.format", "csv"),
             ("file-index.inverted.columns", "v"),
-            ("row-tracking.enabled", "true"),
             ("data-file.external-paths", "file:///x"),
             ("tag.callbacks", "com.example.Callback"),
             ("manifest.format", "csv"),
@@ -263,7 +275,6 @@ mod tests {
     fn some_tables_are_not_even_read() {
         for (key, value) in [
             ("type", "format-table"),
-            ("data-evolution.enabled", "true"),
             ("pk-clustering-override", "true"),
             ("query-auth.enabled", "true"),
             ("scan.fallback-delta-branch", "b"),

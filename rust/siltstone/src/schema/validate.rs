@@ -13,7 +13,7 @@ use crate::options::{BucketFunctionType, CoreOptions};
 use crate::types::{DataField, MAX_NESTING, TypeKind, special, too_deep};
 
 /// Names that Paimon needs for itself (`SpecialFields`).
-const RESERVED: &[&str] = &[special::SEQUENCE_NUMBER, special::VALUE_KIND, "_LEVEL", "rowkind", "_ROW_ID"];
+const RESERVED: &[&str] = &[special::SEQUENCE_NUMBER, special::VALUE_KIND, "_LEVEL", "rowkind", special::ROW_ID];
 
 /// Checks a whole schema; the first broken rule is the error.
 pub fn validate(schema: &TableSchema) -> Result<()> {

@@ -29,6 +29,7 @@ pub(super) fn faults(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> 
         check_merging(schema, options),
         check_changelog(schema, options),
         check_deletion_vectors(options),
+        check_row_tracking(schema, options),
         check_read_branches(options),
         check_file_sizes(options),
         check_levels(options),
@@ -220,6 +221,34 @@ pub(super) fn check_deletion_vectors(options: &CoreOptions) -> Result<()> {
     if options.get("lookup-wait").is_some_and(|text| !parse_bool(text).unwrap_or(true)) {
         let message = "with deletion vectors 'lookup-wait' = 'false' hides rows for an unknown time";
         return Err(forbidden_option("lookup-wait", message));
+    }
+    Ok(())
+}
+
+/// Ids of rows are given to append tables without buckets.
+fn check_row_tracking(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
+    const OPTION: &str = "row-tracking.enabled";
+    const EVOLUTION: &str = "data-evolution.enabled";
+    if options.data_evolution_enabled {
+        if !options.row_tracking_enabled {
+            return Err(forbidden_option(EVOLUTION, "'data-evolution.enabled' needs ids of rows")
+                .hint(format!("set '{OPTION}' = 'true', too")));
+        }
+        if options.deletion_vectors_enabled {
+            let message = "'data-evolution.enabled' and 'deletion-vectors.enabled' exclude each other";
+            return Err(forbidden_option(EVOLUTION, message));
+        }
+    }
+    if !options.row_tracking_enabled {
+        return Ok(());
+    }
+    if schema.has_primary_key() {
+        return Err(forbidden_option(OPTION, "rows of tables with a primary key have no ids")
+            .hint("leave the option out: their key says which row is which"));
+    }
+    if options.bucket != -1 {
+        return Err(forbidden_option(OPTION, "rows of tables with a number of buckets have no ids")
+            .hint("leave 'bucket' out, or this option"));
     }
     Ok(())
 }

@@ -91,6 +91,14 @@ fn of_options(ctx: &TableContext) -> Vec<Feature> {
     if options.deletion_vectors_enabled {
         all.push(used("deletion vectors", if options.deletion_vectors_bitmap64 { "64 bits" } else { "32 bits" }));
     }
+    if options.row_tracking_enabled {
+        let what = if options.data_evolution_enabled {
+            "ids of rows, columns of rows in several files"
+        } else {
+            "ids of rows"
+        };
+        all.push(used("row tracking", what));
+    }
     all.push(used("manifest format", options.manifest_format.as_str()));
     all
 }

@@ -9,8 +9,8 @@ use crate::{
     Error, ErrorKind, Result,
     commit::{Committable, check_place, explain_by_place},
     dml::{
-        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_files, newest_rows, rows_to_change,
-        write_keys, write_matching,
+        Assignment, KeysToDelete, Modification, Replacement, check_deletes, modify_columns, modify_files, newest_rows,
+        rows_to_change, write_keys, write_matching,
     },
     io::check_merges_alike,
     limits::sum,
@@ -121,13 +121,15 @@ impl Table {
 
     fn modify_append(&self, change: &Modification) -> Result<CommitReport> {
         let ctx = self.context();
+        let modify = if ctx.options.data_evolution_enabled { modify_columns } else { modify_files };
         let commit = self.committer(None);
         let mut tries = 0;
         loop {
             tries += 1;
-            let modified = again_when_overtaken(ctx, || modify_files(ctx, change))?;
+            let modified = again_when_overtaken(ctx, || modify(ctx, change))?;
             self.check_still_there(modified.rows)?;
-            let committable = Committable { messages: modified.messages.clone(), ..Committable::default() };
+            let (messages, read) = (modified.messages.clone(), modified.read.clone());
+            let committable = Committable { messages, read, ..Committable::default() };
             let outcome = super::write::give_up_on_conflict(&commit, &modified.messages, commit.commit(committable));
             match outcome {
                 Err(error) if error.kind() == ErrorKind::CommitConflict && tries < TRIES => {

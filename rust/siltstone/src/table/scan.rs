@@ -18,7 +18,9 @@ use crate::{
     read::{
         count,
         data_system_tables::{DataSystemTable, Finish},
-        limited, read_splits,
+        limited,
+        nested_columns::nested_columns,
+        read_splits,
     },
     scan::{
         ReadRequest, Resolved, ScanPlan, ScanRequest, VersionSelector, overtaken::again_when_overtaken, partitions_at,
@@ -154,7 +156,10 @@ pub(super) fn result_schema(finish: &Finish, read: &ReadRequest) -> Result<Schem
 pub(super) fn under_schema(request: &ScanRequest, ctx: &TableContext) -> Result<(ScanRequest, Finish)> {
     match &request.system {
         Some(name) => view(name)?.prepare(ctx, request),
-        None => Ok((request.clone(), Finish::default())),
+        None => match nested_columns(ctx, request)? {
+            Some((below, nested)) => Ok((below, nested.into())),
+            None => Ok((request.clone(), Finish::default())),
+        },
     }
 }
 

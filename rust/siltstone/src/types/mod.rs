@@ -166,6 +166,10 @@ pub mod special {
     pub const SEQUENCE_NUMBER_ID: i32 = 2_147_483_646;
     /// Field id of the row kind.
     pub const VALUE_KIND_ID: i32 = 2_147_483_645;
+    /// Column name of the id that a row keeps (row tracking).
+    pub const ROW_ID: &str = "_ROW_ID";
+    /// Field id of the row id.
+    pub const ROW_ID_ID: i32 = 2_147_483_642;
     /// Column name of the physical row position; in memory only, never written.
     pub const POSITION: &str = "_POSITION";
 
@@ -182,6 +186,16 @@ pub mod special {
     /// `_VALUE_KIND TINYINT NOT NULL`
     pub fn value_kind() -> DataField {
         DataField::new(VALUE_KIND_ID, VALUE_KIND, DataType::not_null(TypeKind::TinyInt))
+    }
+
+    /// `_ROW_ID BIGINT NOT NULL`
+    pub fn row_id() -> DataField {
+        DataField::new(ROW_ID_ID, ROW_ID, DataType::not_null(TypeKind::BigInt))
+    }
+
+    /// Whether a column says which row it is, or since when it is so (row tracking).
+    pub fn is_tracking(field: &DataField) -> bool {
+        matches!(field.id, ROW_ID_ID | SEQUENCE_NUMBER_ID)
     }
 
     /// The `_KEY_` copy of a column.

@@ -204,6 +204,7 @@ fn is_written_alike(table: &Table, entry: &ManifestEntry, format: &str) -> bool 
         source: entry.file.file_source.unwrap_or(FileSource::Append),
         first_sequence: entry.file.min_sequence_number,
         changelog: entry.file.file_name.starts_with("changelog-"),
+        some_columns: false,
         memory: None,
     };
     let level = spec.key_value.then_some(spec.level);

@@ -14,13 +14,14 @@ use siltstone::{
     file_index::{FileIndex, candidates},
     format::{FileRead, avro::Compression, data_format},
     fs::{FaultFileIo, FileIoRef, InputFile},
+    index::HashIndexFiles,
     manifest::{
         BucketId, CompactIncrement, DataIncrement, DeletionVectorRange, IndexManifestEntry, ManifestEntry,
         decode_index_manifest, decode_manifest, decode_manifest_list, encode_index_manifest, encode_manifest,
         encode_manifest_list,
     },
     options::CoreOptions,
-    path::unescape,
+    path::{PathFactory, unescape},
     predicate::{Predicate, parse_predicate},
     row::{BinaryRow, array_from_datums, compare_serialized, datum_from_text, datum_to_text, parse_decimal},
     schema::TableSchema,
@@ -369,6 +370,35 @@ fn deletion_vector_index_files() {
     }
 }
 
+/// The hashes of keys in buckets of no fixed number.
+#[test]
+fn hash_index_files() {
+    let tables = ["bucket_dynamic", "bucket_dynamic_partitioned"];
+    let schema = seeds(&[tables[0]], "schema/schema-0").remove(0);
+    let schema = TableSchema::from_json("schema-0", &schema).unwrap();
+    let options = CoreOptions::parse(&schema.options).unwrap();
+    let paths = Arc::new(PathFactory::new("/t", &schema, &options));
+    let manifests = seeds(&[tables[0]], "manifest/index-manifest-");
+    let entry = decode_index_manifest("index-manifest-0", &manifests[0]).unwrap().remove(0);
+    torture(&seeds(&tables, "index/index-"), |bytes| {
+        let fs: FileIoRef = Arc::new(FaultFileIo::new());
+        let size = i64::try_from(bytes.len()).unwrap();
+        for file_size in [entry.file_size, size] {
+            let entry = IndexManifestEntry { file_size, ..entry.clone() };
+            if !fs.exists(&paths.index_file_of(&entry).unwrap()).unwrap() {
+                fs.write_new(&paths.index_file_of(&entry).unwrap(), bytes, false).unwrap();
+            }
+            let files = HashIndexFiles::new(&fs, &paths, &options);
+            let mut hashes = 0_usize;
+            judge(files.read(&entry, |_| {
+                hashes += 1;
+                Ok(())
+            }));
+            assert!(hashes * 4 <= bytes.len());
+        }
+    });
+}
+
 /// Files of Java's manifests, in every list of a message.
 fn message() -> CommitMessage {
     let entries: Vec<ManifestEntry> =
@@ -494,7 +524,7 @@ fn torture_data_files(tables: &[&str], format: &str, feed: impl Fn(&[Vec<u8>], &
 /// Snappy) before it looks at the page.
 #[test]
 fn parquet_files() {
-    let tables = ["types_all_append_parquet", "types_nested_append_parquet", "types_all_pk_parquet"];
+    let tables = ["types_all_append_parquet", "types_nested_append_parquet", "types_all_pk_parquet", "types_variant"];
     torture_data_files(&tables, "parquet", |seeds, decode| feed(seeds, decode));
 }
 

@@ -31,7 +31,6 @@ const MAY_BE_REFUSED: &[&str] = &[
     "format_changed_by_alter",
     "manifest_format_",
     "types_variant",
-    "append_row_tracking",
     "rollback_to_tag",
     "branch_",
     "postpone_bucket",

@@ -4,6 +4,7 @@ import static oracle.Json.hex;
 import static oracle.Json.rowJson;
 import static oracle.Reads.io;
 import static oracle.Reflect.inv;
+import static oracle.Reflect.invStatic;
 import static oracle.Writes.user;
 
 import org.apache.paimon.data.BinaryRow;
@@ -32,7 +33,8 @@ final class Compaction {
         long id = s.has("commit_id") ? s.get("commit_id").asLong() : c.nextId(t, user);
         boolean full = s.path("full").asBoolean(false);
         if (t.bucketMode().name().contains("UNAWARE")) {
-            compactAppend(t, user, id);
+            if ("true".equals(t.options().get("data-evolution.enabled"))) compactRows(t, user, id);
+            else compactAppend(t, user, id);
             return;
         }
         try (TableWriteImpl<?> w = t.newWrite(user);
@@ -62,6 +64,39 @@ final class Compaction {
         return true;
     }
 
+    static boolean tracksRows(FileStoreTable t) {
+        return "true".equals(t.options().get("row-tracking.enabled"));
+    }
+
+    /** As the compactions of Spark and Flink write rows of tables with row tracking. */
+    static Object trackedType(FileStoreTable t) throws Exception {
+        Class<?> fields = Class.forName("org.apache.paimon.table.SpecialFields");
+        return invStatic(fields, null, "rowTypeWithRowTracking", t.rowType());
+    }
+
+    /** Tables with data evolution: columns of the same rows come together, and rows that follow. */
+    @SuppressWarnings("unchecked")
+    static void compactRows(FileStoreTable t, String user, long id) throws Exception {
+        String name = "org.apache.paimon.append.dataevolution.DataEvolutionCompactCoordinator";
+        Object co =
+                Class.forName(name)
+                        .getConstructor(FileStoreTable.class, boolean.class, boolean.class)
+                        .newInstance(t, false, false);
+        List<CommitMessage> msgs = new ArrayList<>();
+        while (true) {
+            List<Object> tasks;
+            try {
+                tasks = (List<Object>) inv(co, "plan");
+            } catch (EndOfScanException e) {
+                break;
+            }
+            for (Object k : tasks) msgs.add((CommitMessage) inv(k, "doCompact", t, user));
+        }
+        try (TableCommitImpl m = t.newCommit(user)) {
+            m.commit(id, msgs);
+        }
+    }
+
     @SuppressWarnings("unchecked")
     static void compactAppend(FileStoreTable t, String user, long id) throws Exception {
         Class<?> cc;
@@ -74,6 +109,7 @@ final class Compaction {
         List<CommitMessage> msgs = new ArrayList<>();
         Object write = t.store().newWrite(user);
         inv(write, "withIOManager", io());
+        if (tracksRows(t)) inv(write, "withWriteType", trackedType(t));
         while (true) {
             List<Object> tasks;
             try {

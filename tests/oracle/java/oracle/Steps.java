@@ -11,6 +11,7 @@ import static oracle.Reflect.inv;
 import static oracle.Tables.load;
 import static oracle.Tables.strMap;
 import static oracle.Writes.user;
+import static oracle.Writes.writeColumnsStep;
 import static oracle.Writes.writeStep;
 
 import org.apache.paimon.options.ExpireConfig;
@@ -36,6 +37,9 @@ final class Steps {
             case "write":
             case "overwrite":
                 writeStep(c, s, op.equals("overwrite"));
+                break;
+            case "write_columns":
+                writeColumnsStep(c, s);
                 break;
             case "compact":
                 compactStep(c, s);

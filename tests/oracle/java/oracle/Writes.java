@@ -11,9 +11,11 @@ import org.apache.paimon.crosspartition.IndexBootstrap;
 import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.sink.CommitMessage;
+import org.apache.paimon.table.sink.CommitMessageImpl;
 import org.apache.paimon.table.sink.RowKeyExtractor;
 import org.apache.paimon.table.sink.TableCommitImpl;
 import org.apache.paimon.table.sink.TableWriteImpl;
@@ -70,6 +72,40 @@ final class Writes {
             List<CommitMessage> msgs = w.prepareCommit(s.path("wait").asBoolean(true), id);
             m.commit(id, msgs);
         }
+    }
+
+    /** New values of columns of the rows from an id on, as jobs write them beside the others. */
+    static void writeColumnsStep(Session c, JsonNode s) throws Exception {
+        FileStoreTable t = c.table(s);
+        String user = user(c, s);
+        List<String> columns = new ArrayList<>();
+        for (JsonNode n : s.get("columns")) columns.add(n.asText());
+        RowType type = t.rowType().project(columns);
+        try (TableWriteImpl<?> w = t.newWrite(user);
+                TableCommitImpl m = t.newCommit(user)) {
+            w.withIOManager(io());
+            inv(w, "withWriteType", type);
+            for (JsonNode n : stepRows(s)) w.getWrite().write(BinaryRow.EMPTY_ROW, 0, write(type, n));
+            List<CommitMessage> msgs = w.prepareCommit(true, c.nextId(t, user));
+            if (s.has("first_row_id")) {
+                long next = s.get("first_row_id").asLong();
+                for (CommitMessage msg : msgs) {
+                    List<DataFileMeta> files =
+                            ((CommitMessageImpl) msg).newFilesIncrement().newFiles();
+                    for (int i = 0; i < files.size(); i++) {
+                        DataFileMeta f = files.get(i);
+                        files.set(i, (DataFileMeta) inv(f, "assignFirstRowId", next));
+                        next += f.rowCount();
+                    }
+                }
+            }
+            m.commit(c.nextId(t, user), msgs);
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    static <T> T write(RowType type, JsonNode n) throws Exception {
+        return (T) toRow(type, n);
     }
 
     /** Rows to their buckets, as batch jobs of Spark and Flink do it with one assigner. */

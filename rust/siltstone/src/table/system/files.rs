@@ -168,10 +168,7 @@ impl Files {
         let file = &entry.file;
         let Some(schema) = self.schemas.get(&file.schema_id) else { return Ok(HashMap::new()) };
         let mut reader = StatsReader::new(&file.value_stats)?.once();
-        let names: Vec<&str> = match &file.value_stats_cols {
-            Some(columns) => columns.iter().map(String::as_str).collect(),
-            None => schema.fields.iter().map(|f| f.name.as_str()).collect(),
-        };
+        let names = file.stats_columns(schema);
         let fields: HashMap<i32, &DataField> = schema.fields.iter().rev().map(|f| (f.id, f)).collect();
         let places: HashMap<&str, usize> = names.into_iter().take(reader.columns()).zip(0..).collect();
         let mut found = HashMap::new();

@@ -152,9 +152,6 @@ impl Table {
     fn system_table(&self, name: &str) -> Result<SystemTable> {
         let lower = name.to_lowercase();
         TABLES.iter().find(|t| t.name == lower).copied().ok_or_else(|| {
-            if lower == "row_tracking" {
-                return Error::unsupported(format!("the system table '${lower}'")).with("table", &self.context().name);
-            }
             let known: Vec<&str> = Self::system_tables().into_iter().map(|(name, _)| name).collect();
             let known = known.join(", ");
             Error::new(ErrorKind::TableNotFound, format!("there is no system table '${name}'"))

@@ -1,0 +1,59 @@
+//! Ids of new rows, and the version that brings them (row tracking): given by each try, from the newest snapshot on.
+//!
+//! ```text
+//! new rows              _FIRST_ROW_ID counts on from nextRowId; _MIN/_MAX_SEQUENCE_NUMBER are the snapshot's id
+//! rows written again    the file has their ids and versions; those without a version are of this snapshot
+//! compacted rows        as they were
+//! ```
+//!
+//! Java numbers the files of a writer that rolled by rows, all but the first: their rows would be of versions that never were.
+//!
+//! Source: `RowTrackingCommitUtils`.
+
+use std::borrow::Cow;
+
+use super::changes::FileChanges;
+use crate::{
+    error::{Error, ErrorKind, Result},
+    io::TableContext,
+    limits,
+    manifest::{DataFileMeta, EntryKind, FileSource},
+    snapshot::Snapshot,
+    types::special,
+};
+
+/// Numbers the rows of the changes on top of `latest`; the id of the next row.
+pub(super) fn assign_row_ids(
+    ctx: &TableContext,
+    latest: Option<&Snapshot>,
+    changes: &mut Cow<'_, FileChanges>,
+) -> Result<i64> {
+    let mut next = latest.and_then(|latest| latest.next_row_id).unwrap_or(0);
+    let brings = |changes: &FileChanges| changes.files.iter().any(|entry| entry.kind == EntryKind::Add);
+    if !ctx.options.row_tracking_enabled || !brings(changes) {
+        return Ok(next);
+    }
+    let version = limits::next_id(latest.map_or(0, |latest| latest.id)).unwrap_or(i64::MAX - 1);
+    for entry in changes.to_mut().files.iter_mut().filter(|entry| entry.kind == EntryKind::Add) {
+        let file = &mut entry.file;
+        if file.file_source == Some(FileSource::Compact) {
+            continue;
+        }
+        (file.min_sequence_number, file.max_sequence_number) = (version, version);
+        if !says_ids(file) {
+            file.first_row_id = Some(next);
+            next = next.checked_add(file.row_count).filter(|next| *next < i64::MAX).ok_or_else(|| used_up(ctx))?;
+        }
+    }
+    Ok(next)
+}
+
+/// Whether the rows of a file have ids already.
+fn says_ids(file: &DataFileMeta) -> bool {
+    file.first_row_id.is_some() || file.write_cols.iter().flatten().any(|column| column == special::ROW_ID)
+}
+
+fn used_up(ctx: &TableContext) -> Error {
+    let message = "the newest snapshot says that the last row id is used, there is none for another row";
+    Error::new(ErrorKind::CorruptFile, message).with("table", &ctx.name).with("field", "nextRowId")
+}
