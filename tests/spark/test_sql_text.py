@@ -6,6 +6,10 @@ import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
+from siltstone.spark.creation import creation
+from siltstone.spark.dialect import statement
+from siltstone.spark.sql import _parse
+from siltstone.spark.statements import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -140,3 +144,40 @@ def test_a_time_between_two_milliseconds_is_in_the_earlier_one(spark):
     query = "SELECT * FROM t TIMESTAMP AS OF '2026-11-20 08:00:00.9999+00:00'"
     version = parse_one(query, read="spark").find(exp.Version)
     assert version_arguments(spark, version, "")["as_of"] % 1000 == 999
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH a AS (SELECT 1) UPDATE`x`SET v = 1",
+        "WITH a AS (SELECT 1) UPDATE `d`.`x` AS y SET v = 1",
+        "WITH a AS (SELECT 1) UPDATE x SET v = 1",
+    ],
+)
+def test_an_update_behind_a_query_is_found_in_any_spelling(text):
+    with pytest.raises(e.UnsupportedFeature):
+        check(text)
+
+
+def made(text):
+    return creation(_parse(statement(f"CREATE TABLE d.t {text}").readable))
+
+
+def test_raw_texts_of_a_creation_are_kept():
+    r"""A comment r'a\b' became an empty one."""
+    found = made(r"(a INT COMMENT r'a\b') COMMENT r'x\y' TBLPROPERTIES ('k' = r'c\d')")
+    assert (found.fields[0]["description"], found.comment, found.options) == (r"a\b", r"x\y", {"k": r"c\d"})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("(a MAP<STRING>)", e.UnsupportedType),
+        ("(a INT, b INT) PARTITIONED BY (a) PARTITIONED BY (b)", e.InvalidArgument),
+        ("(a INT) COMMENT 'x' COMMENT 'y'", e.InvalidArgument),
+        ("(a INT COMMENT 'x' COMMENT 'y')", e.InvalidArgument),
+    ],
+)
+def test_what_stands_twice_or_half_in_a_creation_is_refused(text, kind):
+    with pytest.raises(kind):
+        made(text)

@@ -37,6 +37,8 @@ _SIMPLE = {
     "TIMESTAMPLTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
     "TIMESTAMPNTZ": "TIMESTAMP(6)",
 }
+#: Types in a type of types.
+_PARTS = {"ARRAY": 1, "MAP": 2}
 #: How many numbers may follow a type.
 _NUMBERS = {"CHAR": (1, 1), "VARCHAR": (1, 1), "DECIMAL": (0, 2)}
 _FORMATS = ("paimon", "siltstone")
@@ -171,9 +173,13 @@ def _property(asked: Creation, given: Any) -> None:
         case exp.FileFormatProperty():
             raise _unsupported(f"USING {given.name}", "leave it out, or write USING paimon")
         case exp.PartitionedByProperty():
+            if asked.partition_by:
+                raise InvalidArgument("PARTITIONED BY stands twice")
             asked.partition_by = [_partition_column(c) for c in given.this.expressions]
         case exp.SchemaCommentProperty():
-            asked.comment = given.name
+            if asked.comment is not None:
+                raise InvalidArgument("COMMENT of the table stands twice")
+            asked.comment = _text("COMMENT", given.this)
         case _ if type(given) is exp.Property:
             key = given.this.name if isinstance(given.this, exp.Literal) else given.this.sql("spark")
             if key in asked.options:
@@ -188,9 +194,17 @@ def _value(key: str, value: Any) -> str:
 
     if isinstance(value, exp.Boolean):
         return "true" if value.this else "false"
-    if isinstance(value, exp.Literal):
+    if isinstance(value, (exp.Literal, exp.RawString)):
         return str(value.this)
     raise InvalidArgument(f"the value {value.sql('spark')} of '{key}' is no text, number or truth value")
+
+
+def _text(what: str, value: Any) -> str:
+    from sqlglot import exp
+
+    if isinstance(value, exp.RawString) or (isinstance(value, exp.Literal) and value.is_string):
+        return str(value.this)
+    raise InvalidArgument(f"{what} is followed by {value.sql('spark')}, which is no text")
 
 
 def _partition_column(column: Any) -> str:
@@ -220,7 +234,9 @@ def _column(given: Any) -> dict[str, Any]:
             case exp.NotNullColumnConstraint() if not constraint.kind.args.get("allow_null"):
                 nullable = False
             case exp.CommentColumnConstraint():
-                made["description"] = constraint.kind.name
+                if "description" in made:
+                    raise InvalidArgument(f"the column {given.name} has two comments")
+                made["description"] = _text(f"COMMENT of the column {given.name}", constraint.kind.this)
             case other:
                 raise _unsupported(
                     f"{constraint.sql('spark')} of the column {given.name}",
@@ -240,7 +256,7 @@ def _type(given: Any, *, nullable: bool = True) -> Any:
         "MAP": lambda: {"key": _type(inside[0], nullable=False), "value": _type(inside[1])},
         "STRUCT": lambda: {"fields": [_column(c) for c in inside]},
     }
-    if root in nested and inside:
+    if root in nested and inside and len(inside) == _PARTS.get(root, len(inside)):
         return {"type": ("ROW" if root == "STRUCT" else root) + suffix, **nested[root]()}
     least, most = _NUMBERS.get(root, (0, 0))
     if root in (*_SIMPLE, *_NUMBERS) and least <= len(inside) <= most:

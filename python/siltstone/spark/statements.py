@@ -79,7 +79,8 @@ _INSTEAD = (
     (("CALL",), "CALL sys.<procedure>(...)"),
 )
 _CHANGES = re.compile(
-    r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+(?:WITH\s+SCHEMA\s+EVOLUTION\s+)?INTO|DELETE\s+FROM|UPDATE\s+\S+\s+(?:\S+\s+)*?SET)\b",
+    r"\b(?:INSERT\s+(?:INTO|OVERWRITE)|MERGE\s+(?:WITH\s+SCHEMA\s+EVOLUTION\s+)?INTO|DELETE\s+FROM"
+    r"|UPDATE\b[^;]*?\bSET)\b",
     re.IGNORECASE,
 )
 
