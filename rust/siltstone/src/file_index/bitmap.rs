@@ -176,13 +176,22 @@ struct Place {
     length: i32,
 }
 
+/// After so many values of an index there is a look at whether to stop.
+const ASK_VALUES: usize = 1024;
+
+/// To be called for each value of an index that is written, with its number.
+pub(super) fn ask_whether_to_stop(number: usize) -> Result<()> {
+    if number.is_multiple_of(ASK_VALUES) { cancel::check() } else { Ok(()) }
+}
+
 impl BitmapsToWrite {
     /// In this version; a block of version 2 has at most so many bytes.
     pub(super) fn bytes(&self, form: Form, version: u8, block_size: u64) -> Result<Vec<u8>> {
         let nulls = roaring_bytes::bytes(&self.nulls)?;
         let mut body = if self.nulls.len() > 1 { nulls.clone() } else { Vec::new() };
         let mut places = Vec::with_capacity(self.values.len());
-        for (_, rows) in &self.values {
+        for (number, (_, rows)) in self.values.iter().enumerate() {
+            ask_whether_to_stop(number)?;
             places.push(if let (1, Some(row)) = (rows.len(), rows.min()) {
                 Place { offset: -1 - row.cast_signed(), length: -1 }
             } else {

@@ -17,7 +17,7 @@ use roaring::RoaringBitmap;
 use super::{
     Candidates,
     bit_slices::BitSlices,
-    bitmap::BitmapsToWrite,
+    bitmap::{BitmapsToWrite, ask_whether_to_stop},
     key::{Form, Key, put_length},
     question::{Index, Question},
     roaring_bytes,
@@ -174,6 +174,7 @@ pub(super) fn bytes(values: &BitmapsToWrite, form: Form, chunk_size: u64) -> Res
     let count = values.values.len();
     let mut numbers = BitSlices::new((count as u64).saturating_sub(1), 1);
     for (number, (_, rows)) in (0..).zip(&values.values) {
+        ask_whether_to_stop(usize::try_from(number).unwrap_or(0))?;
         rows.iter().for_each(|row| numbers.add(row, number));
     }
     let mut head = vec![VERSION];
@@ -182,7 +183,7 @@ pub(super) fn bytes(values: &BitmapsToWrite, form: Form, chunk_size: u64) -> Res
     for bound in [values.values.first(), values.values.last()].into_iter().flatten() {
         form.write(&bound.0, &mut head);
     }
-    let dictionary = dictionary(values, form, chunk_size);
+    let dictionary = dictionary(values, form, chunk_size)?;
     put_length(&mut head, dictionary.len());
     let mut out = Vec::new();
     put_length(&mut out, head.len());
@@ -220,9 +221,10 @@ impl Chunk<'_> {
     }
 }
 
-fn dictionary(values: &BitmapsToWrite, form: Form, chunk_size: u64) -> Vec<u8> {
+fn dictionary(values: &BitmapsToWrite, form: Form, chunk_size: u64) -> Result<Vec<u8>> {
     let mut chunks: Vec<Chunk<'_>> = Vec::new();
     for (number, (key, _)) in values.values.iter().enumerate() {
+        ask_whether_to_stop(number)?;
         match chunks.last_mut().filter(|chunk| chunk.has_room(form, key, chunk_size)) {
             Some(chunk) => chunk.add(form, key),
             None => chunks.push(Chunk { first: key, number, further: 0, offsets: Vec::new(), keys: Vec::new() }),
@@ -253,7 +255,7 @@ fn dictionary(values: &BitmapsToWrite, form: Form, chunk_size: u64) -> Vec<u8> {
     out.extend(offsets);
     out.extend(heads);
     out.extend(keys);
-    out
+    Ok(out)
 }
 
 fn write_numbers(out: &mut Vec<u8>, numbers: &BitSlices) -> Result<()> {

@@ -179,3 +179,19 @@ fn columns_of_nulls_have_no_values() {
     let read = Bitmaps::read("x", &bytes, Form::I32, 2).unwrap();
     assert_eq!(read.answer(&Question::IsNull).unwrap(), rows(&[0, 1]));
 }
+
+/// An index of many values was put together without a look at whether to stop.
+#[test]
+fn making_an_index_can_be_stopped() {
+    let values: Vec<Option<i64>> = (0..3000).map(Some).collect();
+    let values = to_write(&ints(&values));
+    let token = crate::cancel::Cancellation::default();
+    token.cancel();
+    token.run(|| {
+        let stopped = [
+            range_bitmap::bytes(&values, Form::I64, 16 << 10).unwrap_err(),
+            values.bytes(Form::I64, 2, 16 << 10).unwrap_err(),
+        ];
+        assert!(stopped.iter().all(|e| e.kind() == crate::ErrorKind::Cancelled), "{stopped:?}");
+    });
+}

@@ -157,9 +157,9 @@ mod tests {
         watch("/guarded/lake/shop.db/", Arc::clone(&shop) as Arc<dyn Publisher>);
         let io = FaultFileIo::new();
         for location in ["/guarded/lake/shop.db/t", "/guarded/lake/other.db/t", "/guarded/lakes/a.db/t"] {
+            io.create_dir(location).expect("a directory");
             let fs = watched(Arc::new(io.clone()), location);
             let fs = fs.within(location).unwrap_or(fs);
-            fs.create_dir(location).expect("a directory");
             fs.publish(&format!("{location}/a"), b"x", false).expect("published");
         }
         assert_eq!(lake.0.load(Ordering::Relaxed), 1, "the nearest directory counts, as a whole name");
