@@ -198,7 +198,9 @@ def connect(
         InvalidArgument: The warehouse is a file, or no path at all.
 
     Example:
-        >>> connect(tmp).databases()
+        >>> cat = connect(tmp)
+        >>> cat.create_database("shop", if_not_exists=True)
+        >>> cat.tables("shop")
         []
     """
     if optional_text("name", name) is not None:
