@@ -147,7 +147,10 @@ def test_rows_that_wait_for_buckets_stay_where_they_are(make):
     with pytest.raises(e.InvalidArgument, match="a number of buckets is needed"):
         t.rescale()
     report = t.rescale(3, {"p": 0})
-    assert report.notes == ["p=0 got 3 buckets instead of 1"]
+    assert report.notes == [
+        "p=0 got 3 buckets instead of 1",
+        "1 rows wait in bucket-postpone and stay there: run t.compact()",
+    ]
     assert (buckets(t)["{0}"] - {-2}, buckets(t)["{1}"], t.options["bucket"]) == ({0, 1, 2}, {0}, "-2")
     assert rows(t)[0, 0] == "a"
     t.compact()

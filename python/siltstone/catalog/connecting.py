@@ -42,7 +42,9 @@ def connect(
         StorageError: The metastore does not answer.
 
     Example:
-        >>> connect(tmp).databases()
+        >>> cat = connect(tmp)
+        >>> cat.create_database("shop", if_not_exists=True)
+        >>> cat.tables("shop")
         []
     """
     name = optional_text("name", name)

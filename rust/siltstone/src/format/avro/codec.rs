@@ -5,8 +5,11 @@
 
 use std::{
     borrow::Cow,
+    cell::RefCell,
     io::{self, Read, Write},
 };
+
+use zstd::zstd_safe::{self, CCtx, CParameter};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -92,11 +95,7 @@ impl Compression {
                 packed.extend_from_slice(&crc32fast::hash(plain).to_be_bytes());
                 packed
             }
-            Self::Zstd(level) => {
-                let mut encoder =
-                    zstd::stream::write::Encoder::new(Vec::new(), level).map_err(|e| not_compressed(self, e))?;
-                encoder.write_all(plain).and_then(|()| encoder.finish()).map_err(|e| not_compressed(self, e))?
-            }
+            Self::Zstd(level) => zstd_frame(plain, level).map_err(|e| not_compressed(self, e))?,
         };
         Ok(Cow::Owned(packed))
     }
@@ -125,6 +124,33 @@ impl Compression {
         };
         Ok(Cow::Owned(plain))
     }
+}
+
+/// Of a context that is kept for the next block.
+const MOST_CONTEXT_BYTES: usize = 8 << 20;
+
+thread_local! {
+    /// What compresses the blocks of this thread: to make one takes longer than to compress a block with it.
+    static ZSTD: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// One frame that says how long its content is: zstd takes smaller tables for a small one.
+fn zstd_frame(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
+    let mut frame = Vec::new();
+    let most = zstd_safe::compress_bound(plain.len());
+    frame.try_reserve_exact(most).map_err(|e| io::Error::new(io::ErrorKind::OutOfMemory, e))?;
+    ZSTD.with_borrow_mut(|kept| {
+        let mut context = match kept.take() {
+            Some(context) => context,
+            None => CCtx::try_create().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?,
+        };
+        context.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
+        context.compress2(&mut frame, plain).map_err(failed)?;
+        // one for a large block is large
+        *kept = Some(context).filter(|context| context.sizeof() <= MOST_CONTEXT_BYTES);
+        Ok(frame)
+    })
 }
 
 /// What a block of so many bytes may become.
@@ -204,6 +230,23 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::MemoryLimitExceeded, "{text}");
         }
         assert_eq!(not_compressed(Compression::Zstd(1), io::Error::other("x")).kind(), ErrorKind::Internal);
+    }
+
+    #[test]
+    fn blocks_of_any_size_come_one_after_another() {
+        let sizes = [0, 1, 64_000, 3 << 20, 100, 64_000];
+        let blocks =
+            sizes.map(|size| (0..size).map(|at: usize| u8::try_from(at * at % 251).unwrap()).collect::<Vec<u8>>());
+        for level in [1, 3, 19, -5] {
+            let codec = Compression::Zstd(level);
+            let packed: Vec<_> = blocks.iter().map(|plain| codec.compress(plain).expect("packed")).collect();
+            for (plain, packed) in blocks.iter().zip(&packed) {
+                assert_eq!(*codec.decompress("f", 0, packed, usize::MAX).expect("plain"), plain[..], "{level}");
+            }
+            // what was compressed before changes nothing
+            let again = codec.compress(&blocks[2]).expect("packed");
+            assert_eq!((&again, &packed[5]), (&packed[2], &packed[2]), "{level}");
+        }
     }
 
     /// A row with a key of twenty million equal letters made a manifest that was never read again.
