@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+
 import pytest
 import siltstone as st
 from siltstone import errors as e
@@ -151,3 +154,15 @@ def test_features_name_row_ids(table):
     t = table()
     t.append(data(range(2)))
     assert any(f.name == "row ids" for f in t.features())
+
+
+def test_fsck_finds_ids_that_were_given_twice(table):
+    t = table()
+    t.append(data(range(3)))
+    t.append(data(range(3, 6)))
+    folder = pathlib.Path(t.location.removeprefix("file:"), "snapshot")
+    snapshot = json.loads((folder / "snapshot-2").read_text())
+    (folder / "snapshot-2").write_text(json.dumps({**snapshot, "nextRowId": 4}))
+    assert [f.code for f in t.maintenance.fsck().problems] == ["wrong-next-row-id"]
+    t.append(data([9]))
+    assert {f.code for f in t.maintenance.fsck().problems} >= {"row-id-twice"}

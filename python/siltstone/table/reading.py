@@ -34,7 +34,8 @@ class Reading(Definition):
         """Describe a read. Nothing is read before rows are asked for.
 
         Args:
-            columns: Columns to return, in this order; None for all.
+            columns: Columns to return, in this order; None for all. ``"a.b.c"`` is a field of rows: a column of that
+                name, read without the rest of ``a``, and null where a row around it is. Conditions name whole columns.
             filter: SQL text such as ``"dt = '2026-11-20' AND amount > 10"``, or an expression of :func:`siltstone.col`.
             version: Snapshot id, or a text: a tag's name, else a snapshot id.
             tag: Tag name.

@@ -94,8 +94,9 @@ class Writing(Definition):
             The report; ``affected_rows`` is how many rows were found.
 
         Raises:
-            InvalidArgument: A column of the primary key, a partition column of a table with data evolution, an expression that cannot be computed (a division by zero,
-                an overflow), or a merge engine that merges new values instead of replacing the old ones.
+            InvalidArgument: A column of the primary key, a partition column of a table with data evolution, an
+                expression that cannot be computed (a division by zero, an overflow), or a merge engine that merges new
+                values instead of replacing the old ones.
             SchemaMismatch, LengthExceeded: A value that its column cannot hold, as in a write.
             CommitConflict: Other commits changed the same files again and again, or the table was altered since it
                 was opened, and columns of these rows would be lost or values changed.

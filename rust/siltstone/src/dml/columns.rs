@@ -118,7 +118,10 @@ impl Statement<'_> {
         let spec = FileWriteSpec { some_columns: true, ..FileWriteSpec::append(0, FileSource::Append) };
         let mut writer = RollingWriter::new(&target, &bucket.partition, bucket.bucket, spec)?;
         let mut before = usize::try_from(before).unwrap_or(usize::MAX);
-        let spec = FileReadSpec::new(schema.fields.clone());
+        let mut names: Vec<&str> = self.set.iter().flat_map(|a| a.needs().into_iter().chain([a.column()])).collect();
+        names.extend(self.filter.iter().flat_map(|filter| filter.columns()));
+        let needed = schema.fields.iter().filter(|field| names.contains(&field.name.as_str()));
+        let spec = FileReadSpec::new(needed.cloned().collect());
         let copied = read_row_group(ctx, &bucket.partition, bucket.bucket, group, &spec).and_then(|mut rows| {
             rows.try_for_each(|batch| writer.write(&self.new_values(&batch?, &changed, &mut before)?))
         });

@@ -68,6 +68,13 @@ impl Assignment {
         &self.field.name
     }
 
+    /// Names of the columns whose old values it needs.
+    pub(super) fn needs(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.node.columns(&mut names);
+        names
+    }
+
     /// The new values for the rows of a batch, in the column's type. In errors rows are counted from `before` on.
     ///
     /// # Errors

@@ -15,3 +15,19 @@ pub(super) enum Node {
     Upper(Box<Node>),
     Lower(Box<Node>),
 }
+
+impl Node {
+    /// Adds the names of the columns that it is computed from.
+    pub(super) fn columns<'a>(&'a self, names: &mut Vec<&'a str>) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Column(field) => names.push(&field.name),
+            Self::Negated(inner) | Self::Upper(inner) | Self::Lower(inner) => inner.columns(names),
+            Self::Chain(first, rest) => {
+                first.columns(names);
+                rest.iter().for_each(|(_, node)| node.columns(names));
+            }
+            Self::Coalesce(nodes) => nodes.iter().for_each(|node| node.columns(names)),
+        }
+    }
+}

@@ -21,6 +21,7 @@ mod layout;
 mod line;
 mod manifests;
 mod partitions;
+mod row_ids;
 mod stable_snapshot;
 mod statistics;
 mod versions;

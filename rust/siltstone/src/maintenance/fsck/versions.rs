@@ -173,6 +173,7 @@ impl Check<'_> {
             let message = format!("says {total} rows, its live files hold {rows}");
             self.verdict.problem("wrong-row-count", place, message, "compact the table; counts are carried on");
         }
+        self.row_ids(ctx, place, version, &live);
         let keys: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
         if !keys.is_empty()
             && let Err(e) = levels_are_sorted_runs(&live, &keys)

@@ -57,6 +57,8 @@ pub(super) struct Kind {
 const LOOKUP: (&str, &str) = ("changelog-producer", "lookup");
 const BUCKET: (&str, &str) = ("bucket", "1");
 const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
+/// `fsck` judges whether each row has an id of its own.
+const ROW_IDS: (&str, &str) = ("row-tracking.enabled", "true");
 /// Rows wait for their buckets.
 const POSTPONED: (&str, &str) = ("bucket", "-2");
 const SWITCHES: (&str, &str) = ("deletion-vectors.modifiable", "true");
@@ -86,7 +88,7 @@ pub(super) const KINDS: [Kind; 9] = [
         ],
         ..KEYED
     },
-    Kind { name: "append", key: &[], options: &[("bucket", "-1"), VECTORS, SWITCHES], ..KEYED },
+    Kind { name: "append", key: &[], options: &[("bucket", "-1"), VECTORS, SWITCHES, ROW_IDS], ..KEYED },
     Kind { name: "partitions", key: &["p", "k"], partitioned: true, options: &[BUCKET, LOOKUP], ..KEYED },
     Kind { name: "postponed", options: &[POSTPONED], hides: true, modifies: false, ..KEYED },
 ];
