@@ -30,11 +30,12 @@ class Catalog:
     def __init__(self, warehouse: str, options: Mapping[str, str] | None = None) -> None:
         """Use :func:`siltstone.connect`."""
         self._warehouse = directory("warehouse", warehouse)
-        self._options = option_texts(options)
-        self._core = _core.Catalog(self._warehouse, self._options)
+        self._core = _core.Catalog(self._warehouse, option_texts(options))
+        # without secrets of the storage: in this process they are known for the warehouse, elsewhere the environment has them
+        self._options = self._core.options()
 
     def __reduce__(self) -> tuple[type[Catalog], tuple[str, dict[str, str]]]:
-        """Pickle as warehouse and options."""
+        """Pickle as warehouse and options, without secrets."""
         return Catalog, (self._warehouse, self._options)
 
     def __repr__(self) -> str:
@@ -181,12 +182,15 @@ def connect(
     """Open a filesystem catalog.
 
     Args:
-        warehouse: Its root directory; made on first use.
+        warehouse: Its root: a directory, made on first use, or a URI such as ``s3://bucket/lake`` (``docs/storage.md``).
         name: A catalog of ``siltstone.yaml``; comes in a later version.
-        options: Catalog options, such as ``table-default.<key>``.
+        options: Catalog options, such as ``table-default.<key>``, and those of the storage, such as ``s3.endpoint``.
 
     Raises:
         InvalidArgument: The warehouse is a file, or no path at all.
+        UnknownOption: An option of the storage that there is not; the hint names a near one.
+        UnsupportedFeature: A storage that this version does not reach.
+        StorageError: The store cannot be reached, or refuses; the hint says what to check.
 
     Example:
         >>> connect(tmp).databases()
@@ -215,11 +219,12 @@ def open_table(
     """Open a table by its directory, or by ``db.table`` in a catalog.
 
     Args:
-        path: The table's directory, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
+        path: The table's directory or URI, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
             system table such as ``$files``.
         catalog: Where names are looked up.
         branch: Branch to open; None for the one that ``path`` names, ``main`` when it names none.
-        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
+        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``, and options of the
+            storage (``docs/storage.md``); secrets are not kept with the table.
 
     Raises:
         TableNotFound: No table there.

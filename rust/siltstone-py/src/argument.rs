@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use siltstone::{
     env::now_millis,
+    fs,
     options::argument,
     table::{TableName, TablePath},
 };
@@ -14,6 +15,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(age_limit, m)?)?;
     m.add_function(wrap_pyfunction!(size_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(is_path, m)?)?;
+    m.add_function(wrap_pyfunction!(is_secret, m)?)?;
     m.add_function(wrap_pyfunction!(system_of, m)?)
 }
 
@@ -39,6 +41,12 @@ fn size_bytes(name: &str, text: &str) -> Result<u64> {
 #[pyfunction]
 fn is_path(text: &str) -> bool {
     TablePath::is_path(text)
+}
+
+/// Whether the value of an option is a secret of a storage, which is shown to nobody and does not travel.
+#[pyfunction]
+fn is_secret(key: &str) -> bool {
+    fs::is_secret(key)
 }
 
 /// The system table that a name or a path names.

@@ -29,8 +29,13 @@ struct Catalog(Arc<FilesystemCatalog>);
 #[pymethods]
 impl Catalog {
     #[new]
-    fn new(warehouse: &str, options: Options) -> Result<Self> {
-        Ok(Self(Arc::new(FilesystemCatalog::local(warehouse, options)?)))
+    fn new(py: Python<'_>, warehouse: &str, options: Options) -> Result<Self> {
+        interruptible(py, || Ok(Self(Arc::new(FilesystemCatalog::local(warehouse, options)?))))
+    }
+
+    /// Without secrets of the storage.
+    fn options(&self) -> Options {
+        self.0.options().clone()
     }
 
     fn databases(&self, py: Python<'_>) -> Result<Vec<String>> {

@@ -139,7 +139,7 @@ pub fn reindexed(
         let directory = ctx.paths.data_file(partition, bucket, file)?;
         let directory = directory.rsplit_once('/').map_or("", |(directory, _)| directory);
         let mut name = indexes.first().map_or(first, |old| next_name(old));
-        while ctx.fs.exists(&format!("{directory}/{name}"))? {
+        while ctx.fs.is_file(&format!("{directory}/{name}"))? {
             name = next_name(&name);
         }
         let new = format!("{directory}/{name}");

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::open::local_path;
+use super::place::Place;
 use super::{
     name::{TableName, check_database},
     open::MAIN_BRANCH,
@@ -18,7 +18,7 @@ use super::{
 use crate::cancel;
 use crate::cleanup::{delete_tree, is_dropped_tree, with_effect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{ConfinedFileIo, FileIoRef, FileStatus, LocalFileIo};
+use crate::fs::{ConfinedFileIo, FileIoRef, FileStatus, check_renames};
 use crate::options::CoreOptions;
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
@@ -71,12 +71,14 @@ impl FilesystemCatalog {
         Ok(Self { fs, warehouse: trimmed.to_owned(), options })
     }
 
-    /// A catalog on the local file system; `warehouse` is a path or a `file:` URI.
+    /// A catalog on the storage of its warehouse: a path of this machine, or a URI. Secrets among the options are for the storage
+    /// and are not kept.
     pub fn local(warehouse: &str, options: BTreeMap<String, String>) -> Result<Self> {
         if warehouse.trim().is_empty() {
             return Err(Error::new(ErrorKind::InvalidArgument, "the warehouse directory is empty"));
         }
-        let catalog = Self::new(Arc::new(LocalFileIo::new()), &local_path(warehouse)?, options)?;
+        let place = Place::of(warehouse, options)?;
+        let catalog = Self::new(place.fs, &place.path, place.options)?;
         match catalog.fs.status(&catalog.warehouse)? {
             Some(status) if !status.is_dir => {
                 let message = format!("the warehouse {} is a file, not a directory", catalog.warehouse);
@@ -265,6 +267,9 @@ impl FilesystemCatalog {
             }
         }
         let schema = table.into_schema().map_err(|e| e.with("table", &name))?;
+        if !self.fs.has_directories() {
+            self.check_nothing_left(&name)?;
+        }
         match schemas.create(schema) {
             Ok(schema) => Ok(FoundTable { name, location, schema, schemas }),
             // another writer was faster
@@ -272,6 +277,16 @@ impl FilesystemCatalog {
             Err(e) if e.kind() == ErrorKind::TableExists => Err(table_exists(&name)),
             Err(e) => Err(self.gone(&name, e)),
         }
+    }
+
+    /// On a store a writer that was held up may put something where a table was dropped: a new table must not take it for its own.
+    fn check_nothing_left(&self, name: &TableName) -> Result<()> {
+        let location = self.table_path(name);
+        let Some(left) = self.fs.list(&location)?.into_iter().next() else { return Ok(()) };
+        Err(Error::new(ErrorKind::TableExists, format!("files of a dropped table are left where '{name}' would be"))
+            .with("path", location)
+            .with("file", left.path)
+            .hint("delete them when nobody writes to the dropped table any more, or take another name"))
     }
 
     /// Why the making of a table failed: when its database, or the table, was dropped meanwhile, that is it.
@@ -350,6 +365,7 @@ impl FilesystemCatalog {
         }
         self.need_database(&to.database)?;
         let target = self.table_path(&to);
+        check_renames(&*self.fs, &self.table_path(&from))?;
         let _lock = self.lock(&from)?;
         if self.fs.exists(&target)? {
             return Err(table_exists(&to).with("file", target));

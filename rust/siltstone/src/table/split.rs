@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Table,
+    place::Place,
     fallback::{relabelled, with_nullable},
     replaced::{explained, explained_rows},
     scan::{result_schema, under_schema},
@@ -14,7 +15,6 @@ use super::{
 use crate::{
     Result,
     compact::without_secrets,
-    fs::LocalFileIo,
     io::{BatchStream, TableContext},
     manifest::DataFileMeta,
     options::CoreOptions,
@@ -103,13 +103,9 @@ impl ReadableSplit {
     /// The rows and their schema, which is the one that was planned with, never "latest".
     pub fn read(&self) -> Result<(SchemaRef, BatchStream)> {
         let header = &self.header;
-        let table = Table::open_with(
-            Arc::new(LocalFileIo::new()),
-            &header.table.location,
-            &header.table.branch,
-            Some(header.table.schema_id),
-            header.options.clone(),
-        )?;
+        let place = Place::of(&header.table.location, header.options.clone())?;
+        let (branch, schema) = (&header.table.branch, Some(header.table.schema_id));
+        let table = Table::open_with(place.fs, &place.path, branch, schema, place.options)?;
         header.table.check(table.context(), SPLIT.what)?;
         let options = Arc::new(CoreOptions::parse(&header.effective)?);
         let (schema, rows) = self.rows_of(&TableContext { options, ..table.context().clone() })?;
