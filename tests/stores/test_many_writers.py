@@ -20,7 +20,12 @@ def write(location, options, number, reports):
 
 
 def test_what_is_reported_is_there(cat, s3, bucket):
-    options = {"bucket": "-1", "commit.max-retries": "200", "commit.max-retry-wait": "1 s", "snapshot.num-retained.min": "500"}
+    options = {
+        "bucket": "-1",
+        "commit.max-retries": "200",
+        "commit.max-retry-wait": "1 s",
+        "snapshot.num-retained.min": "500",
+    }
     t = cat.create_table("db.t", {"id": "BIGINT"}, options={**options, "snapshot.num-retained.max": "500"})
     spawn = multiprocessing.get_context("spawn")
     reports = spawn.Queue()

@@ -141,7 +141,7 @@ def test_handles_travel_without_secrets(cat, s3, bucket):
     """In this process the options of the warehouse are known; another one has them from its environment."""
     t = keyed(cat)
     t.upsert(rows((1, "a")))
-    texts = [repr(cat), repr(t), str(t.options), str(t.dynamic_options), str(cat.table("sys.catalog_options", options=None)) if False else ""]
+    texts = [repr(cat), repr(t), str(t.options), str(t.dynamic_options), str(cat._options)]
     for made in (cat, t, t.scan(), *t.scan().splits()):
         data = pickle.dumps(made)
         assert b"test-secret-value" not in data and b"test-key" not in data

@@ -31,7 +31,7 @@ class Catalog:
         """Use :func:`siltstone.connect`."""
         self._warehouse = directory("warehouse", warehouse)
         self._core = _core.Catalog(self._warehouse, option_texts(options))
-        # without secrets of the storage: in this process they are known for the warehouse, elsewhere the environment has them
+        # without secrets of the storage: this process knows them for the warehouse, others have their environment
         self._options = self._core.options()
 
     def __reduce__(self) -> tuple[type[Catalog], tuple[str, dict[str, str]]]:
@@ -182,7 +182,7 @@ def connect(
     """Open a filesystem catalog.
 
     Args:
-        warehouse: Its root: a directory, made on first use, or a URI such as ``s3://bucket/lake`` (``docs/storage.md``).
+        warehouse: Its root: a directory, made on first use, or a URI such as ``s3://bucket/lake``.
         name: A catalog of ``siltstone.yaml``; comes in a later version.
         options: Catalog options, such as ``table-default.<key>``, and those of the storage, such as ``s3.endpoint``.
 
@@ -219,8 +219,8 @@ def open_table(
     """Open a table by its directory, or by ``db.table`` in a catalog.
 
     Args:
-        path: The table's directory or URI, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
-            system table such as ``$files``.
+        path: The table's directory or URI, or its name when ``catalog`` is given; behind it may stand ``$branch_b``
+            and a system table such as ``$files``.
         catalog: Where names are looked up.
         branch: Branch to open; None for the one that ``path`` names, ``main`` when it names none.
         options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``, and options of the

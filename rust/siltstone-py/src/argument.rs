@@ -16,6 +16,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(size_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(is_path, m)?)?;
     m.add_function(wrap_pyfunction!(is_secret, m)?)?;
+    m.add_function(wrap_pyfunction!(is_storage_option, m)?)?;
     m.add_function(wrap_pyfunction!(system_of, m)?)
 }
 
@@ -47,6 +48,12 @@ fn is_path(text: &str) -> bool {
 #[pyfunction]
 fn is_secret(key: &str) -> bool {
     fs::is_secret(key)
+}
+
+/// Whether an option says how a storage is reached.
+#[pyfunction]
+fn is_storage_option(key: &str) -> bool {
+    fs::is_storage_option(key)
 }
 
 /// The system table that a name or a path names.

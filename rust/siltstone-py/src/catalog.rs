@@ -76,7 +76,7 @@ impl Catalog {
             args.options = options;
             args.comment = comment;
             let found = self.0.create_table(name, args, if_not_exists)?;
-            Ok(Table::open(&found.location, "main", Options::new())?.into())
+            Ok(Table::open(&found.location, "main", self.0.storage_options())?.into())
         })
     }
 
@@ -93,7 +93,9 @@ impl Catalog {
         }
         interruptible(py, || {
             let found = self.0.load_table(name, branch)?;
-            let table = Table::open(&found.location, &found.name.branch, options)?;
+            let mut all = self.0.storage_options();
+            all.extend(options);
+            let table = Table::open(&found.location, &found.name.branch, all)?;
             Ok((Some(table.into()), found.name.system))
         })
     }

@@ -69,7 +69,9 @@ impl ConfinedFileIo {
     /// Files of another table are not ours, whatever this table declares.
     fn no_table_above(&self, path: &str) -> Result<()> {
         let mut at = path;
-        while let Some((directory, _)) = at.rsplit_once('/').filter(|(above, _)| !above.is_empty() && !above.ends_with('/')) {
+        while let Some((directory, _)) =
+            at.rsplit_once('/').filter(|(above, _)| !above.is_empty() && !above.ends_with('/'))
+        {
             if self.inner.exists(&format!("{directory}/schema/schema-0"))? {
                 return Err(Error::new(ErrorKind::CorruptFile, "an external path lies in another table")
                     .with("file", path)

@@ -46,7 +46,9 @@ impl BranchManager {
             let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
             let changed = match child.modified_millis {
                 // where directories have no times, its schemas have
-                i64::MAX => self.fs.list(&format!("{}/schema", child.path))?.iter().map(|file| file.modified_millis).max(),
+                i64::MAX => {
+                    self.fs.list(&format!("{}/schema", child.path))?.iter().map(|file| file.modified_millis).max()
+                }
                 known => Some(known),
             };
             found.push((name.to_owned(), changed.unwrap_or(i64::MAX)));

@@ -18,7 +18,7 @@ use super::{
 use crate::cancel;
 use crate::cleanup::{delete_tree, is_dropped_tree, with_effect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{ConfinedFileIo, FileIoRef, FileStatus, check_renames};
+use crate::fs::{ConfinedFileIo, FileIoRef, FileStatus, check_renames, is_storage_option};
 use crate::options::CoreOptions;
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
@@ -96,6 +96,11 @@ impl FilesystemCatalog {
     /// Options of the catalog.
     pub fn options(&self) -> &BTreeMap<String, String> {
         &self.options
+    }
+
+    /// Those of them that say how the storage is reached, without secrets.
+    pub fn storage_options(&self) -> BTreeMap<String, String> {
+        self.options.clone().into_iter().filter(|(key, _)| is_storage_option(key)).collect()
     }
 
     /// The storage.

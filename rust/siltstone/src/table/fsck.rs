@@ -3,12 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{MAIN_BRANCH, Table, place::Place};
-use crate::{
-    ErrorKind, Result,
-    maintenance::fsck::Verdict,
-    schema::SchemaManager,
-    snapshot::SnapshotManager,
-};
+use crate::{ErrorKind, Result, maintenance::fsck::Verdict, schema::SchemaManager, snapshot::SnapshotManager};
 
 /// Checks the table in a directory. One whose newest schema cannot be read is looked at under an older schema; without
 /// any the schemas are all that is told.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Table,
-    place::Place,
     fallback::{relabelled, with_nullable},
+    place::Place,
     replaced::{explained, explained_rows},
     scan::{result_schema, under_schema},
 };

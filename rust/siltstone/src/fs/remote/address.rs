@@ -40,8 +40,9 @@ pub(super) fn parse(location: &str) -> Result<Address> {
     let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
     if bucket.contains('@') {
         // not quoted: it may hold a secret
-        return Err(Error::new(ErrorKind::InvalidArgument, "the URI of a store holds credentials")
-            .hint("give them as options (s3.access-key, s3.secret-key) or by the environment: URIs are written into logs"));
+        return Err(Error::new(ErrorKind::InvalidArgument, "the URI of a store holds credentials").hint(
+            "give them as options (s3.access-key, s3.secret-key) or by the environment: URIs are written into logs",
+        ));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if bucket.is_empty() || !bucket.chars().all(plain) {
@@ -91,7 +92,7 @@ fn is_ours(scheme: &str) -> bool {
 
 /// Keys mean what paths mean: nothing is left out, nothing leads elsewhere.
 fn check_key(path: &str, key: &str) -> Result<()> {
-    let why = if key.split('/').any(|part| part.is_empty()) && !key.is_empty() {
+    let why = if key.split('/').any(str::is_empty) && !key.is_empty() {
         "it has two slashes in a row"
     } else if key.split('/').any(|part| part == "." || part == "..") {
         "it contains '.' or '..'"
@@ -126,7 +127,9 @@ mod tests {
 
     #[test]
     fn what_leads_elsewhere_is_refused() {
-        for location in ["s3://", "s3:///a", "s3://b/a//b", "s3://b/../a", "s3://b/a/.", "s3://b/a\n", "s3://b/a ", "s3://b c/a"] {
+        for location in
+            ["s3://", "s3:///a", "s3://b/a//b", "s3://b/../a", "s3://b/a/.", "s3://b/a\n", "s3://b/a ", "s3://b c/a"]
+        {
             assert_eq!(parse(location).unwrap_err().kind(), ErrorKind::InvalidArgument, "{location:?}");
         }
         for location in ["oss://b/a", "hdfs://n:8020/a", "abfs://c@a.dfs.core.windows.net/x", "x://b"] {

@@ -171,6 +171,8 @@ fn reqwest_client(settings: &Settings) -> Result<ReqwestTransport> {
         // an answer of a store that sends elsewhere is an error, never followed with credentials
         .redirect(reqwest::redirect::Policy::none())
         .build()
-        .map_err(|e| Error::new(ErrorKind::Storage, "cannot prepare connections to object stores").caused_by(e.without_url()))?;
+        .map_err(|e| {
+            Error::new(ErrorKind::Storage, "cannot prepare connections to object stores").caused_by(e.without_url())
+        })?;
     Ok(ReqwestTransport::new(client))
 }

@@ -29,11 +29,19 @@ pub(super) fn failed(store: &Store, what: &str, path: &str, error: &opendal::Err
 /// Whether the request is certain to have had no effect.
 pub(super) fn is_refused(error: &opendal::Error) -> bool {
     use opendal::ErrorKind::{
-        ConditionNotMatch, ConfigInvalid, Conflict, NotFound, PermissionDenied, RangeNotSatisfied, RateLimited, Unsupported,
+        ConditionNotMatch, ConfigInvalid, Conflict, NotFound, PermissionDenied, RangeNotSatisfied, RateLimited,
+        Unsupported,
     };
     matches!(
         error.kind(),
-        ConditionNotMatch | ConfigInvalid | Conflict | NotFound | PermissionDenied | RangeNotSatisfied | RateLimited | Unsupported
+        ConditionNotMatch
+            | ConfigInvalid
+            | Conflict
+            | NotFound
+            | PermissionDenied
+            | RangeNotSatisfied
+            | RateLimited
+            | Unsupported
     ) || is_unreachable(error)
         || (!error.is_temporary() && !Answer::of(error).code.is_empty())
 }
@@ -63,26 +71,42 @@ fn explanation(store: &Store, error: &opendal::Error, answer: &Answer) -> (Strin
     let region = "check s3.region (or AWS_REGION) and s3.endpoint";
     let whole = error.to_string();
     let (why, hint) = match answer.code.as_str() {
-        "NoSuchBucket" => ("there is no such bucket", "check the name of the bucket, s3.endpoint and the account of the credentials"),
-        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurity" | "AuthFailure" => ("the credentials are not valid", keys),
-        "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken" => {
-            ("the session token has expired or is not valid", "get new credentials: s3.session.token or AWS_SESSION_TOKEN")
+        "NoSuchBucket" => {
+            ("there is no such bucket", "check the name of the bucket, s3.endpoint and the account of the credentials")
         }
+        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidSecurity" | "AuthFailure" => {
+            ("the credentials are not valid", keys)
+        }
+        "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken" => (
+            "the session token has expired or is not valid",
+            "get new credentials: s3.session.token or AWS_SESSION_TOKEN",
+        ),
         "RequestTimeTooSkewed" => ("the clock of this machine is wrong", "set the clock"),
-        "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => ("the bucket is in another region", region),
+        "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
+            ("the bucket is in another region", region)
+        }
         _ if error.kind() == opendal::ErrorKind::PermissionDenied => (
             "the store refuses",
             "the credentials must be valid and allowed to list the bucket and to get, put and delete its objects; \
              check s3.access-key and s3.secret-key (or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE) and s3.region",
         ),
-        _ if is_unreachable(error) => ("the store cannot be reached", "check s3.endpoint (or AWS_ENDPOINT_URL), the network and proxies"),
+        _ if is_unreachable(error) => {
+            ("the store cannot be reached", "check s3.endpoint (or AWS_ENDPOINT_URL), the network and proxies")
+        }
         _ if whole.contains("credential") => (
             "no credentials were found",
             "give s3.access-key and s3.secret-key as options, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or a role; \
              a handle that came from another process brings none",
         ),
-        _ if whole.contains("status: 301") || whole.contains("status: 400") => ("the store does not understand the request", region),
-        _ if error.is_temporary() => ("the store failed several times, or did not answer", "try again"),
+        _ if whole.contains("status: 301") || whole.contains("status: 400") => {
+            ("the store does not understand the request", region)
+        }
+        "SlowDown" | "InternalError" | "ServiceUnavailable" | "RequestTimeout" => {
+            ("the store failed several times", "try again")
+        }
+        _ if whole.contains("status: 5") || error.kind() == opendal::ErrorKind::RateLimited => {
+            ("the store failed several times", "try again")
+        }
         _ => ("", ""),
     };
     let mut why = why.to_owned();
@@ -92,7 +116,8 @@ fn explanation(store: &Store, error: &opendal::Error, answer: &Answer) -> (Strin
     (why, hint.to_owned())
 }
 
-fn is_unreachable(error: &opendal::Error) -> bool {
+/// Whether no connection came about.
+pub(super) fn is_unreachable(error: &opendal::Error) -> bool {
     let mut at = std::error::Error::source(error);
     while let Some(cause) = at {
         if cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) {

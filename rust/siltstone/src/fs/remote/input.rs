@@ -76,7 +76,8 @@ impl RemoteInput {
             concurrent: if large { AT_ONCE } else { 1 },
             ..ReaderOptions::default()
         };
-        let read = async move { operators.retried.reader_options(&key, options).await?.read(start..start + length).await };
+        let read =
+            async move { operators.retried.reader_options(&key, options).await?.read(start..start + length).await };
         let bytes = runtime::answered(ANSWER, read)?;
         let bytes = bytes.map_err(|e| self.store.failed("read the object", &self.path, &e))?.to_bytes();
         if u64::try_from(bytes.len()).is_ok_and(|found| found == length) {

@@ -37,6 +37,8 @@ const LASTS: Duration = Duration::from_secs(24);
 const HOLDS: Duration = Duration::from_secs(12);
 /// Between two renewals.
 const RENEWED: Duration = Duration::from_secs(3);
+/// Between two looks whether a renewal has ended.
+const STEP: Duration = Duration::from_millis(5);
 /// Between two looks at a lock that somebody has.
 const LOOKED: Duration = Duration::from_millis(500);
 
@@ -53,9 +55,24 @@ impl Leases {
         });
         match lost {
             None => Ok(()),
-            Some(_) => Err(Error::new(ErrorKind::Storage, "the lock of the table was lost: this process was stopped, or the store not reached")
-                .with("file", key)
-                .hint("nothing more was removed; run the operation again, it goes on where it ended")),
+            Some(_) => Err(Error::new(
+                ErrorKind::Storage,
+                "the lock of the table was lost: this process was stopped, or the store not reached",
+            )
+            .with("file", key)
+            .hint("nothing more was removed; run the operation again, it goes on where it ended")),
+        }
+    }
+
+    /// Of a table that goes the lock goes with it: from now on this process writes nothing into it any more.
+    pub(super) fn give_up(&self, root: &str) {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = |other: &str| other.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let gone: Vec<Arc<Hold>> =
+            held.iter().filter(|(other, _)| below(other)).map(|(_, hold)| Arc::clone(hold)).collect();
+        drop(held);
+        for hold in gone {
+            hold.give_up();
         }
     }
 
@@ -73,24 +90,42 @@ impl Leases {
 struct Hold {
     process: u32,
     lost: AtomicBool,
+    given_up: AtomicBool,
+    is_renewing: AtomicBool,
     /// When the last renewal that succeeded was begun: two clocks, of which one may stand still while the machine sleeps.
     renewed: Mutex<(Instant, i64)>,
 }
 
 impl Hold {
     fn new(begun: (Instant, i64)) -> Self {
-        Self { process: std::process::id(), lost: AtomicBool::new(false), renewed: Mutex::new(begun) }
+        Self {
+            process: std::process::id(),
+            lost: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
+            is_renewing: AtomicBool::new(false),
+            renewed: Mutex::new(begun),
+        }
     }
 
     /// Once lost it is never held again.
     fn is_valid(&self) -> bool {
         let (instant, millis) = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = now_millis().saturating_sub(millis);
-        let late = instant.elapsed() >= HOLDS || u64::try_from(passed).is_ok_and(|passed| Duration::from_millis(passed) >= HOLDS);
+        let late = instant.elapsed() >= HOLDS
+            || u64::try_from(passed).is_ok_and(|passed| Duration::from_millis(passed) >= HOLDS);
         if late || self.process != std::process::id() {
             self.lost.store(true, Ordering::Relaxed);
         }
         !self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Ends the renewals; whether they had been ended before. One that is on its way would come after what is done next.
+    fn give_up(&self) -> bool {
+        let before = self.given_up.swap(true, Ordering::SeqCst);
+        while self.is_renewing.load(Ordering::SeqCst) && self.process == std::process::id() {
+            std::thread::sleep(STEP);
+        }
+        before
     }
 
     fn renewed(&self, begun: (Instant, i64)) {
@@ -121,9 +156,10 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.store.leases.remove(&self.hold);
+        let has_gone = self.hold.give_up();
         self.renewal.abort();
-        if !self.hold.is_valid() {
-            // somebody else may have it
+        if !self.hold.is_valid() || has_gone {
+            // somebody else may have it, or its table has gone
             return;
         }
         let (operators, key) = (self.store.operators(), self.key.clone());
@@ -190,7 +226,13 @@ async fn renew(store: Arc<Store>, key: String, hold: Arc<Hold>) {
             return;
         }
         let Ok(operators) = store.operators() else { continue };
+        hold.is_renewing.store(true, Ordering::SeqCst);
+        if hold.given_up.load(Ordering::SeqCst) {
+            hold.is_renewing.store(false, Ordering::SeqCst);
+            return;
+        }
         let written = tokio::time::timeout(RENEWED, operators.once.write(&key, content())).await;
+        hold.is_renewing.store(false, Ordering::SeqCst);
         if matches!(written, Ok(Ok(_))) && hold.is_valid() {
             hold.renewed(begun);
         }

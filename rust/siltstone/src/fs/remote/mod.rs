@@ -87,7 +87,7 @@ impl RemoteFileIo {
     /// An answer without a body does not say why: the one of a listing does.
     fn refused(&self, path: &str, error: &opendal::Error) -> Error {
         let own = self.store.failed("look at the object", path, error);
-        if error.is_temporary() { own } else { tree::has_any(&self.store, path).err().unwrap_or(own) }
+        if errors::is_unreachable(error) { own } else { tree::has_any(&self.store, path).err().unwrap_or(own) }
     }
 }
 

@@ -33,7 +33,14 @@ impl RemoteOutput {
         let options = WriteOptions { chunk: Some(PART), concurrent: AT_ONCE, ..WriteOptions::default() };
         let made = runtime::run(async move { operators.retried.writer_options(&created, options).await })?;
         let writer = made.map_err(|e| store.failed("begin the object", path, &e))?;
-        Ok(Self { store: Arc::clone(store), path: path.to_owned(), key, writer: Some(writer), buffer: Vec::new(), position: 0 })
+        Ok(Self {
+            store: Arc::clone(store),
+            path: path.to_owned(),
+            key,
+            writer: Some(writer),
+            buffer: Vec::new(),
+            position: 0,
+        })
     }
 
     /// Sends what is collected.

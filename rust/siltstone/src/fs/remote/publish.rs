@@ -83,7 +83,9 @@ async fn put(
                     _ if !in_doubt => Ok(Put::Taken),
                     Whose::Ours => Ok(Put::Done),
                     Whose::Another => Ok(Put::Taken),
-                    Whose::Nobodys | Whose::Unknown => Err(store.failed("find out whether the object was put", &path, &e)),
+                    Whose::Nobodys | Whose::Unknown => {
+                        Err(store.failed("find out whether the object was put", &path, &e))
+                    }
                 };
             }
             Ok(Err(e)) => e,
@@ -136,10 +138,8 @@ pub(super) fn check_conditions(store: &Arc<Store>, path: &str) -> Result<()> {
     if store.has_kept_conditions() {
         return Ok(());
     }
-    let (directory, _) = super::address::key_of(&store.bucket, path)?.rsplit_once('/').map_or_else(
-        || (String::new(), ()),
-        |(directory, _)| (format!("{directory}/"), ()),
-    );
+    let own = super::address::key_of(&store.bucket, path)?;
+    let directory = own.rsplit_once('/').map(|(directory, _)| format!("{directory}/")).unwrap_or_default();
     let key = format!("{directory}.siltstone-probe.{}.tmp", new_uuid());
     let once = store.operators()?.once;
     let probe = async move {

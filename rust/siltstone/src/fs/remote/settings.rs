@@ -70,7 +70,10 @@ pub(super) struct Settings {
 impl fmt::Debug for Settings {
     /// Without anything that is secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings").field("endpoint", &self.endpoint).field("region", &self.region).finish_non_exhaustive()
+        f.debug_struct("Settings")
+            .field("endpoint", &self.endpoint)
+            .field("region", &self.region)
+            .finish_non_exhaustive()
     }
 }
 
@@ -88,12 +91,13 @@ impl Settings {
             Some(value) => parse_time(key_as_given(&given, name), value),
             None => Ok(Duration::from_millis(millis)),
         };
-        let attempts = match text("attempts.maximum") {
-            Some(value) => value.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(|| {
-                invalid(key_as_given(&given, "attempts.maximum"), value, "a number from 1 to 100")
-            })?,
-            None => 4,
-        };
+        let attempts =
+            match text("attempts.maximum") {
+                Some(value) => value.parse().ok().filter(|n| (1..=100).contains(n)).ok_or_else(|| {
+                    invalid(key_as_given(&given, "attempts.maximum"), value, "a number from 1 to 100")
+                })?,
+                None => 4,
+            };
         let (access_key, secret_key) = (owned("access-key"), owned("secret-key"));
         if access_key.is_some() != secret_key.is_some() {
             let (there, missing) = if access_key.is_some() { ("access", "secret") } else { ("secret", "access") };
@@ -133,7 +137,9 @@ fn by_name(options: &BTreeMap<String, String>) -> Result<BTreeMap<&'static str, 
             && before != value
         {
             let message = format!("'{key}' and '{other}' mean the same and have different values");
-            return Err(Error::new(ErrorKind::InvalidOption, message).with("option", key).hint("give only one of them"));
+            return Err(Error::new(ErrorKind::InvalidOption, message)
+                .with("option", key)
+                .hint("give only one of them"));
         }
         given.insert(name, (key.clone(), value.clone()));
     }
@@ -153,7 +159,8 @@ fn unknown(key: &str) -> Error {
     let names = KNOWN.iter().flat_map(|(name, others)| std::iter::once(name).chain(others.iter()));
     let near = names.min_by_key(|name| strsim::damerau_levenshtein(name, rest));
     let near = near.filter(|name| strsim::damerau_levenshtein(name, rest) <= 3);
-    let error = Error::new(ErrorKind::UnknownOption, format!("'{key}' is no option of the storage s3")).with("option", key);
+    let error =
+        Error::new(ErrorKind::UnknownOption, format!("'{key}' is no option of the storage s3")).with("option", key);
     match near {
         Some(near) => error.hint(format!("did you mean 's3.{near}'?")),
         None => error.hint(format!(
@@ -185,10 +192,10 @@ fn parse_time(key: &str, value: &str) -> Result<Duration> {
 
 fn with_scheme(endpoint: &str, ssl: bool) -> String {
     let endpoint = endpoint.trim_end_matches('/');
-    match endpoint.contains("://") {
-        true => endpoint.to_owned(),
-        false => format!("{}://{endpoint}", if ssl { "https" } else { "http" }),
+    if endpoint.contains("://") {
+        return endpoint.to_owned();
     }
+    format!("{}://{endpoint}", if ssl { "https" } else { "http" })
 }
 
 #[cfg(test)]
@@ -217,7 +224,7 @@ mod tests {
 
     #[test]
     fn an_unknown_option_is_refused_with_the_nearest() {
-        let error = Settings::parse(&options(&[("s3.endpont", "x")])).unwrap_err();
+        let error = Settings::parse(&options(&[("s3.end-point", "x")])).unwrap_err();
         assert_eq!((error.kind(), error.hint_text()), (ErrorKind::UnknownOption, Some("did you mean 's3.endpoint'?")));
         let error = Settings::parse(&options(&[("fs.oss.endpoint", "x")])).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFeature);
@@ -246,8 +253,11 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_printed() {
-        let parsed =
-            Settings::parse(&options(&[("s3.access-key", "AKIAX"), ("s3.secret-key", "sEcReT"), ("s3.session.token", "tOkEn")]));
+        let parsed = Settings::parse(&options(&[
+            ("s3.access-key", "AKIAX"),
+            ("s3.secret-key", "sEcReT"),
+            ("s3.session.token", "tOkEn"),
+        ]));
         let text = format!("{:?}", parsed.unwrap());
         assert!(!text.contains("AKIAX") && !text.contains("sEcReT") && !text.contains("tOkEn"), "{text}");
         let given = options(&[("s3.secret-key", "x"), ("s3.endpoint", "y"), ("merge-engine", "deduplicate")]);

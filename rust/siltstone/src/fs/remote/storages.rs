@@ -12,7 +12,7 @@ use super::{
     RemoteFileIo,
     address::{self, Address, scheme_of},
     client::{Store, surroundings},
-    settings::{Settings, is_storage_option, without_secrets},
+    settings::{Settings, is_secret, is_storage_option, without_secrets},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -61,15 +61,23 @@ pub fn open_storage(location: &str, options: &Options) -> Result<Option<Opened>>
             None => Ok(None),
             Some(key) => {
                 let message = format!("'{key}' is an option of an object store, and {location:?} is a local path");
-                Err(Error::new(ErrorKind::InvalidOption, message).with("option", key).hint("leave it out, or give a URI such as s3://bucket/lake"))
+                Err(Error::new(ErrorKind::InvalidOption, message)
+                    .with("option", key)
+                    .hint("leave it out, or give a URI such as s3://bucket/lake"))
             }
         };
     };
-    let address = address::parse(location).map_err(|e| if e.kind() == ErrorKind::UnsupportedFeature { e.with("path", location) } else { e })?;
+    let address = address::parse(location)
+        .map_err(|e| if e.kind() == ErrorKind::UnsupportedFeature { e.with("path", location) } else { e })?;
     tracing::debug!(scheme, bucket = address.bucket, "a location on a store");
-    let own = with_known(&address, own);
+    let own = if let Some(known) = known(&address, &own) {
+        known
+    } else {
+        Settings::parse(&own)?;
+        remember(&address, &own);
+        own
+    };
     let settings = Settings::parse(&own)?;
-    remember(&address, &own);
     let store = shared(&address.bucket, &own, settings);
     let mut shown = without_secrets(&own);
     shown.extend(rest);
@@ -77,8 +85,11 @@ pub fn open_storage(location: &str, options: &Options) -> Result<Option<Opened>>
 }
 
 /// The options that were given for the place, or for one above it, and say what these say and more: of a handle that is opened again
-/// the secrets. Where there are none, these.
-fn with_known(address: &Address, own: Options) -> Options {
+/// the secrets.
+fn known(address: &Address, own: &Options) -> Option<Options> {
+    if own.keys().any(|key| is_secret(key)) {
+        return None;
+    }
     let place = place_of(address);
     let given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut above: Vec<(&String, &Vec<Options>)> = given
@@ -90,8 +101,7 @@ fn with_known(address: &Address, own: Options) -> Options {
         .collect();
     above.sort_by_key(|(known, _)| std::cmp::Reverse(known.len()));
     let says_all = |known: &&Options| own.iter().all(|(key, value)| known.get(key) == Some(value));
-    let known = above.into_iter().flat_map(|(_, sets)| sets).find(says_all);
-    known.cloned().unwrap_or(own)
+    above.into_iter().flat_map(|(_, sets)| sets).find(says_all).cloned()
 }
 
 fn remember(address: &Address, own: &Options) {
@@ -131,30 +141,31 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn known(location: &str, pairs: &[(&str, &str)]) -> Options {
-        let address = address::parse(location).unwrap();
-        let own = with_known(&address, options(pairs));
-        remember(&address, &own);
-        own
+    fn opened(location: &str, pairs: &[(&str, &str)]) -> Options {
+        let (address, own) = (address::parse(location).unwrap(), options(pairs));
+        known(&address, &own).unwrap_or_else(|| {
+            remember(&address, &own);
+            own
+        })
     }
 
     #[test]
     fn a_handle_that_is_opened_again_finds_the_secrets_that_were_given_for_its_warehouse() {
         let [first, second] = ["http://a", "http://b"].map(|endpoint| {
-            known("s3://known/w", &[("s3.endpoint", endpoint), ("s3.access-key", endpoint), ("s3.secret-key", "x")])
+            opened("s3://known/w", &[("s3.endpoint", endpoint), ("s3.access-key", endpoint), ("s3.secret-key", "x")])
         });
-        assert_eq!(known("s3://known/w/db.db/t", &[]), second);
-        assert_eq!(known("s3a://known/w/db.db/t", &[("s3.endpoint", "http://a")]), first);
+        assert_eq!(opened("s3://known/w/db.db/t", &[]), second);
+        assert_eq!(opened("s3a://known/w/db.db/t", &[("s3.endpoint", "http://a")]), first);
         let other = [("s3.endpoint", "http://c")];
-        assert_eq!(known("s3://known/w/db.db/t", &other), options(&other));
-        assert_eq!(known("s3://known/ww", &[]), Options::new());
-        assert_eq!(known("s3://other/w", &[]), Options::new());
+        assert_eq!(opened("s3://known/w/db.db/t", &other), options(&other));
+        assert_eq!(opened("s3://known/ww", &[]), Options::new());
+        assert_eq!(opened("s3://other/w", &[]), Options::new());
     }
 
     /// Options that were refused were taken for the next handle of the place, too.
     #[test]
     fn options_that_are_refused_are_forgotten() {
-        assert!(open_storage("s3://refused/w", &options(&[("s3.endpont", "x")])).is_err());
+        assert!(open_storage("s3://refused/w", &options(&[("s3.end-point", "x")])).is_err());
         let opened = open_storage("s3://refused/w", &Options::new()).unwrap().unwrap();
         assert!(opened.options.is_empty());
     }

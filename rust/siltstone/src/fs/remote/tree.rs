@@ -37,7 +37,13 @@ pub(super) fn described(path: &str, found: &Metadata) -> FileStatus {
 
 /// A directory as a status: nobody knows when it was changed.
 pub(super) fn directory(path: &str) -> FileStatus {
-    FileStatus { path: path.trim_end_matches('/').to_owned(), size: 0, is_dir: true, is_plain: true, modified_millis: i64::MAX }
+    FileStatus {
+        path: path.trim_end_matches('/').to_owned(),
+        size: 0,
+        is_dir: true,
+        is_plain: true,
+        modified_millis: i64::MAX,
+    }
 }
 
 /// The prefix of what lies in a directory; empty for the bucket.
@@ -106,9 +112,11 @@ pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Whether it goes last: without schemas there is no table, and without hints nothing says that there were snapshots.
+/// Whether it goes last: without hints nothing says that there were snapshots, without schemas there is no table, and while there
+/// is one, it has its lock.
 fn rank(key: &str, below: &str) -> u8 {
     match below.get(key.len()..).map(|rest| rest.trim_start_matches('/')) {
+        Some(rest) if rest.starts_with("siltstone/upkeep.lock") => 3,
         Some(rest) if rest.starts_with("schema/") => 2,
         Some("snapshot/LATEST" | "snapshot/EARLIEST") => 1,
         _ => 0,
@@ -121,11 +129,15 @@ pub(super) fn delete_all_below(store: &Arc<Store>, path: &str, key: &str) -> Res
         return Err(Error::unsupported("deleting all of a bucket").with("path", path));
     }
     for _ in 0..ROUNDS {
+        // while there are schemas, the lock is renewed
         let mut keys = all_below(store, path, key)?;
         if keys.is_empty() {
             break;
         }
-        for turn in 0..=2 {
+        for turn in 0..=3 {
+            if turn == 3 {
+                store.leases.give_up(key);
+            }
             let now = keys.extract_if(.., |below| rank(key, below) == turn).collect();
             delete_keys(store, now)?;
         }
