@@ -32,15 +32,17 @@ class Catalog:
     def __init__(self, warehouse: str, options: Mapping[str, str] | None = None, *, name: str | None = None) -> None:
         """Use :func:`siltstone.connect`."""
         self._warehouse = directory("warehouse", warehouse)
-        self._options = option_texts(options)
+        given = option_texts(options)
         self._name = name
-        self._core = _core.Catalog(self._warehouse, self._options, metastore_of(self._options))
+        self._core = _core.Catalog(self._warehouse, given, metastore_of(given))
+        # without secrets: this process knows them for the warehouse, others have their environment
+        self._options = self._core.options()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as its name in ``siltstone.toml``, or as warehouse and options, which leave secrets out."""
+        """Pickle as its name in ``siltstone.toml``, or as warehouse and options, without secrets."""
         if self._name is not None:
             return _reconnect, (self._name,)
-        return Catalog, (self._warehouse, _core.without_secrets(self._options))
+        return Catalog, (self._warehouse, self._options)
 
     def __repr__(self) -> str:
         """The warehouse, and who keeps the names when somebody does."""

@@ -26,20 +26,22 @@ def connect(
     """Open a catalog.
 
     Args:
-        warehouse: Its root directory. A new one is made with its first database; until then it cannot be looked at. ``~`` is
-            the home directory. Without it and without ``name``, what
+        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a URI such as
+            ``s3://bucket/lake``. ``~`` is the home directory. Without it and without ``name``, what
             ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
         metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables), or
             ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``).
         uri: Where the metastore is: ``jdbc:postgresql://host/db``, ``jdbc:sqlite:/path/of.db``, ``jdbc:mysql://host/db``.
-        options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``.
+        options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``, and those
+            of the storage, such as ``s3.endpoint``.
 
     Raises:
         InvalidArgument: The warehouse is a file, or no path at all; there is no catalog of this name.
         InvalidOption: An argument and an option say different things.
-        UnsupportedFeature: Another metastore, or an option value that its catalogs do not have.
-        StorageError: The metastore does not answer.
+        UnsupportedFeature: Another metastore or storage, or an option value that its catalogs do not have.
+        UnknownOption: An option of the storage that there is not; the hint names a near one.
+        StorageError: The metastore or the store cannot be reached, or refuses; the hint says what to check.
 
     Example:
         >>> cat = connect(tmp)
@@ -88,11 +90,12 @@ def open_table(
     """Open a table by its directory, or by ``db.table`` in a catalog.
 
     Args:
-        path: The table's directory, or its name when ``catalog`` is given; behind it may stand ``$branch_b`` and a
-            system table such as ``$files``.
+        path: The table's directory or URI, or its name when ``catalog`` is given; behind it may stand ``$branch_b``
+            and a system table such as ``$files``.
         catalog: Where names are looked up.
         branch: Branch to open; None for the one that ``path`` names, ``main`` when it names none.
-        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``.
+        options: Dynamic options on top of the stored ones, for example ``{"scan.tag-name": "v1"}``, and options of the
+            storage (``docs/storage.md``); secrets are not kept with the table.
 
     Raises:
         TableNotFound: No table there.

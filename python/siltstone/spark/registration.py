@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from siltstone._args import option_texts
 from siltstone.catalog.connecting import warehouse_root
 from siltstone.spark.datasource import source_class
-from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, warehouse_of
+from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, no_secrets, warehouse_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,10 +22,14 @@ def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mappin
 
     Args:
         spark: A session, classic or Connect, of Spark 4.1 or later.
-        warehouse: Root directory behind names such as ``shop.orders``; must be the same path on all machines.
-        options: Dynamic table options for every read and write of this session.
+        warehouse: Root directory or URI behind names such as ``shop.orders``; must be the same on all machines.
+        options: Dynamic table options for every read and write of this session, and options of the storage that are
+            no secrets.
+
+    Raises:
+        InvalidArgument: One of the options is a secret: plans would show it.
     """
-    given = option_texts(options)
+    given = no_secrets(option_texts(options))
     if warehouse is not None:
         # planning runs in processes with another working directory
         spark.conf.set(WAREHOUSE_CONF, warehouse_root(warehouse))

@@ -27,6 +27,21 @@ def warehouse_of(spark: SparkSession) -> str | None:
     return warehouse
 
 
+def no_secrets(options: Mapping[str, str]) -> Mapping[str, str]:
+    """Options that a plan, or the session's configuration, may show.
+
+    Raises:
+        InvalidArgument: One of them is a secret of a storage.
+    """
+    for key in options:
+        if _core.is_secret(key):
+            raise InvalidArgument(
+                f"'{key}' is a secret, and Spark's plans would show it",
+                hint="give driver and executors credentials by environment (AWS_ACCESS_KEY_ID, ...), profile or role",
+            )
+    return options
+
+
 def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str] | None = None) -> Table:
     """A table by name, directory, or as it is, with the session's options, its own, and these.
 
@@ -36,7 +51,7 @@ def table_of(spark: SparkSession, table: str | Table, options: Mapping[str, str]
     """
     stored = spark.conf.get(OPTIONS_CONF, None)
     name, own = (table, {}) if isinstance(table, str) else (table.path, table.dynamic_options)
-    merged = {**(json.loads(stored) if stored else {}), **own, **(options or {})}
+    merged = {**(json.loads(stored) if stored else {}), **own, **no_secrets(options or {})}
     return open_named(name, warehouse_of(spark), merged)
 
 
@@ -51,7 +66,14 @@ def connected(spark: SparkSession) -> Catalog:
     warehouse = warehouse_of(spark)
     if warehouse is None:
         raise InvalidArgument("no warehouse is known", hint="call siltstone.spark.enable(spark, warehouse=...)")
-    return st.connect(warehouse)
+    return st.connect(warehouse, options=storage_options(spark))
+
+
+def storage_options(spark: SparkSession) -> dict[str, str]:
+    """Those of the session's options that say how a store is reached."""
+    stored = spark.conf.get(OPTIONS_CONF, None)
+    given: dict[str, str] = json.loads(stored) if stored else {}
+    return {key: value for key, value in given.items() if _core.is_storage_option(key)}
 
 
 def current_database(spark: SparkSession) -> str:
@@ -63,6 +85,7 @@ def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> 
     """A table by directory, or by name below a warehouse."""
     import siltstone as st
 
+    no_secrets(options)
     if _core.is_path(name):
         return st.open_table(name, options=options)
     if warehouse is None:
@@ -70,4 +93,5 @@ def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> 
             f"'{name}' is a name, but no warehouse is known",
             hint="call siltstone.spark.enable(spark, warehouse=...), or give the table's directory",
         )
-    return st.connect(warehouse).table(name, options=options)
+    storage = {key: str(value) for key, value in options.items() if _core.is_storage_option(key)}
+    return st.connect(warehouse, options=storage).table(name, options=options)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pyo3::prelude::*;
 use siltstone::{
     env::now_millis,
+    fs,
     options::argument,
     table::{TableName, TablePath},
 };
@@ -17,6 +18,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(size_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(is_path, m)?)?;
     m.add_function(wrap_pyfunction!(without_secrets, m)?)?;
+    m.add_function(wrap_pyfunction!(is_secret, m)?)?;
+    m.add_function(wrap_pyfunction!(is_storage_option, m)?)?;
     m.add_function(wrap_pyfunction!(system_of, m)?)
 }
 
@@ -48,6 +51,18 @@ fn without_secrets(options: BTreeMap<String, String>) -> BTreeMap<String, String
 #[pyfunction]
 fn is_path(text: &str) -> bool {
     TablePath::is_path(text)
+}
+
+/// Whether the value of an option is a secret of a storage, which is shown to nobody and does not travel.
+#[pyfunction]
+fn is_secret(key: &str) -> bool {
+    siltstone::options::is_secret(key)
+}
+
+/// Whether an option says how a storage is reached.
+#[pyfunction]
+fn is_storage_option(key: &str) -> bool {
+    fs::is_storage_option(key)
 }
 
 /// The system table that a name or a path names.

@@ -31,12 +31,19 @@ struct Catalog(Arc<table::Catalog>);
 impl Catalog {
     /// Of directories; with a metastore, an object with its methods, of the names that it keeps.
     #[new]
-    fn new(warehouse: &str, options: Options, metastore: Option<Py<PyAny>>) -> Result<Self> {
-        let catalog = match metastore {
-            None => table::Catalog::local(warehouse, options)?,
-            Some(object) => table::Catalog::local_with(warehouse, options, Arc::new(PyMetastore::new(object)))?,
-        };
-        Ok(Self(Arc::new(catalog)))
+    fn new(py: Python<'_>, warehouse: &str, options: Options, metastore: Option<Py<PyAny>>) -> Result<Self> {
+        interruptible(py, || {
+            let catalog = match metastore {
+                None => table::Catalog::open(warehouse, options)?,
+                Some(object) => table::Catalog::open_with(warehouse, options, Arc::new(PyMetastore::new(object)))?,
+            };
+            Ok(Self(Arc::new(catalog)))
+        })
+    }
+
+    /// Without secrets.
+    fn options(&self) -> Options {
+        self.0.options().clone()
     }
 
     fn databases(&self, py: Python<'_>) -> Result<Vec<String>> {
@@ -81,7 +88,7 @@ impl Catalog {
             args.options = options;
             args.comment = comment;
             let found = self.0.create_table(name, args, if_not_exists)?;
-            Ok(Table::open(&found.location, "main", Options::new())?.into())
+            Ok(Table::open(&found.location, "main", self.0.storage_options())?.into())
         })
     }
 
@@ -98,7 +105,9 @@ impl Catalog {
         }
         interruptible(py, || {
             let found = self.0.load_table(name, branch)?;
-            let table = Table::open(&found.location, &found.name.branch, options)?;
+            let mut all = self.0.storage_options();
+            all.extend(options);
+            let table = Table::open(&found.location, &found.name.branch, all)?;
             Ok((Some(table.into()), found.name.system))
         })
     }

@@ -17,6 +17,7 @@ mod scan;
 mod table;
 mod write;
 
+use log::LevelFilter;
 use pyo3::prelude::*;
 
 #[global_allocator]
@@ -25,7 +26,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     // logging stays optional: a second initialisation (another copy of the module) is not an error
-    let _ = pyo3_log::try_init();
+    if let Ok(logger) = pyo3_log::Logger::new(m.py(), pyo3_log::Caching::LoggersAndLevels) {
+        // what libraries log of their requests is not ours to show
+        let ours = logger.filter(LevelFilter::Off).filter_target("siltstone".to_owned(), LevelFilter::Debug);
+        let _ = ours.install();
+    }
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("__debug_build__", cfg!(debug_assertions))?;
     fork::register(m)?;

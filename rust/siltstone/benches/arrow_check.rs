@@ -68,7 +68,7 @@ fn check_millis(batch: &RecordBatch) -> f64 {
 
 /// Writing and committing into a new table.
 fn write_millis(warehouse: &str, batch: &RecordBatch, key: Option<&str>) -> f64 {
-    let catalog = Catalog::local(warehouse, BTreeMap::new()).unwrap();
+    let catalog = Catalog::open(warehouse, BTreeMap::new()).unwrap();
     catalog.create_database("b", false).unwrap();
     let kinds = [
         TypeKind::Int,

@@ -304,11 +304,14 @@ impl Share<'_> {
 }
 
 /// Deletes a directory so that it is there whole or not at all, also for other processes: first it gets a hidden name,
-/// and that is durable before any of its files goes. Hidden ones that were left behind in a table go with the orphan files.
+/// and that is durable before any of its files goes. On a store nothing has another name: there the schemas go last. Hidden ones that were left behind in a table go with the orphan files.
 pub fn delete_tree(fs: &FileIoRef, path: &str) -> Result<()> {
     let Some((parent, name)) = path.rsplit_once('/').filter(|(_, name)| !name.starts_with('.')) else {
         return fs.delete_dir(path);
     };
+    if !fs.has_directories() {
+        return fs.delete_dir(path);
+    }
     let hidden = format!("{parent}/.{}.{}", shortened(name), new_uuid());
     match fs.rename_dir(path, &hidden) {
         Err(e) if e.kind() == ErrorKind::FileNotFound => return Ok(()),

@@ -17,7 +17,7 @@ pub(super) fn living_tags(
     snapshots: &SnapshotManager,
 ) -> Result<Vec<(String, Snapshot)>> {
     let mut all = tags.list()?;
-    let is_there = |list: &String| ctx.fs.exists(&ctx.paths.manifest(list)?);
+    let is_there = |list: &String| ctx.fs.is_file(&ctx.paths.manifest(list)?);
     let mut lost = Vec::new();
     for (at, (_, tagged)) in all.iter().enumerate() {
         if !is_there(&tagged.base_manifest_list)? && !is_there(&tagged.delta_manifest_list)? {

@@ -21,7 +21,7 @@ pub fn check_all_there(ctx: &TableContext, version: &Snapshot) -> Result<()> {
 /// `FileNotFound` when one of the files is gone.
 pub fn all_there(ctx: &TableContext, files: &[String]) -> Result<()> {
     let problem: Option<Error> = in_pool(|| {
-        files.par_iter().find_map_any(|path| match ctx.fs.exists(path) {
+        files.par_iter().find_map_any(|path| match ctx.fs.is_file(path) {
             Ok(true) => None,
             Ok(false) => Some(Error::new(ErrorKind::FileNotFound, format!("{path} is missing"))),
             Err(e) => Some(e),

@@ -64,7 +64,7 @@ impl TableCommit {
         for message in &waiting {
             for file in &message.data.new_files {
                 let path = self.ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file)?;
-                if !self.ctx.fs.exists(&path)? {
+                if !self.ctx.fs.is_file(&path)? {
                     return Ok(None);
                 }
             }

@@ -211,7 +211,7 @@ pub(super) fn check_files_exist(ctx: &TableContext, messages: &[CommitMessage]) 
         let changelog = data.changelog_files.iter().chain(&compact.changelog_files);
         for file in data.new_files.iter().chain(&compact.compact_after).chain(changelog) {
             let path = ctx.paths.data_file(&message.bucket.partition, message.bucket.bucket, file)?;
-            if !ctx.fs.exists(&path)? {
+            if !ctx.fs.is_file(&path)? {
                 return Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")
                     .with("table", &ctx.name)
                     .with("file", path)

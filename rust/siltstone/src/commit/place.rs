@@ -193,7 +193,7 @@ fn is_complete(ctx: &TableContext, own: &Snapshot, fixed: Fixed) -> Result<bool>
             _ => return Ok(false),
         }
     }
-    Ok(own.schema_id == ctx.schema.id || ctx.fs.exists(&schemas(ctx).path(own.schema_id))?)
+    Ok(own.schema_id == ctx.schema.id || ctx.fs.is_file(&schemas(ctx).path(own.schema_id))?)
 }
 
 fn look(ctx: &TableContext) -> Result<Found> {

@@ -253,7 +253,7 @@ impl TableCommit {
 
     fn check_exists(&self, entry: &ManifestEntry) -> Result<()> {
         let path = self.ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?;
-        if self.ctx.fs.exists(&path)? {
+        if self.ctx.fs.is_file(&path)? {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CommitConflict, "a file that the commit adds does not exist")

@@ -30,12 +30,13 @@ impl ConfinedFileIo {
         Self { inner, table: location.trim_end_matches('/').to_owned(), external: Arc::from([]) }
     }
 
-    /// Data files below these directories may be deleted, too. `/` and what is no absolute path does not count.
+    /// Data files below these directories may be deleted, too. `/` and what is no absolute path or URI does not count.
     #[must_use]
     pub fn with_external(self, directories: &[String]) -> Self {
         let usable = directories.iter().map(|directory| directory.trim_end_matches('/'));
         let usable = usable.filter(|directory| {
-            let parts = directory.strip_prefix('/').filter(|rest| !rest.is_empty());
+            let parts = directory.strip_prefix('/').or_else(|| Some(directory.split_once("://")?.1));
+            let parts = parts.filter(|rest| !rest.is_empty());
             parts.is_some_and(|rest| rest.split('/').all(|part| name_fault(part).is_none()))
         });
         Self { external: usable.map(str::to_owned).collect(), ..self }
@@ -68,7 +69,9 @@ impl ConfinedFileIo {
     /// Files of another table are not ours, whatever this table declares.
     fn no_table_above(&self, path: &str) -> Result<()> {
         let mut at = path;
-        while let Some((directory, _)) = at.rsplit_once('/').filter(|(directory, _)| !directory.is_empty()) {
+        while let Some((directory, _)) =
+            at.rsplit_once('/').filter(|(above, _)| !above.is_empty() && !above.ends_with('/'))
+        {
             if self.inner.exists(&format!("{directory}/schema/schema-0"))? {
                 return Err(Error::new(ErrorKind::CorruptFile, "an external path lies in another table")
                     .with("file", path)
@@ -148,6 +151,10 @@ impl FileIo for ConfinedFileIo {
         self.inner.exists(path)
     }
 
+    fn is_file(&self, path: &str) -> Result<bool> {
+        self.inner.is_file(path)
+    }
+
     fn status(&self, path: &str) -> Result<Option<FileStatus>> {
         self.inner.status(path)
     }
@@ -201,6 +208,10 @@ impl FileIo for ConfinedFileIo {
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
         self.own(path)?;
         self.inner.try_lock(path)
+    }
+
+    fn has_directories(&self) -> bool {
+        self.inner.has_directories()
     }
 
     fn check_deletable(&self, path: &str) -> Result<()> {

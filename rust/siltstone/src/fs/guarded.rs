@@ -83,6 +83,10 @@ impl FileIo for GuardedFileIo {
         self.inner.exists(path)
     }
 
+    fn is_file(&self, path: &str) -> Result<bool> {
+        self.inner.is_file(path)
+    }
+
     fn status(&self, path: &str) -> Result<Option<FileStatus>> {
         self.inner.status(path)
     }
@@ -113,6 +117,10 @@ impl FileIo for GuardedFileIo {
 
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>> {
         self.inner.try_lock(path)
+    }
+
+    fn has_directories(&self) -> bool {
+        self.inner.has_directories()
     }
 
     fn check_deletable(&self, path: &str) -> Result<()> {

@@ -12,6 +12,7 @@ mod home;
 mod local;
 mod meanwhile;
 mod names;
+mod remote;
 mod temporary;
 
 use std::{ops::Range, sync::Arc};
@@ -25,6 +26,7 @@ pub use held::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub use local::LocalFileIo;
 pub use meanwhile::Meanwhile;
 pub use names::{can_exist, check_can_exist, check_external_path, check_file_name, name_fault, subdirectory_fault};
+pub use remote::{Opened, is_storage_option, is_store, open_storage};
 pub(crate) use temporary::TemporaryFile;
 
 use crate::{
@@ -45,7 +47,7 @@ pub struct FileStatus {
     /// Whether the name itself is a regular file or a directory: not a link, pipe, socket or device. What deletes enters
     /// only such directories and takes only such files.
     pub is_plain: bool,
-    /// Last change, epoch milliseconds.
+    /// Last change, epoch milliseconds; `i64::MAX` where nobody knows: directories of object stores.
     pub modified_millis: i64,
 }
 
@@ -74,7 +76,8 @@ pub trait HeldLock: Send + Sync + std::fmt::Debug {
     fn is_in_place(&self) -> Result<bool>;
 }
 
-/// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed.
+/// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed, or URIs of an
+/// object store (`s3://bucket/t/snapshot/snapshot-1`).
 pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// The whole file; `FileNotFound` when absent.
     fn read(&self, path: &str) -> Result<Bytes> {
@@ -111,6 +114,10 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     fn list(&self, path: &str) -> Result<Vec<FileStatus>>;
     /// Whether the path exists.
     fn exists(&self, path: &str) -> Result<bool>;
+    /// Whether a file exists, where there can be no directory: one request of a store less than [`FileIo::exists`].
+    fn is_file(&self, path: &str) -> Result<bool> {
+        self.exists(path)
+    }
     /// Status of a path; `None` when absent.
     fn status(&self, path: &str) -> Result<Option<FileStatus>>;
     /// Deletes a file; fine when absent. Of a link the link goes, not what it leads to.
@@ -131,6 +138,11 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// Takes a lock that at most one holder has, in this process or another one; `None`: somebody has it. The file at
     /// `path` is made when absent, stays, and says nothing.
     fn try_lock(&self, path: &str) -> Result<Option<Box<dyn HeldLock>>>;
+    /// Whether there are directories, which are renamed as a whole. Where there are none, [`FileIo::delete_dir`] takes a table's
+    /// schemas last, and only what is hidden is renamed.
+    fn has_directories(&self) -> bool {
+        true
+    }
     /// An error when this handle would not delete the path: it belongs to somebody else.
     fn check_deletable(&self, _path: &str) -> Result<()> {
         Ok(())
@@ -151,6 +163,17 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
 
 /// A shared storage handle.
 pub type FileIoRef = Arc<dyn FileIo>;
+
+/// An error where what is at `path` cannot get another name without losing what others write meanwhile.
+pub fn check_renames(fs: &dyn FileIo, path: &str) -> Result<()> {
+    if fs.has_directories() {
+        return Ok(());
+    }
+    Err(Error::unsupported("renaming on an object store").with("path", path).without_effect().hint(
+        "a store has no directories to rename, and copies would lose what others commit meanwhile: make it anew under the other \
+         name, and drop the old one",
+    ))
+}
 
 /// A path without its `file:` scheme, in any case: storages take plain absolute paths, `_EXTERNAL_PATH` and catalogs give
 /// URIs.

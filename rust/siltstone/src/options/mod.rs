@@ -21,7 +21,7 @@ pub const POSTPONE_BUCKET: i32 = -2;
 pub use self::audit::{check_known, check_known_here, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
 pub use self::merging::{SequenceGroup, sequence_groups};
-pub use self::secrets::without_secrets;
+pub use self::secrets::{is_secret, without_secrets};
 pub use self::spelling::{effective, overlay};
 pub use self::starting::{NamedChanges, NamedVersion};
 pub use self::values::{

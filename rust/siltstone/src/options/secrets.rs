@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 const SECRET: &[&str] =
     &["secret", "token", "password", "passwd", "credential", "access-key", "accesskey", "access.key", "private"];
 
+/// Whether the value of an option is shown to nobody.
+pub fn is_secret(key: &str) -> bool {
+    SECRET.iter().any(|part| key.to_ascii_lowercase().contains(part))
+}
+
 /// Options that may travel: nothing whose name says that its value is a secret, and no passwords in URIs.
 pub fn without_secrets(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let is_secret = |key: &str| SECRET.iter().any(|part| key.to_ascii_lowercase().contains(part));
     let plain = options.iter().filter(|(key, _)| !is_secret(key));
     plain.map(|(key, value)| (key.clone(), without_password(value))).collect()
 }

@@ -40,15 +40,19 @@ impl BranchManager {
 
     /// All branches but main, sorted, with the time their directory was changed (epoch milliseconds).
     pub fn list(&self) -> Result<Vec<(String, i64)>> {
-        let listed = self.fs.list(&self.directory())?;
-        let mut found: Vec<(String, i64)> = listed
-            .iter()
-            .filter(|child| child.is_dir)
-            .filter_map(|child| {
-                Some((child.path.rsplit('/').next()?.strip_prefix(PREFIX)?.to_owned(), child.modified_millis))
-            })
-            .filter(|(name, _)| !name.is_empty())
-            .collect();
+        let mut found = Vec::new();
+        for child in self.fs.list(&self.directory())?.iter().filter(|child| child.is_dir) {
+            let name = child.path.rsplit('/').next().and_then(|name| name.strip_prefix(PREFIX));
+            let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
+            let changed = match child.modified_millis {
+                // where directories have no times, its schemas have
+                i64::MAX => {
+                    self.fs.list(&format!("{}/schema", child.path))?.iter().map(|file| file.modified_millis).max()
+                }
+                known => Some(known),
+            };
+            found.push((name.to_owned(), changed.unwrap_or(i64::MAX)));
+        }
         found.sort();
         Ok(found)
     }

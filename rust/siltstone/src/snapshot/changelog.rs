@@ -56,7 +56,7 @@ impl ChangelogManager {
     /// The oldest changelog's id.
     pub fn earliest_id(&self) -> Result<Option<i64>> {
         match read_hint(&self.fs, &self.hint_path("EARLIEST"))? {
-            Some(id) if self.fs.exists(&self.path(id))? => Ok(Some(id)),
+            Some(id) if self.fs.is_file(&self.path(id))? => Ok(Some(id)),
             _ => Ok(self.ids()?.first().copied()),
         }
     }

@@ -135,7 +135,7 @@ impl ConsumerManager {
     pub fn record(&self, location: &str, id: &str, next_snapshot: i64, patience: Duration) -> Result<()> {
         self.reset(id, next_snapshot)?;
         let mut left = patience;
-        while self.fs.exists(&self.mark)? {
+        while self.fs.is_file(&self.mark)? {
             let waits = left.min(WAIT);
             match UpkeepLock::take(&self.fs, location, waits) {
                 Ok(_lock) => {
@@ -149,7 +149,7 @@ impl ConsumerManager {
                 Err(_) => left = left.saturating_sub(waits),
             }
             // where that expiry is over, another one sees the file
-            if !self.fs.exists(&self.mark)? && self.next_snapshot(id)?.is_none() {
+            if !self.fs.is_file(&self.mark)? && self.next_snapshot(id)?.is_none() {
                 self.reset(id, next_snapshot)?;
             }
         }
@@ -162,7 +162,7 @@ impl ConsumerManager {
         if let Some((directory, _)) = self.mark.rsplit_once('/') {
             self.fs.create_dir(directory)?;
         }
-        let died = self.fs.exists(&self.mark)?;
+        let died = self.fs.is_file(&self.mark)?;
         self.fs.overwrite(&self.mark, b"")?;
         if died {
             self.put_back()?;

@@ -150,7 +150,7 @@ impl SnapshotManager {
 
     /// Whether `snapshot-<id>` exists.
     pub fn exists(&self, id: i64) -> Result<bool> {
-        self.fs.exists(&self.path(id))
+        self.fs.is_file(&self.path(id))
     }
 
     /// One snapshot; `SnapshotExpired` or `SnapshotNotFound` with the available range. It may be going

@@ -68,11 +68,18 @@ impl RemovalLog {
 
     /// `None`: the newest record was found, and had been deleted when it was read, because there were many newer ones by then.
     fn read_once(&self) -> Result<Option<Removals>> {
+        if !self.fs.has_directories() {
+            // a listing is one request, and sees what is there
+            return match self.last_listed()? {
+                0 => Ok(Some(self.none())),
+                last => Ok(self.record(last)?.map(|record| Removals::of(&self.branch, last, record))),
+            };
+        }
         let mut newest = match self.hint()? {
             Some(hint) => hint,
             None => self.last_listed()?,
         };
-        while self.fs.exists(&self.path(newest + 1))? {
+        while self.fs.is_file(&self.path(newest + 1))? {
             newest += 1;
         }
         if newest == 0 {
@@ -269,7 +276,7 @@ impl RemovalLog {
 
     /// Whether a record is there.
     pub(super) fn has(&self, number: u64) -> Result<bool> {
-        self.fs.exists(&self.path(number))
+        self.fs.is_file(&self.path(number))
     }
 
     /// What tags name whose manifest lists are gone: their makers died, or were held up, while it expired.
@@ -278,7 +285,7 @@ impl RemovalLog {
         let table = root.rsplit_once("/branch/branch-").map_or(root, |(table, _)| table);
         // no file of a table has a name with a slash
         let is_there = |list: &str| -> Result<bool> {
-            Ok(!list.contains('/') && self.fs.exists(&format!("{table}/manifest/{list}"))?)
+            Ok(!list.contains('/') && self.fs.is_file(&format!("{table}/manifest/{list}"))?)
         };
         let mut lost = Vec::new();
         for (_, tagged) in TagManager::new(self.fs.clone(), root).list()? {

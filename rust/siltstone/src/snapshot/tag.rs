@@ -181,7 +181,7 @@ impl TagManager {
 
     /// Whether the tag exists. A name that cannot be a file name is no tag.
     pub fn exists(&self, name: &str) -> Result<bool> {
-        Ok(can_exist(name) && self.fs.exists(&self.path(name))?)
+        Ok(can_exist(name) && self.fs.is_file(&self.path(name))?)
     }
 
     /// The snapshot that a tag names; `TagNotFound`.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Table, replaced::explained};
+use super::{Table, place::Place, replaced::explained};
 use crate::{
     Result,
     compact::{CompactRequest, TaskResources, plan_compaction, run_task},
@@ -93,9 +93,9 @@ impl Table {
 /// back, or all of rows that get buckets in one; `threads` of `None` uses all cores.
 pub fn run_compaction_task(token: &[u8], threads: Option<usize>) -> Result<Vec<u8>> {
     let task = CompactionTask::from_bytes(token)?;
-    let fs = std::sync::Arc::new(crate::fs::LocalFileIo::new());
-    let (place, schema) = (&task.table, task.table.schema_id);
-    let table = Table::open_with(fs, &place.location, &place.branch, Some(schema), task.options.clone())?;
+    let place = Place::of(&task.table.location, task.options.clone())?;
+    let (branch, schema) = (&task.table.branch, Some(task.table.schema_id));
+    let table = Table::open_with(place.fs, &place.path, branch, schema, place.options)?;
     let (ctx, resources) = (table.context(), TaskResources { threads, ..TaskResources::default() });
     let done = match task.unit {
         TaskUnit::Postponed { .. } => move_waiting(ctx, &task, &resources),

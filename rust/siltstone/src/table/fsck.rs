@@ -2,14 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{MAIN_BRANCH, Table, local_path};
-use crate::{
-    ErrorKind, Result,
-    fs::{FileIoRef, LocalFileIo},
-    maintenance::fsck::Verdict,
-    schema::SchemaManager,
-    snapshot::SnapshotManager,
-};
+use super::{MAIN_BRANCH, Table, place::Place};
+use crate::{ErrorKind, Result, maintenance::fsck::Verdict, schema::SchemaManager, snapshot::SnapshotManager};
 
 /// Checks the table in a directory. One whose newest schema cannot be read is looked at under an older schema; without
 /// any the schemas are all that is told.
@@ -17,9 +11,8 @@ use crate::{
 /// # Errors
 /// No table is there; the storage fails; the table needs something that siltstone does not have.
 pub fn check(location: &str, deep: bool) -> Result<Verdict> {
-    let location = local_path(location)?;
-    let fs: FileIoRef = Arc::new(LocalFileIo::new());
-    let open = |id| Table::open_with(Arc::clone(&fs), &location, MAIN_BRANCH, id, BTreeMap::new());
+    let Place { fs, path: location, options } = Place::of(location, BTreeMap::new())?;
+    let open = |id| Table::open_with(Arc::clone(&fs), &location, MAIN_BRANCH, id, options.clone());
     let wrong = match open(None) {
         Ok(table) => return table.fsck(deep),
         Err(e) if matches!(e.kind(), ErrorKind::Storage | ErrorKind::UnsupportedFeature) => return Err(e),

@@ -16,6 +16,7 @@ mod maintenance;
 mod modify;
 mod name;
 mod open;
+mod place;
 mod reindex;
 mod replaced;
 mod rescale;

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::place::{Place, of_tables};
 use crate::{
     Error, ErrorKind, Result,
-    fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_can_exist, strip_scheme, watched},
+    fs::{ConfinedFileIo, FileIoRef, check_can_exist, strip_scheme, watched},
     io::{SchemaWritten, TableContext},
     options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
@@ -23,17 +24,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// Opens the table whose directory is `location` on the local file system.
+    /// Opens the table whose directory is `location`: a path of this machine, or a URI. Options of its storage may be among the
+    /// others; secrets of them are not kept with the table.
     ///
     /// # Errors
     /// `UnknownOption` for what is no option, `IllegalSchema` for an option of a column that the table does not have: they
     /// would do nothing; `InvalidOption` for a value that a new table could not have. Other branches and older schemas, which
     /// options are laid over as well ([`Self::open_with`]), need not have the column.
     pub fn open(location: &str, branch: &str, dynamic_options: BTreeMap<String, String>) -> Result<Self> {
-        let location = local_path(location)?;
-        let fs = watched(Arc::new(LocalFileIo::new()), &location);
-        let table = Self::open_with(fs, &location, branch, None, dynamic_options)?;
-        check_handle_options(&table.ctx.schema, &table.dynamic_options)
+        let place = Place::of(location, dynamic_options)?;
+        let fs = watched(place.fs, &place.path);
+        let table = Self::open_with(fs, &place.path, branch, None, place.options)?;
+        check_handle_options(&table.ctx.schema, &of_tables(&table.dynamic_options))
             .map_err(|e| e.with("table", &table.ctx.name))?;
         Ok(table)
     }
@@ -66,7 +68,7 @@ impl Table {
         };
         let name = name_of(location, branch);
         let written = written(&fs, branch, &schemas.path(schema.id)).map_err(|e| e.with("path", location))?;
-        let ctx = context(own, name, location, branch, schema, schemas, &dynamic_options)?;
+        let ctx = context(own, name, location, branch, schema, schemas, &of_tables(&dynamic_options))?;
         Ok(Self { ctx: TableContext { written, ..ctx }, dynamic_options })
     }
 
@@ -75,14 +77,14 @@ impl Table {
         &self.ctx
     }
 
-    /// Options given when the table was opened.
+    /// Options given when the table was opened, those of its storage among them, but no secrets.
     pub fn dynamic_options(&self) -> &BTreeMap<String, String> {
         &self.dynamic_options
     }
 
     /// Stored options with the dynamic ones on top.
     pub fn options(&self) -> BTreeMap<String, String> {
-        overlay(&self.ctx.schema.options, &self.dynamic_options)
+        overlay(&self.ctx.schema.options, &of_tables(&self.dynamic_options))
     }
 
     /// An error when the table needs something for writing that is not implemented.
@@ -187,7 +189,7 @@ pub fn local_path(location: &str) -> Result<String> {
         Some((scheme, rest)) if rest.starts_with("//") => {
             return Err(Error::unsupported(format!("the storage '{scheme}'"))
                 .with("path", location)
-                .hint("this version of siltstone works on local file systems"));
+                .hint("a path of this machine is needed here"));
         }
         _ => location.to_owned(),
     };

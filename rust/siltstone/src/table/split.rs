@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::{
     Table,
     fallback::{relabelled, with_nullable},
+    place::Place,
     replaced::{explained, explained_rows},
     scan::{result_schema, under_schema},
 };
 use crate::{
     Result,
-    fs::LocalFileIo,
     io::{BatchStream, TableContext},
     manifest::DataFileMeta,
     options::{CoreOptions, without_secrets},
@@ -102,13 +102,9 @@ impl ReadableSplit {
     /// The rows and their schema, which is the one that was planned with, never "latest".
     pub fn read(&self) -> Result<(SchemaRef, BatchStream)> {
         let header = &self.header;
-        let table = Table::open_with(
-            Arc::new(LocalFileIo::new()),
-            &header.table.location,
-            &header.table.branch,
-            Some(header.table.schema_id),
-            header.options.clone(),
-        )?;
+        let place = Place::of(&header.table.location, header.options.clone())?;
+        let (branch, schema) = (&header.table.branch, Some(header.table.schema_id));
+        let table = Table::open_with(place.fs, &place.path, branch, schema, place.options)?;
         header.table.check(table.context(), SPLIT.what)?;
         let options = Arc::new(CoreOptions::parse(&header.effective)?);
         let (schema, rows) = self.rows_of(&TableContext { options, ..table.context().clone() })?;

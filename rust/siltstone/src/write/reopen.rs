@@ -87,7 +87,7 @@ fn is_undecided(ctx: &TableContext, bucket: &BucketId, live: &Restored, known: V
     }
     let directory = ctx.paths.bucket_dir(&bucket.partition, bucket.bucket)?;
     for name in open {
-        if ctx.fs.exists(&data_file_in(&directory, &name, None))? {
+        if ctx.fs.is_file(&data_file_in(&directory, &name, None))? {
             return Ok(true);
         }
     }

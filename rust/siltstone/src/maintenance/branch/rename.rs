@@ -7,7 +7,9 @@ use super::{
 use crate::{
     cleanup::{settle, settled_lock, with_effect},
     error::{Error, ErrorKind, Result},
+    fs::check_renames,
     io::TableContext,
+    path::branch_root,
     snapshot::{BranchManager, Tag, TagManager, is_main},
 };
 
@@ -23,6 +25,7 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
             Error::new(ErrorKind::InvalidArgument, "the branch main cannot be renamed").with("table", &ctx.name)
         );
     }
+    check_renames(&*ctx.fs, &branch_root(&ctx.location, from))?;
     let lock = settled_lock(&main_context(ctx))?;
     let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);

@@ -167,7 +167,7 @@ fn first_whole(
 ) -> Result<Option<Snapshot>> {
     let has_lists = |changelog: &Snapshot| -> Result<bool> {
         Ok(changelog.changelog_manifest_list.is_none()
-            && ctx.fs.exists(&ctx.paths.manifest(&changelog.base_manifest_list)?)?)
+            && ctx.fs.is_file(&ctx.paths.manifest(&changelog.base_manifest_list)?)?)
     };
     let mut any = false;
     for changelog in going {

@@ -19,15 +19,15 @@ use std::sync::Arc;
 use metastore::LockedPublishing;
 pub use metastore::{Metastore, Patience, Properties};
 
-use super::open::local_path;
 use super::{
     name::{TableName, check_database},
     open::MAIN_BRANCH,
+    place::Place,
 };
 use crate::cleanup::{delete_tree, with_effect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{ConfinedFileIo, FileIoRef, LocalFileIo, watch, watched};
-use crate::options::CoreOptions;
+use crate::fs::{ConfinedFileIo, FileIoRef, check_renames, is_storage_option, watch, watched};
+use crate::options::{CoreOptions, without_secrets};
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
 use crate::snapshot::UpkeepLock;
@@ -93,22 +93,28 @@ impl Catalog {
         if warehouse.trim().is_empty() {
             return Err(Error::new(ErrorKind::InvalidArgument, "the warehouse directory is empty"));
         }
-        Ok(Self { fs, warehouse: warehouse.trim_end_matches('/').to_owned(), options, metastore: None })
+        Ok(Self {
+            fs,
+            warehouse: warehouse.trim_end_matches('/').to_owned(),
+            options: without_secrets(&options),
+            metastore: None,
+        })
     }
 
-    /// [`Self::new`] on the local file system; `warehouse` is a path or a `file:` URI.
-    pub fn local(warehouse: &str, options: BTreeMap<String, String>) -> Result<Self> {
-        Self::new(Arc::new(LocalFileIo::new()), &local_warehouse(warehouse)?, options)?.checked()
+    /// [`Self::new`] on the storage of the warehouse: a path of this machine, or a URI.
+    pub fn open(warehouse: &str, options: BTreeMap<String, String>) -> Result<Self> {
+        let place = place_of(warehouse, options)?;
+        Self::new(place.fs, &place.path, place.options)?.checked()
     }
 
-    /// [`Self::with_metastore`] on the local file system.
-    pub fn local_with(
+    /// [`Self::with_metastore`] on the storage of the warehouse.
+    pub fn open_with(
         warehouse: &str,
         options: BTreeMap<String, String>,
         metastore: Arc<dyn Metastore>,
     ) -> Result<Self> {
-        let warehouse = local_warehouse(warehouse)?;
-        Self::with_metastore(Arc::new(LocalFileIo::new()), &warehouse, options, metastore)?.checked()
+        let place = place_of(warehouse, options)?;
+        Self::with_metastore(place.fs, &place.path, place.options, metastore)?.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -126,9 +132,14 @@ impl Catalog {
         &self.warehouse
     }
 
-    /// Options of the catalog.
+    /// Options of the catalog, without secrets.
     pub fn options(&self) -> &BTreeMap<String, String> {
         &self.options
+    }
+
+    /// Those of them that say how the storage is reached.
+    pub fn storage_options(&self) -> BTreeMap<String, String> {
+        self.options.clone().into_iter().filter(|(key, _)| is_storage_option(key)).collect()
     }
 
     /// The storage.
@@ -250,10 +261,24 @@ impl Catalog {
             }
         }
         let schema = table.into_schema().map_err(|e| e.with("table", &name))?;
+        self.check_nothing_left(&name)?;
         match &self.metastore {
             None => self.make_table(name, schema, if_not_exists),
             Some(metastore) => self.add_table(metastore, name, schema, if_not_exists),
         }
+    }
+
+    /// On a store a writer that was held up may put something where a table was dropped: a new table must not take it for its own.
+    fn check_nothing_left(&self, name: &TableName) -> Result<()> {
+        if self.fs.has_directories() {
+            return Ok(());
+        }
+        let location = self.table_path(name);
+        let Some(left) = self.fs.list(&location)?.into_iter().next() else { return Ok(()) };
+        Err(Error::new(ErrorKind::TableExists, format!("files of a dropped table are left where '{name}' would be"))
+            .with("path", location)
+            .with("file", left.path)
+            .hint("delete them when nobody writes to the dropped table any more, or take another name"))
     }
 
     /// Finds `db.table` or `db.table$branch_b`; of a system table the table that it is about.
@@ -334,6 +359,7 @@ impl Catalog {
             return Err(self.no_table(&from));
         }
         self.need_database(&to.database)?;
+        check_renames(&*self.fs, &self.table_path(&from))?;
         let moved = match &self.metastore {
             None => self.move_directory(&from, &to),
             Some(metastore) => self.move_table(metastore, &from, &to),
@@ -397,11 +423,11 @@ fn find(fs: &FileIoRef, location: &str, name: TableName) -> Result<Option<FoundT
     Ok(latest.map(|schema| FoundTable { name, location, schema, schemas }))
 }
 
-fn local_warehouse(warehouse: &str) -> Result<String> {
+fn place_of(warehouse: &str, options: BTreeMap<String, String>) -> Result<Place> {
     if warehouse.trim().is_empty() {
         return Err(Error::new(ErrorKind::InvalidArgument, "the warehouse directory is empty"));
     }
-    local_path(warehouse)
+    Place::of(warehouse, options)
 }
 
 /// An error where a catalog option has another value than catalogs of this kind have.

@@ -1,0 +1,158 @@
+//! `s3://bucket/lake/shop.db/orders`, taken apart.
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Names of one and the same storage.
+const SCHEMES: [&str; 3] = ["s3", "s3a", "s3n"];
+/// Storages of Paimon that this version does not reach.
+const OTHERS: [&str; 14] =
+    ["oss", "gs", "abfs", "abfss", "wasb", "wasbs", "cos", "cosn", "obs", "hdfs", "viewfs", "tos", "dfs", "http"];
+
+/// Where a table or a warehouse is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    pub(super) bucket: String,
+    /// Without slashes at its ends; empty for the whole bucket.
+    pub(super) key: String,
+    /// As it was given, without slashes at its end.
+    pub(super) path: String,
+}
+
+/// The scheme of a URI that is no path of this machine.
+pub(super) fn scheme_of(location: &str) -> Option<&str> {
+    let (scheme, _) = location.split_once("://")?;
+    let mut letters = scheme.chars();
+    let is_scheme = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    (is_scheme && !scheme.eq_ignore_ascii_case("file")).then_some(scheme)
+}
+
+/// Takes a location apart.
+///
+/// # Errors
+/// `UnsupportedFeature` for other storages, by name; `InvalidArgument` for what names no place in a bucket.
+pub(super) fn parse(location: &str) -> Result<Address> {
+    let scheme = scheme_of(location).unwrap_or_default();
+    if !is_ours(scheme) {
+        return Err(unsupported(scheme));
+    }
+    let rest = location.get(scheme.len() + "://".len()..).unwrap_or_default();
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.contains('@') {
+        // not quoted: it may hold a secret
+        return Err(Error::new(ErrorKind::InvalidArgument, "the URI of a store holds credentials").hint(
+            "give them as options (s3.access-key, s3.secret-key) or by the environment: URIs are written into logs",
+        ));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if bucket.is_empty() || !bucket.chars().all(plain) {
+        return Err(Error::new(ErrorKind::InvalidArgument, format!("{bucket:?} is not the name of a bucket"))
+            .with("path", location.escape_debug())
+            .hint("give s3://bucket/path"));
+    }
+    let key = key.trim_end_matches('/');
+    check_key(location, key)?;
+    let path = location.trim_end_matches('/').to_owned();
+    Ok(Address { bucket: bucket.to_owned(), key: key.to_owned(), path })
+}
+
+/// The error for a storage that this version does not reach.
+#[cold]
+pub(super) fn unsupported(scheme: &str) -> Error {
+    let hint = if OTHERS.contains(&scheme.to_ascii_lowercase().as_str()) {
+        "this version of siltstone works on local file systems and on S3 (s3://, s3a://, s3n://)"
+    } else {
+        "siltstone knows local paths, file:// and s3://"
+    };
+    Error::unsupported(format!("the storage '{scheme}'")).hint(hint)
+}
+
+/// The key of a file of this bucket.
+///
+/// # Errors
+/// `UnsupportedFeature`: it lies in another storage or bucket; `InvalidArgument`: no key can be like this.
+pub(super) fn key_of(bucket: &str, path: &str) -> Result<String> {
+    let inside = scheme_of(path).filter(|scheme| is_ours(scheme)).and_then(|scheme| {
+        let rest = path.get(scheme.len() + "://".len()..)?.strip_prefix(bucket)?;
+        if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+    });
+    let Some(key) = inside else {
+        return Err(Error::unsupported("a file in another storage or bucket than its table's")
+            .with("file", path.escape_debug())
+            .with("bucket", bucket));
+    };
+    let key = key.trim_end_matches('/');
+    check_key(path, key)?;
+    Ok(key.to_owned())
+}
+
+fn is_ours(scheme: &str) -> bool {
+    SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))
+}
+
+/// Keys mean what paths mean: nothing is left out, nothing leads elsewhere.
+fn check_key(path: &str, key: &str) -> Result<()> {
+    let why = if key.split('/').any(str::is_empty) && !key.is_empty() {
+        "it has two slashes in a row"
+    } else if key.split('/').any(|part| part == "." || part == "..") {
+        "it contains '.' or '..'"
+    } else if key.chars().any(char::is_control) {
+        "it contains a control character"
+    } else if key.trim() != key {
+        "it begins or ends with a space"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::InvalidArgument, format!("this cannot be a key of an object store: {why}"))
+        .with("path", path.escape_debug()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_a_bucket_and_a_key() {
+        for (location, bucket, key) in [
+            ("s3://b", "b", ""),
+            ("s3a://b/", "b", ""),
+            ("S3N://b.c-1/lake/", "b.c-1", "lake"),
+            ("s3://b/w/db.db/t", "b", "w/db.db/t"),
+            ("s3://b/dt=2026-11-20/é f", "b", "dt=2026-11-20/é f"),
+        ] {
+            let found = parse(location).unwrap();
+            assert_eq!((found.bucket.as_str(), found.key.as_str()), (bucket, key), "{location}");
+        }
+    }
+
+    #[test]
+    fn what_leads_elsewhere_is_refused() {
+        for location in
+            ["s3://", "s3:///a", "s3://b/a//b", "s3://b/../a", "s3://b/a/.", "s3://b/a\n", "s3://b/a ", "s3://b c/a"]
+        {
+            assert_eq!(parse(location).unwrap_err().kind(), ErrorKind::InvalidArgument, "{location:?}");
+        }
+        for location in ["oss://b/a", "hdfs://n:8020/a", "abfs://c@a.dfs.core.windows.net/x", "x://b"] {
+            let error = parse(location).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnsupportedFeature, "{location}");
+            assert!(error.message().contains(location.split(':').next().unwrap()), "{error}");
+        }
+    }
+
+    /// Old Hadoop took `s3n://key:secret@bucket`.
+    #[test]
+    fn credentials_in_a_uri_are_refused_and_not_repeated() {
+        let error = parse("s3://AKIA:sEcReT@b/a").unwrap_err();
+        assert!(!format!("{error} {:?}", error.hint_text()).contains("sEcReT"));
+    }
+
+    #[test]
+    fn files_of_another_bucket_are_not_read_from_this_one() {
+        assert_eq!(key_of("b", "s3a://b/w/t").unwrap(), "w/t");
+        assert_eq!(key_of("b", "s3://b").unwrap(), "");
+        for path in ["s3://bb/w", "s3://a/w", "/w", "oss://b/w", "w"] {
+            assert_eq!(key_of("b", path).unwrap_err().kind(), ErrorKind::UnsupportedFeature, "{path}");
+        }
+        assert_eq!(key_of("b", "s3://b/w/../x").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+}

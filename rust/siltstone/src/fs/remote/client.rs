@@ -1,0 +1,178 @@
+//! The connections to a bucket.
+
+use std::{
+    env, mem,
+    sync::{
+        Mutex, Once, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use opendal::{HttpTransporter, OperationContext, Operator, layers::RetryLayer, services::S3};
+use opendal_http_transport_reqwest::ReqwestTransport;
+
+use super::{errors, lease::Leases, settings::Settings};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Before the second try of a request; doubled from try to try.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const AWS: &str = "amazonaws.com";
+
+/// A bucket, and how it is reached.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) bucket: String,
+    pub(super) settings: Settings,
+    /// The locks that this process holds in it.
+    pub(super) leases: Leases,
+    /// Whether the store was seen to refuse a put whose key is taken.
+    pub(super) keeps_conditions: AtomicBool,
+    /// Connections belong to the threads of one process.
+    operators: Mutex<Option<(u32, Operators)>>,
+}
+
+/// Senders of requests.
+#[derive(Clone, Debug)]
+pub(super) struct Operators {
+    /// One try: for who must know whether the first one failed.
+    pub(super) once: Operator,
+    /// Again after failures that may pass.
+    pub(super) retried: Operator,
+}
+
+impl Store {
+    pub(super) fn new(bucket: &str, settings: Settings) -> Self {
+        Self {
+            bucket: bucket.to_owned(),
+            // Amazon's own keeps them; others say that they do, or ignore what they do not know
+            keeps_conditions: AtomicBool::new(endpoint_of(&settings).is_none_or(|endpoint| endpoint.contains(AWS))),
+            settings,
+            leases: Leases::default(),
+            operators: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn operators(&self) -> Result<Operators> {
+        let process = std::process::id();
+        let mut slot = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((owner, operators)) = &*slot
+            && *owner == process
+        {
+            return Ok(operators.clone());
+        }
+        let made = self.connect()?;
+        // the parent's connections are its own
+        mem::forget(slot.replace((process, made.clone())));
+        Ok(made)
+    }
+
+    fn connect(&self) -> Result<Operators> {
+        let client = reqwest_client(&self.settings)?;
+        let context = OperationContext::new().with_http_transport(HttpTransporter::new(client));
+        let once = Operator::new(self.service()).map_err(|e| self.failed("prepare the connection to", "", &e))?;
+        let once = once.with_context(context);
+        let retry = RetryLayer::default()
+            .with_max_times(self.settings.retries)
+            .with_min_delay(FIRST_PAUSE)
+            .with_factor(2.0)
+            .with_jitter()
+            .with_notify(|event: opendal::layers::RetryEvent<'_>| {
+                tracing::debug!(error = %event.err.kind(), "a request to the store is sent again");
+            });
+        Ok(Operators { retried: once.clone().layer(retry), once })
+    }
+
+    fn service(&self) -> S3 {
+        let settings = &self.settings;
+        let mut service = S3::default().bucket(&self.bucket).region(&self.region());
+        let endpoint = endpoint_of(settings);
+        if let Some(endpoint) = &endpoint {
+            service = service.endpoint(endpoint);
+        }
+        if let (Some(access), Some(secret)) = (&settings.access_key, &settings.secret_key) {
+            service = service.access_key_id(access).secret_access_key(secret);
+            if let Some(token) = &settings.session_token {
+                service = service.session_token(token);
+            }
+        }
+        if settings.anonymous {
+            service = service.skip_signature();
+        }
+        let at_aws = endpoint.as_ref().is_none_or(|endpoint| endpoint.contains(AWS));
+        // a certificate of *.s3.amazonaws.com is not one of a name with dots
+        let by_path = settings.path_style.unwrap_or(!at_aws || self.bucket.contains('.'));
+        if by_path { service } else { service.enable_virtual_host_style() }
+    }
+
+    /// Requests are signed for a region, whether the store has several or not.
+    fn region(&self) -> String {
+        let of_endpoint = || {
+            let endpoint = endpoint_of(&self.settings)?;
+            let host = endpoint.split("://").last()?.strip_prefix("s3.")?.split_once(".amazonaws.com")?.0.to_owned();
+            (!host.is_empty()).then_some(host)
+        };
+        let named = self.settings.region.clone().or_else(|| variable("AWS_REGION"));
+        named.or_else(|| variable("AWS_DEFAULT_REGION")).or_else(of_endpoint).unwrap_or_else(|| "us-east-1".to_owned())
+    }
+
+    /// Where requests go, for messages.
+    pub(super) fn place(&self) -> String {
+        endpoint_of(&self.settings).unwrap_or_else(|| format!("https://s3.{}.{AWS}", self.region()))
+    }
+
+    /// The error for a request that failed.
+    pub(super) fn failed(&self, what: &str, path: &str, error: &opendal::Error) -> Error {
+        errors::failed(self, what, path, error)
+    }
+
+    pub(super) fn has_kept_conditions(&self) -> bool {
+        self.keeps_conditions.load(Ordering::Relaxed)
+    }
+}
+
+/// As the SDKs name it.
+fn endpoint_of(settings: &Settings) -> Option<String> {
+    let given = settings.endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL_S3"));
+    given.or_else(|| variable("AWS_ENDPOINT_URL")).map(|endpoint| endpoint.trim_end_matches('/').to_owned())
+}
+
+/// Everything around the process that says how a store is reached: stores that differ in it are different ones.
+pub(super) fn surroundings() -> Vec<Option<String>> {
+    [
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL_S3",
+        "AWS_ENDPOINT_URL",
+        "AWS_PROFILE",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_CONFIG_FILE",
+        "AWS_SHARED_CREDENTIALS_FILE",
+    ]
+    .into_iter()
+    .map(variable)
+    .collect()
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+fn reqwest_client(settings: &Settings) -> Result<ReqwestTransport> {
+    static PROVIDER: Once = Once::new();
+    // where another part of the process has chosen one, that is as good
+    PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+    let client = reqwest::Client::builder()
+        .user_agent(concat!("siltstone/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(settings.connect_timeout)
+        .read_timeout(settings.answer_timeout)
+        // an answer of a store that sends elsewhere is an error, never followed with credentials
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(|e| {
+            Error::new(ErrorKind::Storage, "cannot prepare connections to object stores").caused_by(e.without_url())
+        })?;
+    Ok(ReqwestTransport::new(client))
+}

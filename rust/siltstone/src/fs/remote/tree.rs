@@ -1,0 +1,197 @@
+//! What stands for directories: keys that begin with them.
+//!
+//! A directory is there as long as a key begins with it. Only of a database, which may be empty, there is a marker: an empty object
+//! whose key ends with a slash, as Hadoop makes it. Nothing is renamed: a tree that goes loses its schemas last, so that one which
+//! a drop that died has left is still a table, and can be dropped.
+
+use std::sync::Arc;
+
+use opendal::{EntryMode, Metadata, options::ListOptions};
+
+use super::{ANSWER, RemoteFileIo, client::Store, runtime};
+use crate::{
+    cancel,
+    error::{Error, Result},
+    fs::{FileStatus, check_renames, local::not_found},
+};
+
+/// When the file was changed of which the object is a copy.
+pub(super) const MODIFIED: &str = "siltstone-modified";
+/// Keys that one request deletes.
+const BATCH: usize = 1000;
+/// How often a tree is listed again because others have put something into it meanwhile.
+const ROUNDS: usize = 5;
+
+/// A file as a status.
+pub(super) fn described(path: &str, found: &Metadata) -> FileStatus {
+    let copied = found.user_metadata().and_then(|metadata| metadata.get(MODIFIED)?.parse().ok());
+    let changed = found.last_modified().map(|at| at.into_inner().as_millisecond());
+    FileStatus {
+        path: path.to_owned(),
+        size: found.content_length(),
+        is_dir: false,
+        is_plain: true,
+        modified_millis: copied.or(changed).unwrap_or(i64::MAX),
+    }
+}
+
+/// A directory as a status: nobody knows when it was changed.
+pub(super) fn directory(path: &str) -> FileStatus {
+    FileStatus {
+        path: path.trim_end_matches('/').to_owned(),
+        size: 0,
+        is_dir: true,
+        is_plain: true,
+        modified_millis: i64::MAX,
+    }
+}
+
+/// The prefix of what lies in a directory; empty for the bucket.
+fn prefix_of(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!("{key}/") }
+}
+
+fn listing(store: &Arc<Store>, path: &str, prefix: String, options: ListOptions) -> Result<Vec<opendal::Entry>> {
+    let operators = store.operators()?;
+    let own = prefix.clone();
+    let listed = runtime::answered(ANSWER * 10, async move { operators.retried.list_options(&prefix, options).await })?;
+    let mut listed = listed.map_err(|e| store.failed("list the objects", path, &e))?;
+    // the directory itself, or its marker
+    listed.retain(|entry| entry.path() != own && entry.path() != "/");
+    Ok(listed)
+}
+
+/// Children of a directory.
+pub(super) fn list(store: &Arc<Store>, path: &str, key: &str) -> Result<Vec<FileStatus>> {
+    let listed = listing(store, path, prefix_of(key), ListOptions::default())?;
+    let path = path.trim_end_matches('/');
+    let child = |entry: opendal::Entry| {
+        let name = entry.name().trim_end_matches('/');
+        let child = format!("{path}/{name}");
+        match entry.metadata().mode() {
+            EntryMode::DIR => directory(&child),
+            _ => described(&child, entry.metadata()),
+        }
+    };
+    Ok(listed.into_iter().map(child).collect())
+}
+
+/// Whether a key begins with the directory, the marker of it included.
+pub(super) fn has_any(store: &Arc<Store>, path: &str) -> Result<bool> {
+    let key = super::address::key_of(&store.bucket, path)?;
+    let (operators, prefix) = (store.operators()?, prefix_of(&key));
+    let listed = runtime::answered(ANSWER, async move {
+        use futures::TryStreamExt as _;
+        let options = ListOptions { limit: Some(1), recursive: true, ..ListOptions::default() };
+        let mut lister = operators.retried.lister_options(&prefix, options).await?;
+        lister.try_next().await
+    })?;
+    let any = listed.map_err(|e| store.failed("list the objects", path, &e))?;
+    // the bucket itself is there, whether it is empty or not
+    Ok(any.is_some() || key.is_empty())
+}
+
+/// Deletes objects, many by one request.
+pub(super) fn delete_keys(store: &Arc<Store>, keys: Vec<String>) -> Result<()> {
+    let mut left = keys;
+    while !left.is_empty() {
+        cancel::check()?;
+        let rest = left.split_off(left.len().min(BATCH));
+        let first = left.first().cloned().unwrap_or_default();
+        store.leases.check(&first)?;
+        let operators = store.operators()?;
+        let deleted = runtime::answered(ANSWER, async move {
+            if let [only] = left.as_slice() {
+                return operators.retried.delete(only).await;
+            }
+            operators.retried.delete_iter(left).await
+        })?;
+        deleted.map_err(|e| store.failed("delete objects", &first, &e))?;
+        left = rest;
+    }
+    Ok(())
+}
+
+/// Whether it goes last: without hints nothing says that there were snapshots, without schemas there is no table, and while there
+/// is one, it has its lock.
+fn rank(key: &str, below: &str) -> u8 {
+    match below.get(key.len()..).map(|rest| rest.trim_start_matches('/')) {
+        Some(rest) if rest.starts_with("siltstone/upkeep.lock") => 3,
+        Some(rest) if rest.starts_with("schema/") => 2,
+        Some("snapshot/LATEST" | "snapshot/EARLIEST") => 1,
+        _ => 0,
+    }
+}
+
+/// Deletes everything below a directory, and its marker.
+pub(super) fn delete_all_below(store: &Arc<Store>, path: &str, key: &str) -> Result<()> {
+    if key.is_empty() {
+        return Err(Error::unsupported("deleting all of a bucket").with("path", path));
+    }
+    for _ in 0..ROUNDS {
+        // while there are schemas, the lock is renewed
+        let mut keys = all_below(store, path, key)?;
+        if keys.is_empty() {
+            break;
+        }
+        for turn in 0..=3 {
+            if turn == 3 {
+                store.leases.give_up(key);
+            }
+            let now = keys.extract_if(.., |below| rank(key, below) == turn).collect();
+            delete_keys(store, now)?;
+        }
+    }
+    delete_keys(store, vec![format!("{key}/")])
+}
+
+fn all_below(store: &Arc<Store>, path: &str, key: &str) -> Result<Vec<String>> {
+    let options = ListOptions { recursive: true, ..ListOptions::default() };
+    let listed = listing(store, path, prefix_of(key), options)?;
+    Ok(listed.into_iter().map(|entry| entry.path().to_owned()).collect())
+}
+
+/// Gives what lies in a hidden directory, which only its maker knows, its place: schemas last, without which it is not seen.
+///
+/// # Errors
+/// `UnsupportedFeature`: the directory has a name that others know. They may be at work in it, and what they put there between the
+/// copy and the deletion would be lost.
+pub(super) fn move_all(fs: &RemoteFileIo, (from, source): (&str, &str), target: &str) -> Result<()> {
+    let store = &fs.store;
+    if !from.rsplit('/').next().is_some_and(|name| name.starts_with('.')) {
+        return check_renames(fs, from);
+    }
+    let mut keys = all_below(store, from, source)?;
+    keys.sort_by_key(|below| rank(source, below));
+    for below in &keys {
+        cancel::check()?;
+        store.leases.check(below)?;
+        let copy = format!("{target}{}", below.get(source.len()..).unwrap_or_default());
+        let (operators, below) = (store.operators()?, below.clone());
+        let copied = runtime::answered(ANSWER, async move { operators.retried.copy(&below, &copy).await })?;
+        copied.map_err(|e| store.failed("copy the object", from, &e))?;
+    }
+    if keys.is_empty() {
+        return Err(not_found(from));
+    }
+    delete_keys(store, keys)
+}
+
+/// Makes the marker of a directory.
+pub(super) fn put_marker(store: &Arc<Store>, path: &str, key: &str) -> Result<()> {
+    if key.is_empty() {
+        return Ok(());
+    }
+    let (operators, marker) = (store.operators()?, format!("{key}/"));
+    let put = runtime::answered(ANSWER, async move { operators.retried.create_dir(&marker).await })?;
+    put.map_err(|e| store.failed("make the directory", path, &e))
+}
+
+/// Deletes the marker of a directory in which nothing lies; whether the directory is gone.
+pub(super) fn delete_marker(store: &Arc<Store>, path: &str, key: &str) -> Result<bool> {
+    if key.is_empty() || !list(store, path, key)?.is_empty() {
+        return Ok(false);
+    }
+    delete_keys(store, vec![format!("{key}/")])?;
+    Ok(true)
+}
