@@ -286,7 +286,7 @@ def test_the_bucket_mode_is_named(make):
     t = make({"p": "STRING", "id": "INT"}, ["p", "id"], ["p"])
     assert t.explain().splitlines()[-1] == "buckets     dynamic: an index of keys, 2000000 keys a bucket"
     assert "buckets  dynamic" in t.scan().explain()
-    assert t.scan(filter="id = 1 OR v IS NULL").explain().splitlines()[-1] == "filter   id = 1 OR v IS NULL"
+    assert t.scan(filter="id = 1 OR id IS NULL").explain().splitlines()[-1] == "filter   id = 1 OR id IS NULL"
     few = make({"id": "INT"}, ["id"], dynamic_bucket__max_buckets=3)
     assert few.explain().endswith("2000000 keys a bucket, at most 3")
     assert make({"id": "INT"}).explain().endswith("buckets     none: rows go to files in the order in which they come")
