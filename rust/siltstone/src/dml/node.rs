@@ -25,9 +25,15 @@ impl Node {
             Self::Negated(inner) | Self::Upper(inner) | Self::Lower(inner) => inner.columns(names),
             Self::Chain(first, rest) => {
                 first.columns(names);
-                rest.iter().for_each(|(_, node)| node.columns(names));
+                for (_, node) in rest {
+                    node.columns(names);
+                }
             }
-            Self::Coalesce(nodes) => nodes.iter().for_each(|node| node.columns(names)),
+            Self::Coalesce(nodes) => {
+                for node in nodes {
+                    node.columns(names);
+                }
+            }
         }
     }
 }
