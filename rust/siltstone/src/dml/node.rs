@@ -29,7 +29,11 @@ impl Node {
                     node.columns(names);
                 }
             }
-            Self::Coalesce(nodes) => nodes.iter().for_each(|node| node.columns(names)),
+            Self::Coalesce(nodes) => {
+                for node in nodes {
+                    node.columns(names);
+                }
+            }
         }
     }
 }
