@@ -20,6 +20,8 @@ __all__ = [
     "check",
     "duration_millis",
     "is_path",
+    "is_secret",
+    "is_storage_option",
     "run_compaction",
     "size_bytes",
     "system_of",

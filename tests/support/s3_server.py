@@ -37,6 +37,7 @@ class Server:
     def close(self):
         self.process.stdin.close()
         self.process.wait(20)
+        self.process.stdout.close()
 
     def make_bucket(self, name):
         self._ask("PUT", f"/{name}")

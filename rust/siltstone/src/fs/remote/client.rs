@@ -12,7 +12,7 @@ use std::{
 use opendal::{HttpTransporter, OperationContext, Operator, layers::RetryLayer, services::S3};
 use opendal_http_transport_reqwest::ReqwestTransport;
 
-use super::{errors, lease::Leases, settings::Settings};
+use super::{errors, holds::Leases, settings::Settings};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Before the second try of a request; doubled from try to try.

@@ -15,6 +15,7 @@
 mod address;
 mod client;
 mod errors;
+mod holds;
 mod input;
 mod lease;
 mod leased;
