@@ -16,9 +16,10 @@ impl Catalog {
     /// Directories that are databases.
     ///
     /// # Errors
-    /// `FileNotFound`: there is no warehouse: its first database makes it.
+    /// `FileNotFound`: there is no warehouse: its first database makes it. On a store, which has no directories, an empty place
+    /// is a warehouse without databases.
     pub(super) fn database_directories(&self) -> Result<Vec<String>> {
-        if self.fs.status(&self.warehouse)?.is_none() {
+        if self.fs.has_directories() && self.fs.status(&self.warehouse)?.is_none() {
             return Err(errors::no_warehouse(&self.warehouse));
         }
         let children = self.fs.list(&self.warehouse)?;
