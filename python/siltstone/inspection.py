@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, condition_of
 from siltstone.scan import Scan, Split, scan_request
-
-if TYPE_CHECKING:
-    from siltstone.catalog import Catalog
 
 
 class SystemScan(Scan):
@@ -42,6 +39,12 @@ class SystemScan(Scan):
         return f"SystemScan({self._location}${self._system}, {given})"
 
 
+class Inspected(Protocol):
+    """A catalog, whose own system tables are read."""
+
+    def _inspect(self, system: str, request: Mapping[str, Any]) -> _core.Inspection: ...
+
+
 @dataclass(frozen=True)
 class Place:
     """What a system table is about: a table, opened anew for each read, or a whole catalog where there is no branch."""
@@ -49,7 +52,7 @@ class Place:
     location: str
     branch: str | None
     options: Mapping[str, str]
-    catalog: Catalog | None = None
+    catalog: Inspected | None = None
 
     def inspect(self, system: str, request: Mapping[str, Any]) -> _core.Inspection:
         """Begin a read of one of its system tables."""

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Never, cast
 
 from siltstone import _core
 from siltstone._args import flag
 from siltstone.errors import UnsupportedFeature
-from siltstone.inspection import Place, scan_of
+from siltstone.inspection import Inspected, Place, scan_of
 from siltstone.predicate import Expression
 from siltstone.scan import Scan
 from siltstone.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from siltstone.catalog import Catalog
 
 
 class SystemTable:
@@ -177,7 +175,7 @@ class WholeCatalog:
         location: Its warehouse.
     """
 
-    catalog: Catalog
+    catalog: Inspected
     location: str
     name: str = "sys"
     path: str = "sys"

@@ -12,11 +12,13 @@ from java_oracle import open_oracle
 pytest.importorskip("sqlalchemy")
 pytestmark = [pytest.mark.java, pytest.mark.xdist_group("java"), pytest.mark.timeout(600)]
 
-SPEC = json.dumps({
-    "fields": [{"name": "id", "type": "BIGINT NOT NULL"}, {"name": "v", "type": "STRING"}],
-    "primary_keys": ["id"],
-    "options": {"bucket": "1"},
-})
+SPEC = json.dumps(
+    {
+        "fields": [{"name": "id", "type": "BIGINT NOT NULL"}, {"name": "v", "type": "STRING"}],
+        "primary_keys": ["id"],
+        "options": {"bucket": "1"},
+    }
+)
 
 
 class Java:
@@ -95,7 +97,9 @@ def test_what_one_has_the_other_does_not_make(both):
 def test_both_commit_at_once_and_no_row_is_lost(both):
     ours, java = both
     ours.create_database("shop")
-    t = ours.create_table("shop.t", {"id": "BIGINT", "v": "STRING"}, primary_key=["id"], options={"bucket": "1", "write-only": "true"})
+    t = ours.create_table(
+        "shop.t", {"id": "BIGINT", "v": "STRING"}, primary_key=["id"], options={"bucket": "1", "write-only": "true"}
+    )
     failures = []
 
     def write_ours():

@@ -21,7 +21,9 @@ COLUMNS = {"id": "BIGINT", "v": "STRING"}
 
 def connect(folder, **options):
     uri = f"jdbc:sqlite:{folder / 'names.db'}"
-    return st.connect(folder / "lake", metastore="jdbc", uri=uri, options={k.replace("__", "."): v for k, v in options.items()})
+    return st.connect(
+        folder / "lake", metastore="jdbc", uri=uri, options={k.replace("__", "."): v for k, v in options.items()}
+    )
 
 
 @pytest.fixture(params=["false", "true"], ids=["without locks", "with locks"])

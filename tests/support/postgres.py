@@ -15,7 +15,10 @@ import pytest
 @functools.cache
 def program(name):
     """The path of one of its programs, which Debian does not put on PATH."""
-    found = [shutil.which(name), *sorted(map(str, pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), reverse=True)]
+    found = [
+        shutil.which(name),
+        *sorted(map(str, pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), reverse=True),
+    ]
     return next(filter(None, found), None)
 
 

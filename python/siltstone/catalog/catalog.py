@@ -1,11 +1,11 @@
 """Databases and tables of a warehouse, ``<warehouse>/<database>.db/<table>`` (semantics j).
 
-Names are those of directories (Java ``FileSystemCatalog``), or kept in a metastore (:mod:`siltstone.catalog.metastores`).
+Names are those of directories (Java ``FileSystemCatalog``), or kept in a metastore
+(:mod:`siltstone.catalog.metastores`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -201,6 +201,6 @@ class Catalog:
 
 
 def _reconnect(name: str) -> Catalog:
-    from siltstone.catalog.connecting import connect
+    import siltstone as st
 
-    return connect(name=name)
+    return st.connect(name=name)

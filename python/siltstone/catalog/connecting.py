@@ -26,15 +26,16 @@ def connect(
     """Open a catalog.
 
     Args:
-        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a URI such as
-            ``s3://bucket/lake``. ``~`` is the home directory. Without it and without ``name``, what
+        warehouse: Its root: a directory, which its first database makes and which cannot be looked at before, or a
+            URI such as ``s3://bucket/lake``. ``~`` is the home directory. Without it and without ``name``, what
             ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
-        metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables), or
-            ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``).
-        uri: Where the metastore is: ``jdbc:postgresql://host/db``, ``jdbc:sqlite:/path/of.db``, ``jdbc:mysql://host/db``.
-        options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``, and those
-            of the storage, such as ``s3.endpoint``.
+        metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables)
+            or ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``).
+        uri: Where the metastore is: ``jdbc:postgresql://host/db``, ``jdbc:sqlite:/path/of.db``,
+            ``jdbc:mysql://host/db``.
+        options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``,
+            and those of the storage, such as ``s3.endpoint``.
 
     Raises:
         InvalidArgument: The warehouse is a file, or no path at all; there is no catalog of this name.

@@ -6,7 +6,7 @@ Java's catalog and this one work on the same database at the same time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from siltstone import _core
@@ -14,7 +14,7 @@ from siltstone.catalog.jdbc_engine import Database
 from siltstone.errors import InvalidOption, UnsupportedFeature
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
+    from sqlalchemy import Connection, Table
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class JdbcMetastore:
         sources = [self._tables.tables, self._tables.database_properties]
         sources += [self._tables.views] if self._database.has_views() else []
 
-        def find(connection: sa.Connection) -> list[str]:
+        def find(connection: Connection) -> list[str]:
             names: set[str] = set()
             for source in sources:
                 asked = sa.select(source.c.database_name).where(source.c.catalog_key == self._key).distinct()
@@ -75,7 +75,7 @@ class JdbcMetastore:
         """Its properties."""
         sa, properties = self._database.sa, self._tables.database_properties
 
-        def find(connection: sa.Connection) -> dict[str, str]:
+        def find(connection: Connection) -> dict[str, str]:
             asked = sa.select(properties.c.property_key, properties.c.property_value)
             rows = connection.execute(asked.where(*self._of(properties, name))).all()
             return {key: value or "" for key, value in rows}
@@ -194,7 +194,7 @@ class JdbcMetastore:
         own = [locks.c.lock_id == f"{self._key}.{database}.{table}", self._taken() == taken]
         self._database.delete((locks, own))
 
-    def _of(self, source: sa.Table, database: str, table: str | None = None) -> list[Any]:
+    def _of(self, source: Table, database: str, table: str | None = None) -> list[Any]:
         """Rows of a database, or of one table."""
         conditions = [source.c.catalog_key == self._key, source.c.database_name == database]
         return conditions if table is None else [*conditions, source.c.table_name == table]
@@ -205,7 +205,9 @@ def _flag(options: Mapping[str, str], key: str, *, default: bool) -> bool:
     if value is None:
         return default
     if value.lower() not in ("true", "false"):
-        raise InvalidOption(f"the catalog option '{key}' = '{value}' is neither true nor false", context={"option": key})
+        raise InvalidOption(
+            f"the catalog option '{key}' = '{value}' is neither true nor false", context={"option": key}
+        )
     return value.lower() == "true"
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from siltstone import _core
 from siltstone.errors import InvalidOption, StorageError, UnsupportedFeature
 
 if TYPE_CHECKING:
@@ -101,9 +100,12 @@ class Database:
             inspector = self.sa.inspect(connection)
             return [table for table in wanted if not inspector.has_table(table.name)]
 
+        def make(table: sa.Table) -> Callable[[sa.Connection], None]:
+            return lambda connection: metadata.create_all(connection, [table], checkfirst=False)
+
         for table in self.run(missing):
             try:
-                self.run(lambda connection, table=table: metadata.create_all(connection, [table], checkfirst=False))
+                self.run(make(table))
             except StorageError:
                 # another process has made it meanwhile, or it cannot be made
                 if table in self.run(missing):

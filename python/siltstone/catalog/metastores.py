@@ -1,7 +1,8 @@
 """Who keeps the names of databases and tables, and the locks of tables.
 
-A metastore is a class in a module of its own, made with the catalog's options. Its methods are those of the protocol below; the
-core (``table::catalog``) calls them in the order of Java's catalogs, and all of it is under the catalog's rules for names.
+A metastore is a class in a module of its own, made with the catalog's options. Its methods are those of the protocol
+below; the core (``table::catalog``) calls them in the order of Java's catalogs, and all of it is under the catalog's
+rules for names.
 """
 
 from __future__ import annotations

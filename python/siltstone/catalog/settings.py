@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def config_file() -> pathlib.Path | None:
-    """The file with the catalogs: ``$SILTSTONE_CONFIG``, ``siltstone.toml`` here, or the one in the user's configuration.
+    """The file with the catalogs: ``$SILTSTONE_CONFIG``, ``siltstone.toml`` here, or the user's.
 
     Raises:
         InvalidArgument: ``$SILTSTONE_CONFIG`` names no file.
@@ -63,7 +63,9 @@ def catalogs() -> dict[str, dict[str, str]]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as e:
         raise InvalidArgument(f"{path} cannot be read: {e}") from None
     if unknown := [key for key in parsed if key != "catalogs"]:
-        raise InvalidArgument(f"{path} has the part {shown(unknown[0])}, which nobody reads", hint="write [catalogs.NAME]")
+        raise InvalidArgument(
+            f"{path} has the part {shown(unknown[0])}, which nobody reads", hint="write [catalogs.NAME]"
+        )
     tables = parsed.get("catalogs", {})
     if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
         raise InvalidArgument(f"{path}: what stands in 'catalogs' are tables", hint="write [catalogs.NAME]")
@@ -97,7 +99,9 @@ def by_name(name: str) -> dict[str, str]:
         path = config_file()
         if path is None:
             text = f"there is no catalog {shown(name)}: there is no siltstone.toml"
-            raise InvalidArgument(text, hint=f"it is looked for here, in ~/.config/siltstone, or where ${CONFIG_VARIABLE} says")
+            raise InvalidArgument(
+                text, hint=f"it is looked for here, in ~/.config/siltstone, or where ${CONFIG_VARIABLE} says"
+            )
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean '{near[0]}'?" if near else f"catalogs: {', '.join(known) or 'none'}"
         raise InvalidArgument(f"{path} has no catalog {shown(name)}", hint=hint)

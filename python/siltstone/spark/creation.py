@@ -173,12 +173,10 @@ def _property(asked: Creation, given: Any) -> None:
         case exp.FileFormatProperty():
             raise _unsupported(f"USING {given.name}", "leave it out, or write USING paimon")
         case exp.PartitionedByProperty():
-            if asked.partition_by:
-                raise InvalidArgument("PARTITIONED BY stands twice")
+            _once("PARTITIONED BY", asked.partition_by)
             asked.partition_by = [_partition_column(c) for c in given.this.expressions]
         case exp.SchemaCommentProperty():
-            if asked.comment is not None:
-                raise InvalidArgument("COMMENT of the table stands twice")
+            _once("COMMENT of the table", asked.comment)
             asked.comment = _text("COMMENT", given.this)
         case _ if type(given) is exp.Property:
             key = given.this.name if isinstance(given.this, exp.Literal) else given.this.sql("spark")
@@ -187,6 +185,11 @@ def _property(asked: Creation, given: Any) -> None:
             asked.options[key] = _value(key, given.args["value"])
         case _:
             raise _unsupported(given.sql("spark"))
+
+
+def _once(what: str, before: object) -> None:
+    if before:
+        raise InvalidArgument(f"{what} stands twice")
 
 
 def _value(key: str, value: Any) -> str:

@@ -1,7 +1,5 @@
 //! Durations, sizes and names as texts of arguments.
 
-use std::collections::BTreeMap;
-
 use pyo3::prelude::*;
 use siltstone::{
     env::now_millis,
@@ -17,7 +15,6 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(age_limit, m)?)?;
     m.add_function(wrap_pyfunction!(size_bytes, m)?)?;
     m.add_function(wrap_pyfunction!(is_path, m)?)?;
-    m.add_function(wrap_pyfunction!(without_secrets, m)?)?;
     m.add_function(wrap_pyfunction!(is_secret, m)?)?;
     m.add_function(wrap_pyfunction!(is_storage_option, m)?)?;
     m.add_function(wrap_pyfunction!(system_of, m)?)
@@ -39,12 +36,6 @@ fn age_limit(name: &str, text: &str) -> Result<Option<i64>> {
 #[pyfunction]
 fn size_bytes(name: &str, text: &str) -> Result<u64> {
     Ok(argument::size_argument(name, text)?)
-}
-
-/// Options that may be shown, or sent to other machines.
-#[pyfunction]
-fn without_secrets(options: BTreeMap<String, String>) -> BTreeMap<String, String> {
-    siltstone::options::without_secrets(&options)
 }
 
 /// Whether a text is the directory of a table, and no name `db.table`.
