@@ -6,7 +6,7 @@ Names are those of directories (Java ``FileSystemCatalog``), or kept in a metast
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from siltstone import _core
@@ -23,25 +23,31 @@ class Catalog:
     """Databases and tables below a warehouse directory.
 
     Example:
-        >>> cat = connect(tmp)
+        >>> cat = st.connect(tmp)
         >>> cat.create_database("shop", if_not_exists=True)
         >>> cat.databases()
         ['shop']
     """
 
-    def __init__(self, warehouse: str, options: Mapping[str, str] | None = None, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        warehouse: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        reopen: Callable[[], Catalog] | None = None,
+    ) -> None:
         """Use :func:`siltstone.connect`."""
         self._warehouse = directory("warehouse", warehouse)
         given = option_texts(options)
-        self._name = name
+        self._reopen = reopen
         self._core = _core.Catalog(self._warehouse, given, metastore_of(given))
         # without secrets: this process knows them for the warehouse, others have their environment
         self._options = self._core.options()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as its name in ``siltstone.toml``, or as warehouse and options, without secrets."""
-        if self._name is not None:
-            return _reconnect, (self._name,)
+        if self._reopen is not None:
+            return self._reopen, ()
         return Catalog, (self._warehouse, self._options)
 
     def __repr__(self) -> str:
@@ -198,9 +204,3 @@ class Catalog:
             UpkeepRunning: An expiry, rollback or the like was at work on it all the time.
         """
         self._core.drop_table(text("name", name), flag("if_exists", if_exists))
-
-
-def _reconnect(name: str) -> Catalog:
-    import siltstone as st
-
-    return st.connect(name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 from collections.abc import Mapping
@@ -62,8 +63,9 @@ def connect(
     root = kept if warehouse is None else warehouse
     if root is None:
         raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
-    plain = name if name is not None and warehouse is None and not given else None
-    return Catalog(warehouse_root(root), merged, name=plain)
+    is_as_named = name is not None and warehouse is None and not given
+    reopen = functools.partial(connect, name=name) if is_as_named else None
+    return Catalog(warehouse_root(root), merged, reopen=reopen)
 
 
 def _one(options: dict[str, str], arguments: Mapping[str, str | None]) -> dict[str, str]:
