@@ -39,6 +39,8 @@ def condition(make):
 CALLS = {
     "connect(warehouse)": lambda cat, t: st.connect(HALF),
     "connect(name)": lambda cat, t: st.connect(cat.warehouse, name=HALF),
+    "connect(metastore)": lambda cat, t: st.connect(cat.warehouse, metastore=HALF),
+    "connect(uri)": lambda cat, t: st.connect(cat.warehouse, metastore="jdbc", uri=HALF),
     "connect(options)": lambda cat, t: st.connect(cat.warehouse, options={HALF: "1"}),
     "connect(options) values": lambda cat, t: st.connect(cat.warehouse, options={"table-default.k": HALF}),
     "open_table(path)": lambda cat, t: st.open_table("/" + HALF),
@@ -49,6 +51,8 @@ CALLS = {
     "Catalog.__init__(warehouse)": lambda cat, t: st.Catalog(HALF),
     "Catalog.__init__(options)": lambda cat, t: st.Catalog(cat.warehouse, {"table-default.k": HALF}),
     "Catalog.create_database(name)": lambda cat, t: cat.create_database(HALF),
+    "Catalog.create_database(properties)": lambda cat, t: cat.create_database("x", properties={HALF: "1"}),
+    "Catalog.database(name)": lambda cat, t: cat.database(HALF),
     "Catalog.drop_database(name)": lambda cat, t: cat.drop_database(HALF),
     "Catalog.tables(database)": lambda cat, t: cat.tables(HALF),
     "Catalog.location(name)": lambda cat, t: cat.location("db." + HALF),
