@@ -9,7 +9,7 @@ use std::{
     io::{self, Read, Write},
 };
 
-use zstd::zstd_safe::{self, CCtx, CParameter};
+use zstd::zstd_safe::{self, CCtx, CParameter, InBuffer, OutBuffer, zstd_sys::ZSTD_EndDirective};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -134,7 +134,7 @@ thread_local! {
     static ZSTD: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
 }
 
-/// One frame that says how long its content is: zstd takes smaller tables for a small one.
+/// One frame with Java's bytes: it does not say how long its content is, as one that is written piece by piece.
 fn zstd_frame(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
     let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
     let mut frame = Vec::new();
@@ -146,7 +146,21 @@ fn zstd_frame(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
             None => CCtx::try_create().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?,
         };
         context.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
-        context.compress2(&mut frame, plain).map_err(failed)?;
+        let mut content = InBuffer::around(plain);
+        loop {
+            // all of the content first: at the end zstd would look how much there is
+            let all = content.pos == plain.len();
+            let then = if all { ZSTD_EndDirective::ZSTD_e_end } else { ZSTD_EndDirective::ZSTD_e_continue };
+            let before = frame.len();
+            let mut out = OutBuffer::around_pos(&mut frame, before);
+            let left = context.compress_stream2(&mut out, &mut content, then).map_err(failed)?;
+            if all && left == 0 {
+                break;
+            }
+            if frame.len() == frame.capacity() {
+                frame.try_reserve(frame.len().max(1024)).map_err(|e| io::Error::new(io::ErrorKind::OutOfMemory, e))?;
+            }
+        }
         // one for a large block is large
         *kept = Some(context).filter(|context| context.sizeof() <= MOST_CONTEXT_BYTES);
         Ok(frame)
