@@ -201,7 +201,7 @@ def test_a_directory_that_is_no_table_says_so(tmp_path):
     with pytest.raises(e.TableNotFound):
         st.open_table(tmp_path / "nothing")
     with pytest.raises(e.UnsupportedFeature):
-        st.open_table("s3://bucket/table")
+        st.open_table("webdav://host/table")
 
 
 def test_a_failed_write_leaves_the_table_unchanged(t):

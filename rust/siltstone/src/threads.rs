@@ -23,10 +23,15 @@ pub(crate) fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if rayon::current_thread_index().is_some() {
         return work();
     }
-    match pool() {
-        Some(pool) => install(&pool, work),
-        None => work(),
+    if let Some(pool) = pool() {
+        return install(&pool, work);
     }
+    // rayon would start its global pool, whose threads are not to be had either: this thread becomes a pool of its own, for
+    // as long as it lives
+    if let Ok(alone) = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build() {
+        mem::forget(alone);
+    }
+    work()
 }
 
 /// Runs work on a pool, under the token of this thread. A thread with a caller does not sleep meanwhile: it asks whether

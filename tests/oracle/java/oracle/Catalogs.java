@@ -3,6 +3,7 @@ package oracle;
 import static oracle.Json.JSON;
 import static oracle.Main.out;
 import static oracle.Reads.readTable;
+import static oracle.Reflect.inv;
 import static oracle.Steps.doStep;
 import static oracle.Tables.schema;
 import static oracle.Tables.strMap;
@@ -18,7 +19,6 @@ import org.apache.paimon.table.FileStoreTable;
 
 import java.util.Collections;
 import java.util.List;
-import java.util.TreeMap;
 
 /** A catalog of Java's, by its options: what it lists, makes and drops, and steps on its tables. */
 final class Catalogs {
@@ -44,7 +44,9 @@ final class Catalogs {
                 catalog.dropDatabase(a.pos(2), false, true);
                 return 0;
             case "database":
-                out.println(JSON.valueToTree(new TreeMap<>(catalog.getDatabase(a.pos(2)).options())));
+                // not there in 0.9
+                Object database = inv(catalog, "getDatabase", a.pos(2));
+                out.println(JSON.valueToTree(inv(database, "options")));
                 return 0;
             case "create-table":
                 catalog.createTable(name(a.pos(2)), schema(JSON.readTree(a.pos(3))), false);
