@@ -171,7 +171,6 @@ def test_the_lock_of_somebody_who_died_expires(tmp_path):
     assert rows_of(tmp_path, "paimon_distributed_locks") == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_control_c_ends_the_wait_for_a_lock(tmp_path):
     program = f"""
         import _thread, sqlite3, sys, threading, time
@@ -261,6 +260,9 @@ def test_a_server_that_is_not_there_is_told_soon_and_without_the_password(tmp_pa
         ({"metastore": "jdbc", "lock-key-max-length": "-3"}, e.InvalidOption),
         ({"metastore": "jdbc", "lock-acquire-timeout": "soon"}, e.SiltstoneError),
         ({"metastore": "jdbc", "table.type": "external"}, e.UnsupportedFeature),
+        ({"metastore": "jdbc", "lock.enable": "true"}, e.UnknownOption),
+        ({"metastore": "jdbc", "case-sensitive": "true"}, e.UnknownOption),
+        ({"metastore": "jdbc", "jdbc.journal_mode": "wal"}, e.InvalidOption),
     ],
 )
 def test_options_that_cannot_be_honoured_are_refused(tmp_path, options, kind):

@@ -5,19 +5,35 @@ Java's catalog and this one work on the same database at the same time.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from siltstone import _core
 from siltstone.catalog.jdbc_engine import Database
-from siltstone.errors import InvalidOption, UnsupportedFeature
+from siltstone.errors import InvalidOption, UnknownOption, UnsupportedFeature
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 T = TypeVar("T")
 
+#: Options of such a catalog, beside those of storages, those that begin so, and defaults of tables.
+_KNOWN = {
+    "metastore",
+    "uri",
+    "catalog-key",
+    "lock.enabled",
+    "lock.type",
+    "lock-acquire-timeout",
+    "lock-check-max-sleep",
+    "lock-key-max-length",
+    "sync-all-properties",
+    "table.type",
+    "catalog-options-table.enabled",
+}
+_KNOWN_PREFIXES = ("jdbc.", "table-default.")
 #: The property by which a database exists that has nothing else.
 _EXISTS = "exists"
 #: SQL that says how many seconds ago a lock was taken, by the clock of the database.
@@ -36,10 +52,12 @@ class JdbcMetastore:
         """Open the database, and make the tables that it lacks.
 
         Raises:
-            InvalidOption: The option ``uri`` is missing, or cannot be used.
+            UnknownOption: An option that such a catalog does not have: it would do nothing.
+            InvalidOption: The option ``uri`` is missing, or cannot be used; a value that is none.
             UnsupportedFeature: SQLAlchemy or the driver of the database is not installed.
             StorageError: The database does not answer.
         """
+        _refuse_unknown(options)
         self._key = options.get("catalog-key", "jdbc")
         self._copies = _flag(options, "sync-all-properties", default=True)
         self._locks = _flag(options, "lock.enabled", default=False)
@@ -198,6 +216,18 @@ class JdbcMetastore:
         """Rows of a database, or of one table."""
         conditions = [source.c.catalog_key == self._key, source.c.database_name == database]
         return conditions if table is None else [*conditions, source.c.table_name == table]
+
+
+def _refuse_unknown(options: Mapping[str, str]) -> None:
+    for key in options:
+        if key in _KNOWN or key.startswith(_KNOWN_PREFIXES) or _core.is_storage_option(key):
+            continue
+        near = difflib.get_close_matches(key, _KNOWN, 1)
+        raise UnknownOption(
+            f"a jdbc catalog has no option '{key}'",
+            hint=f"did you mean '{near[0]}'?" if near else f"it has {', '.join(sorted(_KNOWN))}",
+            context={"option": key},
+        )
 
 
 def _flag(options: Mapping[str, str], key: str, *, default: bool) -> bool:

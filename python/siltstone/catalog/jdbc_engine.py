@@ -220,23 +220,28 @@ def _url(sa: Any, options: Mapping[str, str]) -> tuple[sa.URL, str]:
         raise InvalidOption(text, hint=f"it begins with one of {known}", context={"option": "uri"})
     dialect, rest = found[1], found[2]
     driver = _DRIVERS[dialect][0]
+    # Java's drivers take what follows '?' as properties of their own, as they do those that begin with 'jdbc.'
+    given = {key.removeprefix("jdbc."): value for key, value in options.items() if key.startswith("jdbc.")}
     if dialect == "sqlite":
+        _user_of(given)  # who connects is nothing to a file, in Java, too
         return sa.URL.create(driver, database=rest.removeprefix("file:")), dialect
     try:
         url = sa.make_url(f"{driver}:{rest}")
     except sa.exc.ArgumentError:
         raise InvalidOption("the catalog option 'uri' cannot be used", context={"option": "uri"}) from None
-    # Java's drivers take what follows '?' as properties of their own, as they do those that begin with 'jdbc.'
-    given = {key.removeprefix("jdbc."): value for key, value in options.items() if key.startswith("jdbc.")}
-    parameters = {**dict(url.query), **given}
-    user, password = parameters.pop("user", None), parameters.pop("password", None)
-    if parameters:
-        name = next(iter(parameters))
-        raise InvalidOption(
-            f"the property '{name}' of the database's driver is not known here", context={"option": f"jdbc.{name}"}
-        )
+    user, password = _user_of({**dict(url.query), **given})
     url = url.set(query={})
     return url.set(username=user or url.username, password=password or url.password), dialect
+
+
+def _user_of(properties: dict[str, Any]) -> tuple[Any, Any]:
+    """User and password among the properties of a driver; others would do nothing here."""
+    if others := [name for name in properties if name not in ("user", "password")]:
+        raise InvalidOption(
+            f"the property '{others[0]}' of the database's driver is not known here",
+            context={"option": f"jdbc.{others[0]}"},
+        )
+    return properties.get("user"), properties.get("password")
 
 
 def _as_java_connects(connection: Any, _record: Any) -> None:
