@@ -9,6 +9,7 @@ mod audit;
 pub mod catalogue;
 mod core_options;
 mod merging;
+mod reader;
 mod secrets;
 pub mod spelling;
 mod starting;
