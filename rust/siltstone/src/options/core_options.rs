@@ -1,12 +1,12 @@
 //! The options that siltstone acts on, and the typed form of a table's options.
 //!
 //! One row is all there is to declare of such an option: key, form, what else the list of options says about it
-//! ([`super::catalogue::Known`]), field, type, and how it is read, with its default.
+//! ([`super::known::Known`]), field, type, and how it is read, with its default.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::catalogue::{BLOCK_COMPRESSIONS, aliases};
+use super::known::BLOCK_COMPRESSIONS;
 use super::reader::{
     core_options, integer, lower, parse_assigners, parse_max_buckets, parse_ratio, parse_target_size, per_field,
     with_prefix,
@@ -285,11 +285,6 @@ core_options! {
 }
 
 impl CoreOptions {
-    /// The same options with others set over them.
-    pub fn with(&self, dynamic: &BTreeMap<String, String>) -> Result<Self> {
-        Self::parse(&super::overlay(&self.raw, dynamic))
-    }
-
     /// `target-file-size`, default 128 MB for primary-key tables and 256 MB for append tables.
     pub fn target_file_size(&self, has_primary_key: bool) -> u64 {
         self.target_file_size.unwrap_or(if has_primary_key { 128 * MB } else { 256 * MB })
@@ -349,7 +344,7 @@ impl CoreOptions {
         [
             ("changelog-producer", self.changelog_producer == ChangelogProducer::Lookup),
             ("deletion-vectors.enabled", self.deletion_vectors_enabled),
-            ("merge-engine", self.merge_engine == MergeEngine::FirstRow),
+            ("merge-engine", self.merge_engine.oldest_wins()),
             ("force-lookup", self.force_lookup),
         ]
         .into_iter()
@@ -358,13 +353,7 @@ impl CoreOptions {
 
     /// Whether batch reads leave out level 0: first-row, and deletion vectors without `deletion-vectors.merge-on-read`.
     pub fn skips_level0(&self) -> bool {
-        self.merge_engine == MergeEngine::FirstRow
-            || (self.deletion_vectors_enabled && !self.deletion_vectors_merge_on_read)
-    }
-
-    /// The raw text of any option, its aliases included.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        std::iter::once(key).chain(aliases(key).iter().copied()).find_map(|key| self.raw.get(key)).map(String::as_str)
+        self.merge_engine.oldest_wins() || (self.deletion_vectors_enabled && !self.deletion_vectors_merge_on_read)
     }
 }
 

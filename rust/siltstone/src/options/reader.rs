@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::catalogue::{Known, column_of_field_option};
+use super::known::{Known, column_of_field_option};
 use super::values::{invalid, parse_bool, parse_duration, parse_level_map, parse_list, parse_size};
 use crate::error::{Error, Result};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// rows, which knows the key and its aliases; it may use the fields of rows above.
 macro_rules! core_options {
     (@known $key:literal, $kind:ident $(($values:expr))? $(, $more:ident $(($arg:expr))?)*) => {{
-        use super::catalogue::{Class, Kind, row};
+        use super::known::{Class, Kind, row};
         row($key, Kind::$kind $(($values))?, Class::Honoured)$(.$more($($arg)?))*
     }};
     ($reader:ident; $(
@@ -32,7 +32,7 @@ macro_rules! core_options {
         }
 
         /// What the rows say about their options, without the fields.
-        pub(super) const WITH_FIELD: &[super::catalogue::Known] =
+        pub(super) const WITH_FIELD: &[super::known::Known] =
             &[$(core_options!(@known $key, $kind $(($values))? $(, $more $(($arg))?)*)),+];
 
         impl CoreOptions {
@@ -41,7 +41,7 @@ macro_rules! core_options {
             pub fn parse(options: &BTreeMap<String, String>) -> Result<Self> {
                 $(
                     let $reader = {
-                        const KNOWN: super::catalogue::Known =
+                        const KNOWN: super::known::Known =
                             core_options!(@known $key, $kind $(($values))? $(, $more $(($arg))?)*);
                         super::reader::Reader { options, known: &KNOWN }
                     };
