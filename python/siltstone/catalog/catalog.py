@@ -133,7 +133,8 @@ class Catalog:
             name: ``db.table``.
             schema: A pyarrow schema; or ``{"id": "BIGINT NOT NULL", "amount": "DECIMAL(12,2)"}`` in Paimon's SQL types;
                 or fields in Paimon's schema JSON, ids optional.
-            primary_key: Key columns, partition columns included; none for an append table.
+            primary_key: Key columns; none for an append table. A key that leaves a partition column out lives in one
+                partition at a time, and moves with its newest row: only with dynamic buckets, which are the default.
             partition_by: Partition columns.
             options: Table options, as in Java Paimon.
             comment: Table comment.
