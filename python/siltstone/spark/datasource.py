@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSource
 
 from siltstone._args import shown
 from siltstone.errors import InvalidArgument, UnknownOption
-from siltstone.spark.session import ASKED, open_named
+from siltstone.spark.session import ASKED, name_in_catalog, open_named
 from siltstone.spark.source_options import (
     OF_READS,
     OF_WRITES,
@@ -141,4 +141,5 @@ class SiltstoneSource(DataSource):
         table = writable(self._table())
         refuse_wall_clocks(schema, table)
         refuse_dynamic_buckets(table)
-        return Writer(table, overwritten(options, overwrite=overwrite), options.get("row-kind"))
+        named = name_in_catalog(options["path"], options.get("warehouse"))
+        return Writer(table, overwritten(options, overwrite=overwrite), options.get("row-kind"), named)
