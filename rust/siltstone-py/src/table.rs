@@ -293,6 +293,15 @@ impl PyTable {
         interruptible(py, || Ok(table.modify(&args)?.to_json()?.to_string()))
     }
 
+    fn merge(&self, py: Python<'_>, source: &Bound<'_, PyAny>, merge: &str) -> PyResult<String> {
+        let (table, args) = (self.table()?, Table::merge_args(merge).map_err(CoreError::from)?);
+        let batches = input(source)?;
+        let schema = batches.schema();
+        let report: Result<String> =
+            interruptible(py, || Ok(table.merge(&args, &schema, batches)?.to_json()?.to_string()));
+        Ok(report?)
+    }
+
     fn delete_keys(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<String> {
         let table = self.table()?;
         let batches = input(keys)?;
