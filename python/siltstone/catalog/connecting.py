@@ -6,15 +6,19 @@ import functools
 import os
 import pathlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import directory, option_texts, optional_text, text
+from siltstone._args import directory, option_texts, optional_text, shown, text
 from siltstone.catalog.catalog import Catalog
 from siltstone.catalog.metastores import has_directories
 from siltstone.catalog.settings import by_environment, by_name
 from siltstone.errors import InvalidArgument
 from siltstone.system import table_or_system
 from siltstone.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def connect(
@@ -114,3 +118,23 @@ def open_table(
     if catalog is not None:
         return catalog.table(place, branch=branch, options=options)
     return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))
+
+
+def scan_polars(table: Table | str, **scan: Any) -> pl.LazyFrame:
+    """A table as a lazy frame of polars, into which columns, conditions and limits are pushed.
+
+    Args:
+        table: A table, its directory, or ``db.table`` of the catalog that the environment names.
+        scan: Arguments of :meth:`siltstone.Table.scan`.
+
+    Example:
+        >>> import polars as pl
+        >>> st.scan_polars(example_table()).filter(pl.col("id") == 2).collect().to_dicts()
+        [{'id': 2, 'item': 'ink'}]
+    """
+    if isinstance(table, str):
+        is_directory = _core.is_path(table) or pathlib.Path(table).is_dir()
+        table = open_table(table) if is_directory else connect().table(table)
+    if not isinstance(table, Table):
+        raise InvalidArgument(f"{shown(table)} is no table: give one, its directory, or db.table")
+    return table.scan(**scan).to_polars(lazy=True)

@@ -13,6 +13,7 @@ mod features;
 mod fsck;
 mod handed_out;
 mod maintenance;
+mod merge;
 mod modify;
 mod name;
 mod open;
@@ -36,6 +37,7 @@ pub use compaction::{CompactArgs, CompactionSums, PlannedTask, run_compaction_ta
 pub use features::{Feature, Support};
 pub use fsck::check;
 pub use maintenance::{ExpireArgs, PartitionExpireArgs, TagArgs, VersionArgs};
+pub use merge::MergeReport;
 pub use modify::ModifyArgs;
 pub use name::{TableName, TablePath};
 pub use open::{MAIN_BRANCH, Table, local_path};
