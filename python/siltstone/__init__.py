@@ -19,7 +19,7 @@ from siltstone.catalog import Catalog, connect, open_table, scan_polars
 from siltstone.errors import SiltstoneError
 from siltstone.merge import Merge
 from siltstone.predicate import Expression, col
-from siltstone.report import CommitReport
+from siltstone.report import CommitReport, MergeReport
 from siltstone.scan import Scan, Split
 from siltstone.table import Partition, Table, TableStats
 from siltstone.versions import Snapshot

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from siltstone import _core
 from siltstone.catalog.settings import by_name, config_file
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import unquoted
+from siltstone.procedures.naming import quoted, unquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WAREHOUSE_CONF = "spark.siltstone.warehouse"
 OPTIONS_CONF = "spark.siltstone.options"
+#: The database of the warehouse that ``USE`` has named.
+DATABASE_CONF = "spark.siltstone.database"
 #: Option of the format with all that :func:`siltstone.spark.read` asks for, as JSON.
 ASKED = "siltstone.asked"
 
@@ -103,8 +105,19 @@ def storage_options(spark: SparkSession) -> dict[str, str]:
 
 
 def current_database(spark: SparkSession) -> str:
-    """The session's database; Spark may say it in backquotes."""
-    return unquoted(spark.catalog.currentDatabase())
+    """The database of the warehouse that ``USE`` has named, else the session's; Spark may say it in backquotes."""
+    chosen: str | None = spark.conf.get(DATABASE_CONF, None)
+    return chosen or unquoted(spark.catalog.currentDatabase())
+
+
+def is_of_spark(spark: SparkSession, name: str) -> bool:
+    """Whether a name without a database means something of Spark's own.
+
+    Temporary views come first; then, once ``USE`` has named a database of the warehouse, its tables; else Spark's.
+    """
+    if not spark.catalog.tableExists(quoted(name)):
+        return False
+    return spark.conf.get(DATABASE_CONF, None) is None or spark.catalog.getTable(quoted(name)).isTemporary
 
 
 def name_in_catalog(name: str, warehouse: str | None) -> tuple[str, str] | None:
