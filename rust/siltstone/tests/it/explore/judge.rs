@@ -38,7 +38,7 @@ impl Run {
         // what a call that failed has left goes with the next upkeep
         self.left = ended.iter().filter(|ended| ended.leaves()).count();
         let finished = steps.iter().any(|step| step.leaves).then(|| {
-            for step in &mut *steps {
+            for step in &mut steps {
                 step.leaves = false;
             }
             outcomes(&world.state, &steps)
