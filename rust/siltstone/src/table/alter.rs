@@ -5,7 +5,6 @@ use crate::{
     Error, ErrorKind, Result,
     scan::{bucket_vectors, overtaken::at_newest},
     schema::{READ_BRANCHES, SchemaChange, TableSchema, switches_vectors_off},
-    snapshot::BranchManager,
 };
 
 impl Table {
@@ -42,7 +41,7 @@ impl Table {
         for change in changes {
             let SchemaChange::SetOption { key, value } = change else { continue };
             if READ_BRANCHES.contains(&key.as_str()) && !value.trim().is_empty() {
-                let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+                let branches = ctx.branches();
                 branches.check_exists(value).map_err(|e| e.with("table", &ctx.name).with("option", key))?;
             }
         }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::{CommitReport, Table};
 use crate::{
     Error, ErrorKind, Result,
@@ -21,7 +19,7 @@ use crate::{
     },
     options::{PartitionExpireStrategy, argument::duration_argument},
     scan::VersionSelector,
-    snapshot::{BranchManager, Tag, TagManager},
+    snapshot::{Tag, TagManager},
 };
 
 /// Which version a tag or rollback is about: at most one of these.
@@ -133,19 +131,17 @@ impl Table {
     }
 
     fn tag_manager(&self) -> TagManager {
-        TagManager::new(self.context().fs.clone(), &self.branch_root())
+        self.context().tags()
     }
 
-    /// Makes a tag; as JSON.
-    pub fn create_tag(&self, name: &str, args: &TagArgs) -> Result<Value> {
+    /// Makes a tag.
+    pub fn create_tag(&self, name: &str, args: &TagArgs) -> Result<Tag> {
         self.named(args.request().and_then(|request| tag::create_tag(self.context(), name, &request)))
-            .and_then(|tag| tag_json(name, &tag))
     }
 
-    /// Lets a tag name another snapshot; as JSON.
-    pub fn replace_tag(&self, name: &str, args: &TagArgs) -> Result<Value> {
+    /// Lets a tag name another snapshot.
+    pub fn replace_tag(&self, name: &str, args: &TagArgs) -> Result<Tag> {
         self.named(args.request().and_then(|request| tag::replace_tag(self.context(), name, &request)))
-            .and_then(|tag| tag_json(name, &tag))
     }
 
     /// Gives a tag another name.
@@ -158,15 +154,14 @@ impl Table {
         self.cleaned(|| tag::delete_tag(self.context(), name, dry_run))
     }
 
-    /// One tag as JSON: name, snapshot, when it was made, how long it is kept.
-    pub fn tag_json(&self, name: &str) -> Result<Value> {
-        self.named(self.tag_manager().tag(name)).and_then(|tag| tag_json(name, &tag))
+    /// One tag: its snapshot, when it was made, how long it is kept.
+    pub fn tag(&self, name: &str) -> Result<Tag> {
+        self.named(self.tag_manager().tag(name))
     }
 
-    /// All tags as JSON, by snapshot id.
-    pub fn tags_json(&self) -> Result<Vec<Value>> {
-        let tags = self.found(self.named(self.tag_manager().tags()), Vec::is_empty)?;
-        tags.iter().map(|(name, tag)| tag_json(name, tag)).collect()
+    /// All tags with their names, by snapshot id.
+    pub fn tags(&self) -> Result<Vec<(String, Tag)>> {
+        self.found(self.named(self.tag_manager().tags()), Vec::is_empty)
     }
 
     /// Whether there is a tag of this name.
@@ -199,7 +194,7 @@ impl Table {
 
     /// Names of all branches beside main, with the time their directory was changed.
     pub fn branches(&self) -> Result<Vec<(String, i64)>> {
-        let branches = BranchManager::new(self.context().fs.clone(), &self.context().location);
+        let branches = self.context().branches();
         self.found(branches.list(), Vec::is_empty)
     }
 
@@ -339,15 +334,4 @@ impl Table {
     pub fn expire_consumers(&self, older_than: i64, dry_run: bool) -> Result<Report> {
         self.named(expire::expire_consumers(self.context(), older_than, dry_run))
     }
-}
-
-fn tag_json(name: &str, tag: &Tag) -> Result<Value> {
-    let snapshot: Value = serde_json::from_str(&tag.snapshot.to_json()?)
-        .map_err(|e| Error::new(ErrorKind::Internal, "a snapshot as JSON").caused_by(e))?;
-    Ok(json!({
-        "name": name,
-        "snapshot": snapshot,
-        "create_time": tag.create_time.map(|time| time.format("%Y-%m-%dT%H:%M:%S%.f").to_string()),
-        "time_retained_seconds": tag.time_retained.map(|kept| kept.as_secs_f64()),
-    }))
 }

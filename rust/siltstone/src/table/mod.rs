@@ -30,7 +30,7 @@ mod write;
 
 pub use catalog::{Catalog, FoundTable, Metastore, Patience, Properties};
 pub use changes::{ChangeStream, ChangesArgs, Progress, StreamPosition};
-pub use compaction::{CompactArgs, run_compaction_task};
+pub use compaction::{CompactArgs, CompactionSums, PlannedTask, run_compaction_task};
 pub use features::{Feature, Support};
 pub use fsck::check;
 pub use maintenance::{ExpireArgs, PartitionExpireArgs, TagArgs, VersionArgs};
@@ -42,4 +42,5 @@ pub use route::RowAssigner;
 pub use scan::{Planned, explain};
 pub use split::ReadableSplit;
 pub use system::{InspectArgs, Subject};
+pub use versions::FileEntry;
 pub use write::{CommitReport, TableWriter};

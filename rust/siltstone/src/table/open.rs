@@ -107,7 +107,7 @@ impl Table {
 
     /// Root of the branch: the directory of `schema/`, `snapshot/` and `tag/`.
     pub fn branch_root(&self) -> String {
-        branch_root(&self.ctx.location, &self.ctx.branch)
+        self.ctx.branch_root()
     }
 }
 

@@ -35,7 +35,7 @@ pub enum BranchSource {
 /// `fork-<name>`; `TagNotFound`, `SnapshotNotFound` or `SnapshotExpired` for the source; `UpkeepRunning` beside an expiry, a rollback or a fast-forward.
 pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> Result<()> {
     check_branch_name(name)?;
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     if branches.exists(name)? {
         return Err(exists_already(ctx, name));
     }

@@ -34,11 +34,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::ChangelogProducer,
-    path::branch_root,
-    snapshot::{
-        ChangelogManager, ConsumerManager, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager,
-        UpkeepLock,
-    },
+    snapshot::{ConsumerManager, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires snapshots of the table's branch and deletes what only they needed.
@@ -75,7 +71,7 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     // a tag that cannot be read stops the expiry before it leaves a trace
     Tagged::read(ctx, &snapshots)?;
     let deltas = plan_beside_others(|| read_deltas(ctx, &snapshots, &going))?;
-    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let consumers = ctx.consumers();
     let record = || {
         check_consumers(ctx, &consumers, &going)?;
         check_stays(&snapshots, &going)?;
@@ -151,7 +147,7 @@ fn check_stays(snapshots: &SnapshotManager, going: &Going) -> Result<()> {
 }
 
 fn snapshots_of(ctx: &TableContext) -> SnapshotManager {
-    SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+    ctx.snapshots()
 }
 
 fn nothing(dry_run: bool) -> Report {
@@ -356,7 +352,7 @@ fn delete_snapshots(
     plan: &mut CleanupPlan,
 ) -> Result<()> {
     if outlive {
-        let changelogs = ChangelogManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+        let changelogs = ctx.changelogs();
         for snapshot in going {
             plan.overwrite(changelogs.path(snapshot.id), snapshot.to_json()?);
         }
