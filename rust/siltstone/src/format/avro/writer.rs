@@ -121,7 +121,7 @@ impl DataFileWriter for AvroFileWriter {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Array, ArrayRef, Int64Array, ListArray, StringArray, types::Int32Type};
+    use arrow_array::{ArrayRef, Int64Array, ListArray, StringArray, types::Int32Type};
 
     use super::*;
     use crate::{
@@ -143,7 +143,8 @@ mod tests {
             rest if rest % 5 == 0 => None,
             rest => Some(format!("row {row}").repeat(rest % 13)),
         };
-        let list = |row: usize| (row % 3 > 0).then(|| (0..row % 7).map(|at| Some(i32::try_from(at * row).unwrap())));
+        let list =
+            |row: usize| (row % 3 > 0).then(|| (0..row % 7).map(move |at| Some(i32::try_from(at * row).unwrap())));
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from_iter(
                 (0..count).map(|row| i64::try_from(row * row).ok().filter(|_| row % 4 > 0)),
