@@ -17,6 +17,8 @@ use crate::{
 pub trait DataFormat: Debug + Sync {
     /// Its name in options, which is the end of its files' names.
     fn name(&self) -> &'static str;
+    /// With which bytes its files begin.
+    fn magic(&self) -> &'static [u8];
     /// Opens a file of so many bytes; the table's options may say how it was written.
     fn open(
         &self,

@@ -7,7 +7,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     scan::{EntryFilter, bucket_vectors, live_entries, overtaken::at_newest},
-    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{RemovedSnapshot, Snapshot},
     wire::{CommitMessage, Seen},
 };
 
@@ -96,7 +96,7 @@ pub(super) fn seen_since(
     if waiting.is_empty() {
         return Ok(None);
     }
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+    let snapshots = ctx.snapshots();
     let earliest = snapshots.earliest_id()?.unwrap_or(0);
     let is_long_ago = |seen: &Seen| seen.snapshot.id.saturating_add(1) < earliest || seen.made.len() > MOST_MADE;
     waiting.retain(|(_, seen)| is_long_ago(seen));

@@ -25,6 +25,10 @@ impl DataFormat for Avro {
         "avro"
     }
 
+    fn magic(&self) -> &'static [u8] {
+        &super::container::MAGIC
+    }
+
     fn open(
         &self,
         input: Arc<dyn InputFile>,

@@ -40,6 +40,10 @@ impl DataFormat for Orc {
         "orc"
     }
 
+    fn magic(&self) -> &'static [u8] {
+        b"ORC"
+    }
+
     fn open(
         &self,
         input: Arc<dyn InputFile>,

@@ -27,6 +27,10 @@ impl DataFormat for Parquet {
         "parquet"
     }
 
+    fn magic(&self) -> &'static [u8] {
+        b"PAR1"
+    }
+
     fn open(
         &self,
         input: Arc<dyn InputFile>,
