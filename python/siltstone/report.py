@@ -45,6 +45,21 @@ class CommitReport:
 
 
 @dataclass(frozen=True)
+class MergeReport(CommitReport):
+    """What a merge did.
+
+    Attributes:
+        updated_rows: Rows of the table that got new values.
+        deleted_rows: Rows of the table that were deleted.
+        inserted_rows: Rows of the source that were inserted.
+    """
+
+    updated_rows: int = 0
+    deleted_rows: int = 0
+    inserted_rows: int = 0
+
+
+@dataclass(frozen=True)
 class CompactionReport:
     """What a compaction did.
 

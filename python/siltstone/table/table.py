@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
 from siltstone._partitions import partition_list
+from siltstone._spellings import unknown_attribute
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -17,16 +18,21 @@ from siltstone.maintenance import Maintenance
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport
 from siltstone.shared import SharedWrites
-from siltstone.table.reading import Reading
+from siltstone.table.looks import html_of_table, rich_of_table
+from siltstone.table.merging import Merging
+from siltstone.table.parts import Parts
+from siltstone.table.whole import Whole
 from siltstone.table.writing import Writing
 from siltstone.tags import Tags
 from siltstone.versions import FileEntry, Snapshot
 
 #: More than there can be of anything.
 _ALL = 2**63 - 1
+#: Letters of columns that a table's own text shows.
+_SHOWN = 200
 
 
-class Table(Reading, Writing):
+class Table(Parts, Whole, Merging, Writing):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
     When another process alters the table, this object keeps the columns that it was opened with: rows are written with
@@ -44,8 +50,27 @@ class Table(Reading, Writing):
         return _open, (self.location, self.dynamic_options, self.branch)
 
     def __repr__(self) -> str:
-        """Name and place."""
-        return f"Table({self.name!r}, {self.location!r})"
+        """Name, columns, keys and place."""
+        columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+        parts = [f"Table({self.name!r}", columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}..."]
+        if self.primary_key:
+            parts.append(f"primary_key={self.primary_key}")
+        if self.partition_by:
+            parts.append(f"partition_by={self.partition_by}")
+        return ", ".join([*parts, repr(self.path)]) + ")"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
+    def _repr_html_(self) -> str:
+        return html_of_table(self)
+
+    def __rich__(self) -> Any:
+        """The table for a terminal."""
+        return rich_of_table(self)
 
     @property
     def tags(self) -> Tags:

@@ -14,7 +14,7 @@ use siltstone::{
     cleanup::{PlannedFile, Report},
     maintenance::fsck::{Finding, Verdict},
     snapshot::{Snapshot, Tag},
-    table::{CommitReport, CompactionSums, Feature, FileEntry, PlannedTask},
+    table::{CommitReport, CompactionSums, Feature, FileEntry, MergeReport, PlannedTask},
 };
 
 /// Java writes longer retentions than a timedelta can hold.
@@ -107,6 +107,25 @@ impl Shown for CommitReport {
             "invisible_rows": self.invisible_rows,
             "already_committed": self.already_committed,
             "notes": self.notes,
+        })
+    }
+}
+
+impl Shown for MergeReport {
+    fn show(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let commit = self.commit;
+        make!(py, REPORT, "MergeReport", {
+            "snapshots": typed(commit.snapshots),
+            "rows": commit.rows,
+            "files": commit.files,
+            "bytes": commit.bytes,
+            "affected_rows": commit.affected_rows,
+            "invisible_rows": commit.invisible_rows,
+            "already_committed": commit.already_committed,
+            "notes": commit.notes,
+            "updated_rows": self.merged.updated,
+            "deleted_rows": self.merged.deleted,
+            "inserted_rows": self.merged.inserted,
         })
     }
 }

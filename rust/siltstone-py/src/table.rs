@@ -13,8 +13,8 @@ use siltstone::{
     scan::PartitionSpec,
     snapshot::Snapshot,
     table::{
-        ChangesArgs, CommitReport, CompactArgs, CompactionSums, Feature, FileEntry, ModifyArgs, PlannedTask,
-        StreamPosition, Subject, Table, TablePath,
+        ChangesArgs, CommitReport, CompactArgs, CompactionSums, Feature, FileEntry, MergeReport, ModifyArgs,
+        PlannedTask, StreamPosition, Subject, Table, TablePath,
     },
     types::arrow_schema,
     write::{SharedWrite, WriteOptions},
@@ -303,6 +303,14 @@ impl PyTable {
         let table = self.table()?;
         let args = ModifyArgs { filter: filter.map(Into::into), set, threads: None };
         interruptible(py, || Ok(Typed(table.modify(&args)?)))
+    }
+
+    fn merge(&self, py: Python<'_>, source: &Bound<'_, PyAny>, merge: &str) -> PyResult<Typed<MergeReport>> {
+        let (table, args) = (self.table()?, Table::merge_args(merge).map_err(CoreError::from)?);
+        let batches = input(source)?;
+        let schema = batches.schema();
+        let report: Result<Typed<MergeReport>> = interruptible(py, || Ok(Typed(table.merge(&args, &schema, batches)?)));
+        Ok(report?)
     }
 
     fn delete_keys(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Typed<CommitReport>> {

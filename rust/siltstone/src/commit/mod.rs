@@ -41,6 +41,7 @@ mod row_ids;
 mod row_ranges;
 mod squash;
 mod standing;
+mod statistics;
 mod taken_back;
 mod tied;
 mod undisturbed;

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 
-use super::{Assignment, append::updated, invalid};
+use super::{Assignment, append::updated_by, invalid};
 use crate::{
     aggregate::FieldOptions,
     error::{Error, ErrorKind, Result},
@@ -97,7 +97,12 @@ impl<'a> Replacement<'a> {
     /// # Errors
     /// `InvalidArgument` when one would lose to the row that is there; those of the expressions.
     pub(super) fn rows(&self, old: &RecordBatch, before: usize) -> Result<RecordBatch> {
-        let new = updated(old, old.num_columns(), self.set, before)?;
+        self.rows_by(old, old, before)
+    }
+
+    /// The same, with new values that are computed from other rows, one for each of them.
+    pub(super) fn rows_by(&self, old: &RecordBatch, source: &RecordBatch, before: usize) -> Result<RecordBatch> {
+        let new = updated_by(old, source, self.set, before)?;
         self.sequences.iter().try_for_each(|sequence| sequence.check(old, &new))?;
         self.partial.as_ref().map_or(Ok(new.clone()), |partial| partial.rows(old, &new, self.set))
     }

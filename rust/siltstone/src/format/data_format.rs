@@ -58,6 +58,8 @@ pub struct WriteOptions<'a> {
     pub table: &'a CoreOptions,
     /// Encoded bytes that are held at most before they are written; `None`: as many as the options say.
     pub memory: Option<usize>,
+    /// Whether anybody asks for [`WrittenFile::bounds`]. A format that finds them for its files' own sake gives them in any case.
+    pub bounds: bool,
 }
 
 /// Writes files that are all encoded in the same way.

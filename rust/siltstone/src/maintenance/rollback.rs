@@ -66,6 +66,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
             strays = remove_strays(ctx, &snapshots, target.id)?;
             snapshots.settle(lock)
         })?;
+        strays.extend(later.iter().map(|snapshot| snapshot.id).filter(|id| before.is_some_and(|before| *id > before)));
         report.plan.notes.extend(note_of_strays(&strays));
         report
     } else {
@@ -92,6 +93,10 @@ pub(crate) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, lat
         let in_line = (latest + 1..).zip(&later).take_while(|(next, id)| next == *id).count();
         let strays = later.get(in_line..).unwrap_or_default();
         if strays.is_empty() || !ids.contains(&latest) {
+            if !gone.is_empty() {
+                // its hint names what is gone, and other programs believe it
+                snapshots.write_latest_hint(latest)?;
+            }
             return Ok(gone);
         }
         // a listing does not show everything that was published while it was made
@@ -107,7 +112,7 @@ pub(crate) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, lat
 }
 
 pub(crate) fn note_of_strays(strays: &[i64]) -> Option<String> {
-    let gone = || format!("snapshots {strays:?}, which another program made meanwhile on what was going, went, too");
+    let gone = || format!("snapshots {strays:?}, which others made meanwhile on what was going, went, too");
     (!strays.is_empty()).then(gone)
 }
 

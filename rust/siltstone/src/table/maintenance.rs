@@ -189,7 +189,10 @@ impl Table {
         let selector = target.selector()?.ok_or_else(|| {
             Error::new(ErrorKind::InvalidArgument, "nothing to roll back to: give a version, a tag or a time")
         })?;
-        self.cleaned(|| rollback(self.context(), &selector, dry_run))
+        self.cleaned(|| match self.served(dry_run)? {
+            Some(served) => self.rollback_served(&served, &selector),
+            None => rollback(self.context(), &selector, dry_run),
+        })
     }
 
     /// Names of all branches beside main, with the time their directory was changed.
@@ -212,22 +215,34 @@ impl Table {
             })?)),
             (None, None) => BranchSource::Empty,
         };
-        self.named(branch::create_branch(self.context(), name, &source))
+        self.named(match self.served(false)? {
+            Some(served) => self.create_served_branch(&served, name, &source),
+            None => branch::create_branch(self.context(), name, &source),
+        })
     }
 
     /// Deletes a branch.
     pub fn delete_branch(&self, name: &str, dry_run: bool) -> Result<Report> {
-        self.named(branch::delete_branch(self.context(), name, dry_run))
+        self.named(match self.served(dry_run)? {
+            Some(served) => self.delete_served_branch(&served, name),
+            None => branch::delete_branch(self.context(), name, dry_run),
+        })
     }
 
     /// Gives a branch another name.
     pub fn rename_branch(&self, from: &str, to: &str) -> Result<()> {
-        self.named(branch::rename_branch(self.context(), from, to))
+        self.named(match self.served(false)? {
+            Some(served) => self.rename_served_branch(&served, from, to),
+            None => branch::rename_branch(self.context(), from, to),
+        })
     }
 
     /// Makes main what a branch is.
     pub fn fast_forward(&self, name: &str, dry_run: bool) -> Result<Report> {
-        self.cleaned(|| branch::fast_forward(self.context(), name, dry_run))
+        self.cleaned(|| match self.served(dry_run)? {
+            Some(served) => self.forward_served(&served, name),
+            None => branch::fast_forward(self.context(), name, dry_run),
+        })
     }
 
     /// Expires snapshots. Without arguments by the table's options; numbers alone ignore the age.

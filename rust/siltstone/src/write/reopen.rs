@@ -42,7 +42,7 @@ impl TableWrite {
     }
 
     fn reopen(&mut self, buckets: &[BucketId]) -> Result<()> {
-        let mut found = restore::live_files(&self.ctx, &buckets.iter().collect::<Vec<_>>())?;
+        let mut found = restore::live_files(&self.ctx, &buckets.iter().collect::<Vec<_>>(), |_, _| Ok(()))?;
         for bucket in buckets {
             let restored = found.buckets.remove(bucket).unwrap_or_default();
             let Some(old) = self.writers.get(bucket) else { continue };

@@ -123,7 +123,7 @@ struct Check<'a> {
     /// Names of index manifests that were looked at.
     seen: HashSet<String>,
     /// Paths of data, changelog and index files with the size they must have.
-    files: BTreeMap<String, (i64, String)>,
+    files: BTreeMap<String, files::Expected>,
     /// Of the branch that is looked at.
     schemas: HashSet<i64>,
     /// Schemas that data files need and that are gone, by branch.
