@@ -10,7 +10,8 @@ from siltstone import _core
 from siltstone._args import count, millis, text, texts_in, version_of
 from siltstone.errors import UnsupportedFeature
 from siltstone.predicate import Expression, condition_of
-from siltstone.scan import Scan, Split, scan_request
+from siltstone.scan import Scan, scan_request
+from siltstone.split import Split
 
 
 class SystemScan(Scan):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from siltstone.versions import Snapshot
 
@@ -40,7 +40,7 @@ class CommitReport:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def from_json(cls, text: str) -> CommitReport:
+    def from_json(cls, text: str) -> Self:
         """Read the core's JSON."""
         raw = json.loads(text)
         raw["snapshots"] = [Snapshot.from_json(json.dumps(s)) for s in raw.get("snapshots", [])]

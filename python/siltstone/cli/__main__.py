@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from siltstone._core import __version__
+from siltstone._visible import visible
 from siltstone.cli import exits
 from siltstone.cli.commands import (
     call,
@@ -27,7 +28,7 @@ from siltstone.cli.commands import (
     versions,
 )
 from siltstone.cli.context import App
-from siltstone.cli.output import FORMATS, visible
+from siltstone.cli.output import FORMATS
 from siltstone.errors import SiltstoneError
 
 
