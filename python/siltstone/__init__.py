@@ -17,9 +17,9 @@ from siltstone._computed import lit
 from siltstone._core import __version__
 from siltstone.catalog import Catalog, connect, open_table, scan_polars
 from siltstone.errors import SiltstoneError
-from siltstone.merge import Merge, MergeReport
+from siltstone.merge import Merge
 from siltstone.predicate import Expression, col
-from siltstone.report import CommitReport
+from siltstone.report import CommitReport, MergeReport
 from siltstone.scan import Scan
 from siltstone.split import Split
 from siltstone.table import Partition, Table, TableStats

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 from siltstone import _core
@@ -14,22 +13,7 @@ from siltstone._data import arrow_stream
 from siltstone._handle import Unpicklable
 from siltstone._sql import column_text
 from siltstone.errors import InvalidArgument
-from siltstone.report import CommitReport
-
-
-@dataclass(frozen=True)
-class MergeReport(CommitReport):
-    """What a merge did.
-
-    Attributes:
-        updated_rows: Rows of the table that got new values.
-        deleted_rows: Rows of the table that were deleted.
-        inserted_rows: Rows of the source that were inserted.
-    """
-
-    updated_rows: int = 0
-    deleted_rows: int = 0
-    inserted_rows: int = 0
+from siltstone.report import MergeReport
 
 
 class Merge(Unpicklable):
@@ -137,7 +121,7 @@ class Merge(Unpicklable):
             "threads": self._threads,
         }
         with arrow_stream(self._source, self._table, others=True) as stream:
-            report = MergeReport.from_json(self._table.merge(stream, json.dumps(arguments)))
+            report = self._table.merge(stream, json.dumps(arguments))
         self._done()
         return report
 

@@ -217,6 +217,17 @@ class Scan:
             )
         return [Split(token) for token in self._planned().splits()]
 
+    def pinned(self, snapshot: int) -> Scan:
+        """The same scan of a snapshot that is or was the latest, whatever comes later; columns are the table's of now.
+
+        Raises:
+            InvalidArgument: A scan that names a version already.
+        """
+        if any(self._request.get(key) is not None for key in ("version", "tag", "as_of", "between")):
+            raise InvalidArgument("the scan names a version already: it cannot be pinned to another one")
+        request = {**self._request, "version": count("snapshot", snapshot, 1), "todays_schema": True}
+        return Scan(self._location, self._branch, self._options, request)
+
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
         return self._planned().explain()

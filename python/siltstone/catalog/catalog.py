@@ -1,19 +1,19 @@
 """Databases and tables of a warehouse, ``<warehouse>/<database>.db/<table>`` (semantics j).
 
 Names are those of directories (Java ``FileSystemCatalog``), or kept in a metastore
-(:mod:`siltstone.catalog.metastores`).
+(:mod:`siltstone.catalog.metastores`), whose server may keep the tables, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
 from siltstone._spellings import unknown_attribute
 from siltstone.catalog.fields import definition_of, key_of
-from siltstone.catalog.metastores import metastore_of
+from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
@@ -38,10 +38,16 @@ class Catalog:
         reopen: Callable[[], Catalog] | None = None,
     ) -> None:
         """Use :func:`siltstone.connect`."""
-        self._warehouse = directory("warehouse", warehouse)
         given = option_texts(options)
+        if has_directories(given):
+            self._warehouse = directory("warehouse", warehouse)
+        else:
+            self._warehouse = given["warehouse"] = text("warehouse", warehouse)
         self._reopen = reopen
-        self._core = _core.Catalog(self._warehouse, given, metastore_of(given))
+        metastore = metastore_of(given)
+        if metastore is not None and getattr(metastore, "keeps_tables", False):
+            given = cast("TableServer", metastore).options()
+        self._core = _core.Catalog(self._warehouse, given, metastore)
         # without secrets: this process knows them for the warehouse, others have their environment
         self._options = self._core.options()
 
@@ -64,7 +70,7 @@ class Catalog:
 
     @property
     def warehouse(self) -> str:
-        """The root directory."""
+        """The root directory; of a REST catalog what the server calls it."""
         return self._warehouse
 
     def databases(self) -> list[str]:
@@ -150,7 +156,8 @@ class Catalog:
                 types as in ``{"id": "BIGINT NOT NULL", "amount": "DECIMAL(12,2)"}``, Python's (``int``, ``str | None``,
                 ``list[float]``), pyarrow's or polars'. Or SQL text as in ``"id BIGINT NOT NULL COMMENT 'number',
                 PRIMARY KEY (id)"``; or a dataclass; or fields in Paimon's schema JSON, ids optional.
-            primary_key: Key columns, partition columns included; none for an append table.
+            primary_key: Key columns; none for an append table. A key that leaves a partition column out lives in one
+                partition at a time, and moves with its newest row: only with dynamic buckets, which are the default.
             partition_by: Partition columns.
             options: Table options, as in Java Paimon.
             comment: Table comment.
@@ -213,6 +220,7 @@ class Catalog:
 
         Raises:
             InvalidArgument: A system table, which has no directory.
+            TableNotFound: The server of a REST catalog has no such table, so nobody knows its place.
         """
         return self._core.location(text("name", name))
 

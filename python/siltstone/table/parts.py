@@ -210,7 +210,7 @@ class Parts(Reading):
             partitions = [partitions.spec]
         elif isinstance(partitions, Sequence):
             partitions = [p.spec if isinstance(p, Partition) else p for p in partitions]
-        return CommitReport.from_json(self._core.truncate(partition_list(partitions), flag("dry_run", dry_run)))
+        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
 
     def stats(self) -> TableStats:
         """The newest version in figures, from metadata alone.
@@ -221,13 +221,13 @@ class Parts(Reading):
             (2, 1, {0: 1})
         """
         latest = self._core.snapshot(None)
-        files = [json.loads(text) for text in self._core.files(None)]
+        files = self._core.files(None)
         levels: dict[int, int] = {}
         for file in files:
             levels[file["level"]] = levels.get(file["level"], 0) + 1
         return TableStats(
             name=self.name,
-            snapshot=None if latest is None else json.loads(latest)["id"],
+            snapshot=None if latest is None else latest.id,
             rows=sum(file["rows"] for file in files),
             deleted_rows=sum(file["deleted_rows"] or 0 for file in files),
             files=len(files),

@@ -24,7 +24,7 @@ from siltstone.table.parts import Parts
 from siltstone.table.whole import Whole
 from siltstone.table.writing import Writing
 from siltstone.tags import Tags
-from siltstone.versions import Snapshot
+from siltstone.versions import FileEntry, Snapshot
 
 #: More than there can be of anything.
 _ALL = 2**63 - 1
@@ -105,13 +105,12 @@ class Table(Parts, Whole, Merging, Writing):
         Raises:
             SnapshotNotFound: There is no such snapshot; the message names those there are.
         """
-        text = self._core.snapshot(count("version", version))
-        return None if text is None else Snapshot.from_json(text)
+        return self._core.snapshot(count("version", version))
 
     def history(self, limit: int | None = 20) -> list[Snapshot]:
         """The newest snapshots, newest first; with None all of them."""
         given = count("limit", limit)
-        return [Snapshot.from_json(text) for text in self._core.history(_ALL if given is None else given)]
+        return self._core.history(_ALL if given is None else given)
 
     # ---- maintenance
 
@@ -161,10 +160,9 @@ class Table(Parts, Whole, Merging, Writing):
         number = count("buckets", buckets, 1)
         if number is not None and number >= 2**31:
             raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
-        report = self._core.rescale(
+        return self._core.rescale(
             number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
         )
-        return CommitReport.from_json(report)
 
     def rewrite_file_index(
         self, partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -187,7 +185,7 @@ class Table(Parts, Whole, Merging, Writing):
             >>> t.rewrite_file_index().snapshot.kind
             'COMPACT'
         """
-        return CommitReport.from_json(self._core.rewrite_file_index(partition_list(partition)))
+        return self._core.rewrite_file_index(partition_list(partition))
 
     def expire_snapshots(
         self,
@@ -242,17 +240,15 @@ class Table(Parts, Whole, Merging, Writing):
         """
         moment = None if as_of is None else millis(as_of)
         place = version_of("version", version), optional_text("tag", tag), moment
-        return UpkeepReport.from_core(self._core.maintenance.rollback(*place, flag("dry_run", dry_run)))
+        return self._core.maintenance.rollback(*place, flag("dry_run", dry_run))
 
-    def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
+    def files(self, *, version: int | None = None) -> list[FileEntry]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
 
         Args:
             version: Snapshot id; None for the latest.
         """
-        import json
-
-        return [json.loads(text) for text in self._core.files(count("version", version))]
+        return self._core.files(count("version", version))
 
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""

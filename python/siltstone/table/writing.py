@@ -72,8 +72,8 @@ class Writing(Definition):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
             with arrow_stream(keys, self._core) as stream:
-                return CommitReport.from_json(self._core.delete_keys(stream))
-        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), {}))
+                return self._core.delete_keys(stream)
+        return self._core.modify(condition_of(where, "where"), {})
 
     def update(self, set: Mapping[str, Any], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
@@ -111,7 +111,7 @@ class Writing(Definition):
         """
         given = new_values("set", set)
         _refuse_twice(given, self)
-        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), given))
+        return self._core.modify(condition_of(where, "where"), given)
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
@@ -131,7 +131,7 @@ class Writing(Definition):
         """
         spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
         with arrow_stream(data, self._core) as stream:
-            return CommitReport.from_json(self._core.overwrite(stream, spec, chosen))
+            return self._core.overwrite(stream, spec, chosen)
 
     def truncate(
         self,
@@ -148,7 +148,7 @@ class Writing(Definition):
         Raises:
             InvalidArgument: An empty list or spec, a column that is no partition column, or a value it cannot have.
         """
-        return CommitReport.from_json(self._core.truncate(partition_list(partitions), flag("dry_run", dry_run)))
+        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
 
     def writer(
         self,
@@ -215,7 +215,7 @@ class Writing(Definition):
             >>> [(f.name, f.value) for f in example_table().features()][:2]
             [('buckets', 'fixed: 1 by id'), ('merge engine', 'deduplicate')]
         """
-        return Feature.list_from_json(self._core.features())
+        return self._core.features()
 
     @property
     def routing_columns(self) -> list[str]:

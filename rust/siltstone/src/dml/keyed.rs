@@ -10,7 +10,7 @@ use super::{Modification, Replacement, removal::Removal};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{TableContext, check_rewritable},
-    options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET},
+    options::{ChangelogProducer, CoreOptions, POSTPONE_BUCKET},
     predicate::Predicate,
     read::read_splits,
     row::{RowKind, datums_from_array},
@@ -127,7 +127,7 @@ pub fn write_keys(ctx: &TableContext, keys: impl Iterator<Item = Result<RecordBa
 
 pub(super) fn key_is_enough(ctx: &TableContext) -> bool {
     let keys = &ctx.schema.primary_keys;
-    ctx.options.merge_engine == MergeEngine::Deduplicate
+    ctx.options.merge_engine.newest_wins()
         // else the key does not say which partition its row is in
         && ctx.schema.key_holds_partition()
         && ctx.options.changelog_producer != ChangelogProducer::Input

@@ -20,7 +20,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     merge_tree::merge::key::RowColumns,
-    options::{MergeEngine, SequenceGroup, SortOrder, sequence_groups},
+    options::{KeyElsewhere, MergeEngine, SequenceGroup, SortOrder, sequence_groups},
     types::DataField,
 };
 
@@ -56,7 +56,7 @@ impl<'a> Replacement<'a> {
         }
         let moved = |a: &&Assignment| ctx.schema.partition_keys.iter().any(|key| key == a.column());
         if let Some(partition) = set.iter().find(moved)
-            && ctx.options.merge_engine != MergeEngine::Deduplicate
+            && ctx.options.merge_engine.key_elsewhere() != KeyElsewhere::Moves
         {
             let text = format!("merge engine {} leaves rows in their partition", ctx.options.merge_engine.as_str());
             return Err(invalid(&text)

@@ -4,7 +4,6 @@ use std::cell::Cell;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use serde_json::Value;
 
 use super::{
     CommitReport, Table,
@@ -25,19 +24,6 @@ pub struct MergeReport {
     pub commit: CommitReport,
     /// How many rows of which kind.
     pub merged: Merged,
-}
-
-impl MergeReport {
-    /// As a JSON object, for the binding.
-    pub fn to_json(&self) -> Result<Value> {
-        let mut report = self.commit.to_json()?;
-        if let Some(report) = report.as_object_mut() {
-            report.insert("updated_rows".to_owned(), self.merged.updated.into());
-            report.insert("deleted_rows".to_owned(), self.merged.deleted.into());
-            report.insert("inserted_rows".to_owned(), self.merged.inserted.into());
-        }
-        Ok(report)
-    }
 }
 
 impl Table {
