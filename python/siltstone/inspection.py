@@ -23,6 +23,9 @@ class SystemScan(Scan):
         self._place = place
         self._system = system
 
+    def _asked(self, request: Mapping[str, Any]) -> SystemScan:
+        return SystemScan(self._place, self._system, request)
+
     def _plan(self) -> _core.Inspection:
         return self._place.inspect(self._system, self._request)
 
