@@ -135,7 +135,7 @@ impl<'a> Pass<'a> {
             }
             set(&mut state.done, *row);
             if verb == Verb::Delete {
-                decisions.deleted.push(*row)
+                decisions.deleted.push(*row);
             } else {
                 let (rows, places) = updates.entry(clause).or_default();
                 rows.push(*row);
