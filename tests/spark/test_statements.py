@@ -167,7 +167,8 @@ def test_tables_are_made_like_others_and_from_queries(cat, sql, orders):
 
 
 def test_rows_are_inserted_as_spark_stores_them(sql, orders):
-    sql("INSERT INTO shop.orders SELECT 'c', 1, 5L, 'n' UNION ALL SELECT 'c', 2, 6.7, 8")
+    sql("INSERT INTO shop.orders VALUES ('c', 1, 5L, 'n')")
+    sql("INSERT INTO shop.orders SELECT 'c', 2, 6.7, 8")
     assert rows(orders)[-2:] == [("c", 1, 5, "n"), ("c", 2, 6, "8")]
     sql("INSERT INTO shop.orders (id, dt) SELECT id + 10, dt FROM shop.orders WHERE dt = 'c'")
     assert rows(orders)[-2:] == [("c", 11, None, None), ("c", 12, None, None)]
