@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 from siltstone._args import shown
 from siltstone.errors import InvalidArgument, UnknownOption
 from siltstone.predicate import Expression
-from siltstone.spark.session import ASKED, open_named
+from siltstone.spark.session import ASKED, name_in_catalog, open_named
 from siltstone.spark.source_options import (
     CHANGELOG,
     CONSUMER,
@@ -197,4 +197,5 @@ class SiltstoneSource(DataSource):
         table = writable(self._table())
         refuse_wall_clocks(schema, table)
         refuse_dynamic_buckets(table)
-        return Writer(table, overwritten(options, overwrite=overwrite), options.get("row-kind"))
+        named = name_in_catalog(options["path"], options.get("warehouse"))
+        return Writer(table, overwritten(options, overwrite=overwrite), options.get("row-kind"), named)
