@@ -242,7 +242,7 @@ def test_a_merge_updates_deletes_and_inserts_in_one_commit(spark, sql, orders, r
     before = orders.snapshot().id
     sql("""MERGE INTO shop.orders AS t USING src AS s ON t.dt = s.dt AND t.id = s.id
         WHEN MATCHED AND s.v < 0 THEN DELETE
-        WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = t.v + s.v, t.s = s.s
+        WHEN MATCHED AND s.v > 0 THEN UPDATE SET v = CASE WHEN s.v > 0 THEN t.v + s.v END, t.s = s.s
         WHEN NOT MATCHED AND v > 0 THEN INSERT *
         WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = concat(s, '!')""")
     assert rows(orders) == [("a", 1, 110, "u"), ("b", 1, 10, "x"), ("b", 2, 20, "x!"), ("c", 5, 50, "new")]
