@@ -13,7 +13,6 @@ use siltstone::{
     scan::PartitionSpec,
     snapshot::Snapshot,
     table::{ChangesArgs, CompactArgs, Feature, ModifyArgs, StreamPosition, Subject, Table, TablePath},
-    types::arrow_schema,
     write::{SharedWrite, WriteOptions},
 };
 
@@ -113,7 +112,7 @@ impl PyTable {
     }
 
     fn arrow_schema(&self) -> Result<PySchema> {
-        py_schema(arrow_schema(&self.table()?.context().schema.fields)?)
+        py_schema(self.table()?.arrow_schema()?)
     }
 
     fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {

@@ -3,7 +3,9 @@
 //! Taken from `CoreOptions` of each release line, the connector options of Flink and Spark that end up in tables, and
 //! format chapter 12. A key that is not here and lies in one of Paimon's namespaces is a typing error.
 
-use super::values::{BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, ScanMode, SortOrder};
+use super::values::{
+    BucketFunctionType, ChangelogProducer, LookupCompact, MergeEngine, ScanMode, SortOrder, VariantForm,
+};
 use Class::{Harmless, Honoured, Refused, RefusedForWrite, RefusedToSet};
 
 /// What siltstone does about an option that is set to something else than its neutral value.
@@ -141,20 +143,20 @@ pub const OPTIONS: &[Known] = &[
     row("async-file-write", Kind::Bool, Harmless),
     row("auto-create", Kind::Bool, Harmless),
     row("batch-scan-mode", Kind::Enum(&["none", "compact"]), Harmless),
-    row("blob-as-descriptor", Kind::Bool, Harmless),
+    row("blob-as-descriptor", Kind::Bool, Honoured),
     row("blob-compaction.enabled", Kind::Bool, Harmless),
     row("blob-descriptor-field", Kind::Text, Refused).immutable().aliases(&["blob.stored-descriptor-fields"]),
     row("blob-descriptor.source-table", Kind::Text, Harmless),
     row("blob-external-storage-field", Kind::Text, Refused).immutable(),
     row("blob-external-storage-path", Kind::Text, Harmless).immutable(),
-    row("blob-field", Kind::Text, Refused).neutral("").immutable(),
+    row("blob-field", Kind::Text, RefusedToSet).neutral("").immutable(),
     row("blob-view-field", Kind::Text, Refused).immutable(),
     row("blob-view.resolve.enabled", Kind::Bool, Harmless),
     row("blob-write-null-on-fetch-failure", Kind::Bool, Harmless),
     row("blob-write-null-on-missing-file", Kind::Bool, Harmless),
     row("blob.copy-buffer-size", Kind::Size, Harmless),
     row("blob.split-by-file-size", Kind::Bool, Harmless),
-    row("blob.target-file-size", Kind::Size, Harmless),
+    row("blob.target-file-size", Kind::Size, Honoured),
     row("branch", Kind::Text, Honoured),
     row("bucket", Kind::Int, Honoured),
     row("bucket-append-ordered", Kind::Bool, Honoured),
@@ -239,7 +241,7 @@ pub const OPTIONS: &[Known] = &[
     row("data-file.path-directory", Kind::Text, Honoured).immutable(),
     row("data-file.prefix", Kind::Text, Honoured),
     row("data-file.thin-mode", Kind::Bool, Honoured),
-    row("delete.force-produce-changelog", Kind::Bool, RefusedForWrite).neutral("false"),
+    row("delete.force-produce-changelog", Kind::Bool, Honoured),
     row("deletion-vector.index-file.target-size", Kind::Size, Honoured),
     row("deletion-vectors.bitmap64", Kind::Bool, Honoured),
     row("deletion-vectors.enabled", Kind::Bool, Honoured),
@@ -484,6 +486,7 @@ pub const OPTIONS: &[Known] = &[
     row("siltstone.compact-deleted-ratio", Kind::Double, Honoured),
     row("siltstone.sync", Kind::Bool, Honoured).aliases(&["siltstone.commit.fsync"]),
     row("siltstone.upkeep-lock-timeout", Kind::Duration, Honoured),
+    row("siltstone.variant", Kind::Enum(VariantForm::TEXTS), Honoured),
     row("sink.clustering.sample-factor", Kind::Text, Harmless),
     row("sink.clustering.sort-in-cluster", Kind::Text, Harmless),
     row("sink.committer-cpu", Kind::Text, Harmless),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::values::{
     BucketFunctionType, ChangelogProducer, ExpireMode, IncrementalMode, LookupCompact, MergeEngine,
-    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, invalid, parse_bool,
-    parse_days, parse_duration, parse_level_map, parse_list, parse_size, parse_time_of_day,
+    PartitionExpireStrategy, ScanMode, SortOrder, TagCreation, TagFormatter, TagPeriod, VariantForm, invalid,
+    parse_bool, parse_days, parse_duration, parse_level_map, parse_list, parse_size, parse_time_of_day,
 };
 use crate::error::{Error, Result};
 
@@ -401,6 +401,12 @@ core_options! {
     table_read_sequence_number: bool = o.bool("table-read.sequence-number.enabled", false)?;
     /// `scan.bucket`: read this bucket only
     scan_bucket: Option<i32> = o.maybe("scan.bucket", |t| integer(t, 0))?;
+    /// `delete.force-produce-changelog`: a DELETE of whole partitions deletes row by row, too
+    delete_force_produce_changelog: bool = o.bool("delete.force-produce-changelog", false)?;
+    /// `blob.target-file-size`: of files with values of a BLOB column (default that of other files)
+    blob_target_file_size: Option<u64> = o.maybe("blob.target-file-size", parse_size)?;
+    /// `siltstone.variant`: the form of values of the type VARIANT in results (default JSON text)
+    variant: VariantForm = o.parsed("siltstone.variant", VariantForm::Json, VariantForm::parse)?;
     /// `file-index.read.enabled`
     file_index_read_enabled: bool = o.bool("file-index.read.enabled", true)?;
     /// `file-index.in-manifest-threshold`
