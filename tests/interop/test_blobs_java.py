@@ -1,6 +1,7 @@
-"""BLOB columns that Java wrote: values in files of their own, beside those of the other columns."""
+"""BLOB columns in both directions: values in files of their own, beside those of the other columns."""
 
 import json
+import pathlib
 import struct
 
 import pyarrow as pa
@@ -37,7 +38,11 @@ def write(*keys):
 
 
 def test_values_in_files_of_their_own_are_read(oracle, tmp_path):
-    steps = [write(*range(40)), write(50), {"op": "alter", "changes": [{"op": "add_column", "name": "n", "type": "INT"}]}]
+    steps = [
+        write(*range(40)),
+        write(50),
+        {"op": "alter", "changes": [{"kind": "add_column", "name": "n", "type": "INT"}]},
+    ]
     path = by_java(oracle, tmp_path, steps, **{"blob.target-file-size": "1 kb"})
     t = st.open_table(path)
     names = [row["file_path"] for row in t.inspect("files").to_arrow().to_pylist()]
@@ -50,8 +55,6 @@ def test_values_in_files_of_their_own_are_read(oracle, tmp_path):
     where = t.scan(["k"], "picture is null and s > 'row 3'").to_arrow()["k"].to_pylist()
     assert sorted(where) == [k for k in range(40) if k % 3 == 0 and f"row {k}" > "row 3"]
     assert t.maintenance.fsck(deep=True).problems == []
-    with pytest.raises(st.errors.UnsupportedFeature, match="BLOB"):
-        t.append([{"k": 1}])
     with pytest.raises(st.errors.UnsupportedFeature, match="BLOB"):
         list(t.changes())
 
@@ -69,6 +72,66 @@ def test_descriptors_say_where_values_lie(oracle, tmp_path):
         uri = row["picture"][13 : 13 + length].decode()
         offset, size = struct.unpack_from("<qq", row["picture"], 13 + length)
         assert (version, magic) == (2, 4777280450765083459)
-        with open(uri.removeprefix("file:"), "rb") as file:
-            file.seek(offset)
-            assert file.read(size) == of["picture"]
+        stored = pathlib.Path(uri.removeprefix("file:")).read_bytes()
+        assert stored[offset : offset + size] == of["picture"]
+
+
+def ours(make, **options):
+    columns = {"k": "INT", "picture": "BLOB", "s": "STRING", "sound": "BLOB"}
+    return make(columns, row_tracking__enabled="true", data_evolution__enabled="true", **options)
+
+
+def row(k):
+    _, *values = line(k)
+    picture, sound = (None if values[at] is None else bytes.fromhex(values[at]) for at in (1, 3))
+    return {"k": values[0], "picture": picture, "s": values[2], "sound": sound}
+
+
+@pytest.mark.parametrize("size", ["1 kb", "128 mb"])
+def test_java_reads_what_we_write_update_and_compact(make, oracle, size):
+    t = ours(make, blob__target_file_size=size)
+    t.append([row(k) for k in range(40)])
+    t.append([row(50)])
+    rows.same(oracle, t)
+    t.update({"s": "'changed'"}, where="k > 30")
+    found = rows.same(oracle, t)
+    blobs = sorted(name for name in names(t) if name.endswith(".blob"))
+    assert (len(blobs) > 20) == (size == "1 kb")
+    t.compact(full=True)
+    assert rows.ours(rows.same(oracle, t)) == rows.ours(found)
+    assert sorted(name for name in names(t) if name.endswith(".blob")) == blobs
+    assert len(names(t)) == len(blobs) + 1
+    oracle.call("apply", t.location, json.dumps(write(60)))
+    assert rows.same(oracle, t).num_rows == 42
+
+
+def names(t):
+    return [row["file_path"].rpartition("/")[2] for row in t.inspect("files").to_arrow().to_pylist()]
+
+
+def test_our_bytes_are_javas(make, oracle, tmp_path):
+    theirs = st.open_table(by_java(oracle, tmp_path, [write(*range(9))]))
+    t = ours(make)
+    t.append([row(k) for k in range(9)])
+    ours_and_theirs = [
+        sorted(path.read_bytes() for path in pathlib.Path(table.location).rglob("*.blob")) for table in (t, theirs)
+    ]
+    assert len(ours_and_theirs[0]) == 2
+    assert ours_and_theirs[0] == ours_and_theirs[1]
+
+
+def test_what_cannot_be_a_blob_column_is_refused(make):
+    evolving = {"row_tracking__enabled": "true", "data_evolution__enabled": "true"}
+    for columns, options in [
+        ({"k": "INT", "b": "BLOB"}, {}),
+        ({"b": "BLOB"}, evolving),
+        ({"k": "INT", "b": "ARRAY<BLOB>"}, evolving),
+    ]:
+        with pytest.raises(st.errors.UnsupportedFeature, match="BLOB"):
+            make(columns, **options)
+    t = ours(make)
+    t.append([row(4)])
+    with pytest.raises(st.errors.UnsupportedFeature, match="BLOB"):
+        t.update({"picture": "null"}, where="k = 4")
+    with pytest.raises(st.errors.UnsupportedFeature, match="blob-as-descriptor"):
+        st.open_table(t.location, options={"blob-as-descriptor": "true"}).append([row(5)])

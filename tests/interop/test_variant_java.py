@@ -21,7 +21,7 @@ TEXTS = [
     "1e300",
     "1.5E-3",
     '"short"',
-    json.dumps("ä\U0001f600\n\"\\" * 20, ensure_ascii=False),
+    json.dumps('ä\U0001f600\n"\\' * 20, ensure_ascii=False),
     "[]",
     "{}",
     json.dumps({"b": 1, "a": {"b": [None, 2.5, {"ä": "x"}]}, "\U0001f600": [], "\uffee": 0}, ensure_ascii=False),
@@ -73,14 +73,22 @@ def test_shredded_files_are_read(make, oracle, option):
         {"id": 2, "name": "c", "type": {"type": "ROW", "fields": [{"id": 3, "name": "d", "type": "DOUBLE"}]}},
     ]
     column = {"id": 0, "name": "v", "type": {"type": "ROW", "fields": fields}}
-    value = json.dumps({"type": "ROW", "fields": [column]}) if option.endswith("gSchema") and "infer" not in option else "true"
+    value = (
+        json.dumps({"type": "ROW", "fields": [column]})
+        if option.endswith("gSchema") and "infer" not in option
+        else "true"
+    )
     t = make({"k": "INT", "v": "VARIANT"}, **{option.replace(".", "__"): value})
-    texts = TEXTS[:10] + [
-        '{"a": 1, "b": ["x", null, "y"], "c": {"d": 0.5, "e": [true]}, "f": {"g": 1}}',
-        '{"a": "no number", "b": 5, "c": {"d": null}}',
-        '{"b": [], "z": 1}',
-        '{"a": 7, "c": {}}',
-    ] * 3
+    texts = (
+        TEXTS[:10]
+        + [
+            '{"a": 1, "b": ["x", null, "y"], "c": {"d": 0.5, "e": [true]}, "f": {"g": 1}}',
+            '{"a": "no number", "b": 5, "c": {"d": null}}',
+            '{"b": [], "z": 1}',
+            '{"a": 7, "c": {}}',
+        ]
+        * 3
+    )
     by_java(oracle, t, texts)
     found = t.scan().to_arrow()
     assert rows.difference(oracle.call("read", t.location), found) is None
@@ -91,7 +99,12 @@ def test_shredded_files_are_read(make, oracle, option):
 
 def test_what_is_written_again_is_the_same_value(make, oracle):
     """Compactions, updates and merges carry the binaries: a value is not taken through its text."""
-    t = make({"k": "INT", "n": "INT", "v": "VARIANT", "r": "ROW<l ARRAY<VARIANT>>"}, ["k"], bucket=1, merge_engine="partial-update")
+    t = make(
+        {"k": "INT", "n": "INT", "v": "VARIANT", "r": "ROW<l ARRAY<VARIANT>>"},
+        ["k"],
+        bucket=1,
+        merge_engine="partial-update",
+    )
     t.upsert([{"k": k, "n": 0, "v": text, "r": {"l": [text, None]}} for k, text in enumerate(TEXTS)])
     before = binaries(t)
     t.upsert([{"k": k, "n": k} for k in range(len(TEXTS))])

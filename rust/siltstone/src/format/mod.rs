@@ -1,4 +1,4 @@
-//! File formats: bytes of Avro containers, and data files in Parquet, ORC and Avro, without knowledge of tables.
+//! File formats: bytes of Avro containers, data files in Parquet, ORC and Avro, and files of BLOB values, without knowledge of tables.
 
 pub mod avro;
 pub(crate) mod blob;

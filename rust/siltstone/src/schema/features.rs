@@ -35,6 +35,7 @@ pub fn writing_faults(schema: &TableSchema) -> Vec<Error> {
     let options = CoreOptions::parse(&schema.options);
     let rest = [
         check_types(schema, unreadable_type),
+        options.as_ref().map_or(Ok(()), |options| check_blobs(schema, options)),
         options.as_ref().map_or(Ok(()), check_blob_input),
         file_indexes(schema, &schema.options).map(drop),
         options.as_ref().map_or(Ok(()), |options| check_data_directory(options.data_file_path_directory.as_deref())),

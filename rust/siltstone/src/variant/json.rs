@@ -247,6 +247,12 @@ fn cancel_now_and_then(members: usize) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{
+        collection::{btree_map, vec},
+        prelude::*,
+    };
+    use serde_json::Value;
+
     use super::super::text::print;
     use super::*;
 
@@ -335,5 +341,35 @@ mod tests {
         }
         let deep = format!("{}{}", "[".repeat(1_001), "]".repeat(1_001));
         assert_eq!(encoded(&deep).unwrap_err().kind(), ErrorKind::UnsupportedFeature);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                vec(inner.clone(), 0..6).prop_map(Value::from),
+                btree_map(any::<String>(), inner, 0..6).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_comes_back(json in any_json()) {
+            let (value, metadata) = encoded(&json.to_string()).unwrap();
+            let mut printed = String::new();
+            print(&value, &metadata, &mut printed).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), json);
+        }
+
+        #[test]
+        fn any_text_is_a_value_or_an_error(text in r#"[\[\]{},:"0-9.eE+\-a-z\\ \n]{0,40}"#) {
+            let _ = encoded(&text);
+        }
     }
 }

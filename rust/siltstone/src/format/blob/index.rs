@@ -14,6 +14,9 @@ pub(super) const VERSION: u8 = 1;
 /// The length of the index and the version.
 const FOOTER: u64 = 5;
 
+/// Length of what is no value: an older file has that of the row.
+const OLDER_VALUE: i64 = -2;
+
 /// A value with what is around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -59,6 +62,10 @@ fn places(path: &str, start: u64, index: &[u8]) -> Result<Vec<Option<Place>>> {
         if length == -1 {
             places.push(None);
             continue;
+        }
+        if length == OLDER_VALUE {
+            let error = Error::unsupported("a BLOB column of which some rows were updated (Paimon 2)");
+            return Err(error.with("file", path).with("offset", at));
         }
         let fits = |length: &u64| *length >= AROUND && end.checked_add(*length).is_some_and(|end| end <= start);
         let Some(taken) = u64::try_from(length).ok().filter(fits) else {
@@ -110,7 +117,7 @@ mod tests {
             (50, &[38, 39, 34, 0][..]),
             (15, &[32]),
             (15, &[30]),
-            (99, &[3]),
+            (99, &[5]),
             (99, &[0x80]),
             (99, &[0xff; 11]),
             (u64::MAX, &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 2]),

@@ -1,7 +1,7 @@
 //! BLOB columns: a file of its own for each, with one value after another, or where a value lies instead of the value.
 //!
 //! ```text
-//! value        magic 1481511375 (i32 LE), bytes, length of all of it (i64 LE), CRC-32 of magic and bytes (i32 LE); nothing for null
+//! value        magic 1481511375 (i32 LE), bytes, length of all of it (i64 LE), CRC-32 of all that (i32 LE); nothing for null
 //! end          lengths of all values, -1 for null, as differences in zig-zag varints; bytes of that (i32 LE); version 1
 //! descriptor   version 2, magic (i64 LE), length and bytes of the file's URI, offset and length of the value (i64 LE)
 //! ```
@@ -208,11 +208,8 @@ fn stored_value(input: &dyn InputFile, place: &Place) -> Result<bytes::Bytes> {
     limits::ask(length, "a BLOB")?;
     let stored = input.read_range(start, place.length)?;
     let end = length.saturating_sub(12);
-    let (head, data, mut tail) = (
-        stored.get(..4).unwrap_or_default(),
-        stored.get(4..end).unwrap_or_default(),
-        ByteReader::new("a BLOB", stored.get(end..).unwrap_or_default()),
-    );
+    let head = stored.get(..4).unwrap_or_default();
+    let mut tail = ByteReader::new("a BLOB", stored.get(end..).unwrap_or_default());
     if head != MAGIC.to_le_bytes() {
         return Err(Error::corrupt(path, start, "the magic number of a BLOB", format!("{head:02x?}")));
     }
@@ -221,8 +218,7 @@ fn stored_value(input: &dyn InputFile, place: &Place) -> Result<bytes::Bytes> {
         return Err(Error::corrupt(path, start, format!("a BLOB of {} bytes", place.length), said));
     }
     let mut crc = crc32fast::Hasher::new();
-    crc.update(head);
-    crc.update(data);
+    crc.update(stored.get(..length.saturating_sub(4)).unwrap_or_default());
     let computed = crc.finalize();
     if computed.to_le_bytes() != checksum.to_le_bytes() {
         return Err(Error::corrupt(path, start, format!("the checksum {checksum}"), computed));

@@ -54,6 +54,7 @@ impl BlobFileWriter {
         let mut crc = crc32fast::Hasher::new();
         crc.update(&magic);
         crc.update(value);
+        crc.update(&length.to_le_bytes());
         self.put(&magic)?;
         self.put(value)?;
         self.put(&length.to_le_bytes())?;
