@@ -13,26 +13,34 @@ Example:
 
 from __future__ import annotations
 
+from siltstone._computed import lit
 from siltstone._core import __version__
-from siltstone.catalog import Catalog, connect, open_table
+from siltstone.catalog import Catalog, connect, open_table, scan_polars
 from siltstone.errors import SiltstoneError
+from siltstone.merge import Merge
 from siltstone.predicate import Expression, col
-from siltstone.report import CommitReport
+from siltstone.report import CommitReport, MergeReport
 from siltstone.scan import Scan, Split
-from siltstone.table import Table
+from siltstone.table import Partition, Table, TableStats
 from siltstone.versions import Snapshot
 
 __all__ = [
     "Catalog",
     "CommitReport",
     "Expression",
+    "Merge",
+    "MergeReport",
+    "Partition",
     "Scan",
     "SiltstoneError",
     "Snapshot",
     "Split",
     "Table",
+    "TableStats",
     "__version__",
     "col",
     "connect",
+    "lit",
     "open_table",
+    "scan_polars",
 ]

@@ -199,14 +199,16 @@ def optional_text(name: str, value: Any) -> str | None:
 
 
 def names(name: str, value: Any) -> list[str]:
-    """A list of names of an argument; None is an empty one.
+    """A list of names of an argument; a single text is a list of one name, None an empty one.
 
     Raises:
-        InvalidArgument: For anything else, a single text among it.
+        InvalidArgument: For anything else.
     """
     if value is None:
         return []
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    if isinstance(value, str):
+        return [text(name, value)]
+    if isinstance(value, bytes) or not isinstance(value, Iterable):
         raise InvalidArgument(f"{name} must be a list of names, not {shown(value)}")
     return [text(name, item) for item in value]
 

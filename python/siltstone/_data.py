@@ -1,14 +1,16 @@
-"""Containers of rows as Arrow streams: Arrow objects, frames of pandas and polars, lists of dicts."""
+"""Containers of rows as Arrow streams: Arrow objects, frames of pandas and polars, files, lists of dicts, columns."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import decimal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import text
+from siltstone._args import shown, text
 from siltstone._arrow import of_pyarrow
+from siltstone._files import file_rows, is_file_name
 from siltstone._values import column
 from siltstone.errors import InvalidArgument, SchemaError, SchemaMismatch, SiltstoneError
 
@@ -17,15 +19,17 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def arrow_stream(data: Any, table: CoreTable) -> Iterator[Any]:
+def arrow_stream(data: Any, table: CoreTable, *, others: bool = False) -> Iterator[Any]:
     """Anything with rows as an object with ``__arrow_c_stream__``, for one call.
 
     What ends a program (``SystemExit``, Ctrl-C) and is raised by the code of a stream, or by a signal handler that runs
     in it, is what the call raises; an ``Exception`` is the cause of the call's own.
 
     Args:
-        data: An Arrow PyCapsule producer (pyarrow, polars, duckdb), a pandas frame, or a list of dicts.
-        table: The table whose schema types a list of dicts, and columns of Python objects.
+        data: An Arrow PyCapsule producer (pyarrow, polars, duckdb), a frame of pandas or polars, also a lazy one, a
+            dataset of pyarrow, the name of a file, a list of dicts or dataclasses, or a dict of columns.
+        table: The table whose schema types rows of Python objects.
+        others: Columns that the table does not have are read, too, in the types that their values have.
 
     Raises:
         InvalidArgument: For anything else, and for Arrow data that is broken.
@@ -33,7 +37,7 @@ def arrow_stream(data: Any, table: CoreTable) -> Iterator[Any]:
     """
     raised: list[BaseException] = []
     try:
-        stream = _stream(data, table, raised)
+        stream = _stream(data, Typing(table, others=others), raised)
     except SchemaError as e:
         raise type(e)(e.message, hint=e.hint, context={"table": table.name} | e.context) from e
     try:
@@ -46,12 +50,40 @@ def arrow_stream(data: Any, table: CoreTable) -> Iterator[Any]:
         raise raised[0] from None
 
 
-def _stream(data: Any, table: CoreTable, raised: list[BaseException]) -> Any:
+class Typing:
+    """The types of columns of Python objects."""
+
+    def __init__(self, table: CoreTable, *, others: bool) -> None:
+        """Those of a table; ``others``: as their values are, where the table has no such column."""
+        import pyarrow as pa
+
+        self.schema = pa.schema(table.arrow_schema())
+        self._known = {f.name: f.type for f in self.schema}
+        self._others = others
+
+    def column(self, name: str, values: Sequence[Any]) -> Any:
+        """Values in the type of their column; the core refuses, or leaves out, one that the table does not have."""
+        import pyarrow as pa
+
+        kind = self._known.get(name)
+        if kind is not None:
+            return column(name, values, kind)
+        if not self._others:
+            return pa.nulls(len(values))
+        try:
+            return pa.array(values)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
+            raise SchemaMismatch(f"the values of column '{name}' have no common type: {e}") from e
+
+
+def _stream(data: Any, typing: Typing, raised: list[BaseException]) -> Any:  # noqa: C901, PLR0911  # one line for each kind
     import pyarrow as pa
 
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        return _pandas_to_arrow(data, table)
+        return _pandas_to_arrow(data, typing)
+    if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "collect"):
+        return of_pyarrow(_lazy_reader(data), raised)
     if library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
         return _polars_to_arrow(data)
     if hasattr(data, "__arrow_c_stream__"):
@@ -62,13 +94,67 @@ def _stream(data: Any, table: CoreTable, raised: list[BaseException]) -> Any:
             return of_pyarrow(pa.record_batch(data))
         except (pa.ArrowInvalid, TypeError) as e:
             raise InvalidArgument(f"{type(data).__name__} holds no rows: {e}") from e
+    if library == "pyarrow" and hasattr(data, "scanner"):
+        return of_pyarrow(data.scanner().to_reader(), raised)
+    if library == "pyarrow" and hasattr(data, "to_reader"):
+        return of_pyarrow(data.to_reader(), raised)
+    if is_file_name(data):
+        return of_pyarrow(file_rows(data, typing.schema), raised)
     if isinstance(data, Mapping):
-        raise InvalidArgument("a single dict is not a table of rows: give a list of dicts")
+        return of_pyarrow(_columns_to_arrow(data, typing))
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _rows_to_arrow(data, table)
-    kind = type(data).__name__
-    hint = "call collect() first" if library == "polars" else None
-    raise InvalidArgument(f"{kind} holds no rows: give an Arrow object, a pandas frame or a list of dicts", hint=hint)
+        return _rows_to_arrow(data, typing)
+    raise InvalidArgument(
+        f"{type(data).__name__} holds no rows: give an Arrow object, a pandas frame or a list of dicts",
+        hint=_instead(data),
+    )
+
+
+def _instead(data: Any) -> str | None:
+    if dataclasses.is_dataclass(data):
+        return "put the row into a list"
+    if isinstance(data, str):
+        return "names of files end with .parquet, .orc, .arrow, .csv or .json"
+    return "make a list of it" if isinstance(data, Iterable) else None
+
+
+def _lazy_reader(frame: Any) -> Any:
+    """A lazy frame of polars, computed piece by piece."""
+    import polars as pl
+    import pyarrow as pa
+
+    schema = frame.collect_schema()
+    first = _polars_to_arrow(pl.DataFrame(schema=schema)).schema
+    pieces = frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
+
+    def batches() -> Iterator[Any]:
+        for piece in pieces:
+            yield from _polars_to_arrow(piece).cast(first).to_batches()
+
+    return pa.RecordBatchReader.from_batches(first, batches())
+
+
+def _columns_to_arrow(columns: Mapping[str, Any], typing: Typing) -> Any:
+    """A dict of columns as a table of pyarrow."""
+    import pyarrow as pa
+
+    made = {}
+    for name, given in columns.items():
+        if isinstance(given, (str, bytes, Mapping)) or not (
+            isinstance(given, Iterable) or hasattr(given, "__arrow_c_array__")
+        ):
+            raise InvalidArgument(
+                f"column '{name}' of the dict is {shown(given)}, which is no list of values",
+                hint="give a list of dicts, one for each row, or a dict of lists, one for each column",
+            )
+        if isinstance(given, (pa.Array, pa.ChunkedArray)):
+            made[text("a column's name", name)] = given
+        else:
+            made[text("a column's name", name)] = typing.column(name, list(given))
+    if len({len(values) for values in made.values()}) > 1:
+        lengths = ", ".join(f"{name}: {len(values)}" for name, values in made.items())
+        raise InvalidArgument(f"the columns have different numbers of values ({lengths})")
+    return pa.table(made) if made else typing.schema.empty_table()
 
 
 class _Stream:
@@ -131,18 +217,17 @@ def _has_objects(kind: Any) -> bool:
     return (inner is not None and _has_objects(inner)) or any(_has_objects(f.dtype) for f in fields)
 
 
-def _pandas_to_arrow(frame: Any, table: CoreTable) -> Any:
+def _pandas_to_arrow(frame: Any, typing: Typing) -> Any:
     """A frame without its index; missing values (None, NaN, NaT, NA) are null, objects get the table's types."""
     import pyarrow as pa
 
-    known = {f.name: f.type for f in pa.schema(table.arrow_schema())}
     names = [text("a column's name", name) for name in frame.columns]
     columns = []
     for at, name in enumerate(names):
         series = frame.iloc[:, at]
         if series.dtype == object:
             values = [_without_nan(value) for value in series]
-            columns.append(_typed(name, values, known.get(name)))
+            columns.append(typing.column(name, values))
             continue
         try:
             columns.append(pa.array(series, from_pandas=True))
@@ -150,7 +235,7 @@ def _pandas_to_arrow(frame: Any, table: CoreTable) -> Any:
             message = f"column '{name}' of the frame has the type {series.dtype}, which Arrow does not have: {e}"
             raise SchemaMismatch(message, context={"column": name, "got": str(series.dtype)}) from e
     _once(names)
-    return of_pyarrow(pa.table(columns, names=names)) if names else _rows_to_arrow([{}] * len(frame), table)
+    return of_pyarrow(pa.table(columns, names=names)) if names else _rows_to_arrow([{}] * len(frame), typing)
 
 
 def _without_nan(value: Any) -> Any:
@@ -177,28 +262,30 @@ def _once(names: Sequence[str]) -> None:
         raise SchemaMismatch(f"column '{twice}' is in the input twice", context={"column": twice})
 
 
-def _rows_to_arrow(rows: Sequence[Any], table: CoreTable) -> Any:
-    """A pyarrow table of dicts, with the table's types for the columns that occur."""
+def _rows_to_arrow(rows: Sequence[Any], typing: Typing) -> Any:
+    """A pyarrow table of dicts or dataclasses, with the table's types for the columns that occur."""
     import pyarrow as pa
 
-    for i, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")
+    rows = [_row(i, row) for i, row in enumerate(rows)]
+    for row in rows:
         for name in row:
             text("a column's name", name)
-    schema = pa.schema(table.arrow_schema())
     names = dict.fromkeys(name for row in rows for name in row)
-    known = {f.name: f.type for f in schema}
     if not rows:
-        return schema.empty_table()
+        return typing.schema.empty_table()
     if not names:  # rows of nothing but nulls
-        names = dict.fromkeys(schema.names[:1])
-    columns = [_typed(name, [row.get(name) for row in rows], known.get(name)) for name in names]
+        names = dict.fromkeys(typing.schema.names[:1])
+    columns = [typing.column(name, [row.get(name) for row in rows]) for name in names]
     return pa.table(columns, names=list(names))
 
 
-def _typed(name: str, values: list[Any], kind: Any) -> Any:
-    """Values in the type of their column; the core refuses, or leaves out, a column that the table does not have."""
-    import pyarrow as pa
-
-    return pa.nulls(len(values)) if kind is None else column(name, values, kind)
+def _row(i: int, row: Any) -> Mapping[str, Any]:
+    """A row as a dict."""
+    if isinstance(row, Mapping):
+        return row
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    if hasattr(row, "_asdict"):  # a named tuple
+        found: Mapping[str, Any] = row._asdict()
+        return found
+    raise InvalidArgument(f"row {i} is a {type(row).__name__}, not a dict")

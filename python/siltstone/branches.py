@@ -78,9 +78,7 @@ class Branches(Handle):
             VersionInUse: This table is opened on it, reads fall back to it, or main has gone forward to it half-way:
                 fast-forward again.
         """
-        return UpkeepReport.from_core(
-            self._table.maintenance.delete_branch(text("name", name), flag("dry_run", dry_run))
-        )
+        return self._table.maintenance.delete_branch(text("name", name), flag("dry_run", dry_run))
 
     def rename(self, source: str, target: str) -> None:
         """Give a branch another name.
@@ -106,6 +104,4 @@ class Branches(Handle):
             VersionInUse: Another branch was made from a version of main that would go, or a tag of main that stays
                 needs a schema that would go.
         """
-        return UpkeepReport.from_core(
-            self._table.maintenance.fast_forward(text("name", name), flag("dry_run", dry_run))
-        )
+        return self._table.maintenance.fast_forward(text("name", name), flag("dry_run", dry_run))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -57,11 +56,6 @@ class CompactionPlan:
     """
 
     tasks: list[CompactionTask]
-
-    @classmethod
-    def from_json(cls, items: Sequence[tuple[str, Token]]) -> CompactionPlan:
-        """Read the core's descriptions and tokens."""
-        return cls([CompactionTask(**json.loads(about), token=token) for about, token in items])
 
     @property
     def files(self) -> int:
@@ -184,7 +178,7 @@ def commit_compaction(
     before = done or CompactionReport()
     commit = commit_messages(table, messages) if messages else CommitReport()
     kept = messages if commit.snapshots else []
-    return _add(before, json.loads(table.describe_messages(kept)), commit)
+    return _add(before, table.describe_messages(kept), commit)
 
 
 def _discard(table: _core.Table, messages: Sequence[bytes]) -> None:
@@ -213,11 +207,18 @@ def waves(tasks: list[CompactionTask], size: int | None) -> list[list[Compaction
     return [tasks[i : i + step] for i in range(0, len(tasks), step)]
 
 
-def _add(before: CompactionReport, change: Mapping[str, int], commit: CommitReport) -> CompactionReport:
-    """Reports of two waves as one."""
-    sums = {name: getattr(before, name) + change[name] for name in change}
+def _add(before: CompactionReport, change: CompactionReport, commit: CommitReport) -> CompactionReport:
+    """Reports of two waves as one: what was done before, what messages replace, and their commit."""
     return CompactionReport(
-        snapshots=[*before.snapshots, *commit.snapshots], notes=[*before.notes, *commit.notes], **sums
+        snapshots=[*before.snapshots, *commit.snapshots],
+        tasks=before.tasks + change.tasks,
+        files_before=before.files_before + change.files_before,
+        files_after=before.files_after + change.files_after,
+        bytes_before=before.bytes_before + change.bytes_before,
+        bytes_after=before.bytes_after + change.bytes_after,
+        rows_before=before.rows_before + change.rows_before,
+        rows_after=before.rows_after + change.rows_after,
+        notes=[*before.notes, *commit.notes],
     )
 
 

@@ -49,11 +49,8 @@ class Maintenance(Handle):
             idle: Only partitions that have not been written for this long.
         """
         wait = None if idle is None else duration_millis("idle", idle)
-        return CompactionPlan.from_json(
-            self._table.plan_compaction(
-                flag("full", full), condition_of(where, "where"), partition_list(partitions), wait
-            )
-        )
+        chosen = condition_of(where, "where"), partition_list(partitions)
+        return CompactionPlan(self._table.plan_compaction(flag("full", full), *chosen, wait))
 
     def compact(
         self,
@@ -113,7 +110,7 @@ class Maintenance(Handle):
 
     def compact_manifests(self) -> CommitReport:
         """Rewrite small manifests and those with deletions into few large ones."""
-        return CommitReport.from_json(self._table.compact_manifests())
+        return self._table.compact_manifests()
 
     def expire_snapshots(
         self,
@@ -157,9 +154,7 @@ class Maintenance(Handle):
         limit = age_limit("older_than", older_than)
         most, least = count("retain_max", retain_max, 1), count("retain_min", retain_min, 1)
         deletes = count("max_deletes", max_deletes, 1)
-        return UpkeepReport.from_core(
-            self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
-        )
+        return self._maintenance.expire_snapshots(most, least, limit, deletes, flag("dry_run", dry_run))
 
     def expire_snapshots_by_options(
         self, *, older_than: Time | Duration | None = None, dry_run: bool = False
@@ -175,7 +170,7 @@ class Maintenance(Handle):
             []
         """
         limit = age_limit("older_than", older_than)
-        return UpkeepReport.from_core(self._maintenance.expire_snapshots_by_options(limit, flag("dry_run", dry_run)))
+        return self._maintenance.expire_snapshots_by_options(limit, flag("dry_run", dry_run))
 
     def expire_consumers(self, *, older_than: Time | Duration, dry_run: bool = False) -> UpkeepReport:
         """Delete consumers that have not read for this long, or since this time: they keep no snapshots any more.
@@ -191,7 +186,7 @@ class Maintenance(Handle):
         limit = age_limit("older_than", older_than)
         if limit is None:
             raise InvalidArgument("older_than says for how long a consumer has not read: it cannot be None")
-        return UpkeepReport.from_core(self._maintenance.expire_consumers(limit, flag("dry_run", dry_run)))
+        return self._maintenance.expire_consumers(limit, flag("dry_run", dry_run))
 
     def remove_orphan_files(self, *, older_than: Time | Duration | None = None, dry_run: bool = True) -> UpkeepReport:
         """List, and with ``dry_run=False`` delete, files that no version of any branch refers to.
@@ -211,9 +206,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.remove_orphan_files().deleted_files
             0
         """
-        return UpkeepReport.from_core(
-            self._maintenance.remove_orphan_files(age_limit("older_than", older_than), flag("dry_run", dry_run))
-        )
+        return self._maintenance.remove_orphan_files(age_limit("older_than", older_than), flag("dry_run", dry_run))
 
     def fsck(self, *, deep: bool = False) -> Verdict:
         """Check every version of every branch against its metadata, and the metadata against the files.
@@ -233,7 +226,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.fsck().ok
             True
         """
-        return Verdict.from_json(self._maintenance.fsck(flag("deep", deep)))
+        return self._maintenance.fsck(flag("deep", deep))
 
     def analyze(self) -> CommitReport:
         """Count rows, values, nulls and ranges of all columns into a statistics file that planners read.
@@ -244,7 +237,7 @@ class Maintenance(Handle):
             >>> example_table().maintenance.analyze().snapshot.kind
             'ANALYZE'
         """
-        return CommitReport.from_json(self._maintenance.analyze())
+        return self._maintenance.analyze()
 
     def expire_partitions(
         self,
@@ -278,8 +271,7 @@ class Maintenance(Handle):
         formatter = optional_text("timestamp_formatter", timestamp_formatter)
         pattern = optional_text("timestamp_pattern", timestamp_pattern)
         by, most = optional_text("strategy", strategy), count("max_expires", max_expires, 1)
-        report = self._maintenance.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
-        return UpkeepReport.from_core(report)
+        return self._maintenance.expire_partitions(kept, formatter, pattern, by, most, flag("dry_run", dry_run))
 
 
 def check_directory(location: str, *, deep: bool = False) -> Verdict:
@@ -292,4 +284,4 @@ def check_directory(location: str, *, deep: bool = False) -> Verdict:
     Raises:
         TableNotFound: No table is there.
     """
-    return Verdict.from_json(_core.check(text("location", location), flag("deep", deep)))
+    return _core.check(text("location", location), flag("deep", deep))

@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from siltstone._args import shown, text, written
+from siltstone._computed import Value
 from siltstone._numpy import of_numpy
+from siltstone._sql import column_text
 from siltstone.errors import InvalidArgument
 
 #: How deep conditions nest, as in the texts of conditions.
@@ -57,8 +59,8 @@ class Expression:
         return json.dumps(_flat(self.tree), ensure_ascii=False)
 
 
-class Column:
-    """A column of a predicate; comparing it gives an :class:`Expression`."""
+class Column(Value):
+    """A column: comparing it gives an :class:`Expression`, computing with it a :class:`Value`."""
 
     __slots__ = ("name",)
     __hash__ = None  # type: ignore[assignment]
@@ -67,7 +69,25 @@ class Column:
         """A column by its name in the table."""
         if not isinstance(name, str):
             raise InvalidArgument(f"{shown(name)} is not the name of a column")
+        super().__init__(column_text(name))
         self.name = name
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """The condition that a boolean column is by itself."""
+        return {"op": "eq", "column": self.name, "value": True}
+
+    def __and__(self, other: Expression | Column) -> Expression:
+        """Both hold; the column is a boolean."""
+        return Expression(self.tree) & other
+
+    def __or__(self, other: Expression | Column) -> Expression:
+        """At least one holds; the column is a boolean."""
+        return Expression(self.tree) | other
+
+    def __invert__(self) -> Expression:
+        """SQL NOT of a boolean column."""
+        return ~Expression(self.tree)
 
     def _compare(self, op: str, value: object) -> Expression:
         plain = literal(value)
@@ -109,6 +129,14 @@ class Column:
             raise InvalidArgument(f"is_in must get a list of values, not {shown(values)}")
         return Expression({"op": "in", "column": self.name, "values": [literal(v) for v in values]})
 
+    def is_not_in(self, values: Iterable[object]) -> Expression:
+        """Column NOT IN (values).
+
+        Raises:
+            InvalidArgument: A single text or bytes, whose letters would be the values.
+        """
+        return Expression({**self.is_in(values).tree, "op": "not_in"})
+
     def is_null(self) -> Expression:
         """Column IS NULL."""
         return Expression({"op": "is_null", "column": self.name})
@@ -121,6 +149,29 @@ class Column:
         """Column LIKE pattern, with ``%`` and ``_``."""
         return Expression({"op": "like", "column": self.name, "value": literal(pattern)})
 
+    def _like(self, before: str, value: str, after: str) -> Expression:
+        plain = text("the text", value)
+        for special in ("!", "%", "_"):
+            plain = plain.replace(special, f"!{special}")
+        return Expression({"op": "like", "column": self.name, "value": f"{before}{plain}{after}", "escape": "!"})
+
+    def starts_with(self, prefix: str) -> Expression:
+        """The text begins with ``prefix``.
+
+        Example:
+            >>> example_table().scan(filter=st.col("item").starts_with("p")).count()
+            1
+        """
+        return self._like("", prefix, "%")
+
+    def ends_with(self, suffix: str) -> Expression:
+        """The text ends with ``suffix``."""
+        return self._like("%", suffix, "")
+
+    def contains(self, part: str) -> Expression:
+        """The text has ``part`` in it."""
+        return self._like("%", part, "%")
+
     def between(self, low: object, high: object) -> Expression:
         """Column between low and high, both included."""
         return (self >= low) & (self <= high)
@@ -131,12 +182,16 @@ class Column:
 
 
 def col(name: str) -> Column:
-    """A column for a predicate.
+    """A column, for a predicate or for a new value.
+
+    As in SQL text, case counts only where names differ by nothing else.
 
     Example:
         >>> import siltstone as st
         >>> (st.col("dt") == "2026-11-20") & (st.col("amount") > 10)  # doctest: +ELLIPSIS
         Expression(...)
+        >>> example_table().update({"item": st.col("item").upper()}, where=st.col("id") == 1).affected_rows
+        1
     """
     return Column(name)
 
@@ -182,15 +237,26 @@ def _flat(tree: dict[str, Any], depth: int = 0) -> dict[str, Any]:
 
 
 def _expression(value: object) -> Expression:
+    if isinstance(value, Column):
+        return Expression(value.tree)
     if not isinstance(value, Expression):
         raise InvalidArgument(f"{shown(value)} is not a condition: compare a column, as in col('a') > 1")
     return value
 
 
-def condition_of(condition: str | Expression | None, name: str = "filter") -> tuple[str, str] | None:
+def condition_of(condition: str | Expression | Column | None, name: str = "filter") -> tuple[str, str] | None:
     """A predicate of an argument, as the core takes it: in which form, and its text."""
     if condition is None:
         return None
     if isinstance(condition, str):
         return "sql", text(name, condition)
     return "json", text(name, _expression(condition).to_json())
+
+
+def both(condition: tuple[str, str] | None, tree: dict[str, Any]) -> tuple[str, str]:
+    """A condition as the core takes it, and another one that must hold, too."""
+    if condition is None:
+        return "json", json.dumps(tree, ensure_ascii=False)
+    form, given = condition
+    first = {"op": "sql", "text": given} if form == "sql" else json.loads(given)
+    return "json", json.dumps({"op": "and", "args": [first, tree]}, ensure_ascii=False)

@@ -1,9 +1,8 @@
-"""What calls report, as plain values that print well and pickle."""
+"""What calls report, as plain values that print well and pickle; the extension makes them (``report.rs``)."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -39,17 +38,25 @@ class CommitReport:
     already_committed: bool = False
     notes: list[str] = field(default_factory=list)
 
-    @classmethod
-    def from_json(cls, text: str) -> CommitReport:
-        """Read the core's JSON."""
-        raw = json.loads(text)
-        raw["snapshots"] = [Snapshot.from_json(json.dumps(s)) for s in raw.get("snapshots", [])]
-        return cls(**raw)
-
     @property
     def snapshot(self) -> Snapshot | None:
         """The last snapshot made."""
         return self.snapshots[-1] if self.snapshots else None
+
+
+@dataclass(frozen=True)
+class MergeReport(CommitReport):
+    """What a merge did.
+
+    Attributes:
+        updated_rows: Rows of the table that got new values.
+        deleted_rows: Rows of the table that were deleted.
+        inserted_rows: Rows of the source that were inserted.
+    """
+
+    updated_rows: int = 0
+    deleted_rows: int = 0
+    inserted_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,17 +132,12 @@ class UpkeepReport:
     by_kind: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
-    _files: str = field(default="[]", repr=False)
-
-    @classmethod
-    def from_core(cls, texts: tuple[str, str]) -> UpkeepReport:
-        """Read the core's JSON: sums, and files."""
-        return cls(**json.loads(texts[0]), _files=texts[1])
+    _files: list[tuple[str, str, int, str]] = field(default_factory=list, repr=False)
 
     @property
     def files(self) -> list[PlannedFile]:
         """Every file with its reason, in the order of deletion."""
-        return [PlannedFile(**item) for item in json.loads(self._files)]
+        return [PlannedFile(*item) for item in self._files]
 
     @property
     def bytes(self) -> int:
@@ -169,11 +171,6 @@ class Feature:
     support: str
     reason: str | None = None
 
-    @classmethod
-    def list_from_json(cls, text: str) -> list[Feature]:
-        """Read the core's JSON."""
-        return [cls(**raw) for raw in json.loads(text)]
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -205,12 +202,6 @@ class Verdict:
 
     findings: list[Finding] = field(default_factory=list)
     checked: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, text: str) -> Verdict:
-        """Read the core's JSON."""
-        raw = json.loads(text)
-        return cls([Finding(**item) for item in raw["findings"]], raw["checked"])
 
     @property
     def problems(self) -> list[Finding]:

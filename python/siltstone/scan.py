@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from siltstone import _core
 from siltstone._args import Size, Time, count, flag, millis, names, optional_text, size_bytes, version_of
+from siltstone._frames import frame_of
+from siltstone._spellings import unknown_attribute
 from siltstone.changes import between_argument
 from siltstone.errors import InvalidArgument
-from siltstone.predicate import Expression, condition_of
+from siltstone.predicate import Expression, both, condition_of
+from siltstone.split import Split, batches_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,47 +20,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def _batches(source: _core.Batches) -> Iterator[pa.RecordBatch]:
-    """The core's batches as pyarrow's; errors come as exceptions of siltstone, which the C stream cannot carry."""
+def whole_table(plan: _core.Plan | _core.Inspection) -> pa.Table:
+    """All rows of a plan."""
     import pyarrow as pa
 
-    try:
-        for batch in source:
-            yield pa.record_batch(batch)
-    finally:
-        source.close()
-
-
-def pandas_frame(table: pa.Table) -> pd.DataFrame:
-    """A frame with every value as it is: a float would not hold each BIGINT, an integer in a row is no moment."""
-    import pandas as pd
-    import pyarrow as pa
-
-    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-    others = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.null_count and pa.types.is_integer(column.type):
-            wide = {pa.int64(): pd.Int64Dtype()}
-            others[name] = column.to_pandas(types_mapper=wide.get)
-        elif _has_nanoseconds_in_rows(column.type):
-            others[name] = pd.Series(column.to_pylist(), dtype=object)
-    if not others:
-        return frame
-    return pd.DataFrame({name: others.get(name, frame[name]) for name in table.column_names}, copy=False)
-
-
-def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool:
-    """Whether pyarrow would make integers of moments, which it does with nanoseconds in rows and maps."""
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(kind):
-        return in_row and kind.unit == "ns"
-    if pa.types.is_list(kind):
-        value = kind.value_type
-        return _has_nanoseconds_in_rows(value, in_row=in_row and not pa.types.is_timestamp(value))
-    if pa.types.is_map(kind):
-        return any(_has_nanoseconds_in_rows(part, in_row=True) for part in (kind.key_type, kind.item_type))
-    return pa.types.is_struct(kind) and any(_has_nanoseconds_in_rows(field.type, in_row=True) for field in kind)
+    batches = plan.read(whole=True)
+    return pa.Table.from_batches(batches_of(batches), pa.schema(batches))
 
 
 def scan_request(  # noqa: PLR0913  # one argument for each part of a query
@@ -93,67 +61,6 @@ def scan_request(  # noqa: PLR0913  # one argument for each part of a query
     }
 
 
-class Split:
-    """A piece of a scan that one task reads. Picklable; holds no credentials and no open files.
-
-    Its token carries the table's location, branch, schema id and dynamic options, the read request, and Paimon's
-    own serialized ``DataSplit``, so that the reading process never resolves "latest" again.
-    """
-
-    __slots__ = ("_core",)
-
-    def __init__(self, token: bytes) -> None:
-        """A split from its bytes.
-
-        Raises:
-            CorruptFile: They were damaged on their way.
-            UnsupportedVersion: They were made by another version of siltstone.
-        """
-        self._core = _core.Split(token)
-
-    def __reduce__(self) -> tuple[type[Split], tuple[bytes]]:
-        """Pickle as the token."""
-        return Split, (self.to_bytes(),)
-
-    def to_bytes(self) -> bytes:
-        """The token."""
-        return self._core.to_bytes()
-
-    @property
-    def rows(self) -> int | None:
-        """Rows it holds, when that is known without reading."""
-        return self._core.rows
-
-    @property
-    def bytes(self) -> int:
-        """Size of its files."""
-        return self._core.bytes
-
-    @property
-    def files(self) -> list[str]:
-        """Names of its data files."""
-        return self._core.files
-
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """Read the split; batches come as they are decoded.
-
-        Raises:
-            CorruptFile: A file is not what the metadata says.
-            InvalidArgument: The table was dropped and created anew since the split was planned.
-            FileMissing: A file is gone although its snapshot is there.
-            SnapshotExpired: The snapshot has expired meanwhile, and its files are gone.
-        """
-        yield from _batches(self._core.read())
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows as an Arrow stream."""
-        return self._core.__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        """Files and rows."""
-        return f"Split(files={len(self.files)}, rows={self.rows}, bytes={self.bytes})"
-
-
 class Scan:
     """A query over one version of a table. Nothing is read until rows are asked for.
 
@@ -172,6 +79,31 @@ class Scan:
         self._options = dict(options)
         self._request = dict(request)
 
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is asked for, as the core takes it."""
+        return dict(self._request)
+
+    def narrowed(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        condition: dict[str, Any] | None = None,
+        limit: int | None = None,
+        batch_size: int | None = None,
+    ) -> Scan:
+        """The same scan with fewer columns and rows; ``condition`` is a tree as in :class:`siltstone.Expression`."""
+        given = self.request
+        if columns is not None:
+            given["columns"] = list(columns)
+        if batch_size is not None:
+            given["batch_size"] = batch_size
+        if limit is not None:
+            given["limit"] = limit if given["limit"] is None else min(limit, given["limit"])
+        elif condition is not None and given["limit"] is None:
+            given["filter"] = both(given["filter"], condition)
+        return Scan(self._location, self._branch, self._options, given)
+
     def _plan(self) -> _core.Plan | _core.Inspection:
         return self._planned()
 
@@ -188,28 +120,85 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as record batches, in the order in which they are decoded."""
-        yield from _batches(self._plan().read())
+        yield from batches_of(self._plan().read())
 
     def to_arrow(self) -> pa.Table:
         """All rows as a pyarrow table."""
-        import pyarrow as pa
+        return whole_table(self._plan())
 
-        batches = self._plan().read(whole=True)
-        return pa.Table.from_batches(_batches(batches), pa.schema(batches))
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """All rows as dicts."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
 
-    def to_pandas(self) -> pd.DataFrame:
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows as dicts, read while they are asked for; :meth:`to_batches` is faster."""
+        for batch in self.to_batches():
+            yield from batch.to_pylist()
+
+    def to_pandas(self, *, dtype_backend: str | None = None) -> pd.DataFrame:
         """All rows as a pandas frame (extra ``pandas``).
+
+        Args:
+            dtype_backend: ``"numpy_nullable"`` or ``"pyarrow"``: types of pandas that have nulls of their own. None:
+                its oldest types, with the exceptions below.
 
         BIGINT columns with nulls are pandas' ``Int64``, and whole numbers in arrays with nulls are objects: a float
         would not hold each of them. Smaller whole numbers with nulls are floats, as pandas has them.
         """
-        return pandas_frame(self.to_arrow())
+        return frame_of(self.to_arrow(), dtype_backend)
 
-    def to_polars(self) -> pl.DataFrame:
-        """All rows as a polars frame (extra ``polars``)."""
+    @overload
+    def to_polars(self, *, lazy: Literal[False] = False) -> pl.DataFrame: ...
+
+    @overload
+    def to_polars(self, *, lazy: Literal[True]) -> pl.LazyFrame: ...
+
+    def to_polars(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
+        """All rows as a polars frame (extra ``polars``).
+
+        Args:
+            lazy: A lazy frame: nothing is read before it is collected, and then only the columns that are needed, and
+                files and rows that may satisfy its conditions.
+
+        Example:
+            >>> import polars as pl
+            >>> frame = example_table().scan().to_polars(lazy=True)
+            >>> frame.filter(pl.col("id") > 1).select("item").collect().to_dicts()
+            [{'item': 'ink'}]
+        """
+        if flag("lazy", lazy):
+            from siltstone._lazy import lazy_frame
+
+            return lazy_frame(self)
         import polars as pl
 
         return pl.DataFrame(self.to_arrow())
+
+    def to_dataset(self) -> pa.dataset.Dataset:
+        """The scan as a dataset of pyarrow: who reads datasets (DuckDB, DataFusion) pushes columns and conditions down.
+
+        Example:
+            >>> example_table().scan().to_dataset().to_table(columns=["item"]).num_rows
+            2
+        """
+        from siltstone._dataset import dataset_of
+
+        return dataset_of(self)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The rows as a relation of DuckDB (extra ``duckdb``), which reads the columns and rows that a query needs.
+
+        Args:
+            connection: A connection of DuckDB; None for its default one.
+
+        Example:
+            >>> example_table().scan().to_duckdb().filter("id > 1").project("item").fetchall()
+            [('ink',)]
+        """
+        import duckdb
+
+        return (duckdb if connection is None else connection).from_arrow(self.to_dataset())
 
     def count(self) -> int:
         """Number of rows; from metadata alone where that is exact."""
@@ -228,9 +217,26 @@ class Scan:
             )
         return [Split(token) for token in self._planned().splits()]
 
+    def pinned(self, snapshot: int) -> Scan:
+        """The same scan of a snapshot that is or was the latest, whatever comes later; columns are the table's of now.
+
+        Raises:
+            InvalidArgument: A scan that names a version already.
+        """
+        if any(self._request.get(key) is not None for key in ("version", "tag", "as_of", "between")):
+            raise InvalidArgument("the scan names a version already: it cannot be pinned to another one")
+        request = {**self._request, "version": count("snapshot", snapshot, 1), "todays_schema": True}
+        return Scan(self._location, self._branch, self._options, request)
+
     def explain(self) -> str:
         """What would be read: the snapshot, files kept and skipped, splits, and which of them need merging."""
         return self._planned().explain()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
 
     def __repr__(self) -> str:
         """Table and request."""

@@ -31,7 +31,7 @@ class Tags(Handle):
             >>> example_table().tags.list()
             []
         """
-        return [Tag.from_json(tag) for tag in self._table.maintenance.tags()]
+        return self._table.maintenance.tags()
 
     def exists(self, name: str) -> bool:
         """Whether there is a tag of this name.
@@ -54,7 +54,7 @@ class Tags(Handle):
         Raises:
             TagNotFound: There is no such tag; the hint names the nearest.
         """
-        return Tag.from_json(self._table.maintenance.tag(text("name", name)))
+        return self._table.maintenance.tag(text("name", name))
 
     def create(
         self,
@@ -133,7 +133,7 @@ class Tags(Handle):
         if_not_exists: bool = False,
         allow_numeric: bool = False,
     ) -> Tag:
-        made = self._table.maintenance.create_tag(
+        return self._table.maintenance.create_tag(
             text("name", name),
             replace=replace,
             version=version_of("version", version),
@@ -143,7 +143,6 @@ class Tags(Handle):
             if_not_exists=flag("if_not_exists", if_not_exists),
             allow_numeric=flag("allow_numeric", allow_numeric),
         )
-        return Tag.from_json(made)
 
     def rename(self, source: str, target: str, *, allow_numeric: bool = False) -> None:
         """Give a tag another name.
@@ -180,7 +179,7 @@ class Tags(Handle):
             TagNotFound: There is no such tag.
             VersionInUse: A branch was made from it.
         """
-        return UpkeepReport.from_core(self._table.maintenance.delete_tag(text("name", name), flag("dry_run", dry_run)))
+        return self._table.maintenance.delete_tag(text("name", name), flag("dry_run", dry_run))
 
     def previous(self, name: str) -> str | None:
         """Name of the tag before this one, by commit time; None when it is the first.
@@ -210,7 +209,7 @@ class Tags(Handle):
             []
         """
         limit = age_limit("older_than", older_than)
-        return UpkeepReport.from_core(self._table.maintenance.expire_tags(limit, flag("dry_run", dry_run)))
+        return self._table.maintenance.expire_tags(limit, flag("dry_run", dry_run))
 
     def create_automatic(self) -> UpkeepReport:
         """Make the tags that are due by the option ``tag.automatic-creation``, as each commit does.
@@ -219,7 +218,7 @@ class Tags(Handle):
             >>> example_table().tags.create_automatic().details["created"]
             []
         """
-        return UpkeepReport.from_core(self._table.maintenance.create_automatic_tags())
+        return self._table.maintenance.create_automatic_tags()
 
     def create_due(self) -> UpkeepReport:
         """The same as :meth:`create_automatic`."""
@@ -254,5 +253,5 @@ class Tags(Handle):
 
     def _versions(self) -> Sequence[Snapshot]:
         """Snapshots, and those that only tags keep."""
-        live = [Snapshot.from_json(snapshot) for snapshot in self._table.history(2**31)]
+        live = self._table.history(2**31)
         return [*live, *(tag.snapshot for tag in self.list())]

@@ -1,15 +1,10 @@
-"""Snapshots and tags, as plain values that print well and pickle."""
+"""Snapshots and tags, as plain values that print well and pickle; the extension makes them (``report.rs``)."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import dataclass, field
-from typing import Any
-
-_NO_WATERMARK = -(2**63)
-#: Seconds; Java writes longer retentions than a timedelta can hold.
-_LONGEST = dt.timedelta.max.total_seconds() - 1
+from typing import Any, TypedDict
 
 
 @dataclass(frozen=True)
@@ -42,29 +37,23 @@ class Snapshot:
     watermark: int | None
     raw: dict[str, Any] = field(repr=False, compare=False)
 
-    @classmethod
-    def from_json(cls, text: str) -> Snapshot:
-        """Read the JSON of a snapshot file."""
-        raw = json.loads(text)
-        watermark = raw.get("watermark")
-        return cls(
-            id=raw["id"],
-            time=dt.datetime.fromtimestamp(raw["timeMillis"] / 1000, dt.UTC),
-            kind=raw["commitKind"],
-            user=raw["commitUser"],
-            identifier=raw["commitIdentifier"],
-            schema_id=raw["schemaId"],
-            total_rows=raw.get("totalRecordCount"),
-            delta_rows=raw.get("deltaRecordCount"),
-            changelog_rows=raw.get("changelogRecordCount"),
-            watermark=None if watermark == _NO_WATERMARK else watermark,
-            raw=raw,
-        )
 
+class FileEntry(TypedDict):
+    """A live data file of a version: one of :meth:`siltstone.Table.files`."""
 
-def _instant(local: str) -> dt.datetime:
-    """A local time of this machine as an instant."""
-    return dt.datetime.fromisoformat(local[:26]).astimezone(dt.UTC)
+    partition: str
+    bucket: int
+    level: int
+    name: str
+    rows: int
+    deleted_rows: int | None
+    bytes: int
+    schema_id: int
+    min_key: list[str | None] | None
+    max_key: list[str | None] | None
+    min_sequence_number: int
+    max_sequence_number: int
+    path: str
 
 
 @dataclass(frozen=True)
@@ -83,18 +72,6 @@ class Tag:
     snapshot: Snapshot
     create_time: dt.datetime | None
     time_retained: dt.timedelta | None
-
-    @classmethod
-    def from_json(cls, json_text: str) -> Tag:
-        """Read the core's JSON."""
-        raw: dict[str, Any] = json.loads(json_text)
-        kept, created = raw["time_retained_seconds"], raw["create_time"]
-        return cls(
-            name=raw["name"],
-            snapshot=Snapshot.from_json(json.dumps(raw["snapshot"])),
-            create_time=None if created is None else _instant(created),
-            time_retained=None if kept is None else dt.timedelta(seconds=min(kept, _LONGEST)),
-        )
 
     @property
     def id(self) -> int:

@@ -154,7 +154,7 @@ class TableWrite(Unpicklable):
         """
         number = count("identifier", identifier, -(2**63))
         mark, empty = count("watermark", watermark, -(2**63)), flag("allow_empty", allow_empty)
-        return CommitReport.from_json(self._core.commit(number, mark, empty))
+        return self._core.commit(number, mark, empty)
 
     @property
     def commit_user(self) -> str:
@@ -234,8 +234,7 @@ def commit_messages(
     user = optional_text("commit_user", commit_user)
     number = count("identifier", identifier, -(2**63))
     mark = count("watermark", watermark, -(2**63))
-    report = table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
-    return CommitReport.from_json(report)
+    return table.commit(given, user, number, mark, False, _overwritten(table, overwrite))
 
 
 def message_list(messages: Iterable[bytes]) -> list[bytes]:

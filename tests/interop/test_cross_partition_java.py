@@ -113,3 +113,17 @@ def test_java_ignores_deletes_that_move_keys_and_we_refuse_such_tables(make, ora
     assert len(oracle.call("read", t.location)) == 2
     with pytest.raises(e.UnsupportedFeature, match="ignore-delete"):
         st.open_table(t.location).upsert([{"id": 1, "p": "c", "v": 3, "w": None}])
+
+
+@pytest.mark.parametrize("partition", ["a", "b"])
+def test_java_adds_what_rows_of_another_partition_take_back_and_we_take_it_back(make, oracle, partition):
+    """Java gives such a row the columns of the key's partition, and forgets that it is a -D."""
+    ours, java = (table(make, n, "aggregation") for n in ("ours", "java"))
+    for rows in [("+I", {"id": 1, "p": "a", "v": 5, "w": "x"})], [("-D", {"id": 1, "p": partition, "v": 2, "w": "x"})]:
+        we_write(ours, rows)
+        java_writes(oracle, java, rows)
+    # no partition column has an aggregate function of its own: the one that all have forgets what is taken back
+    taken_back = [{"id": 1, "p": None, "v": 3, "w": None}]
+    assert oracle.call("read", ours.location) == ours.scan().to_arrow().to_pylist() == taken_back
+    added = [{"id": 1, "p": "a", "v": 7, "w": "x"}]
+    assert oracle.call("read", java.location) == (taken_back if partition == "a" else added)

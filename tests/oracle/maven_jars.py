@@ -36,10 +36,16 @@ def class_path(release=DEFAULT_RELEASE):
     return [jar(name, checksum) for name, checksum in wanted.items()]
 
 
+def rest_server_class_path():
+    """The verified jars of Paimon's own REST catalog server."""
+    return class_path() + [jar(name, checksum) for name, checksum in PINNED["rest-server"].items()]
+
+
 def jar(name, checksum):
-    """The file of `group:artifact:version`, which has this checksum."""
-    group, artifact, version = name.split(":")
-    path = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
+    """The file of `group:artifact:version[:classifier]`, which has this checksum."""
+    group, artifact, version, *classifier = name.split(":")
+    file = "-".join([artifact, version, *classifier])
+    path = f"{group.replace('.', '/')}/{artifact}/{version}/{file}.jar"
     kept = cache() / path
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -83,32 +83,6 @@ def test_errors_name_the_version_or_the_statement(spark, shop):
         ss.sql(spark, "SELECT * FROM shop.orders VERSION AS OF 'v9'")
     with pytest.raises(e.InvalidArgument, match="is not a time"):
         ss.sql(spark, "SELECT * FROM shop.orders TIMESTAMP AS OF 'noon'")
-    with pytest.raises(e.UnsupportedFeature, match="INSERT INTO is not supported"):
-        ss.sql(spark, "INSERT INTO shop.orders VALUES (1, 2, 'x')")
-    with pytest.raises(e.UnsupportedFeature, match="CREATE on the Paimon table"):
-        ss.sql(spark, "CREATE TEMPORARY VIEW v AS SELECT * FROM shop.orders")
-
-
-def test_no_statement_makes_or_drops_a_table_of_sparks_own_instead_of_ours(spark, shop, tmp_path):
-    """`CREATE TABLE ... TBLPROPERTIES('primary-key'=...)` made a Parquet table, `DROP DATABASE IF EXISTS` said OK."""
-    before = [t.name for t in spark.catalog.listTables("default")], [d.name for d in spark.catalog.listDatabases()]
-    location = tmp_path / "out"
-    for statement in (
-        "CREATE DATABASE shop",
-        "CREATE TABLE made_here (id INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')",
-        "CREATE TABLE made_here AS SELECT * FROM shop.orders",
-        "CREATE VIEW made_here AS SELECT 1",
-        "DROP DATABASE IF EXISTS shop CASCADE",
-        "DROP TABLE IF EXISTS shop.orders",
-        f"INSERT OVERWRITE DIRECTORY '{location}' USING parquet SELECT 1",
-    ):
-        with pytest.raises(e.UnsupportedFeature, match=r"is not supported in siltstone\.spark\.sql"):
-            ss.sql(spark, statement)
-    assert before == (
-        [t.name for t in spark.catalog.listTables("default")],
-        [d.name for d in spark.catalog.listDatabases()],
-    )
-    assert not location.exists() and shop.snapshot().id == 2
 
 
 def test_a_paimon_table_is_made_in_a_database_of_the_warehouse(spark, shop):
@@ -133,12 +107,6 @@ def test_a_paimon_table_is_made_in_a_database_of_the_warehouse(spark, shop):
     with pytest.raises(e.IllegalSchema, match="differ by case alone"):
         ss.sql(spark, "CREATE TABLE shop.other (id INT, ID INT)")
     assert before == [t.name for t in spark.catalog.listTables("default")]
-
-
-def test_a_paimon_table_is_not_described_in_sql(spark, shop):
-    with pytest.raises(e.UnsupportedFeature, match="DESCRIBE on the Paimon table shop.orders") as raised:
-        ss.sql(spark, "DESCRIBE TABLE shop.orders")
-    assert "table('shop.orders') has its schema" in raised.value.hint
 
 
 def test_what_stays_in_the_session_reaches_spark(spark, shop):

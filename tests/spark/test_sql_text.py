@@ -6,10 +6,10 @@ import pytest
 import siltstone as st
 from siltstone import errors as e
 from siltstone import spark as ss
+from siltstone.spark.allowed import check
 from siltstone.spark.creation import creation
 from siltstone.spark.dialect import statement
-from siltstone.spark.sql import _parse
-from siltstone.spark.statements import check
+from siltstone.spark.queries import parse
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -160,7 +160,7 @@ def test_an_update_behind_a_query_is_found_in_any_spelling(text):
 
 
 def made(text):
-    return creation(_parse(statement(f"CREATE TABLE d.t {text}").readable))
+    return creation(parse(statement(f"CREATE TABLE d.t {text}").readable))
 
 
 def test_raw_texts_of_a_creation_are_kept():

@@ -163,11 +163,19 @@ def test_a_broken_index_is_an_error_with_its_file_and_no_row_is_written(make, da
     else:
         path.write_bytes({"cut": content[:4], "longer": content + b"1234", "odd": content[:7]}[damage])
     expected = e.SiltstoneError if damage == "missing" else e.CorruptFile
-    with pytest.raises(expected, match=entry["file_name"]):
+    with pytest.raises(expected, match=entry["file_name"]) as error:
         t.upsert([{"id": 3, "v": 3}])
+    assert "overwrite the partition with its own rows" in error.value.hint
     assert rows(t) == {1: 1, 2: 2}
-    assert t.maintenance.fsck().problems
+    problems = t.maintenance.fsck().problems
+    assert any("overwrite the partition with its own rows" in found.repair for found in problems)
+    # what the hint says
+    t.overwrite(t.scan().to_arrow())
+    assert rows(t) == {1: 1, 2: 2}
+    t.upsert([{"id": 2, "v": 3}])
+    assert rows(t) == {1: 1, 2: 3}
     path.write_bytes(content)
+    t.rollback(version=1)
     t.upsert([{"id": 3, "v": 3}])
     clean(t)
 
@@ -205,6 +213,46 @@ def test_fsck_names_keys_that_are_not_where_the_index_says(make):
     assert "bad-hash-index" in codes, codes
     with pytest.raises(e.CorruptFile, match="two buckets"):
         t.upsert([{"id": 9, "v": 9}])
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_an_index_file_in_the_place_of_another_one_makes_no_key_twice(make, partition):
+    """Of one size, nothing else tells them apart: the next upsert gave keys a second bucket."""
+    t = make({"p": "INT", "id": "INT", "v": "INT"}, ["p", "id"], ["p"], dynamic_bucket__target_row_num=3)
+    t.upsert([{"p": p, "id": i + 10 * p, "v": i} for p in range(2) for i in range(6)])
+    files = index_files(t)
+    one = index_path(t, files["{0}", 0])
+    two = index_path(t, files[f"{{{partition}}}", 1])
+    contents = one.read_bytes(), two.read_bytes()
+    one.write_bytes(contents[1])
+    two.write_bytes(contents[0])
+    # also where no key of a bucket that has the wrong index comes
+    upserts = [
+        lambda ids=ids: t.upsert([{"p": 0, "id": i, "v": 9} for i in ids]) for ids in (range(6), [0], [4], [100])
+    ]
+    for upsert in [*upserts, *([lambda: shared_upsert(t)] if partition == 0 else [])]:
+        with pytest.raises(e.CorruptFile, match="by the index") as error:
+            upsert()
+        assert "overwrite the partition" in error.value.hint
+    assert t.scan().count() == 12
+    one.write_bytes(contents[0])
+    two.write_bytes(contents[1])
+    upserts[0]()
+    shared_upsert(t)
+    assert t.scan().count() == 12
+    clean(t)
+
+
+def shared_upsert(t):
+    """As a job with assigners of its own writes."""
+    ids = range(6)
+    plan = t.shared_writes.plan(1, overwrite=False)
+    columns = {"p": pa.array([0] * 6, pa.int32()), "id": pa.array(ids, pa.int32()), "v": pa.array(ids, pa.int32())}
+    batch = pa.record_batch(columns)
+    buckets, _ = t.shared_writes.assigner(plan).assign(batch.select(["p", "id"]))
+    with t.shared_writes.writer(plan, overwrite=False) as w:
+        w.write(batch.append_column("bucket", buckets), None)
+        t.commit(w.prepare_commit())
 
 
 def upserts(location, number, commits, keys):

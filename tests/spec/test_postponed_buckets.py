@@ -229,7 +229,7 @@ def test_changelog_and_stream_have_the_rows_of_the_compaction(make):
 @pytest.mark.parametrize(
     ("kwargs", "kind", "text"),
     [
-        ({"key": []}, e.InvalidOption, "'bucket' = '-2' is not a number of buckets"),
+        ({"key": []}, e.InvalidOption, "'bucket' = '-2' needs a primary key"),
         ({"postpone__default_bucket_num": 0}, e.InvalidOption, "default-bucket-num"),
         ({"postpone__batch_write_fixed_bucket": "true"}, e.UnsupportedFeature, "batch-write-fixed-bucket"),
         ({"postpone__merge_on_read": "true"}, e.UnsupportedFeature, "merge-on-read"),

@@ -1,5 +1,6 @@
 """What travels between processes arrives as it was sent, at the table that it was made for, or is refused."""
 
+import dataclasses
 import pickle
 import shutil
 
@@ -65,9 +66,7 @@ def test_a_damaged_compaction_task_is_never_run(t):
         with pytest.raises(e.CorruptFile):
             run_task(bad)
         with pytest.raises(e.CorruptFile):
-            t.maintenance.compact(
-                CompactionPlan.from_json([('{"partition": "", "bucket": 0, "files": 0, "bytes": 0, "rows": 0}', bad)])
-            )
+            t.maintenance.compact(CompactionPlan([dataclasses.replace(task, token=bad)]))
     message = run_task(task.token)
     for bad in damaged(message):
         with pytest.raises(e.CorruptFile):

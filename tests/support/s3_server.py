@@ -1,7 +1,7 @@
 """An S3 server for tests: moto, whose conditional puts are made atomic, as the real S3 has them; it counts requests.
 
 Run as a program it prints its port, serves until its standard input ends, and keeps everything in memory. Requests are counted
-by `GET /-/requests`, which says and forgets them.
+by `GET /-/requests`, which says and forgets them, as `GET /-/signers` does for who signed them.
 """
 
 import json
@@ -45,6 +45,10 @@ class Server:
     def requests(self):
         """The requests since this was last asked: method and path with its query."""
         return json.loads(self._ask("GET", "/-/requests"))
+
+    def signers(self):
+        """The access keys that signed requests since this was last asked."""
+        return set(json.loads(self._ask("GET", "/-/signers")))
 
     def keys(self, bucket, prefix=""):
         import xml.etree.ElementTree as ET
@@ -135,7 +139,7 @@ def serve():
     from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    seen, one_at_a_time = [], threading.Lock()
+    seen, signers, one_at_a_time = [], [], threading.Lock()
     moto = DomainDispatcherApplication(create_backend_app)
 
     def application(environ, start_response):
@@ -144,9 +148,14 @@ def serve():
             told, seen[:] = json.dumps(seen), []
             start_response("200 OK", [("Content-Type", "application/json")])
             return [told.encode()]
+        if path == "/-/signers":
+            told, signers[:] = json.dumps(signers), []
+            start_response("200 OK", [("Content-Type", "application/json")])
+            return [told.encode()]
         if environ.get("HTTP_USER_AGENT", "").startswith("siltstone"):
             query = environ.get("QUERY_STRING", "")
             seen.append(f"{environ['REQUEST_METHOD']} {path}{'?' if query else ''}{query}")
+            signers.append(environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0])
         # looking whether there is a key and putting it are two steps of moto's
         if environ["REQUEST_METHOD"] in ("PUT", "POST", "DELETE"):
             with one_at_a_time:

@@ -1,18 +1,19 @@
 """Databases and tables of a warehouse, ``<warehouse>/<database>.db/<table>`` (semantics j).
 
 Names are those of directories (Java ``FileSystemCatalog``), or kept in a metastore
-(:mod:`siltstone.catalog.metastores`).
+(:mod:`siltstone.catalog.metastores`), whose server may keep the tables, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from siltstone import _core
 from siltstone._args import directory, flag, names, option_texts, optional_text, text
-from siltstone.catalog.fields import schema_of
-from siltstone.catalog.metastores import metastore_of
+from siltstone._spellings import unknown_attribute
+from siltstone.catalog.fields import definition_of, key_of
+from siltstone.catalog.metastores import TableServer, has_directories, metastore_of
 from siltstone.system import WholeCatalog, system_table, table_or_system
 from siltstone.table import Table
 
@@ -37,10 +38,16 @@ class Catalog:
         reopen: Callable[[], Catalog] | None = None,
     ) -> None:
         """Use :func:`siltstone.connect`."""
-        self._warehouse = directory("warehouse", warehouse)
         given = option_texts(options)
+        if has_directories(given):
+            self._warehouse = directory("warehouse", warehouse)
+        else:
+            self._warehouse = given["warehouse"] = text("warehouse", warehouse)
         self._reopen = reopen
-        self._core = _core.Catalog(self._warehouse, given, metastore_of(given))
+        metastore = metastore_of(given)
+        if metastore is not None and getattr(metastore, "keeps_tables", False):
+            given = cast("TableServer", metastore).options()
+        self._core = _core.Catalog(self._warehouse, given, metastore)
         # without secrets: this process knows them for the warehouse, others have their environment
         self._options = self._core.options()
 
@@ -50,6 +57,12 @@ class Catalog:
             return self._reopen, ()
         return Catalog, (self._warehouse, self._options)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
     def __repr__(self) -> str:
         """The warehouse, and who keeps the names when somebody does."""
         kind = self._options.get("metastore", "filesystem")
@@ -57,7 +70,7 @@ class Catalog:
 
     @property
     def warehouse(self) -> str:
-        """The root directory."""
+        """The root directory; of a REST catalog what the server calls it."""
         return self._warehouse
 
     def databases(self) -> list[str]:
@@ -69,21 +82,27 @@ class Catalog:
         return self._core.databases()
 
     def create_database(
-        self, name: str, *, if_not_exists: bool = False, properties: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        if_not_exists: bool = False,
+        properties: Mapping[str, str] | None = None,
+        exist_ok: bool = False,
     ) -> None:
         """Create a database.
 
         Args:
             name: Its name.
             if_not_exists: Fine when it exists.
+            exist_ok: The same as ``if_not_exists``.
             properties: What the catalog keeps of it. A filesystem catalog has no place for them: refused when given.
 
         Raises:
             DatabaseExists: It exists.
             UnsupportedFeature: Properties for a filesystem catalog.
         """
-        given = option_texts(properties)
-        self._core.create_database(text("name", name), given, flag("if_not_exists", if_not_exists))
+        given, fine = option_texts(properties), flag("if_not_exists", if_not_exists) or flag("exist_ok", exist_ok)
+        self._core.create_database(text("name", name), given, fine)
 
     def database(self, name: str) -> dict[str, str]:
         """Properties of a database; a filesystem catalog keeps none.
@@ -121,38 +140,53 @@ class Catalog:
         name: str,
         schema: Any,
         *,
-        primary_key: Sequence[str] | None = None,
-        partition_by: Sequence[str] | None = None,
+        primary_key: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] | None = None,
         options: Mapping[str, str] | None = None,
         comment: str | None = None,
         if_not_exists: bool = False,
+        exist_ok: bool = False,
     ) -> Table:
-        """Create a table.
+        """Create an empty table.
 
         Args:
             name: ``db.table``.
-            schema: A pyarrow schema; or ``{"id": "BIGINT NOT NULL", "amount": "DECIMAL(12,2)"}`` in Paimon's SQL types;
-                or fields in Paimon's schema JSON, ids optional.
-            primary_key: Key columns, partition columns included; none for an append table.
+            schema: A pyarrow schema, or something with columns whose types are taken (a frame of polars or pandas, a
+                pyarrow table or dataset, a relation of DuckDB; its rows are not). Or types by column: Paimon's SQL
+                types as in ``{"id": "BIGINT NOT NULL", "amount": "DECIMAL(12,2)"}``, Python's (``int``, ``str | None``,
+                ``list[float]``), pyarrow's or polars'. Or SQL text as in ``"id BIGINT NOT NULL COMMENT 'number',
+                PRIMARY KEY (id)"``; or a dataclass; or fields in Paimon's schema JSON, ids optional.
+            primary_key: Key columns; none for an append table. A key that leaves a partition column out lives in one
+                partition at a time, and moves with its newest row: only with dynamic buckets, which are the default.
             partition_by: Partition columns.
             options: Table options, as in Java Paimon.
             comment: Table comment.
             if_not_exists: Return the table that exists.
+            exist_ok: The same as ``if_not_exists``.
 
         Raises:
             TableExists: It exists.
             IllegalSchema: Keys, columns or types that break a rule.
             UnknownOption: An option key that Paimon does not know; the hint names the nearest.
             UnsupportedFeature: An option that asks for what is not implemented.
+
+        Example:
+            >>> cat = st.connect(tmp)
+            >>> cat.create_database("shop", exist_ok=True)
+            >>> cat.create_table("shop.days", "dt DATE NOT NULL COMMENT 'day', n INT, PRIMARY KEY (dt)").primary_key
+            ['dt']
+            >>> cat.create_table("shop.people", {"name": str, "born": int | None}, exist_ok=True).schema.names
+            ['name', 'born']
         """
+        found, key = definition_of(schema)
         core = self._core.create_table(
             text("name", name),
-            schema_of(schema),
-            names("primary_key", primary_key),
+            found,
+            key_of(key, names("primary_key", primary_key)),
             names("partition_by", partition_by),
             option_texts(options),
             optional_text("comment", comment),
-            flag("if_not_exists", if_not_exists),
+            flag("if_not_exists", if_not_exists) or flag("exist_ok", exist_ok),
         )
         return Table(core)
 
@@ -186,6 +220,7 @@ class Catalog:
 
         Raises:
             InvalidArgument: A system table, which has no directory.
+            TableNotFound: The server of a REST catalog has no such table, so nobody knows its place.
         """
         return self._core.location(text("name", name))
 

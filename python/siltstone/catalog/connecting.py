@@ -6,14 +6,19 @@ import functools
 import os
 import pathlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
-from siltstone._args import directory, option_texts, optional_text
+from siltstone._args import directory, option_texts, optional_text, shown, text
 from siltstone.catalog.catalog import Catalog
+from siltstone.catalog.metastores import has_directories
 from siltstone.catalog.settings import by_environment, by_name
 from siltstone.errors import InvalidArgument
 from siltstone.system import table_or_system
 from siltstone.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def connect(
@@ -32,9 +37,11 @@ def connect(
             ``$SILTSTONE_CATALOG`` names, or the warehouse ``$SILTSTONE_WAREHOUSE`` or ``$PAIMON_WAREHOUSE``.
         name: A catalog of ``siltstone.toml``; what is given beside it goes over what stands there.
         metastore: Who keeps the names of databases and tables: ``filesystem`` (directories are databases and tables)
-            or ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``).
+            or ``jdbc`` (a SQL database, as Java's JDBC catalog; needs ``pip install 'siltstone[sql-catalog]'``)
+            or ``rest`` (a server that keeps the tables, as Java's REST catalog; the warehouse is what the server calls
+            it; needs ``pip install 'siltstone[rest]'``).
         uri: Where the metastore is: ``jdbc:postgresql://host/db``, ``jdbc:sqlite:/path/of.db``,
-            ``jdbc:mysql://host/db``.
+            ``jdbc:mysql://host/db``, ``https://catalog.example.com``.
         options: Catalog options by Paimon's names, such as ``table-default.<key>``, ``jdbc.user``, ``lock.enabled``,
             and those of the storage, such as ``s3.endpoint``.
 
@@ -65,15 +72,16 @@ def connect(
         raise InvalidArgument("give the warehouse directory: connect('/data/lake')")
     is_as_named = name is not None and warehouse is None and not given
     reopen = functools.partial(connect, name=name) if is_as_named else None
-    return Catalog(warehouse_root(root), merged, reopen=reopen)
+    place = warehouse_root(root) if has_directories(merged) else text("warehouse", root)
+    return Catalog(place, merged, reopen=reopen)
 
 
 def _one(options: dict[str, str], arguments: Mapping[str, str | None]) -> dict[str, str]:
     """Options, and arguments that are the same thing by another name."""
     for key, value in arguments.items():
-        text = optional_text(key, value)
-        if text is not None and options.setdefault(key, text) != text:
-            raise InvalidArgument(f"{key}={text!r}, and the option says {options[key]!r}", hint="give only one of them")
+        said = optional_text(key, value)
+        if said is not None and options.setdefault(key, said) != said:
+            raise InvalidArgument(f"{key}={said!r}, and the option says {options[key]!r}", hint="give only one of them")
     return options
 
 
@@ -110,3 +118,23 @@ def open_table(
     if catalog is not None:
         return catalog.table(place, branch=branch, options=options)
     return table_or_system(*_core.Table.open_path(place, option_texts(options), branch))
+
+
+def scan_polars(table: Table | str, **scan: Any) -> pl.LazyFrame:
+    """A table as a lazy frame of polars, into which columns, conditions and limits are pushed.
+
+    Args:
+        table: A table, its directory, or ``db.table`` of the catalog that the environment names.
+        scan: Arguments of :meth:`siltstone.Table.scan`.
+
+    Example:
+        >>> import polars as pl
+        >>> st.scan_polars(example_table()).filter(pl.col("id") == 2).collect().to_dicts()
+        [{'id': 2, 'item': 'ink'}]
+    """
+    if isinstance(table, str):
+        is_directory = _core.is_path(table) or pathlib.Path(table).is_dir()
+        table = open_table(table) if is_directory else connect().table(table)
+    if not isinstance(table, Table):
+        raise InvalidArgument(f"{shown(table)} is no table: give one, its directory, or db.table")
+    return table.scan(**scan).to_polars(lazy=True)

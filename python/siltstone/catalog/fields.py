@@ -8,22 +8,43 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from siltstone._args import shown, texts_in
+from siltstone.catalog.columns_text import columns_of_text
+from siltstone.catalog.given import dataclass_types, of_types, schema_in
 from siltstone.errors import IllegalSchema, InvalidArgument
 
 
-def schema_of(schema: Any) -> Any:
-    """A schema as JSON text of fields, or as something with ``__arrow_c_schema__``."""
+def definition_of(schema: Any) -> tuple[Any, list[str]]:
+    """A schema as JSON text of fields, or as something with ``__arrow_c_schema__``, and the primary key it says."""
+    key: list[str] = []
+    if isinstance(schema, str):
+        schema, key = columns_of_text(texts_in("schema", schema))
+    types = dataclass_types(schema)
+    if types is not None:
+        schema = of_types(types)
+    elif isinstance(schema, Mapping):
+        schema = of_types(texts_in("schema", schema))
+    elif not isinstance(schema, Sequence) and not hasattr(schema, "__arrow_c_schema__"):
+        schema = schema_in(schema) or schema
     if hasattr(schema, "__arrow_c_schema__"):
-        return schema
-    if isinstance(schema, Mapping):
-        return _json([{"name": name, "type": kind} for name, kind in texts_in("schema", schema).items()])
+        return schema, key
     if isinstance(schema, Sequence) and not isinstance(schema, (str, bytes)):
         fields = list(texts_in("schema", schema))
         _refuse_unknown(fields, set())
-        return _json(fields)
+        return _json(fields), key
     raise InvalidArgument(
         f"{type(schema).__name__} is not a schema: give a pyarrow schema, a dict of SQL types or a list of fields"
     )
+
+
+def key_of(written: list[str], given: list[str]) -> list[str]:
+    """The primary key, which the schema's text and the argument may both say.
+
+    Raises:
+        IllegalSchema: They say different ones.
+    """
+    if written and given and written != given:
+        raise IllegalSchema(f"the text says PRIMARY KEY ({', '.join(written)}), primary_key={given}")
+    return written or given
 
 
 #: Keys of a column, and of a type with types in it, in the schema JSON.

@@ -2,7 +2,8 @@
 
 A metastore is a class in a module of its own, made with the catalog's options. Its methods are those of the protocol
 below; the core (``table::catalog``) calls them in the order of Java's catalogs, and all of it is under the catalog's
-rules for names.
+rules for names. A metastore whose server keeps the tables says so by ``keeps_tables``, and has the methods of
+:class:`TableServer`, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from siltstone.errors import UnsupportedFeature
 METASTORES: dict[str, str | None] = {
     "filesystem": None,
     "jdbc": "siltstone.catalog.jdbc:JdbcMetastore",
+    "rest": "siltstone.catalog.rest:RestMetastore",
 }
 
 
@@ -64,6 +66,53 @@ class Metastore(Protocol):
 
     def unlock(self, database: str, table: str, taken: str) -> None:
         """Give the lock back, if it is still the one that was taken."""
+
+
+class TableServer(Protocol):
+    """Tables that a server makes and publishes; a branch is named ``table$branch_<name>``."""
+
+    keeps_tables: bool
+
+    def options(self) -> dict[str, str]:
+        """The catalog's options, with those of the server."""
+
+    def table(self, database: str, name: str) -> tuple[str, str, bool, str | None, dict[str, str] | None] | None:
+        """Location, id, whether it is external, its type, options of its storage; None when there is no such table.
+
+        Options of a storage that hold only for some time are not among them: :meth:`storage` is asked for these.
+        """
+
+    def storage(self, database: str, table: str) -> dict[str, str]:
+        """Options of a table's storage that hold now; asked before every request to the storage."""
+
+    def make_table(self, database: str, table: str, schema: str) -> bool:
+        """Make a table of a schema as JSON."""
+
+    def change_schema(self, database: str, table: str, changes: str) -> None:
+        """Change a schema, by a JSON list of Java's changes."""
+
+    def commit(self, database: str, table: str, identity: str, snapshot: str, statistics: str) -> bool:
+        """Publish a snapshot, both as JSON; False when another one has its id."""
+
+    def rollback(self, database: str, table: str, snapshot: int | None, tag: str | None) -> None:
+        """Go back to a snapshot, or to a tag."""
+
+    def create_branch(self, database: str, table: str, branch: str, tag: str | None) -> None:
+        """Make a branch."""
+
+    def drop_branch(self, database: str, table: str, branch: str) -> None:
+        """Delete a branch."""
+
+    def rename_branch(self, database: str, table: str, branch: str, new: str) -> None:
+        """Give a branch another name."""
+
+    def forward_branch(self, database: str, table: str, branch: str) -> None:
+        """Make main what a branch is."""
+
+
+def has_directories(options: Mapping[str, str]) -> bool:
+    """Whether the warehouse is a directory; a server has a name for it, which nobody else knows."""
+    return options.get("metastore", "").lower() != "rest"
 
 
 def metastore_of(options: Mapping[str, str]) -> Metastore | None:

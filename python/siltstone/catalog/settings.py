@@ -49,13 +49,13 @@ def config_file() -> pathlib.Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def catalogs() -> dict[str, dict[str, str]]:
+def catalogs(file: pathlib.Path | None = None) -> dict[str, dict[str, str]]:
     """Options of all catalogs in the file, by name; values as they stand there, variables not yet replaced.
 
     Raises:
         InvalidArgument: The file is not such a file.
     """
-    path = config_file()
+    path = file or config_file()
     if path is None:
         return {}
     try:
@@ -88,15 +88,15 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return flat
 
 
-def by_name(name: str) -> dict[str, str]:
-    """Options of one catalog, ``${NAME}`` in them replaced by the variable of the environment.
+def by_name(name: str, file: pathlib.Path | None = None) -> dict[str, str]:
+    """Options of one catalog of a file, or of the usual one; ``${NAME}`` in them is a variable of the environment.
 
     Raises:
         InvalidArgument: There is no such catalog, or no such variable.
     """
-    known = catalogs()
+    known = catalogs(file)
     if name not in known:
-        path = config_file()
+        path = file or config_file()
         if path is None:
             text = f"there is no catalog {shown(name)}: there is no siltstone.toml"
             raise InvalidArgument(

@@ -8,15 +8,35 @@ from collections.abc import Sequence
 
 import click
 
+from siltstone._core import __version__
 from siltstone.cli import exits
-from siltstone.cli.commands import call, change, compact, create, demo, maintenance, read, show, versions
+from siltstone.cli.commands import (
+    call,
+    change,
+    compact,
+    create,
+    demo,
+    exchange,
+    maintenance,
+    parts,
+    read,
+    shell,
+    show,
+    sql,
+    tables,
+    versions,
+)
 from siltstone.cli.context import App
 from siltstone.cli.output import FORMATS, visible
 from siltstone.errors import SiltstoneError
 
 
 class Commands(click.Group):
-    """The commands; a procedure that is taken for one is told apart."""
+    """The commands; a procedure that is taken for one is told apart, and ``-o`` may stand anywhere."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The arguments, with the form of the output in front, where click takes it."""
+        return super().parse_args(ctx, _output_first(args))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -38,6 +58,28 @@ class Commands(click.Group):
             raise click.UsageError(text, e.ctx) from None
 
 
+def _output_first(args: Sequence[str]) -> list[str]:
+    """``cat t -o json`` as ``-o json cat t``; what stands behind ``--`` is no option."""
+    first: list[str] = []
+    rest: list[str] = []
+    at = 0
+    while at < len(args):
+        arg = args[at]
+        if arg == "--":
+            rest.extend(args[at:])
+            break
+        if arg in {"-o", "--output"} and args[at + 1 : at + 2] and args[at + 1] in FORMATS:
+            first.extend(args[at : at + 2])
+            at += 2
+            continue
+        if arg.startswith("--output="):
+            first.append(arg)
+        else:
+            rest.append(arg)
+        at += 1
+    return [*first, *rest]
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "-w",
@@ -53,6 +95,7 @@ class Commands(click.Group):
 )
 @click.option("-o", "--output", type=click.Choice(FORMATS), default="table", help="How to print.")
 @click.option("--no-color", is_flag=True, help="Print without colours.")
+@click.version_option(__version__, "-V", "--version", prog_name="siltstone")
 @click.pass_context
 def cli(ctx: click.Context, warehouse: str | None, catalog: str | None, output: str, no_color: bool) -> None:
     """Apache Paimon tables without a JVM.
@@ -63,7 +106,24 @@ def cli(ctx: click.Context, warehouse: str | None, catalog: str | None, output: 
     ctx.obj = App(warehouse=warehouse, name=catalog, output=output, color=not no_color)
 
 
-for module in (show, read, create, change, compact, versions, maintenance, call, demo):
+_MODULES = (
+    show,
+    read,
+    sql,
+    create,
+    tables,
+    exchange,
+    change,
+    parts,
+    compact,
+    versions,
+    maintenance,
+    call,
+    demo,
+    shell,
+)
+
+for module in _MODULES:
     for command in module.COMMANDS:
         cli.add_command(command)
 

@@ -7,32 +7,33 @@ are shown as escapes, and so are those that the output's encoding lacks.
 from __future__ import annotations
 
 import base64
+import csv
 import datetime as dt
 import decimal
+import io
 import json
 import math
+import os
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from siltstone._visible import visible
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from siltstone.cli.context import App
 
-FORMATS = ["table", "json"]
+FORMATS = ["table", "json", "csv"]
 #: Characters that a long value of a table gets at least; otherwise each row is printed as a record.
 _NARROWEST = 10
 #: Between two columns.
 _GAP = 2
-
-#: Categories of characters that are not seen but obeyed: control characters, marks of direction, line separators, ...
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-#: Of these, the joiners that words of some scripts, and emojis, are written with.
-_JOINERS = "\u200c\u200d"
+#: The width of a pipe, which has none.
+_UNFOLDED = 1 << 20
 
 
 def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None = None, *, null: str = "") -> None:
@@ -46,7 +47,10 @@ def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None
     """
     if app.output == "json":
         for item in items:
-            click.echo(_json(item))
+            click.echo(json_text(item))
+        return
+    if app.output == "csv":
+        _csv(items, columns)
         return
     items = list(items)
     names = columns or list(dict.fromkeys(name for item in items for name in item))
@@ -56,15 +60,39 @@ def rows(app: App, items: Iterable[Mapping[str, Any]], columns: list[str] | None
 def record(app: App, item: Mapping[str, Any]) -> None:
     """Print one object: JSON, or two columns."""
     if app.output == "json":
-        click.echo(_json(item))
+        click.echo(json_text(item))
+        return
+    if app.output == "csv":
+        _csv([item], None)
         return
     _table(app, ["", ""], [[name, _cell(value)] for name, value in item.items()], header=False)
+
+
+def _csv(items: Iterable[Mapping[str, Any]], columns: list[str] | None) -> None:
+    """Rows as CSV, with the names of columns first; null is nothing, and a nested value JSON."""
+    escaped = visible if sys.stdout.isatty() else str
+
+    def line(values: Iterable[str]) -> None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow([escaped(value) for value in values])
+        click.echo(text.getvalue(), nl=False)
+
+    names = columns
+    if names is not None:
+        line(names)
+    for item in items:
+        if names is None:
+            names = list(item)
+            line(names)
+        line([_cell(item.get(name)) for name in names])
 
 
 def _table(app: App, names: list[str], cells: list[list[str]], *, header: bool = True) -> None:
     from rich.console import Console
 
-    console = Console(no_color=not app.color, soft_wrap=False)
+    # in a pipe nothing is folded: who reads it has no width
+    folded = sys.stdout.isatty() or "COLUMNS" in os.environ
+    console = Console(no_color=not app.color, soft_wrap=False, width=None if folded else _UNFOLDED)
     names, cells = [_printed(name) for name in names], [[_printed(cell) for cell in line] for line in cells]
     if not header or _fits(names, cells, console.width):
         console.print(_grid(cells, names if header else None, len(names)))
@@ -97,19 +125,8 @@ def _cell(value: Any, null: str = "") -> str:
     if value is None:
         return null
     if isinstance(value, (list, dict)):
-        return _json(value)
+        return json_text(value)
     return str(plain(value))
-
-
-def visible(text: str) -> str:
-    """A text with escapes in the place of characters that a terminal obeys."""
-    if text.isprintable():
-        return text
-    return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
-
-
-def _is_hidden(c: str) -> bool:
-    return unicodedata.category(c) in _HIDDEN and c not in _JOINERS
 
 
 def _printed(text: str) -> str:
@@ -130,7 +147,8 @@ def _can_encode(text: str) -> bool:
     return True
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A value as JSON, with escapes where a terminal would obey."""
     text = _dumped(value, ascii_only=False)
     return text if visible(text) == text and _can_encode(text) else _dumped(value, ascii_only=True)
 

@@ -41,7 +41,7 @@ def carry_out(app: App, run: Callable[[bool], UpkeepReport], *, dry_run: bool, y
         return
     if not yes:
         plan = run(True)
-        if app.output != "json":
+        if app.output == "table":
             _show(app, plan, everything=False)
         click.confirm(f"delete {plan.deleted_files} files?", abort=True, err=True)
     output.record(app, summary(run(False)))

@@ -9,7 +9,7 @@ from siltstone.procedures.model import PROCEDURES, Answer, Argument, CallResult,
 from siltstone.procedures.parse import Call, is_call, parse_call
 
 # the modules enter their procedures into PROCEDURES
-from siltstone.procedures import branches, maintenance, tags, versions  # isort: skip
+from siltstone.procedures import branches, consumers, maintenance, tags, versions  # isort: skip
 
 __all__ = [
     "PROCEDURES",
@@ -19,6 +19,7 @@ __all__ = [
     "CallResult",
     "Procedure",
     "branches",
+    "consumers",
     "is_call",
     "maintenance",
     "parse_call",

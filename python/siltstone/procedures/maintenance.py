@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, number, shown
 from siltstone.errors import CommitConflict, CommitError, InvalidArgument, UnsupportedFeature
-from siltstone.procedures.model import DONE, OPTIONS, Answer, Argument, done, names, procedure
-from siltstone.procedures.naming import with_options
+from siltstone.procedures.consumers import pattern
+from siltstone.procedures.model import DONE, OPTIONS, Answer, Argument, Warehouse, done, names, procedure
+from siltstone.procedures.naming import option_map, with_options
 from siltstone.report import GIVEN_UP
 
 if TYPE_CHECKING:
@@ -51,12 +52,12 @@ def compact(
     if partitions is not None and where is not None:
         raise InvalidArgument("sys.compact takes 'partitions' or 'where', not both")
     chosen: dict[str, Any] = {"full": compact_strategy.lower() == "full", "where": where}
-    if runner is not None and partitions is None and partition_idle_time is None and buckets is None:
-        return _compacted(table, runner(table, **chosen))
     if partitions is not None:
         chosen["partitions"] = partition_specs(partitions)
     if partition_idle_time is not None:
         chosen["idle"] = partition_idle_time
+    if runner is not None and buckets is None:
+        return _compacted(table, runner(table, **chosen))
     if buckets is None:
         return _compacted(table, table.maintenance.compact(**chosen))
     wanted = _bucket_numbers(buckets)
@@ -191,6 +192,67 @@ def remove_orphan_files(
 def compact_manifest(table: Table) -> Answer:
     """Rewrite small manifests into few large ones."""
     return done(table.maintenance.compact_manifests())
+
+
+@procedure(
+    "expire_partitions",
+    Argument("expiration_time"),
+    Argument("timestamp_formatter"),
+    Argument("timestamp_pattern"),
+    Argument("expire_strategy"),
+    Argument("max_expires", int),
+    OPTIONS,
+    schema="expired_partitions STRING",
+)
+def expire_partitions(
+    table: Table,
+    expiration_time: str | None = None,
+    timestamp_formatter: str | None = None,
+    timestamp_pattern: str | None = None,
+    expire_strategy: str | None = None,
+    max_expires: int | None = None,
+) -> Answer:
+    """Drop partitions that are old; the table's options say what is not given."""
+    report = table.maintenance.expire_partitions(
+        expiration_time=expiration_time,
+        timestamp_formatter=timestamp_formatter,
+        timestamp_pattern=timestamp_pattern,
+        strategy=expire_strategy,
+        max_expires=max_expires,
+    )
+    return Answer([(name,) for name in report.details["partitions"]] or [("No expired partitions.",)], report.notes)
+
+
+@procedure(
+    "compact_database",
+    Argument("including_databases"),
+    Argument("including_tables"),
+    Argument("excluding_tables"),
+    OPTIONS,
+    schema="result STRING",
+    whole=True,
+)
+def compact_database(
+    warehouse: Warehouse,
+    including_databases: str | None = None,
+    including_tables: str | None = None,
+    excluding_tables: str | None = None,
+    options: str = "",
+    runner: Callable[..., Any] | None = None,
+) -> Answer:
+    """Compact all tables whose database, and whose name with it (``db.t``), fit regular expressions."""
+    databases = pattern("including_databases", including_databases or ".*")
+    including = pattern("including_tables", including_tables or ".*")
+    excluding = pattern("excluding_tables", excluding_tables) if excluding_tables else None
+    notes: list[str] = []
+    compacted = 0
+    for name in warehouse.names(databases):
+        if not including.fullmatch(name) or (excluding and excluding.fullmatch(name)):
+            continue
+        table = with_options(warehouse.find(name), option_map(options))
+        notes += [f"{name}: {note}" for note in compact(table, runner=runner).notes]
+        compacted += 1
+    return Answer([(f"Success: {compacted} tables were compacted.",)], notes)
 
 
 def partition_specs(text: str) -> list[dict[str, str]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import shown, written
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import has_database, option_map, plain_name, with_options
+from siltstone.procedures.refused import refuse
 
 if TYPE_CHECKING:
     from siltstone import Table
@@ -60,6 +62,7 @@ class Procedure:
         run: Gets the table and the other arguments by name; returns the rows, and what else there is to say. An
             argument ``options`` does not reach it: the table has these dynamic options.
         databases: Whether ``db.*`` means all tables of a database; numbers of their results are added up.
+        whole: It is about all tables, has no argument ``table``, and gets a :class:`Warehouse` instead of one.
     """
 
     name: str
@@ -67,6 +70,28 @@ class Procedure:
     schema: str
     run: Callable[..., Answer]
     databases: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """All tables.
+
+    Attributes:
+        find: Opens a table by its name.
+        tables: Names of the tables of a database.
+        databases: Names of the databases.
+    """
+
+    find: Callable[[str], Table]
+    tables: Callable[[str], Iterable[str]]
+    databases: Callable[[], Iterable[str]]
+
+    def names(self, databases: re.Pattern[str]) -> Iterator[str]:
+        """``db.t`` for all tables of the databases whose whole name fits a pattern."""
+        for database in self.databases():
+            if databases.fullmatch(database):
+                yield from (f"{database}.{table}" for table in self.tables(database))
 
 
 @dataclass(frozen=True)
@@ -98,13 +123,13 @@ OPTIONS = Argument("options")
 
 
 def procedure(
-    name: str, *arguments: Argument, schema: str = RESULT, databases: bool = False
+    name: str, *arguments: Argument, schema: str = RESULT, databases: bool = False, whole: bool = False
 ) -> Callable[[Callable[..., Answer]], Any]:
-    """Enter a function as a procedure; ``table`` is always its first argument."""
+    """Enter a function as a procedure; ``table`` is its first argument, unless it is about the ``whole`` warehouse."""
 
     def enter(run: Callable[..., Answer]) -> Callable[..., Answer]:
         table = Argument("table", required=True)
-        PROCEDURES[name] = Procedure(name, (table, *arguments), schema, run, databases)
+        PROCEDURES[name] = Procedure(name, arguments if whole else (table, *arguments), schema, run, databases, whole)
         return run
 
     return enter
@@ -116,6 +141,7 @@ def run_call(
     compact: Callable[..., Any] | None = None,
     tables: Callable[[str], Iterable[str]] | None = None,
     database: Callable[[], str] | None = None,
+    databases: Callable[[], Iterable[str]] | None = None,
 ) -> CallResult:
     """Run a parsed call.
 
@@ -125,22 +151,29 @@ def run_call(
         compact: How ``sys.compact`` compacts; None for this process.
         tables: Names of the tables of a database, for ``db.*``.
         database: The database of names that say none; None where they must say it.
+        databases: Names of all databases, for procedures about all tables.
 
     Raises:
         InvalidArgument: Unknown procedure, or arguments that it does not take.
+        UnsupportedFeature: A procedure of Java's that is not here; the hint says what to do instead.
         CommitConflict: Other commits got in the way, also of a compaction; what it did before is kept.
     """
     known = PROCEDURES.get(call.name)
     if known is None:
+        refuse(call.name)
         close = difflib.get_close_matches(call.name, PROCEDURES, n=1)
         hint = f"did you mean sys.{close[0]}?" if close else "known: " + ", ".join(sorted(PROCEDURES))
         raise InvalidArgument(f"there is no procedure sys.{call.name}", hint=hint)
     given = _bind(known, call)
+    if known.name in ("compact", "compact_database") and compact is not None:
+        given["runner"] = compact
+    if known.whole:
+        if tables is None or databases is None:
+            raise InvalidArgument(f"sys.{known.name} is about all tables, and there is no catalog")
+        return _result(known, known.run(Warehouse(find, tables, databases), **given))
     as_given = given.pop("table")
     name = plain_name(as_given, call.catalog)
     options = option_map(given.pop(OPTIONS.name, ""))
-    if known.name == "compact" and compact is not None:
-        given["runner"] = compact
     if not name.endswith(".*"):
         if database is not None and not has_database(as_given):
             name = f"{database()}.{name}"

@@ -134,6 +134,14 @@ def _tokens(sql: str) -> list[Token]:
     return found
 
 
+def text_of(raw: str) -> str:
+    """The text that a literal of Spark's SQL means, with its quotes."""
+    if raw[0] in "rR":
+        return raw[2:-1]
+    found: str = _plain("text", raw)
+    return found
+
+
 def _plain(kind: str, raw: str) -> Any:
     if kind == "number":
         return Decimal(raw) if "." in raw else _integer(raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import number
-from siltstone.errors import InvalidArgument
+from siltstone.errors import InvalidArgument, SnapshotNotFound
 from siltstone.procedures.model import Answer, Argument, procedure
 
 if TYPE_CHECKING:
@@ -30,6 +30,19 @@ def rollback(table: Table, version: str | None = None, snapshot: int | None = No
 def rollback_to_timestamp(table: Table, timestamp: int) -> Answer:
     """Go back to the latest snapshot at or before a time, in epoch milliseconds."""
     return _rolled_back(table, as_of=timestamp)
+
+
+@procedure("rollback_to_watermark", Argument("watermark", int, required=True), schema=_BACK)
+def rollback_to_watermark(table: Table, watermark: int) -> Answer:
+    """Go back to the latest snapshot whose watermark is at or before one.
+
+    Raises:
+        SnapshotNotFound: There is none.
+    """
+    for snapshot in table.history(None):
+        if snapshot.watermark is not None and snapshot.watermark <= watermark:
+            return _rolled_back(table, version=snapshot.id)
+    raise SnapshotNotFound(f"no snapshot has a watermark at or before {watermark}", context={"table": table.name})
 
 
 def _rolled_back(table: Table, **target: Any) -> Answer:

@@ -14,11 +14,11 @@ Example:
 
 from __future__ import annotations
 
-from siltstone.spark.compaction import compact
+from siltstone.spark.compaction import compact, compact_database
 from siltstone.spark.datasource import SiltstoneSource
-from siltstone.spark.reading import read
+from siltstone.spark.reading import read, table
 from siltstone.spark.registration import enable
 from siltstone.spark.sql import sql
 from siltstone.spark.writing import write
 
-__all__ = ["SiltstoneSource", "compact", "enable", "read", "sql", "write"]
+__all__ = ["SiltstoneSource", "compact", "compact_database", "enable", "read", "sql", "table", "write"]

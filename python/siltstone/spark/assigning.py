@@ -12,13 +12,16 @@ of the same runs.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import uuid
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from siltstone.errors import CommitConflict, InvalidArgument
+from siltstone.errors import CommitConflict, InvalidArgument, SiltstoneError
+from siltstone.spark.jobs import RESULT, Job, messages_in, result
 from siltstone.spark.source_writer import opened_in_task
+from siltstone.spark.task_errors import collected
 from siltstone.spark.values import from_spark
 
 if TYPE_CHECKING:
@@ -32,17 +35,8 @@ _ROUTE, _BUCKET, _RUN = "__siltstone_route", "__siltstone_bucket", "__siltstone_
 _MARK = -1
 
 
-def messages_of(
-    df: DataFrame,
-    numbered: list[str],
-    names: list[str],
-    t: Table,
-    tasks: int | None,
-    row_kind: str | None,
-    *,
-    replaces: bool,
-) -> list[bytes]:
-    """What the writers of a frame have to commit; its columns are called ``numbered`` and mean ``names``.
+def messages_of(df: DataFrame, job: Job, tasks: int | None) -> list[bytes]:
+    """What the writers of a frame have to commit, whose columns come under numbers.
 
     Raises:
         CommitConflict: Spark has run assigners again, and writers have rows of different runs.
@@ -50,12 +44,13 @@ def messages_of(
     from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
     from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+    t = job.table
     shuffle = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     writers = tasks or shuffle
-    shared = t.shared_writes.plan(writers, overwrite=replaces)
+    shared = t.shared_writes.plan(writers, overwrite=job.replaces)
     channels = t.shared_writes.assigners(shared)
     keys = t.shared_writes.columns
-    columns = {name.lower(): number for name, number in zip(names, numbered, strict=True)}
+    columns = {name.lower(): number for name, number in zip(job.names, job.numbered, strict=True)}
     missing = [key for key in keys if key.lower() not in columns]
     if missing:
         raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
@@ -69,16 +64,17 @@ def messages_of(
     assign = functools.partial(_assign, t, shared, t.schema_id, keys, [columns[key.lower()] for key in keys], writers)
     assigned = routed.mapInArrow(assign, StructType([*fields, *more]))
     clustered = assigned.repartitionById(writers, _ROUTE).drop(_ROUTE)
-    write = functools.partial(_write, t, shared, names, row_kind, replaces, t.schema_id)
-    collected = clustered.mapInArrow(write, "message binary, runs string").collect()
-    runs = {row.runs for row in collected if row.runs is not None}
+    rows = collected(clustered.mapInArrow(functools.partial(_write, job, shared), f"{RESULT}, runs string"))
+    messages = messages_in(rows, t)
+    runs = {row.runs for row in rows if row.runs is not None}
     if len(runs) > 1:
+        t.abort(messages)
         raise CommitConflict(
             "Spark has run tasks again that give keys their buckets, and the files are of different runs",
-            hint="write again: nothing was committed; t.maintenance.remove_orphan_files() deletes the files",
+            hint="write again: nothing was committed",
             context={"table": t.name},
         )
-    return [bytes(row.message) for row in collected if row.message is not None]
+    return messages
 
 
 def _assigner_of(t: Table, shared: str, keys: list[str], *columns: pa.Array) -> pa.Array:
@@ -121,40 +117,52 @@ def _assign(
         yield pa.record_batch([*blanks, *marks, pa.array([run] * writers)], names=schema.names)
 
 
-def _write(
-    t: Table,
-    shared: str,
-    names: list[str],
-    row_kind: str | None,
-    replaces: bool,  # noqa: FBT001  # bound by partial
-    schema_id: int,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+def _write(job: Job, shared: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The messages of the buckets that came here, and the runs of assigners that the rows are of."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     runs: set[str] = set()
     messages: list[bytes] = []
+    failed: SiltstoneError | None = None
     writer = None
     try:
-        for batch in batches:
-            runs.update(pc.unique(batch.column(_RUN).drop_null()).to_pylist())
-            rows = batch.filter(pc.not_equal(batch.column(_BUCKET), _MARK))
-            if not rows.num_rows:
-                continue
+        for batch, buckets in _rows_with_buckets(batches, runs):
             if writer is None:
-                opened = opened_in_task(t, t.dynamic_options, schema_id)
-                writer = opened.shared_writes.writer(shared, overwrite=replaces)
-            named = from_spark(pa.record_batch(rows.columns[:-2], names=names), t.schema)
-            buckets = rows.column(_BUCKET)
-            given = pa.record_batch([*named.columns, buckets], names=[*named.schema.names, _BUCKET])
-            writer.write(given, row_kind)
+                opened = opened_in_task(job.table, job.table.dynamic_options, job.schema_id)
+                writer = opened.shared_writes.writer(shared, overwrite=job.replaces)
+            for rows, kind in _of_one_kind(job, batch.rename_columns(job.names), buckets):
+                writer.write(rows, kind)
         if writer is not None:
             messages = writer.prepare_commit()
+    except SiltstoneError as error:
+        failed = error
     finally:
         if writer is not None:
             writer.close()
-    said: list[Any] = [None] * len(messages) + [json.dumps(sorted(runs)) if runs else None]
-    columns = [pa.array([*messages, None], pa.binary()), pa.array(said, pa.string())]
-    yield pa.record_batch(columns, names=["message", "runs"])
+    yield result(messages, failed, runs=json.dumps(sorted(runs)) if runs else None)
+
+
+def _rows_with_buckets(batches: Iterator[pa.RecordBatch], runs: set[str]) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+    """Rows without marks, and their buckets; the runs of assigners are added to a set."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        runs.update(pc.unique(batch.column(_RUN).drop_null()).to_pylist())
+        rows = batch.filter(pc.not_equal(batch.column(_BUCKET), _MARK))
+        if rows.num_rows:
+            yield pa.record_batch(rows.columns[:-2], names=rows.schema.names[:-2]), rows.column(_BUCKET)
+
+
+def _of_one_kind(job: Job, batch: pa.RecordBatch, buckets: pa.Array) -> Iterator[tuple[pa.RecordBatch, str | None]]:
+    """Rows with their buckets, in their order, as many together as are of one kind."""
+    import pyarrow as pa
+
+    rows, kinds = job.rows(batch)
+    given = pa.record_batch([*rows.columns, buckets], names=[*rows.schema.names, _BUCKET])
+    if not isinstance(kinds, list):
+        yield given, kinds
+        return
+    at = 0
+    for kind, same in itertools.groupby(kinds):
+        length = sum(1 for _ in same)
+        yield given.slice(at, length), kind
+        at += length

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from siltstone._args import count
+from siltstone._args import Duration, count
 from siltstone.compaction import CompactionTask, Ran, overtaken_note, run_task
 from siltstone.errors import CommitConflict
 from siltstone.report import CompactionReport
-from siltstone.spark.session import table_of
+from siltstone.spark.parallelism import slots
+from siltstone.spark.session import connected, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,8 @@ def compact(
     *,
     full: bool = False,
     where: str | Expression | None = None,
+    partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    idle: Duration | None = None,
     parallelism: int | None = None,
     commit_every: int | None = None,
 ) -> CompactionReport:
@@ -38,7 +41,10 @@ def compact(
         table: Name, directory, or table.
         full: Merge each bucket into one run.
         where: A predicate over partition columns.
-        parallelism: Spark tasks, at least one; default one a bucket.
+        partitions: Partition specs, partial ones included; None for all.
+        idle: Only partitions that have not been written for this long.
+        parallelism: Spark tasks, at least one; default as many as run at once, where the session says how many these
+            are, else one a bucket. Buckets are spread over them by their bytes.
         commit_every: Commit after this many buckets, at least one; None: one commit.
 
     Returns:
@@ -49,15 +55,48 @@ def compact(
     at_once, every = count("parallelism", parallelism, 1), count("commit_every", commit_every, 1)
     maintenance = table_of(spark, table).maintenance
     return maintenance.compact(
-        full=full, where=where, commit_every=every, run=lambda tasks: _run(spark, tasks, at_once)
+        full=full,
+        where=where,
+        partitions=partitions,
+        idle=idle,
+        commit_every=every,
+        run=lambda tasks: _run(spark, tasks, at_once),
     )
+
+
+def compact_database(
+    spark: SparkSession,
+    database: str,
+    *,
+    full: bool = False,
+    parallelism: int | None = None,
+    commit_every: int | None = None,
+) -> dict[str, CompactionReport]:
+    """Compact all tables of a database on Spark's executors, one after another.
+
+    Args:
+        spark: The session.
+        database: A database of the warehouse.
+        full: See :func:`compact`.
+        parallelism: See :func:`compact`.
+        commit_every: See :func:`compact`.
+
+    Returns:
+        What was done, by name of the table.
+
+    Example:
+        >>> from siltstone import spark as ss
+        >>> ss.compact_database(spark, "shop", full=True)  # doctest: +SKIP
+    """
+    names = [f"{database}.{name}" for name in connected(spark).tables(database)]
+    return {name: compact(spark, name, full=full, parallelism=parallelism, commit_every=commit_every) for name in names}
 
 
 def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int | None) -> Ran:
     """Run tasks on executors, the largest first and spread evenly."""
-    n = max(1, min(parallelism or len(tasks), len(tasks)))
-    slots = _spread([t.bytes for t in tasks], n)
-    rows = [(slot, bytearray(task.token)) for slot, task in zip(slots, tasks, strict=True)]
+    n = max(1, min(parallelism or slots(spark) or len(tasks), len(tasks)))
+    chosen = _spread([t.bytes for t in tasks], n)
+    rows = [(slot, bytearray(task.token)) for slot, task in zip(chosen, tasks, strict=True)]
     frame = spark.createDataFrame(rows, "slot int, token binary").repartitionById(n, "slot")
     ends = frame.mapInArrow(_run_tasks, "message binary, overtaken string").collect()
     return Ran([bytes(end.message) for end in ends if end.message], [end.overtaken for end in ends if end.overtaken])
@@ -66,12 +105,12 @@ def _run(spark: SparkSession, tasks: Sequence[CompactionTask], parallelism: int 
 def _spread(sizes: Sequence[int], n: int) -> list[int]:
     """For each size a slot, each time the least loaded one (sizes come largest first)."""
     load = [0] * n
-    slots = []
+    chosen = []
     for size in sizes:
         slot = min(range(n), key=load.__getitem__)
         load[slot] += size + 1
-        slots.append(slot)
-    return slots
+        chosen.append(slot)
+    return chosen
 
 
 def _run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,38 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedFeature, UnsupportedType
+from siltstone.errors import IllegalSchema, InvalidArgument, UnsupportedFeature
 from siltstone.procedures.naming import CATALOGS
+from siltstone.spark.allowed import first_words
+from siltstone.spark.column_types import BACKTICKS, column, literal_text, unsupported
 from siltstone.spark.session import connected, current_database
-from siltstone.spark.statements import first_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
 
-#: Paimon's types by those that sqlglot finds for Spark's.
-_SIMPLE = {
-    "BOOLEAN": "BOOLEAN",
-    "TINYINT": "TINYINT",
-    "SMALLINT": "SMALLINT",
-    "INT": "INT",
-    "BIGINT": "BIGINT",
-    "FLOAT": "FLOAT",
-    "DOUBLE": "DOUBLE",
-    "TEXT": "STRING",
-    "BINARY": "BYTES",
-    "DATE": "DATE",
-    "TIMESTAMPTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
-    "TIMESTAMPLTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
-    "TIMESTAMPNTZ": "TIMESTAMP(6)",
-}
-#: Types in a type of types.
-_PARTS = {"ARRAY": 1, "MAP": 2}
-#: How many numbers may follow a type.
-_NUMBERS = {"CHAR": (1, 1), "VARCHAR": (1, 1), "DECIMAL": (0, 2)}
 _FORMATS = ("paimon", "siltstone")
-_BACKTICKS = "column names that are words of SQL, such as case, stand in backticks"
 #: Without it Spark finds names equal that differ by case alone.
 _CASE_CONF = "spark.sql.caseSensitive"
 
@@ -116,7 +94,7 @@ def create(spark: SparkSession, tree: Any) -> DataFrame:
 def _refuse_alike(asked: Creation) -> None:
     """Spark could read none of two columns whose names it finds equal."""
     names: dict[str, str] = {}
-    for name in (column["name"] for column in asked.fields):
+    for name in (found["name"] for found in asked.fields):
         other = names.setdefault(name.lower(), name)
         if other != name:
             raise IllegalSchema(
@@ -140,19 +118,19 @@ def creation(tree: Any) -> Creation:
             "this CREATE TABLE cannot be read",
             hint="CREATE TABLE [IF NOT EXISTS] db.t (column type [NOT NULL] [COMMENT text], ...) "
             "[PARTITIONED BY (column, ...)] [COMMENT text] [TBLPROPERTIES ('primary-key' = 'column, ...', ...)]; "
-            f"{_BACKTICKS}",
+            f"{BACKTICKS}",
         )
     if tree.expression:
-        raise _unsupported("AS SELECT", "make the table first, then siltstone.spark.write(frame, name)")
+        raise unsupported("AS SELECT", "make the table first, then siltstone.spark.write(frame, name)")
     known = ("this", "kind", "exists", "properties", "expression")
     if other := next((key for key, value in tree.args.items() if value and key not in known), None):
-        raise _unsupported(other.replace("_", " ").upper())
+        raise unsupported(other.replace("_", " ").upper())
     schema = tree.this
     if not isinstance(schema, exp.Schema):
         like = next((p for p in _properties(tree) if isinstance(p, exp.LikeProperty)), None)
-        raise _unsupported("LIKE" if like else "a table without columns", "name the columns and their types")
+        raise unsupported("LIKE" if like else "a table without columns", "name the columns and their types")
     table = schema.this
-    asked = Creation(table.catalog, table.db, table.name, [_column(c) for c in schema.expressions])
+    asked = Creation(table.catalog, table.db, table.name, [column(c) for c in schema.expressions])
     asked.if_not_exists = bool(tree.args.get("exists"))
     for given in _properties(tree):
         _property(asked, given)
@@ -171,20 +149,20 @@ def _property(asked: Creation, given: Any) -> None:
         case exp.FileFormatProperty() if given.name.lower() in _FORMATS:
             pass
         case exp.FileFormatProperty():
-            raise _unsupported(f"USING {given.name}", "leave it out, or write USING paimon")
+            raise unsupported(f"USING {given.name}", "leave it out, or write USING paimon")
         case exp.PartitionedByProperty():
             _once("PARTITIONED BY", asked.partition_by)
             asked.partition_by = [_partition_column(c) for c in given.this.expressions]
         case exp.SchemaCommentProperty():
             _once("COMMENT of the table", asked.comment)
-            asked.comment = _text("COMMENT", given.this)
+            asked.comment = literal_text("COMMENT", given.this)
         case _ if type(given) is exp.Property:
             key = given.this.name if isinstance(given.this, exp.Literal) else given.this.sql("spark")
             if key in asked.options:
                 raise InvalidArgument(f"TBLPROPERTIES name '{key}' twice")
             asked.options[key] = _value(key, given.args["value"])
         case _:
-            raise _unsupported(given.sql("spark"))
+            raise unsupported(given.sql("spark"))
 
 
 def _once(what: str, before: object) -> None:
@@ -202,75 +180,12 @@ def _value(key: str, value: Any) -> str:
     raise InvalidArgument(f"the value {value.sql('spark')} of '{key}' is no text, number or truth value")
 
 
-def _text(what: str, value: Any) -> str:
+def _partition_column(given: Any) -> str:
     from sqlglot import exp
 
-    if isinstance(value, exp.RawString) or (isinstance(value, exp.Literal) and value.is_string):
-        return str(value.this)
-    raise InvalidArgument(f"{what} is followed by {value.sql('spark')}, which is no text")
-
-
-def _partition_column(column: Any) -> str:
-    from sqlglot import exp
-
-    if isinstance(column, (exp.Identifier, exp.Column)):
-        return str(column.name)
-    raise _unsupported(
-        f"PARTITIONED BY ({column.sql('spark')})",
+    if isinstance(given, (exp.Identifier, exp.Column)):
+        return str(given.name)
+    raise unsupported(
+        f"PARTITIONED BY ({given.sql('spark')})",
         "partition columns are named here, and have their types among the others",
     )
-
-
-def _column(given: Any) -> dict[str, Any]:
-    from sqlglot import exp
-
-    if not isinstance(given, exp.ColumnDef):
-        raise _unsupported(given.sql("spark"), f"the key is the option 'primary-key' in TBLPROPERTIES; {_BACKTICKS}")
-    if not isinstance(given.this, exp.Identifier):
-        raise InvalidArgument(f"{given.this.sql('spark')} is not read as the name of a column", hint=_BACKTICKS)
-    if given.kind is None:
-        raise InvalidArgument(f"the column {given.name} has no type")
-    made: dict[str, Any] = {"name": given.name}
-    nullable = True
-    for constraint in given.constraints:
-        match constraint.kind:
-            case exp.NotNullColumnConstraint() if not constraint.kind.args.get("allow_null"):
-                nullable = False
-            case exp.CommentColumnConstraint():
-                if "description" in made:
-                    raise InvalidArgument(f"the column {given.name} has two comments")
-                made["description"] = _text(f"COMMENT of the column {given.name}", constraint.kind.this)
-            case other:
-                raise _unsupported(
-                    f"{constraint.sql('spark')} of the column {given.name}",
-                    "the key is the option 'primary-key' in TBLPROPERTIES"
-                    if isinstance(other, exp.PrimaryKeyColumnConstraint)
-                    else None,
-                )
-    made["type"] = _type(given.kind, nullable=nullable)
-    return made
-
-
-def _type(given: Any, *, nullable: bool = True) -> Any:
-    """A type as in the schema JSON."""
-    root, inside, suffix = given.this.name, given.expressions, "" if nullable else " NOT NULL"
-    nested: dict[str, Callable[[], dict[str, Any]]] = {
-        "ARRAY": lambda: {"element": _type(inside[0])},
-        "MAP": lambda: {"key": _type(inside[0], nullable=False), "value": _type(inside[1])},
-        "STRUCT": lambda: {"fields": [_column(c) for c in inside]},
-    }
-    if root in nested and inside and len(inside) == _PARTS.get(root, len(inside)):
-        return {"type": ("ROW" if root == "STRUCT" else root) + suffix, **nested[root]()}
-    least, most = _NUMBERS.get(root, (0, 0))
-    if root in (*_SIMPLE, *_NUMBERS) and least <= len(inside) <= most:
-        if root == "DECIMAL":
-            numbers = [n.name for n in inside]
-            # as in Spark
-            inside = [*numbers, *["10", "0"][len(numbers) :]]
-            return f"DECIMAL({inside[0]}, {inside[1]}){suffix}"
-        return (f"{root}({inside[0].name})" if inside else _SIMPLE[root]) + suffix
-    raise UnsupportedType(f"the type {given.sql('spark')} is none of a Paimon table's in Spark")
-
-
-def _unsupported(what: str, hint: str | None = None) -> UnsupportedFeature:
-    return UnsupportedFeature(f"CREATE TABLE with {what} is not supported in siltstone.spark.sql", hint=hint)

@@ -14,6 +14,7 @@ _WORD = re.compile(
       (?P<hint>(?:\s|--[^\n]*\n|/\*(?!\+)(?:(?!\*/).)*\*/)*/\*\+(?P<inside>.*?)\*/)
     | (?P<kept>\br'[^']*'|\br"[^"]*"|`[^`]*`|--[^\n]*|/\*(?!\+).*?\*/)
     | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+    | \b(?P<function>paimon_incremental_(?:query|between_timestamp|to_auto_tag))\s*\((?P<given>[^()]*)\)
     | (?P<system>\b\w+(?:\$\w+)+)
     | (?P<version>\b(?:FOR\s+)?SYSTEM_VERSION\s+AS\s+OF\b)
     | (?P<time>\b(?:FOR\s+)?SYSTEM_TIME\s+AS\s+OF\b)
@@ -25,6 +26,12 @@ _PIECE = re.compile(r"\\.|''|\"\"", re.DOTALL)
 _AFTER_SELECT = re.compile(r"\bSELECT\s*\Z", re.IGNORECASE)
 _OPTIONS = re.compile(r"\s*OPTIONS\s*\((.*)\)\s*\Z", re.DOTALL | re.IGNORECASE)
 _PAIR = re.compile(r"""\s*(?P<a>['"])(?P<key>[^'"]+)(?P=a)\s*=\s*(?P<b>['"])(?P<value>[^'"]*)(?P=b)\s*""")
+#: Options of table functions about changes, and how many arguments follow the table.
+_CHANGES = {
+    "paimon_incremental_query": ("incremental-between", 2),
+    "paimon_incremental_between_timestamp": ("incremental-between-timestamp", 2),
+    "paimon_incremental_to_auto_tag": ("incremental-to-auto-tag", 1),
+}
 #: Beginnings of the options that say what is read.
 _READING = ("scan.", "incremental-", "source.split.", "read.")
 
@@ -75,9 +82,13 @@ def statement(query: str, *, doubled: bool = True) -> Statement:
     """
     hints: dict[str, str] = {}
 
-    def rewritten(m: re.Match[str]) -> str:
+    def rewritten(m: re.Match[str]) -> str:  # noqa: PLR0911  # one for each kind of word
         if m["text"] or m["kept"]:
             return m[0]
+        if m["function"]:
+            mark = f"siltstone_hint_{len(hints)}"
+            name, hints[mark] = _incremental(m["function"].lower(), m["given"])
+            return f"{name} /*{mark}*/"
         if m["system"]:  # sqlglot would read `$snapshots` as a parameter
             return f"`{m['system']}`"
         if m["version"] or m["time"]:
@@ -93,6 +104,28 @@ def statement(query: str, *, doubled: bool = True) -> Statement:
 
     text = _WORD.sub(rewritten, query)
     return Statement(text, _WORD.sub(_escaped, text) if doubled else text, hints)
+
+
+def _incremental(function: str, given: str) -> tuple[str, str]:
+    """The table of a table function about changes, and the hint that asks for the same.
+
+    Raises:
+        InvalidArgument: Its arguments are not those.
+    """
+    option, arguments = _CHANGES[function]
+    parts = [part.strip() for part in given.split(",")]
+    values = [part[1:-1] if part[:1] in ("'", '"') and part[-1:] == part[:1] else part for part in parts]
+    if len(values) != 1 + arguments or any(not v or set("'\"`\\") & set(v) for v in values) or not _is_text(parts[0]):
+        wanted = ", ".join(["'db.t'", *["start", "end"][-arguments:]])
+        raise InvalidArgument(
+            f"{function}({given}) cannot be read", hint=f"{function}({wanted}), all of them constants"
+        )
+    name = ".".join(f"`{part}`" for part in values[0].split("."))
+    return name, f"OPTIONS('{option}' = '{','.join(values[1:])}')"
+
+
+def _is_text(part: str) -> bool:
+    return part[:1] in ("'", '"')
 
 
 def _escaped(m: re.Match[str]) -> str:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from siltstone._args import Time, millis
-from siltstone.spark.session import ASKED, table_of
+from siltstone._args import Time, millis, text
+from siltstone.predicate import Expression
+from siltstone.procedures.naming import has_database, plain_name
+from siltstone.spark.parallelism import slots
+from siltstone.spark.session import ASKED, current_database, table_of
+from siltstone.spark.source_reader import scan_of
 from siltstone.spark.types import spark_schema
+from siltstone.system import SystemTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from siltstone import Table
+
+#: Options that say which version is read, or bring rows of another branch.
+_VERSIONS = ("scan.", "incremental-")
+_NO_ROWS = {"op": "false"}
 
 
 def read(
@@ -29,7 +39,7 @@ def read(
     mode: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """A Spark frame over one version of a table.
+    """A Spark frame over one version of a table: the one that is the latest now, unless another one is named.
 
     Spark cannot ask a Python source for fewer columns, so name the ones you need: the others are never decoded.
 
@@ -49,13 +59,69 @@ def read(
     Raises:
         InvalidArgument: Unknown column or bad predicate; at once, not when the frame is used.
     """
-    import pyarrow as pa
-
     t = table_of(spark, table, options)
     time = None if as_of is None else millis(as_of)
-    scan = t.scan(columns, filter, version=version, tag=tag, as_of=time, between=between, mode=mode)
-    reader = spark.read.format("siltstone").schema(spark_schema(pa.schema(scan)))
     query = {"version": version, "tag": tag, "as_of": time, "between": between, "mode": mode}
-    query["filter"] = None if filter is None else str(filter)
+    condition = None if filter is None else Expression({"op": "sql", "text": str(filter)})
+    return frame(spark, t, columns, condition, query | {"pinned": latest(t, query)})
+
+
+def table(spark: SparkSession, name: str) -> DataFrame:
+    """All rows and columns of a table, as ``spark.table`` gives them of Spark's own.
+
+    Args:
+        spark: The session.
+        name: ``db.t``, ``db.t$snapshots`` and the like; without a database a table of the session's current one.
+
+    Example:
+        >>> from siltstone import spark as ss
+        >>> ss.table(spark, "shop.orders").groupBy("dt").count()  # doctest: +SKIP
+    """
+    plain = plain_name(text("name", name))
+    return read(spark, plain if has_database(name) else f"{current_database(spark)}.{plain}")
+
+
+def latest(t: Table, query: Mapping[str, Any]) -> int | None:
+    """The snapshot that a frame over the latest version is of; None where it is of another version, or of several."""
+    named = any(query.get(key) is not None for key in ("version", "tag", "as_of", "between"))
+    if named or isinstance(t, SystemTable) or any(key.startswith(_VERSIONS) for key in t.options):
+        return None
+    snapshot = t.snapshot()
+    return None if snapshot is None else snapshot.id
+
+
+def columns_of(t: Table, query: Mapping[str, Any], columns: Sequence[str] | None = None) -> pa.Schema:
+    """The columns of a read, without a look at the files."""
+    import pyarrow as pa
+
+    return pa.schema(scan_of(t, columns, {**query, "filter": Expression(_NO_ROWS)}))
+
+
+def frame(
+    spark: SparkSession,
+    t: Table,
+    columns: Sequence[str] | None,
+    condition: Expression | None,
+    query: Mapping[str, Any],
+) -> DataFrame:
+    """A frame over a table, in a relation of its own.
+
+    Args:
+        spark: The session.
+        t: The table.
+        columns: Columns, in this order; None for all.
+        condition: What rows must satisfy.
+        query: The version, as :func:`siltstone.spark.source_reader.scan_of` takes it.
+    """
+    checked = _NO_ROWS if condition is None else {"op": "and", "args": [condition.tree, _NO_ROWS]}
+    import pyarrow as pa
+
+    schema = pa.schema(scan_of(t, columns, {**query, "filter": Expression(checked)}))
+    asked = {
+        "query": {**query, "filter": None if condition is None else condition.tree},
+        "options": t.dynamic_options,
+        "tasks": slots(spark),
+    }
     # as one text: Spark writes keys of options in small letters, and a comma in a tag's name is no separator
-    return reader.option(ASKED, json.dumps({"query": query, "options": t.dynamic_options})).load(t.path)
+    reader = spark.read.format("siltstone").schema(spark_schema(schema))
+    return reader.option(ASKED, json.dumps(asked)).load(t.path)

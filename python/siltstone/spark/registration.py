@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from siltstone._args import option_texts
+from siltstone._args import option_texts, text
 from siltstone.catalog.connecting import warehouse_root
+from siltstone.errors import InvalidArgument
 from siltstone.spark.datasource import source_class
-from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, no_secrets, warehouse_of
+from siltstone.spark.session import OPTIONS_CONF, WAREHOUSE_CONF, by_name_of, no_secrets, warehouse_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,19 +18,32 @@ if TYPE_CHECKING:
 _PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
 
 
-def enable(spark: SparkSession, *, warehouse: str | None = None, options: Mapping[str, str] | None = None) -> None:
-    """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse.
+def enable(
+    spark: SparkSession,
+    *,
+    warehouse: str | None = None,
+    catalog: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Register the format ``siltstone``, switch filter push-down on, and remember the warehouse or catalog.
 
     Args:
         spark: A session, classic or Connect, of Spark 4.1 or later.
         warehouse: Root directory or URI behind names such as ``shop.orders``; must be the same on all machines.
+        catalog: A catalog of ``siltstone.toml`` behind names, instead of a warehouse. Whatever plans or commits on the
+            driver's machine reads the file; plans have its path and the name in them, and nothing of what it says.
         options: Dynamic table options for every read and write of this session, and options of the storage that are
             no secrets.
 
     Raises:
-        InvalidArgument: One of the options is a secret: plans would show it.
+        InvalidArgument: One of the options is a secret: plans would show it; a warehouse and a catalog; a catalog that
+            is not in the file.
     """
     given = no_secrets(option_texts(options))
+    if catalog is not None:
+        if warehouse is not None:
+            raise InvalidArgument("a warehouse and a catalog are two places for names: give one of them")
+        spark.conf.set(WAREHOUSE_CONF, by_name_of(text("catalog", catalog)))
     if warehouse is not None:
         # planning runs in processes with another working directory
         spark.conf.set(WAREHOUSE_CONF, warehouse_root(warehouse))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
+from siltstone.catalog.settings import by_name, config_file
 from siltstone.errors import InvalidArgument
-from siltstone.procedures.naming import unquoted
+from siltstone.procedures.naming import quoted, unquoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,12 +19,18 @@ if TYPE_CHECKING:
 
 WAREHOUSE_CONF = "spark.siltstone.warehouse"
 OPTIONS_CONF = "spark.siltstone.options"
+#: The database of the warehouse that ``USE`` has named.
+DATABASE_CONF = "spark.siltstone.database"
 #: Option of the format with all that :func:`siltstone.spark.read` asks for, as JSON.
 ASKED = "siltstone.asked"
 
 
+#: Before the name of a catalog and its file, as JSON, where the session has a catalog instead of a warehouse.
+_BY_NAME = "catalog:"
+
+
 def warehouse_of(spark: SparkSession) -> str | None:
-    """The session's warehouse."""
+    """The session's warehouse; what :func:`by_name_of` says where it has a catalog of ``siltstone.toml``."""
     warehouse: str | None = spark.conf.get(WAREHOUSE_CONF, None)
     return warehouse
 
@@ -61,12 +69,32 @@ def connected(spark: SparkSession) -> Catalog:
     Raises:
         InvalidArgument: The session has no warehouse.
     """
-    import siltstone as st
-
     warehouse = warehouse_of(spark)
     if warehouse is None:
         raise InvalidArgument("no warehouse is known", hint="call siltstone.spark.enable(spark, warehouse=...)")
-    return st.connect(warehouse, options=storage_options(spark))
+    return catalog_at(warehouse, storage_options(spark))
+
+
+def by_name_of(catalog: str) -> str:
+    """What stands for a catalog of ``siltstone.toml``, in plans, too: its name, and the file that all processes read.
+
+    Raises:
+        InvalidArgument: The catalog is not in the file.
+    """
+    by_name(catalog)
+    file = config_file()
+    return f"{_BY_NAME}{json.dumps([catalog, str(file and file.absolute())])}"
+
+
+def catalog_at(warehouse: str, storage: Mapping[str, str]) -> Catalog:
+    """The catalog of a warehouse, or the one that :func:`by_name_of` has said."""
+    import siltstone as st
+
+    if not warehouse.startswith(_BY_NAME):
+        return st.connect(warehouse, options=storage)
+    name, file = json.loads(warehouse.removeprefix(_BY_NAME))
+    stored = by_name(name, pathlib.Path(file))
+    return st.connect(stored.pop("warehouse", None), options={**stored, **storage})
 
 
 def storage_options(spark: SparkSession) -> dict[str, str]:
@@ -77,8 +105,26 @@ def storage_options(spark: SparkSession) -> dict[str, str]:
 
 
 def current_database(spark: SparkSession) -> str:
-    """The session's database; Spark may say it in backquotes."""
-    return unquoted(spark.catalog.currentDatabase())
+    """The database of the warehouse that ``USE`` has named, else the session's; Spark may say it in backquotes."""
+    chosen: str | None = spark.conf.get(DATABASE_CONF, None)
+    return chosen or unquoted(spark.catalog.currentDatabase())
+
+
+def is_of_spark(spark: SparkSession, name: str) -> bool:
+    """Whether a name without a database means something of Spark's own.
+
+    Temporary views come first; then, once ``USE`` has named a database of the warehouse, its tables; else Spark's.
+    """
+    if not spark.catalog.tableExists(quoted(name)):
+        return False
+    return spark.conf.get(DATABASE_CONF, None) is None or spark.catalog.getTable(quoted(name)).isTemporary
+
+
+def name_in_catalog(name: str, warehouse: str | None) -> tuple[str, str] | None:
+    """A table's name and its catalog, where that has a name: whoever commits asks it, in whatever process."""
+    if warehouse is None or not warehouse.startswith(_BY_NAME) or _core.is_path(name):
+        return None
+    return name, warehouse
 
 
 def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> Table:
@@ -94,4 +140,4 @@ def open_named(name: str, warehouse: str | None, options: Mapping[str, Any]) -> 
             hint="call siltstone.spark.enable(spark, warehouse=...), or give the table's directory",
         )
     storage = {key: str(value) for key, value in options.items() if _core.is_storage_option(key)}
-    return st.connect(warehouse, options=storage).table(name, options=options)
+    return catalog_at(warehouse, storage).table(name, options=options)

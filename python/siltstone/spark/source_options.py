@@ -15,6 +15,7 @@ from siltstone.spark.session import ASKED
 if TYPE_CHECKING:
     from siltstone import Table
 
+MOST_ROWS, CHANGELOG, CONSUMER = "read.stream.maxrowspertrigger", "read.changelog", "consumer-id"
 #: Options of the format; all others are options of the table.
 OWN = {
     "path",
@@ -31,9 +32,16 @@ OWN = {
     "between",
     "mode",
     ASKED,
+    MOST_ROWS,
+    CHANGELOG,
+    "checkpointlocation",
 }
+#: Options of streams alone.
+OF_STREAMS = {MOST_ROWS, CONSUMER, "checkpointlocation"}
+#: Options that say which version a batch reads.
+OF_VERSIONS = {"version", "tag", "as-of", "between", "mode", "pushdown"}
 #: Options that mean nothing for the other one of reading and writing.
-OF_READS = {"filter", "version", "tag", "as-of", "pushdown", "between", "mode", ASKED}
+OF_READS = {"filter", "version", "tag", "as-of", "pushdown", "between", "mode", ASKED, CHANGELOG, MOST_ROWS}
 OF_WRITES = {"overwrite.mode", "overwrite.partition", "partitionoverwritemode", "row-kind"}
 #: Options whose keys have names of columns in them.
 _WITH_COLUMNS = ("fields.", "file-index.")
@@ -126,6 +134,18 @@ def between(text: str | None) -> tuple[str, str] | None:
     if not (start and comma and end) or "," in end:
         raise InvalidArgument(f"between={shown(text)} does not name a start and an end, as in '3,7'")
     return start, end
+
+
+def true_or_false(options: Mapping[str, str], key: str) -> bool:
+    """An option that is true or false; false when it is not given.
+
+    Raises:
+        InvalidArgument: It is neither.
+    """
+    said = {name.lower(): value for name, value in options.items()}.get(key, "false")
+    if said.lower() not in ("true", "false"):
+        raise InvalidArgument(f"option '{key}' is true or false, not {shown(said.lower())}")
+    return said.lower() == "true"
 
 
 def overwrite_target(mode: str | None) -> dict[str, Any] | None:

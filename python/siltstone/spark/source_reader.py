@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from siltstone.inspection import SystemScan
 from siltstone.spark.filters import to_expression
+from siltstone.spark.parallelism import packed
 from siltstone.spark.types import arrow_for_spark
 from siltstone.spark.values import to_spark
 
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class TokenPartition(InputPartition):
-    """A split as its token."""
+    """The splits of a task, as their tokens."""
 
-    token: bytes
+    tokens: list[bytes]
 
 
 @dataclasses.dataclass
@@ -33,18 +35,27 @@ class ScanPartition(InputPartition):
     scan: Scan
 
 
+def scan_of(table: Table, columns: Sequence[str] | None, query: Mapping[str, Any]) -> Scan:
+    """A scan by the arguments of :meth:`siltstone.Table.scan`; ``pinned`` is the snapshot that was the latest."""
+    arguments = {key: value for key, value in query.items() if key != "pinned"}
+    scan = table.scan(columns, **arguments)
+    pinned = query.get("pinned")
+    return scan if pinned is None else scan.pinned(pinned)
+
+
 class Reader(DataSourceReader):
     """Reads splits as Arrow batches."""
 
-    def __init__(self, table: Table, columns: list[str], query: dict[str, Any]) -> None:
-        """Keep what planning needs."""
+    def __init__(self, table: Table, columns: list[str], query: dict[str, Any], tasks: int | None = None) -> None:
+        """Keep what planning needs; ``tasks`` is how many run at once."""
         self.table = table
         self.columns = columns
         self.query = query
+        self.tasks = tasks
         self.pushed: Expression | None = None
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition a split, planned once."""
+        """One partition a task, planned once."""
         from siltstone.predicate import Expression
 
         query = dict(self.query)
@@ -53,19 +64,20 @@ class Reader(DataSourceReader):
             query["filter"] = self.pushed
         elif self.pushed is not None and isinstance(given, Expression):
             query["filter"] = given & self.pushed
-        scan = self.table.scan(self.columns, **query)
+        scan = scan_of(self.table, self.columns, query)
         if isinstance(scan, SystemScan):
             return [ScanPartition(scan)]
-        return [TokenPartition(s.to_bytes()) for s in scan.splits()]
+        groups = packed(self.table, scan.splits(), self.tasks)
+        return [TokenPartition([split.to_bytes() for split in group]) for group in groups]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The batches of one split, in Spark's types."""
+        """The batches of a task's splits, in Spark's types."""
         from siltstone import Split
 
         if isinstance(partition, ScanPartition):
             batches = partition.scan.to_batches()
         elif isinstance(partition, TokenPartition):
-            batches = Split(partition.token).read()
+            batches = itertools.chain.from_iterable(Split(token).read() for token in partition.tokens)
         else:  # Spark reads an empty list of partitions as one empty partition
             return
         schema: pa.Schema | None = None
@@ -81,5 +93,5 @@ class PushdownReader(Reader):
         """Use what we can to skip files and rows; Spark checks all of them once more."""
         import pyarrow as pa
 
-        self.pushed = to_expression(filters, pa.schema(self.table.scan(self.columns, **self.query)))
+        self.pushed = to_expression(filters, pa.schema(scan_of(self.table, self.columns, self.query)))
         yield from filters

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from siltstone.errors import CommitConflict, SchemaMismatch, UnsupportedFeature
+from siltstone.spark.session import open_named
 from siltstone.spark.types import changed_to_instants
 from siltstone.spark.values import from_spark
 from siltstone.system import writable
@@ -62,9 +63,16 @@ class Writer(DataSourceArrowWriter):
     :func:`siltstone.spark.write` clusters first and makes fewer files.
     """
 
-    def __init__(self, table: Table, overwrite: dict[str, Any] | None, row_kind: str | None) -> None:
-        """Keep the table and what is replaced."""
+    def __init__(
+        self,
+        table: Table,
+        overwrite: dict[str, Any] | None,
+        row_kind: str | None,
+        named: tuple[str, str] | None = None,
+    ) -> None:
+        """Keep the table, what is replaced, and the table's name in its catalog where that has one."""
         self.table = table
+        self.named = named
         self.schema_id = table.schema_id  # a task opens the table for itself
         self.overwrite = overwrite
         self.row_kind = row_kind
@@ -78,8 +86,12 @@ class Writer(DataSourceArrowWriter):
         )
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Publish all tasks' files as one commit."""
-        self.table.commit(_collect(messages), overwrite=self.overwrite)
+        """Publish all tasks' files as one commit, by the locks or the server of the table's catalog."""
+        table = self.table
+        if self.named is not None:
+            # Spark commits in another process than the one that has opened the table
+            table = open_named(*self.named, table.dynamic_options)
+        table.commit(_collect(messages), overwrite=self.overwrite)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Delete the files of the tasks that had finished."""

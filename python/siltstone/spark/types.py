@@ -115,3 +115,43 @@ def _arrow_type(t: pa.DataType) -> pa.DataType:
     if pa.types.is_time(t):
         return pa.int32()
     return t
+
+
+def arrow_of_spark(t: DataType) -> pa.DataType:
+    """The Arrow type in which Spark hands values to Python; all nullable.
+
+    Raises:
+        UnsupportedType: Paimon has no such values.
+    """
+    import pyarrow as pa
+    from pyspark.sql import types as st
+
+    if isinstance(t, st.StructType):
+        return pa.struct([pa.field(f.name, arrow_of_spark(f.dataType)) for f in t])
+    if isinstance(t, st.ArrayType):
+        return pa.list_(arrow_of_spark(t.elementType))
+    if isinstance(t, st.MapType):
+        return pa.map_(arrow_of_spark(t.keyType), arrow_of_spark(t.valueType))
+    if isinstance(t, st.DecimalType):
+        return pa.decimal128(t.precision, t.scale)
+    simple: dict[type, pa.DataType] = {
+        st.NullType: pa.null(),
+        st.BooleanType: pa.bool_(),
+        st.ByteType: pa.int8(),
+        st.ShortType: pa.int16(),
+        st.IntegerType: pa.int32(),
+        st.LongType: pa.int64(),
+        st.FloatType: pa.float32(),
+        st.DoubleType: pa.float64(),
+        st.StringType: pa.string(),
+        st.CharType: pa.string(),
+        st.VarcharType: pa.string(),
+        st.BinaryType: pa.binary(),
+        st.DateType: pa.date32(),
+        st.TimestampType: pa.timestamp("us", "UTC"),
+        st.TimestampNTZType: pa.timestamp("us"),
+    }
+    kind = simple.get(type(t))
+    if kind is None:
+        raise UnsupportedType(f"Paimon has no counterpart of Spark's {t.simpleString()}")
+    return kind

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from siltstone._args import count, optional_text, shown
 from siltstone.errors import InvalidArgument
 from siltstone.procedures.naming import quoted
 from siltstone.spark.assigning import messages_of
+from siltstone.spark.jobs import RESULT, Job, check_frame, in_instants, numbered, result, results, written
+from siltstone.spark.merging_schemas import merge_schema as merged
 from siltstone.spark.session import table_of
 from siltstone.spark.source_options import overwrite_target
-from siltstone.spark.source_writer import write_batches
-from siltstone.spark.types import changed_to_instants
 from siltstone.system import writable
 
 if TYPE_CHECKING:
@@ -27,22 +27,28 @@ _DYNAMIC_CONF = "spark.sql.sources.partitionOverwriteMode"
 _ROUTE = "__siltstone_route"
 
 
-def write(
+def write(  # noqa: PLR0913  # one argument for each part of a write
     df: DataFrame,
     table: str | Table,
     mode: str = "append",
     *,
     row_kind: str | None = None,
+    row_kind_column: str | None = None,
+    partition: Mapping[str, Any] | None = None,
+    merge_schema: bool = False,
     parallelism: int | None = None,
     partition_overwrite: str | None = None,
+    commit_user: str | None = None,
+    identifier: int | None = None,
 ) -> CommitReport:
     """Write a frame as one commit.
 
     Rows are first sent to the task that owns their (partition, bucket), so that each bucket has one writer; executors
     write the files; the driver commits once. Rows of a table with dynamic buckets go through other tasks first, which
-    give each key its bucket (``dynamic-bucket.assigner-parallelism`` of them). A task that fails by itself leaves
-    nothing behind in the table; files of tasks that had finished when the job failed, or whose process was killed,
-    stay until :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
+    give each key its bucket (``dynamic-bucket.assigner-parallelism`` of them). The frame's columns are compared with
+    the table's before a job starts. Where rows cannot be written nothing is committed, and the files of all tasks are
+    deleted; only those of tasks whose process was killed, or of a job that Spark itself gave up, stay until
+    :meth:`siltstone.maintenance.Maintenance.remove_orphan_files` deletes them.
 
     Args:
         df: Rows; columns are matched by name, ignoring case. A ``timestamp_ntz`` for a TIMESTAMP_LTZ column is a
@@ -52,39 +58,67 @@ def write(
             Spark's ``spark.sql.sources.partitionOverwriteMode`` ``dynamic`` the partitions that occur in ``df``.
             ``overwrite-partitions`` always replaces the partitions that occur in ``df``.
         row_kind: ``"-D"`` deletes the rows' keys; None inserts or updates.
+        row_kind_column: Column of ``df`` with the kind of each row (``+I``, ``-U``, ``+U``, ``-D``); it is not written.
+        partition: With ``overwrite``: replace these partitions, whether rows come for them or not; a partial spec is
+            fine. All rows must belong to them.
+        merge_schema: Add columns of ``df`` that the table lacks, and make columns of numbers as wide as those of
+            ``df``, before the rows are written.
         parallelism: Writing tasks, at least one; default one a bucket, at most ``spark.sql.shuffle.partitions``, which
             is the default for tables with dynamic buckets.
-        partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table,
-            ``dynamic`` the partitions that occur in ``df``.
+        partition_overwrite: What ``overwrite`` replaces, whatever the session says: ``static`` the whole table, or all
+            of ``partition``; ``dynamic`` the partitions that occur in ``df``.
+        commit_user: User of the commit; a new one when None.
+        identifier: Number of the commit, with ``commit_user``: one that the user has committed before is not written
+            again. In ``foreachBatch`` the batch's id makes a stream exactly-once.
 
     Raises:
-        InvalidArgument: Unknown mode, ``upsert`` on a table without primary key, or ``partition_overwrite`` with
-            another mode than ``overwrite``.
+        InvalidArgument: Unknown mode, ``upsert`` on a table without primary key, or arguments that do not fit the mode.
+        SchemaMismatch: Columns, or their types, do not fit the table.
         UnsupportedFeature: A system table, which is only read.
         CommitConflict: Another commit changed what this one relies on; nothing was committed.
     """
     if mode not in _MODES:
         raise InvalidArgument(f"mode {shown(mode)} is not one of {', '.join(_MODES)}")
-    tasks = count("parallelism", parallelism, 1)
+    tasks, number = count("parallelism", parallelism, 1), count("identifier", identifier, -(2**63))
+    user = optional_text("commit_user", commit_user)
+    if number is not None and user is None:
+        raise InvalidArgument("identifier needs commit_user: numbers of commits are counted for each user")
+    if row_kind is not None and row_kind_column is not None:
+        raise InvalidArgument("give row_kind or row_kind_column, not both")
     spark = df.sparkSession
     t = writable(table_of(spark, table))
     if mode == "upsert" and not t.primary_key:
         raise InvalidArgument(f"{t.name} has no primary key: use mode='append'", context={"table": t.name})
-    overwrite = _replaced(spark, mode, partition_overwrite)
-    for name, kind in changed_to_instants(df.schema, t.schema).items():
-        df = df.withColumn(name, df[quoted(name)].cast(kind))  # in the session's zone
-    names = df.columns
+    overwrite = _overwrite(spark, mode, partition_overwrite, partition)
+    kinds = optional_text("row_kind_column", row_kind_column)
+    if merge_schema:
+        t = merged(df.drop(quoted(kinds)).schema if kinds else df.schema, t)
+    df = in_instants(df, t)
+    check_frame(df.schema, t, kinds)
+    job = Job(t, df.columns, row_kind, kinds, overwrite is not None, t.schema_id)
     # pyspark finds columns by their bare names, and `a.b` would be a field of a struct
-    frame = df.toDF(*_numbered(names))
+    frame = df.toDF(*job.numbered)
     if t.bucket_mode == "dynamic":
-        replaces = overwrite is not None
-        messages = messages_of(frame, _numbered(names), names, t, tasks, row_kind, replaces=replaces)
-        return t.commit(messages, overwrite=overwrite_target(overwrite))
-    clustered = _cluster(frame, names, t, tasks)
-    task = functools.partial(_write_task, t, names, row_kind, overwrite is not None, t.schema_id)
-    collected = clustered.mapInArrow(task, "message binary").collect()
-    messages = [bytes(row.message) for row in collected]
-    return t.commit(messages, overwrite=overwrite_target(overwrite))
+        messages = messages_of(frame, job, tasks)
+    else:
+        clustered = _cluster(frame, job.names, t, tasks)
+        messages = results(clustered.mapInArrow(functools.partial(_write_task, job), RESULT), t)
+    report = t.commit(messages, overwrite=overwrite, commit_user=user, identifier=number)
+    if report.already_committed:
+        t.abort(messages)
+    return report
+
+
+def _overwrite(
+    spark: SparkSession, mode: str, how: str | None, partition: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """The ``overwrite`` argument of the commit."""
+    replaced = _replaced(spark, mode, how)
+    if partition is None:
+        return overwrite_target(replaced)
+    if mode != "overwrite":
+        raise InvalidArgument(f"partition={shown(partition)} with mode={shown(mode)}: it is for mode='overwrite'")
+    return {"partition": dict(partition)} | ({"dynamic": True} if replaced == "dynamic" else {})
 
 
 def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
@@ -100,11 +134,6 @@ def _replaced(spark: SparkSession, mode: str, given: str | None) -> str | None:
         how = given or spark.conf.get(_DYNAMIC_CONF, "static") or "static"
         return "dynamic" if how.lower() == "dynamic" else "full"
     return "dynamic" if mode == "overwrite-partitions" else None
-
-
-def _numbered(names: list[str]) -> list[str]:
-    """Names that mean the same everywhere, in the place of these."""
-    return [f"c{at}" for at in range(len(names))]
 
 
 def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None) -> DataFrame:
@@ -123,15 +152,15 @@ def _cluster(df: DataFrame, names: list[str], t: Table, parallelism: int | None)
         return df
     from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
 
-    numbered = {name.lower(): number for name, number in zip(names, _numbered(names), strict=True)}
-    missing = [k for k in keys if k.lower() not in numbered]
+    by_name = {name.lower(): number for name, number in zip(names, numbered(names), strict=True)}
+    missing = [k for k in keys if k.lower() not in by_name]
     if missing:
         raise InvalidArgument(f"the frame lacks the column '{missing[0]}'", context={"table": t.name})
     n = parallelism or _default_parallelism(df, t)
     # a lambda, because Spark looks at annotations and takes no partial
     to_task = lambda *columns: _route(t, keys, n, *columns)  # noqa: E731
     route = F.arrow_udf(to_task, "int")  # type: ignore[attr-defined,unused-ignore]  # Spark lists it in no stub
-    routed = df.withColumn(_ROUTE, route(*[df[numbered[k.lower()]] for k in keys]))
+    routed = df.withColumn(_ROUTE, route(*[df[by_name[k.lower()]] for k in keys]))
     return routed.repartitionById(n, _ROUTE).drop(_ROUTE)
 
 
@@ -153,16 +182,6 @@ def _route(t: Table, keys: list[str], n: int, *columns: pa.Array) -> pa.Array:
     return pc.cast(pc.subtract(routes, pc.multiply(pc.divide(routes, n), n)), pa.int32())
 
 
-def _write_task(
-    t: Table,
-    names: list[str],
-    row_kind: str | None,
-    overwrite: bool,  # noqa: FBT001  # bound by partial
-    schema_id: int,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    named = (batch.rename_columns(names) for batch in batches)
-    messages: list[Any] = write_batches(t, t.dynamic_options, named, row_kind, overwrite=overwrite, schema_id=schema_id)
-    yield pa.record_batch([pa.array(messages, pa.binary())], names=["message"])
+def _write_task(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    messages, error = written(job, (batch.rename_columns(job.names) for batch in batches))
+    yield result(messages, error)

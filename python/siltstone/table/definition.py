@@ -56,7 +56,7 @@ class Definition:
 
     @property
     def primary_key(self) -> list[str]:
-        """Primary-key columns, partition columns included; empty for append tables."""
+        """Primary-key columns; empty for append tables."""
         return self._core.primary_key
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from siltstone import _core
 from siltstone._args import Duration, Time, count, flag, millis, optional_text, version_of
 from siltstone._partitions import partition_list
+from siltstone._spellings import unknown_attribute
 from siltstone.alter import Alter
 from siltstone.branches import Branches
 from siltstone.changes import Consumers
@@ -17,16 +18,21 @@ from siltstone.maintenance import Maintenance
 from siltstone.predicate import Expression, condition_of
 from siltstone.report import CommitReport, CompactionReport, UpkeepReport
 from siltstone.shared import SharedWrites
-from siltstone.table.reading import Reading
+from siltstone.table.looks import html_of_table, rich_of_table
+from siltstone.table.merging import Merging
+from siltstone.table.parts import Parts
+from siltstone.table.whole import Whole
 from siltstone.table.writing import Writing
 from siltstone.tags import Tags
-from siltstone.versions import Snapshot
+from siltstone.versions import FileEntry, Snapshot
 
 #: More than there can be of anything.
 _ALL = 2**63 - 1
+#: Letters of columns that a table's own text shows.
+_SHOWN = 200
 
 
-class Table(Reading, Writing):
+class Table(Parts, Whole, Merging, Writing):
     """A Paimon table. Cheap to make and to copy; definitions are read again after :meth:`alter`.
 
     When another process alters the table, this object keeps the columns that it was opened with: rows are written with
@@ -44,8 +50,27 @@ class Table(Reading, Writing):
         return _open, (self.location, self.dynamic_options, self.branch)
 
     def __repr__(self) -> str:
-        """Name and place."""
-        return f"Table({self.name!r}, {self.location!r})"
+        """Name, columns, keys and place."""
+        columns = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+        parts = [f"Table({self.name!r}", columns if len(columns) <= _SHOWN else f"{columns[:_SHOWN]}..."]
+        if self.primary_key:
+            parts.append(f"primary_key={self.primary_key}")
+        if self.partition_by:
+            parts.append(f"partition_by={self.partition_by}")
+        return ", ".join([*parts, repr(self.path)]) + ")"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse what other libraries have under this name, and say what it is here."""
+            raise unknown_attribute(self, name)
+
+    def _repr_html_(self) -> str:
+        return html_of_table(self)
+
+    def __rich__(self) -> Any:
+        """The table for a terminal."""
+        return rich_of_table(self)
 
     @property
     def tags(self) -> Tags:
@@ -80,13 +105,12 @@ class Table(Reading, Writing):
         Raises:
             SnapshotNotFound: There is no such snapshot; the message names those there are.
         """
-        text = self._core.snapshot(count("version", version))
-        return None if text is None else Snapshot.from_json(text)
+        return self._core.snapshot(count("version", version))
 
     def history(self, limit: int | None = 20) -> list[Snapshot]:
         """The newest snapshots, newest first; with None all of them."""
         given = count("limit", limit)
-        return [Snapshot.from_json(text) for text in self._core.history(_ALL if given is None else given)]
+        return self._core.history(_ALL if given is None else given)
 
     # ---- maintenance
 
@@ -136,10 +160,9 @@ class Table(Reading, Writing):
         number = count("buckets", buckets, 1)
         if number is not None and number >= 2**31:
             raise InvalidArgument(f"buckets={number} is more than 2147483647", context={"table": self.name})
-        report = self._core.rescale(
+        return self._core.rescale(
             number, condition_of(where, "where"), partition_list(partition), flag("dry_run", dry_run)
         )
-        return CommitReport.from_json(report)
 
     def rewrite_file_index(
         self, partition: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
@@ -162,7 +185,7 @@ class Table(Reading, Writing):
             >>> t.rewrite_file_index().snapshot.kind
             'COMPACT'
         """
-        return CommitReport.from_json(self._core.rewrite_file_index(partition_list(partition)))
+        return self._core.rewrite_file_index(partition_list(partition))
 
     def expire_snapshots(
         self,
@@ -217,17 +240,15 @@ class Table(Reading, Writing):
         """
         moment = None if as_of is None else millis(as_of)
         place = version_of("version", version), optional_text("tag", tag), moment
-        return UpkeepReport.from_core(self._core.maintenance.rollback(*place, flag("dry_run", dry_run)))
+        return self._core.maintenance.rollback(*place, flag("dry_run", dry_run))
 
-    def files(self, *, version: int | None = None) -> list[dict[str, Any]]:
+    def files(self, *, version: int | None = None) -> list[FileEntry]:
         """The live data files of a snapshot: partition, bucket, level, name, rows, bytes, keys.
 
         Args:
             version: Snapshot id; None for the latest.
         """
-        import json
-
-        return [json.loads(text) for text in self._core.files(count("version", version))]
+        return self._core.files(count("version", version))
 
     def alter(self) -> Alter:
         """Start a chain of changes of the definition."""

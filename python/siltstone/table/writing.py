@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from siltstone._args import Size, flag, texts_in
+from siltstone._args import Size, flag
+from siltstone._computed import new_values
 from siltstone._data import arrow_stream
 from siltstone._partitions import partition_list, partition_spec
 from siltstone.errors import InvalidArgument
@@ -71,10 +72,10 @@ class Writing(Definition):
             raise InvalidArgument("give either where or keys; truncate() removes all rows")
         if keys is not None:
             with arrow_stream(keys, self._core) as stream:
-                return CommitReport.from_json(self._core.delete_keys(stream))
-        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), {}))
+                return self._core.delete_keys(stream)
+        return self._core.modify(condition_of(where, "where"), {})
 
-    def update(self, set: Mapping[str, str], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
+    def update(self, set: Mapping[str, Any], where: str | Expression) -> CommitReport:  # noqa: A002  # SQL's word
         """Give columns new values in the rows that satisfy a condition, as one commit.
 
         Rows keep their ids (``row-tracking.enabled``). With ``data-evolution.enabled`` only the columns with new values
@@ -82,8 +83,10 @@ class Writing(Definition):
         this branch and stay as they are.
 
         Args:
-            set: SQL expressions by column, over the old row: ``{"status": "'done'", "amount": "amount * 2"}``.
-                Literals, columns, ``+ - * / DIV % ||``, ``COALESCE``, ``UPPER`` and ``LOWER``. Numbers are computed
+            set: New values by column. A text is a SQL expression over the old row: ``{"status": "'done'", "amount":
+                "amount * 2"}``; so is what :func:`siltstone.col` and :func:`siltstone.lit` make. Anything else is the
+                value itself: ``{"amount": 5, "day": None}``. SQL has literals, columns, ``+ - * / DIV % ||``, ``CASE
+                WHEN``, ``COALESCE``, ``UPPER`` and ``LOWER``. Numbers are computed
                 with as in Spark SQL: 7 is an INT, 1.5 a DECIMAL, 15e-1 a DOUBLE; ``/`` keeps the fraction and is a
                 DOUBLE, or a DECIMAL where a side is one; ``DIV`` leaves the fraction out. No digit goes without an
                 error, as in a write: 7 / 2 is no INT, and a DOUBLE no DECIMAL (``v / 2.0`` is). Beside ``||`` and in
@@ -106,12 +109,9 @@ class Writing(Definition):
             >>> t.update({"item": "upper(item)"}, where="id = 1").affected_rows
             1
         """
-        if not isinstance(set, Mapping) or not all(isinstance(k, str) and isinstance(v, str) for k, v in set.items()):
-            raise InvalidArgument("set maps column names to SQL expressions; a text needs quotes of its own: \"'x'\"")
-        if not set:
-            raise InvalidArgument("set is empty: nothing would change")
-        _refuse_twice(set, self)
-        return CommitReport.from_json(self._core.modify(condition_of(where, "where"), dict(texts_in("set", set))))
+        given = new_values("set", set)
+        _refuse_twice(given, self)
+        return self._core.modify(condition_of(where, "where"), given)
 
     def overwrite(
         self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
@@ -131,7 +131,7 @@ class Writing(Definition):
         """
         spec, chosen = partition_spec(partition), None if dynamic is None else flag("dynamic", dynamic)
         with arrow_stream(data, self._core) as stream:
-            return CommitReport.from_json(self._core.overwrite(stream, spec, chosen))
+            return self._core.overwrite(stream, spec, chosen)
 
     def truncate(
         self,
@@ -148,7 +148,7 @@ class Writing(Definition):
         Raises:
             InvalidArgument: An empty list or spec, a column that is no partition column, or a value it cannot have.
         """
-        return CommitReport.from_json(self._core.truncate(partition_list(partitions), flag("dry_run", dry_run)))
+        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
 
     def writer(
         self,
@@ -215,7 +215,7 @@ class Writing(Definition):
             >>> [(f.name, f.value) for f in example_table().features()][:2]
             [('buckets', 'fixed: 1 by id'), ('merge engine', 'deduplicate')]
         """
-        return Feature.list_from_json(self._core.features())
+        return self._core.features()
 
     @property
     def routing_columns(self) -> list[str]:

@@ -154,6 +154,13 @@ pub(crate) struct Input {
     rows: usize,
 }
 
+impl Input {
+    /// The columns.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+}
+
 impl Iterator for Input {
     type Item = siltstone::Result<RecordBatch>;
 

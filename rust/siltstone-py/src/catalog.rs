@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PySchema;
-use siltstone::{
-    schema::NewTable,
-    table::{self, Table},
-};
+use siltstone::{schema::NewTable, table};
 
 use crate::{
     error::Result,
@@ -88,7 +85,7 @@ impl Catalog {
             args.options = options;
             args.comment = comment;
             let found = self.0.create_table(name, args, if_not_exists)?;
-            Ok(Table::open(&found.location, "main", self.0.storage_options())?.into())
+            Ok(self.0.opened(&found, Options::new())?.into())
         })
     }
 
@@ -104,11 +101,8 @@ impl Catalog {
             return Ok((None, Some(system.to_owned())));
         }
         interruptible(py, || {
-            let found = self.0.load_table(name, branch)?;
-            let mut all = self.0.storage_options();
-            all.extend(options);
-            let table = Table::open(&found.location, &found.name.branch, all)?;
-            Ok((Some(table.into()), found.name.system))
+            let (table, system) = self.0.open_table(name, branch, options)?;
+            Ok((Some(table.into()), system))
         })
     }
 
@@ -116,8 +110,8 @@ impl Catalog {
         interruptible(py, || Inspection::new(About::Catalog(Arc::clone(&self.0)), name, request.0))
     }
 
-    fn location(&self, name: &str) -> Result<String> {
-        Ok(self.0.location(name)?)
+    fn location(&self, py: Python<'_>, name: &str) -> Result<String> {
+        interruptible(py, || Ok(self.0.location(name)?))
     }
 
     fn rename_table(&self, py: Python<'_>, source: &str, target: &str) -> Result<()> {

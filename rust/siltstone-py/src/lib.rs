@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod maintenance;
 mod metastore;
+mod report;
 mod request;
 mod scan;
 mod table;

@@ -1,14 +1,21 @@
-//! Tags, branches, rollback, expiry, cleaning: reports are pairs of JSON texts, sums and files.
+//! Tags, branches, rollback, expiry, cleaning.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use siltstone::{
     cleanup::Report,
-    table::{ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
+    maintenance::fsck::Verdict,
+    snapshot::Tag,
+    table::{CommitReport, ExpireArgs, PartitionExpireArgs, Table, TagArgs, VersionArgs},
 };
 
-use crate::{error::Result, interrupt::interruptible, request::VersionInput};
+use crate::{
+    error::Result,
+    interrupt::interruptible,
+    report::{Typed, typed},
+    request::VersionInput,
+};
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
@@ -17,8 +24,8 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Checks the table in a directory, even one that cannot be opened.
 #[pyfunction]
-fn check(py: Python<'_>, location: &str, deep: bool) -> Result<String> {
-    interruptible(py, || Ok(siltstone::table::check(location, deep)?.to_json().to_string()))
+fn check(py: Python<'_>, location: &str, deep: bool) -> Result<Typed<Verdict>> {
+    interruptible(py, || Ok(Typed(siltstone::table::check(location, deep)?)))
 }
 
 /// Maintenance of one table.
@@ -31,22 +38,16 @@ impl Maintenance {
     }
 }
 
-type Reported = (String, String);
-
-fn reported(report: &Report) -> Result<Reported> {
-    Ok((report.to_json().to_string(), report.files_json()?))
-}
-
 #[pymethods]
 impl Maintenance {
-    fn tags(&self, py: Python<'_>) -> Result<Vec<String>> {
+    fn tags(&self, py: Python<'_>) -> Result<Vec<Typed<(String, Tag)>>> {
         let table = &self.0;
-        interruptible(py, || Ok(table.tags_json()?.iter().map(ToString::to_string).collect()))
+        interruptible(py, || Ok(typed(table.tags()?)))
     }
 
-    fn tag(&self, py: Python<'_>, name: &str) -> Result<String> {
+    fn tag(&self, py: Python<'_>, name: &str) -> Result<Typed<(String, Tag)>> {
         let table = &self.0;
-        interruptible(py, || Ok(table.tag_json(name)?.to_string()))
+        interruptible(py, || Ok(Typed((name.to_owned(), table.tag(name)?))))
     }
 
     fn tag_exists(&self, py: Python<'_>, name: &str) -> Result<bool> {
@@ -72,13 +73,13 @@ impl Maintenance {
         retain: Option<String>,
         if_not_exists: bool,
         allow_numeric: bool,
-    ) -> Result<String> {
+    ) -> Result<Typed<(String, Tag)>> {
         let table = &self.0;
         let version = version.map(Into::into);
         let args = TagArgs { source: VersionArgs { version, tag, as_of }, retain, if_not_exists, allow_numeric };
         interruptible(py, || {
             let made = if replace { table.replace_tag(name, &args)? } else { table.create_tag(name, &args)? };
-            Ok(made.to_string())
+            Ok(Typed((name.to_owned(), made)))
         })
     }
 
@@ -87,19 +88,19 @@ impl Maintenance {
         interruptible(py, || Ok(table.rename_tag(from, to, allow_numeric)?))
     }
 
-    fn delete_tag(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
+    fn delete_tag(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.delete_tag(name, dry_run)?))
+        interruptible(py, || Ok(Typed(table.delete_tag(name, dry_run)?)))
     }
 
-    fn expire_tags(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
+    fn expire_tags(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.expire_tags(older_than, dry_run)?))
+        interruptible(py, || Ok(Typed(table.expire_tags(older_than, dry_run)?)))
     }
 
-    fn create_automatic_tags(&self, py: Python<'_>) -> Result<Reported> {
+    fn create_automatic_tags(&self, py: Python<'_>) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.create_automatic_tags()?))
+        interruptible(py, || Ok(Typed(table.create_automatic_tags()?)))
     }
 
     fn rollback(
@@ -109,10 +110,10 @@ impl Maintenance {
         tag: Option<String>,
         as_of: Option<i64>,
         dry_run: bool,
-    ) -> Result<Reported> {
+    ) -> Result<Typed<Report>> {
         let table = &self.0;
         let target = VersionArgs { version: version.map(Into::into), tag, as_of };
-        interruptible(py, || reported(&table.rollback(&target, dry_run)?))
+        interruptible(py, || Ok(Typed(table.rollback(&target, dry_run)?)))
     }
 
     fn branches(&self, py: Python<'_>) -> Result<Vec<(String, i64)>> {
@@ -125,9 +126,9 @@ impl Maintenance {
         interruptible(py, || Ok(table.create_branch(name, tag, version)?))
     }
 
-    fn delete_branch(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
+    fn delete_branch(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.delete_branch(name, dry_run)?))
+        interruptible(py, || Ok(Typed(table.delete_branch(name, dry_run)?)))
     }
 
     fn rename_branch(&self, py: Python<'_>, from: &str, to: &str) -> Result<()> {
@@ -135,9 +136,9 @@ impl Maintenance {
         interruptible(py, || Ok(table.rename_branch(from, to)?))
     }
 
-    fn fast_forward(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Reported> {
+    fn fast_forward(&self, py: Python<'_>, name: &str, dry_run: bool) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.fast_forward(name, dry_run)?))
+        interruptible(py, || Ok(Typed(table.fast_forward(name, dry_run)?)))
     }
 
     fn expire_snapshots(
@@ -148,15 +149,20 @@ impl Maintenance {
         older_than: Option<i64>,
         max_deletes: Option<i64>,
         dry_run: bool,
-    ) -> Result<Reported> {
+    ) -> Result<Typed<Report>> {
         let table = &self.0;
         let args = ExpireArgs { retain_max, retain_min, older_than, max_deletes };
-        interruptible(py, || reported(&table.expire_snapshots(&args, dry_run)?))
+        interruptible(py, || Ok(Typed(table.expire_snapshots(&args, dry_run)?)))
     }
 
-    fn expire_snapshots_by_options(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
+    fn expire_snapshots_by_options(
+        &self,
+        py: Python<'_>,
+        older_than: Option<i64>,
+        dry_run: bool,
+    ) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.expire_snapshots_by_options(older_than, dry_run)?))
+        interruptible(py, || Ok(Typed(table.expire_snapshots_by_options(older_than, dry_run)?)))
     }
 
     #[allow(clippy::too_many_arguments, reason = "the arguments of the Python method")]
@@ -169,30 +175,30 @@ impl Maintenance {
         strategy: Option<String>,
         max_expires: Option<usize>,
         dry_run: bool,
-    ) -> Result<Reported> {
+    ) -> Result<Typed<Report>> {
         let table = &self.0;
         let args =
             PartitionExpireArgs { expiration_time, timestamp_formatter, timestamp_pattern, strategy, max_expires };
-        interruptible(py, || reported(&table.expire_partitions(&args, dry_run)?))
+        interruptible(py, || Ok(Typed(table.expire_partitions(&args, dry_run)?)))
     }
 
-    fn expire_consumers(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Reported> {
+    fn expire_consumers(&self, py: Python<'_>, older_than: i64, dry_run: bool) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.expire_consumers(older_than, dry_run)?))
+        interruptible(py, || Ok(Typed(table.expire_consumers(older_than, dry_run)?)))
     }
 
-    fn remove_orphan_files(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Reported> {
+    fn remove_orphan_files(&self, py: Python<'_>, older_than: Option<i64>, dry_run: bool) -> Result<Typed<Report>> {
         let table = &self.0;
-        interruptible(py, || reported(&table.remove_orphan_files(older_than, dry_run)?))
+        interruptible(py, || Ok(Typed(table.remove_orphan_files(older_than, dry_run)?)))
     }
 
-    fn fsck(&self, py: Python<'_>, deep: bool) -> Result<String> {
+    fn fsck(&self, py: Python<'_>, deep: bool) -> Result<Typed<Verdict>> {
         let table = &self.0;
-        interruptible(py, || Ok(table.fsck(deep)?.to_json().to_string()))
+        interruptible(py, || Ok(Typed(table.fsck(deep)?)))
     }
 
-    fn analyze(&self, py: Python<'_>) -> Result<String> {
+    fn analyze(&self, py: Python<'_>) -> Result<Typed<CommitReport>> {
         let table = &self.0;
-        interruptible(py, || Ok(table.analyze()?.to_json()?.to_string()))
+        interruptible(py, || Ok(Typed(table.analyze()?)))
     }
 }

@@ -50,6 +50,7 @@ impl<'py> FromPyObject<'_, 'py> for ScanInput {
             request.columns = members.take("columns")?;
             request.filter = members.filter()?;
             request.system = members.take("system")?;
+            request.todays_schema = members.take("todays_schema")?.unwrap_or_default();
             request.options = ReadOptions {
                 limit: members.take("limit")?,
                 row_kind: members.take("row_kind")?.unwrap_or_default(),

@@ -12,7 +12,10 @@ use siltstone::{
     commit::Committable,
     scan::PartitionSpec,
     snapshot::Snapshot,
-    table::{ChangesArgs, CompactArgs, Feature, ModifyArgs, StreamPosition, Subject, Table, TablePath},
+    table::{
+        ChangesArgs, CommitReport, CompactArgs, CompactionSums, Feature, FileEntry, MergeReport, ModifyArgs,
+        PlannedTask, StreamPosition, Subject, Table, TablePath,
+    },
     write::{SharedWrite, WriteOptions},
 };
 
@@ -23,6 +26,7 @@ use crate::{
     inspect::{About, Inspection},
     interrupt::interruptible,
     maintenance::Maintenance,
+    report::{Typed, typed},
     request::{ConditionInput, InspectInput, ScanInput},
     scan::Plan,
     write::{RowAssigner, Writer},
@@ -115,16 +119,14 @@ impl PyTable {
         py_schema(self.table()?.arrow_schema()?)
     }
 
-    fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<String>> {
+    fn snapshot(&self, py: Python<'_>, id: Option<i64>) -> Result<Option<Typed<Snapshot>>> {
         let table = self.table()?;
-        interruptible(py, || Ok(table.snapshot(id)?.map(|s| s.to_json()).transpose()?))
+        interruptible(py, || Ok(table.snapshot(id)?.map(Typed)))
     }
 
-    fn history(&self, py: Python<'_>, limit: usize) -> Result<Vec<String>> {
+    fn history(&self, py: Python<'_>, limit: usize) -> Result<Vec<Typed<Snapshot>>> {
         let table = self.table()?;
-        interruptible(py, || {
-            Ok(table.history(limit)?.iter().map(Snapshot::to_json).collect::<siltstone::Result<_>>()?)
-        })
+        interruptible(py, || Ok(typed(table.history(limit)?)))
     }
 
     /// Tags, branches, rollback, expiry, cleaning.
@@ -149,9 +151,9 @@ impl PyTable {
         Table::system_tables().into_iter().map(|(name, subject)| (name, word(subject))).collect()
     }
 
-    fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<String>> {
+    fn files(&self, py: Python<'_>, version: Option<i64>) -> Result<Vec<Typed<FileEntry>>> {
         let table = self.table()?;
-        interruptible(py, || Ok(table.files(version)?.iter().map(ToString::to_string).collect()))
+        interruptible(py, || Ok(typed(table.files(version)?)))
     }
 
     fn plan(&self, py: Python<'_>, request: ScanInput) -> Result<Plan> {
@@ -227,9 +229,9 @@ impl PyTable {
         interruptible(py, || Ok(table.explain()?))
     }
 
-    fn features(&self, py: Python<'_>) -> Result<String> {
+    fn features(&self, py: Python<'_>) -> Result<Vec<Typed<Feature>>> {
         let table = self.table()?;
-        interruptible(py, || Ok(Feature::to_json(&table.features()?)?))
+        interruptible(py, || Ok(typed(table.features()?)))
     }
 
     #[getter]
@@ -271,31 +273,49 @@ impl PyTable {
         data: &Bound<'_, PyAny>,
         partition: PartitionSpec,
         dynamic: Option<bool>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Typed<CommitReport>> {
         let table = self.table()?;
         let batches = input(data)?;
-        let report: Result<String> = interruptible(py, || {
+        let report: Result<Typed<CommitReport>> = interruptible(py, || {
             let target = table.overwrite_target(partition, dynamic)?;
-            Ok(table.overwrite(batches, &target)?.to_json()?.to_string())
+            Ok(Typed(table.overwrite(batches, &target)?))
         });
         Ok(report?)
     }
 
-    fn truncate(&self, py: Python<'_>, partitions: Option<Vec<PartitionSpec>>, dry_run: bool) -> Result<String> {
+    fn truncate(
+        &self,
+        py: Python<'_>,
+        partitions: Option<Vec<PartitionSpec>>,
+        dry_run: bool,
+    ) -> Result<Typed<CommitReport>> {
         let table = self.table()?;
-        interruptible(py, || Ok(table.truncate(partitions.as_deref(), dry_run)?.to_json()?.to_string()))
+        interruptible(py, || Ok(Typed(table.truncate(partitions.as_deref(), dry_run)?)))
     }
 
-    fn modify(&self, py: Python<'_>, filter: Option<ConditionInput>, set: BTreeMap<String, String>) -> Result<String> {
+    fn modify(
+        &self,
+        py: Python<'_>,
+        filter: Option<ConditionInput>,
+        set: BTreeMap<String, String>,
+    ) -> Result<Typed<CommitReport>> {
         let table = self.table()?;
         let args = ModifyArgs { filter: filter.map(Into::into), set, threads: None };
-        interruptible(py, || Ok(table.modify(&args)?.to_json()?.to_string()))
+        interruptible(py, || Ok(Typed(table.modify(&args)?)))
     }
 
-    fn delete_keys(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<String> {
+    fn merge(&self, py: Python<'_>, source: &Bound<'_, PyAny>, merge: &str) -> PyResult<Typed<MergeReport>> {
+        let (table, args) = (self.table()?, Table::merge_args(merge).map_err(CoreError::from)?);
+        let batches = input(source)?;
+        let schema = batches.schema();
+        let report: Result<Typed<MergeReport>> = interruptible(py, || Ok(Typed(table.merge(&args, &schema, batches)?)));
+        Ok(report?)
+    }
+
+    fn delete_keys(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Typed<CommitReport>> {
         let table = self.table()?;
         let batches = input(keys)?;
-        let report: Result<String> = interruptible(py, || Ok(table.delete_keys(batches)?.to_json()?.to_string()));
+        let report: Result<Typed<CommitReport>> = interruptible(py, || Ok(Typed(table.delete_keys(batches)?)));
         Ok(report?)
     }
 
@@ -309,15 +329,14 @@ impl PyTable {
         watermark: Option<i64>,
         allow_empty: bool,
         overwrite: Option<(PartitionSpec, bool)>,
-    ) -> Result<String> {
+    ) -> Result<Typed<CommitReport>> {
         let table = self.table()?;
         interruptible(py, || {
             let target = overwrite.map(|(spec, dynamic)| table.overwrite_target(spec, Some(dynamic))).transpose()?;
             let messages =
                 if target.is_some() { table.messages(&messages)? } else { table.messages_to_add(&messages)? };
             let committable = Committable { identifier, watermark, messages, allow_empty, ..Committable::default() };
-            let report = table.commit_messages(commit_user, committable, target.as_ref())?;
-            Ok(report.to_json()?.to_string())
+            Ok(Typed(table.commit_messages(commit_user, committable, target.as_ref())?))
         })
     }
 
@@ -326,8 +345,8 @@ impl PyTable {
         interruptible(py, || Ok(table.committer(None).abort(&table.messages(&messages)?)?))
     }
 
-    fn describe_messages(&self, messages: Vec<Vec<u8>>) -> Result<String> {
-        Ok(Table::describe_messages(&self.table()?.messages(&messages)?).to_string())
+    fn describe_messages(&self, messages: Vec<Vec<u8>>) -> Result<Typed<CompactionSums>> {
+        Ok(Typed(Table::describe_messages(&self.table()?.messages(&messages)?)))
     }
 
     fn check_tasks(&self, tokens: Vec<Vec<u8>>) -> Result<()> {
@@ -341,13 +360,10 @@ impl PyTable {
         filter: Option<ConditionInput>,
         partitions: Option<Vec<PartitionSpec>>,
         idle_millis: Option<i64>,
-    ) -> Result<Vec<(String, Vec<u8>)>> {
+    ) -> Result<Vec<Typed<PlannedTask>>> {
         let table = self.table()?;
         let args = CompactArgs { full, filter: filter.map(Into::into), partitions, idle_millis };
-        interruptible(py, || {
-            let tasks = table.plan_compaction(&args)?;
-            Ok(tasks.into_iter().map(|(text, token)| (text.to_string(), token)).collect())
-        })
+        interruptible(py, || Ok(typed(table.plan_compaction(&args)?)))
     }
 
     fn rescale(
@@ -357,7 +373,7 @@ impl PyTable {
         filter: Option<ConditionInput>,
         partitions: Option<Vec<PartitionSpec>>,
         dry_run: bool,
-    ) -> Result<String> {
+    ) -> Result<Typed<CommitReport>> {
         let mut table = (*self.table()?).clone();
         let args = siltstone::table::RescaleArgs { buckets, filter: filter.map(Into::into), partitions, dry_run };
         let (report, table) = interruptible(py, || {
@@ -366,17 +382,21 @@ impl PyTable {
         })?;
         // also after an error: the option may have its new value
         *self.0.write().map_err(|_| poisoned())? = Arc::new(table);
-        Ok(report?.to_json()?.to_string())
+        Ok(Typed(report?))
     }
 
-    fn rewrite_file_index(&self, py: Python<'_>, partitions: Option<Vec<PartitionSpec>>) -> Result<String> {
+    fn rewrite_file_index(
+        &self,
+        py: Python<'_>,
+        partitions: Option<Vec<PartitionSpec>>,
+    ) -> Result<Typed<CommitReport>> {
         let table = self.table()?;
-        interruptible(py, || Ok(table.rewrite_file_index(partitions.as_deref())?.to_json()?.to_string()))
+        interruptible(py, || Ok(Typed(table.rewrite_file_index(partitions.as_deref())?)))
     }
 
-    fn compact_manifests(&self, py: Python<'_>) -> Result<String> {
+    fn compact_manifests(&self, py: Python<'_>) -> Result<Typed<CommitReport>> {
         let table = self.table()?;
-        interruptible(py, || Ok(table.compact_manifests()?.to_json()?.to_string()))
+        interruptible(py, || Ok(Typed(table.compact_manifests()?)))
     }
 
     fn alter(&self, py: Python<'_>, changes: &str) -> Result<()> {

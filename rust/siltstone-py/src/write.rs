@@ -7,12 +7,20 @@ use std::sync::{
 
 use arrow_array::Int8Array;
 use pyo3::{prelude::*, types::PyBytes};
-use siltstone::{Error, ErrorKind, commit::Committable, row::RowKind, table, table::TableWriter, write::RowKinds};
+use siltstone::{
+    Error, ErrorKind,
+    commit::Committable,
+    row::RowKind,
+    table,
+    table::{CommitReport, TableWriter},
+    write::RowKinds,
+};
 
 use crate::{
     arrow::input,
     error::Result,
     interrupt::{drop_detached, interruptible, locked},
+    report::Typed,
 };
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -129,10 +137,10 @@ impl Writer {
         identifier: Option<i64>,
         watermark: Option<i64>,
         allow_empty: bool,
-    ) -> Result<String> {
+    ) -> Result<Typed<CommitReport>> {
         self.with(py, |writer| {
             let committable = Committable { identifier, watermark, allow_empty, ..Committable::default() };
-            Ok(writer.commit(committable)?.to_json()?.to_string())
+            Ok(Typed(writer.commit(committable)?))
         })
     }
 

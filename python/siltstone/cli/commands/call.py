@@ -33,7 +33,12 @@ def call(app: App, procedure: str, arguments: tuple[str, ...]) -> None:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise click.UsageError(f"{twice} is given twice")
         parsed = Call(procedure.removeprefix("sys.").lower(), named={name: value for name, _, value in pairs})
-    result = run_call(parsed, app.table, tables=lambda database: app.catalog().tables(database))
+    result = run_call(
+        parsed,
+        app.table,
+        tables=lambda database: app.catalog().tables(database),
+        databases=lambda: app.catalog().databases(),
+    )
     output.rows(app, [dict(zip(result.columns, row, strict=True)) for row in result.rows], result.columns, null="NULL")
 
 

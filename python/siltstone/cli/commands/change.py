@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from siltstone.cli import output
-from siltstone.cli.context import App, pass_app, table_argument
+from siltstone.cli.context import App, pass_app, plan_options, table_argument
 
 if TYPE_CHECKING:
     from siltstone.report import CommitReport
@@ -21,10 +21,17 @@ def _print(app: App, report: CommitReport) -> None:
 @click.command()
 @table_argument
 @click.option("--where", required=True, help='The rows to delete, for example "id = 3".')
+@plan_options
 @pass_app
-def delete(app: App, table: str, where: str) -> None:
+def delete(app: App, table: str, where: str, dry_run: bool, yes: bool) -> None:
     """Delete the rows that satisfy a condition."""
-    _print(app, app.table(table).delete(where=where))
+    t = app.table(table)
+    if dry_run:
+        output.record(app, {"dry_run": True, "affected_rows": t.scan(filter=where).count()})
+        return
+    if not yes:
+        click.confirm(f"delete {t.scan(filter=where).count()} rows of {t.name}?", abort=True, err=True)
+    _print(app, t.delete(where=where))
 
 
 @click.command()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from siltstone import Scan
 
 
-def _query_options(command: Callable[..., None]) -> Callable[..., None]:
+def query_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say which rows of which version."""
     for option in (
         click.option("--as-of", help="The version at this time (ISO, or epoch milliseconds)."),
@@ -32,7 +32,8 @@ def _query_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _scan(app: App, table: str, columns: list[str] | None, limit: int | None, query: dict[str, Any]) -> Scan:
+def scan_of(app: App, table: str, columns: list[str] | None, limit: int | None, query: dict[str, Any]) -> Scan:
+    """The scan that a command asks for."""
     as_of = query["as_of"]
     return app.table(table).scan(
         columns,
@@ -61,23 +62,23 @@ def _between(text: str | None) -> tuple[str, str] | None:
 @click.option(
     "-n", "--limit", type=click.IntRange(min=0), default=100, show_default=True, help="Rows at most; 0 for all."
 )
-@_query_options
+@query_options
 @pass_app
 def cat(app: App, /, table: str, select: str | None, limit: int, **query: Any) -> None:
     """Print rows."""
     columns = [c.strip() for c in select.split(",")] if select else None
-    scan = _scan(app, table, columns, limit or None, query)
+    scan = scan_of(app, table, columns, limit or None, query)
     items = (row for batch in scan.to_batches() for row in rows_of(batch))
     output.rows(app, items, columns, null="NULL")
 
 
 @click.command()
 @table_argument
-@_query_options
+@query_options
 @pass_app
 def count(app: App, /, table: str, **query: Any) -> None:
     """Count rows."""
-    n = _scan(app, table, None, None, query).count()
+    n = scan_of(app, table, None, None, query).count()
     if app.output == "json":
         output.record(app, {"count": n})
     else:

@@ -38,13 +38,15 @@ const MAX_REGISTER: u8 = 63;
 /// A register of HLL_4 whose value is an exception.
 const EXCEPTION: u8 = 15;
 
+const WANTS: &str = "a serialized HLL sketch of Apache DataSketches";
+
 /// VARBINARY.
 pub(super) fn accepts(data_type: &DataType) -> bool {
     matches!(data_type.kind, TypeKind::VarBinary(_))
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(SetUnion { name: "hll_sketch", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "hll_sketch", wants: WANTS, check, union }, &field.data_type)))
 }
 
 /// The union, in Java's bytes.

@@ -163,8 +163,14 @@ pub enum Added {
     Other,
 }
 
-/// Whether some bytes are a value of a function.
-pub type BytesCheck = fn(&[u8]) -> crate::Result<()>;
+/// Which bytes are values of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct BytesCheck {
+    /// What they are, for messages.
+    pub wants: &'static str,
+    /// An error for bytes that are none.
+    pub check: fn(&[u8]) -> crate::Result<()>,
+}
 
 /// An aggregate function of one column.
 pub trait AggregateFunction: Send + Sync + fmt::Debug {

@@ -31,13 +31,15 @@ const RUNS: i32 = 12347;
 /// Bitmaps with run containers and fewer containers have no offsets.
 const OFFSETS_FROM: usize = 4;
 
+const WANTS: &str = "a serialized 32-bit roaring bitmap";
+
 /// VARBINARY.
 pub(super) fn accepts(data_type: &DataType) -> bool {
     matches!(data_type.kind, TypeKind::VarBinary(_))
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(SetUnion { name: "rbm32", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "rbm32", wants: WANTS, check, union }, &field.data_type)))
 }
 
 type Bitmap = BTreeMap<u16, Container>;

@@ -31,13 +31,15 @@ use crate::{
 /// In front of the places: not trimmed.
 const NOT_TRIMMED: u8 = 0xfe;
 
+const WANTS: &str = "a serialized 64-bit roaring bitmap of Java's Roaring64Bitmap";
+
 /// VARBINARY.
 pub(super) fn accepts(data_type: &DataType) -> bool {
     matches!(data_type.kind, TypeKind::VarBinary(_))
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(SetUnion { name: "rbm64", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "rbm64", wants: WANTS, check, union }, &field.data_type)))
 }
 
 /// Reads so many numbers in a form.

@@ -8,8 +8,10 @@ use crate::{Error, ErrorKind, Result, row::Datum};
 pub(super) struct SetUnion {
     /// Its name in options.
     pub(super) name: &'static str,
+    /// What its values are, for messages.
+    pub(super) wants: &'static str,
     /// Whether bytes are a value: what passes has a union with all others that pass.
-    pub(super) check: BytesCheck,
+    pub(super) check: fn(&[u8]) -> Result<()>,
     /// The union of two values; bytes that are none are a `CorruptFile` error.
     pub(super) union: fn(&[u8], &[u8]) -> Result<Vec<u8>>,
 }
@@ -20,7 +22,7 @@ impl ValueFunction for SetUnion {
     }
 
     fn check(&self) -> Option<BytesCheck> {
-        Some(self.check)
+        Some(BytesCheck { wants: self.wants, check: self.check })
     }
 
     fn agg(&self, acc: Datum, input: Datum) -> Result<Datum> {

@@ -41,13 +41,15 @@ const SINGLE: u8 = 32;
 /// Theta when nothing was left out.
 const EXACT: i64 = i64::MAX;
 
+const WANTS: &str = "a serialized theta sketch of Apache DataSketches, of the default seed";
+
 /// VARBINARY.
 pub(super) fn accepts(data_type: &DataType) -> bool {
     matches!(data_type.kind, TypeKind::VarBinary(_))
 }
 
 pub(super) fn new(field: &DataField, _: &FieldOptions) -> Result<Arc<dyn AggregateFunction>> {
-    Ok(Arc::new(Fold::new(SetUnion { name: "theta_sketch", check, union }, &field.data_type)))
+    Ok(Arc::new(Fold::new(SetUnion { name: "theta_sketch", wants: WANTS, check, union }, &field.data_type)))
 }
 
 /// What a sketch holds; empty with [`EXACT`] and no hash.

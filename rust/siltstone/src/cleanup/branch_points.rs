@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    snapshot::{BranchManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{Snapshot, SnapshotManager, TagManager},
 };
 
 /// A branch was made from a version that would go: that version keeps the branch's files.
@@ -13,7 +13,7 @@ pub(crate) fn check_branch_points(
     target: &Snapshot,
     gone: &[(String, Snapshot)],
 ) -> Result<()> {
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     for branch in branches.names()?.into_iter().filter(|branch| *branch != ctx.branch) {
         let in_use = |what: String| {
             Err(Error::new(ErrorKind::VersionInUse, format!("{what} would go, and branch '{branch}' was made from it"))

@@ -5,8 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     cancel,
@@ -79,21 +78,6 @@ pub struct PlannedFile {
     pub bytes: u64,
     /// Why it may go.
     pub reason: Arc<str>,
-}
-
-/// A planned file as reports show it.
-#[derive(Serialize)]
-struct Shown<'a> {
-    path: &'a str,
-    kind: &'static str,
-    bytes: u64,
-    reason: &'a str,
-}
-
-impl<'a> Shown<'a> {
-    fn of(file: &'a PlannedFile) -> Self {
-        Self { path: &file.path, kind: file.kind.as_str(), bytes: file.bytes, reason: &file.reason }
-    }
 }
 
 /// A small file that is written, or a directory that is renamed.
@@ -402,34 +386,14 @@ impl Report {
         self.details.extend(other.details);
     }
 
-    /// Sums as a JSON object; the files are apart ([`Report::files_json`]), because there may be many.
-    pub fn to_json(&self) -> Value {
+    /// How many files of each kind, and their bytes.
+    pub fn by_kind(&self) -> BTreeMap<FileKind, (usize, u64)> {
         let mut kinds: BTreeMap<FileKind, (usize, u64)> = BTreeMap::new();
         for file in self.plan.files() {
             let sum = kinds.entry(file.kind).or_default();
             sum.0 += 1;
             sum.1 = sum.1.saturating_add(file.bytes);
         }
-        let count: usize = kinds.values().map(|sum| sum.0).sum();
-        let bytes = kinds.values().fold(0_u64, |all, sum| all.saturating_add(sum.1));
-        let by_kind: serde_json::Map<String, Value> =
-            kinds.iter().map(|(kind, (n, b))| (kind.as_str().to_owned(), json!({ "files": n, "bytes": b }))).collect();
-        json!({
-            "dry_run": self.dry_run,
-            "deleted_files": count,
-            "freed_bytes": bytes,
-            "by_kind": by_kind,
-            "notes": self.plan.notes,
-            "details": self.details,
-        })
-    }
-
-    /// The deleted files as the text of a JSON list; there may be very many.
-    ///
-    /// # Errors
-    /// Never with paths as they are.
-    pub fn files_json(&self) -> Result<String> {
-        let files: Vec<Shown<'_>> = self.plan.files().map(Shown::of).collect();
-        serde_json::to_string(&files).map_err(|e| Error::new(ErrorKind::Internal, "a report as JSON").caused_by(e))
+        kinds
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     io::TableContext,
     manifest::{EntryKind, ManifestEntry},
     path::branch_root,
-    snapshot::{BranchManager, ChangelogManager, ReleasedVersions, Snapshot, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, ReleasedVersions, Snapshot, SnapshotManager, TagManager},
 };
 
 /// The versions of one branch.
@@ -88,7 +88,7 @@ impl References {
                 self.add_meta(ctx, cache, snapshot, MetaParts::ALL)
             });
             if let Err(e) = rest {
-                let manager = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+                let manager = ctx.snapshots();
                 if e.kind() != ErrorKind::FileNotFound || manager.exists(snapshot.id)? {
                     return Err(e);
                 }
@@ -180,9 +180,8 @@ impl References {
 
 /// What the long-lived changelogs of the table's branch refer to.
 pub fn long_lived(ctx: &TableContext, cache: &ManifestCache) -> Result<References> {
-    let root = branch_root(&ctx.location, &ctx.branch);
     let mut found = References::default();
-    for changelog in ChangelogManager::new(ctx.fs.clone(), &root).list().map_err(unreadable)? {
+    for changelog in ctx.changelogs().list().map_err(unreadable)? {
         found.add_long_lived(ctx, cache, &changelog)?;
     }
     Ok(found)
@@ -200,7 +199,7 @@ pub fn referenced_by_other_branches_but(
     cache: &ManifestCache,
     gone: Option<&str>,
 ) -> Result<Option<References>> {
-    let mut branches = BranchManager::new(ctx.fs.clone(), &ctx.location).names()?;
+    let mut branches = ctx.branches().names()?;
     branches.push("main".to_owned());
     branches.retain(|name| *name != ctx.branch && Some(name.as_str()) != gone);
     if branches.is_empty() {

@@ -20,17 +20,16 @@ use super::{
 use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
-    path::branch_root,
-    snapshot::{Released, ReleasedVersions, Snapshot, SnapshotManager, TagManager, UpkeepLock},
+    snapshot::{Released, ReleasedVersions, Snapshot, UpkeepLock},
 };
 
 fn records(ctx: &TableContext) -> ReleasedVersions {
-    ReleasedVersions::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+    ReleasedVersions::new(ctx.fs.clone(), &ctx.branch_root())
 }
 
 /// Records what the tag `name` is about to let go; `None`: its snapshot is a version, whose own file says what it needs.
 pub fn release(ctx: &TableContext, lock: &UpkeepLock, name: &str, tagged: &Snapshot) -> Result<Option<Released>> {
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let snapshots = ctx.snapshots();
     if snapshots.has_version(tagged)? {
         return Ok(None);
     }
@@ -68,7 +67,7 @@ pub fn finish_released(ctx: &TableContext, _lock: &UpkeepLock) -> Result<()> {
 }
 
 fn finish(ctx: &TableContext, released: &Released) -> Result<()> {
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     let is_there = match tags.get(&released.tag) {
         Err(e) if e.kind() == ErrorKind::TagNotFound => false,
         tagged => tagged?.is_same_version(&released.snapshot),
@@ -90,8 +89,7 @@ pub struct Gone<'a> {
 
 /// Files of a snapshot that the tag `name` kept, beside the tag's own one; none while something keeps the snapshot.
 pub fn plan_cleaning(ctx: &TableContext, name: &str, tagged: &Snapshot, gone: Gone<'_>) -> Result<CleanupPlan> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let snapshots = ctx.snapshots();
     let others = Tagged::without(ctx, &snapshots, gone.tag)?;
     let mut plan = CleanupPlan::default();
     if snapshots.exists(tagged.id)? || others.names(tagged.id) {

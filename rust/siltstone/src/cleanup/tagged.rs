@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    path::branch_root,
     snapshot::{RemovalKind, RemovedSnapshot, Snapshot, SnapshotManager, TagManager},
 };
 
@@ -43,7 +42,7 @@ pub fn name_lost_tag(ctx: &TableContext, error: Error) -> Error {
     let file = error.context_value("file").filter(|_| error.kind() == ErrorKind::FileNotFound);
     let file = file.filter(|_| error.context_value("tag").is_none());
     let Some(list) = file.and_then(|file| file.rsplit('/').next()) else { return error };
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     let names = |tagged: &Snapshot| tagged.base_manifest_list == list || tagged.delta_manifest_list == list;
     let named = tags.list().ok().and_then(|all| all.into_iter().find(|(_, tagged)| names(tagged)));
     match named {
@@ -75,8 +74,7 @@ impl Tagged {
 
     /// All tags of the branch but one.
     pub fn without(ctx: &TableContext, snapshots: &SnapshotManager, name: Option<&str>) -> Result<Self> {
-        let mut tags =
-            living_tags(ctx, &TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch)), snapshots)?;
+        let mut tags = living_tags(ctx, &ctx.tags(), snapshots)?;
         tags.retain(|(other, _)| Some(other.as_str()) != name);
         let removals = snapshots.removals().read()?;
         let existing = snapshots.existing(tags.iter().map(|(_, tagged)| tagged.id))?;

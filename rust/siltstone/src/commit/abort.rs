@@ -14,7 +14,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, EntryKind, IndexManifestEntry, ManifestStore},
     scan::{EntryFilter, live_entries, overtaken::at_newest},
-    snapshot::{BranchManager, NamedList, Snapshot, SnapshotManager, Standing},
+    snapshot::{NamedList, Snapshot, SnapshotManager, Standing},
     wire::CommitMessage,
 };
 
@@ -126,7 +126,7 @@ impl<'a> Unused<'a> {
 /// Looks at all branches but that of the context, main among them; again when there are others by then: a branch that got another
 /// name may have been seen under neither.
 pub(super) fn for_other_branches(ctx: &TableContext, mut look: impl FnMut(&str) -> Result<()>) -> Result<()> {
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     let mut seen = HashSet::from([ctx.branch.clone()]);
     loop {
         let mut names = branches.names()?;

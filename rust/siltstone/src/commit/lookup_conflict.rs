@@ -23,7 +23,6 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry, ManifestStore},
-    path::branch_root,
     row::compare_serialized,
     snapshot::{CommitKind, Snapshot, SnapshotManager},
     types::DataType,
@@ -56,7 +55,7 @@ pub(super) fn check_unseen(
     let Some(first) = seen.iter().map(|(_, seen)| seen.snapshot.id).min() else {
         return all_there(ctx, &open);
     };
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let snapshots = ctx.snapshots();
     let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect();
     // ids from a message: the loop goes over what is there
     let earliest = snapshots.ids()?.first().copied().unwrap_or(latest.id);

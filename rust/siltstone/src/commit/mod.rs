@@ -41,6 +41,7 @@ mod row_ids;
 mod row_ranges;
 mod squash;
 mod standing;
+mod statistics;
 mod taken_back;
 mod tied;
 mod undisturbed;
@@ -75,7 +76,6 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, EntryKind, ManifestEntry},
-    path::branch_root,
     scan::{PartitionSpec, overtaken::at_newest},
     snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
     wire::CommitMessage,
@@ -115,10 +115,9 @@ impl TableCommit {
     }
 
     fn with_history(context: &TableContext, user: String, history: UserHistory) -> Self {
-        let root = branch_root(&context.location, &context.branch);
         Self {
             ctx: context.clone(),
-            snapshots: SnapshotManager::new(context.fs.clone(), &root),
+            snapshots: context.snapshots(),
             user,
             clock: system_clock(),
             history: Mutex::new(history),

@@ -22,7 +22,7 @@ use crate::{
     index::{KeyHash, KeyPlaces},
     io::{FileReadSpec, TableContext, read_data_file},
     manifest::{BucketId, EntryKind, ManifestEntry},
-    options::MergeEngine,
+    options::KeyElsewhere,
     read::read_split,
     row::{RowKind, binary_rows},
     scan::{EntryFilter, Resolved, ScanRequest, changes_since, has_key_places, live_entries, plan_at},
@@ -86,7 +86,7 @@ impl<'a> Check<'a> {
             key_types: key.iter().map(|field| field.data_type.clone()).collect(),
             key,
             range_types: ctx.schema.key_fields().iter().map(|field| field.data_type.clone()).collect(),
-            stays: matches!(ctx.options.merge_engine, MergeEngine::PartialUpdate | MergeEngine::Aggregation),
+            stays: ctx.options.merge_engine.key_elsewhere() == KeyElsewhere::Stays,
         }
     }
 

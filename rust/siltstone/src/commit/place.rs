@@ -28,7 +28,6 @@ use crate::{
     fs::read_json,
     io::TableContext,
     manifest::DataFileMeta,
-    path::branch_root,
     schema::{SchemaManager, TableSchema, fixed_option_changed, switches_vectors_off},
     snapshot::{Snapshot, SnapshotManager, Standing, is_main},
 };
@@ -245,7 +244,7 @@ fn is_same(stored: &TableSchema, own: &TableSchema) -> bool {
 }
 
 fn schemas(ctx: &TableContext) -> SchemaManager {
-    SchemaManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+    SchemaManager::new(ctx.fs.clone(), &ctx.branch_root())
 }
 
 fn displaced(ctx: &TableContext, found: Found) -> Error {

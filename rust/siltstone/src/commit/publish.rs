@@ -33,6 +33,7 @@ use super::{
     retry::Retry,
     row_ids::assign_row_ids,
     standing::{Attempt, Withdrawn, clear_the_way, unknown, withdraw},
+    statistics::partition_statistics,
     user::Seen,
     write::{DeltaManifests, SnapshotWriter, Written},
 };
@@ -40,7 +41,7 @@ use crate::{
     cancel,
     cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
-    manifest::ManifestStore,
+    manifest::{ManifestEntry, ManifestStore},
     snapshot::{CommitKind, Named, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing},
 };
 
@@ -228,7 +229,7 @@ impl TableCommit {
             Ok(Some(snapshot)) => {
                 let fixed = Fixed::of(&self.ctx, latest, &plan.changes);
                 let attempt = Attempt { snapshot, base: tries.base.clone(), known: removals.count, fixed };
-                let step = self.put(attempt, store, &written, tries)?;
+                let step = self.put(attempt, &plan.changes.files, store, &written, tries)?;
                 if let (CommitStep::Done(_), [], Some(rewritten)) = (&step, tries.attempts.as_slice(), &plan.rewritten)
                 {
                     rewritten.delete_replaced();
@@ -270,11 +271,19 @@ impl TableCommit {
         sync_names(&self.ctx, std::iter::empty(), rewritten.new.iter())
     }
 
-    fn put(&self, attempt: Attempt, store: &ManifestStore, written: &Written, tries: &mut Tries) -> Result<CommitStep> {
+    fn put(
+        &self,
+        attempt: Attempt,
+        changed: &[ManifestEntry],
+        store: &ManifestStore,
+        written: &Written,
+        tries: &mut Tries,
+    ) -> Result<CommitStep> {
         // once a snapshot may be there, its outcome is found out
         let _shield = cancel::shield();
         let still = || check_place_of(&self.ctx, attempt.fixed);
-        let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &still);
+        let statistics = || partition_statistics(&self.ctx.paths, changed);
+        let published = self.snapshots.publish_if(&attempt.snapshot, self.ctx.options.sync, &still, &statistics);
         let has_name = matches!(published, Ok(Named::Ours));
         let standing = match published {
             Ok(Named::Ours) => attempt.standing(&self.ctx, &self.snapshots),

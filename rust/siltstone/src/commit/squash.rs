@@ -18,7 +18,6 @@ use super::changes::FileChanges;
 use crate::{
     io::TableContext,
     manifest::{EntryId, EntryKind, IndexManifestEntry, ManifestEntry},
-    options::MergeEngine,
 };
 
 /// One change instead of two.
@@ -34,7 +33,7 @@ pub(super) struct Squashed {
 /// What is left of new files after their compaction; `None` where readers read level 0, and when the compaction takes away
 /// anything else.
 pub(super) fn squashed(ctx: &TableContext, new: &FileChanges, compact: &FileChanges) -> Option<Squashed> {
-    let skips_level0 = ctx.options.deletion_vectors_enabled || ctx.options.merge_engine == MergeEngine::FirstRow;
+    let skips_level0 = ctx.options.deletion_vectors_enabled || ctx.options.merge_engine.oldest_wins();
     if !skips_level0 || ctx.schema.primary_keys.is_empty() || compact.files.is_empty() {
         return None;
     }

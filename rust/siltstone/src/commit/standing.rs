@@ -16,10 +16,7 @@ use crate::{
     cleanup::upkeep_lock,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    path::branch_root,
-    snapshot::{
-        Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing, TagManager, UpkeepLock,
-    },
+    snapshot::{Fate, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, Standing, UpkeepLock},
 };
 
 /// A snapshot that was or may have been published, and what its writer knew.
@@ -172,7 +169,7 @@ impl Attempt {
 /// hint first, removes all snapshots then, and makes that of the tag last. An expiry does not touch the hint.
 fn went_back_before(ctx: &TableContext, snapshots: &SnapshotManager, fence: i64) -> Result<bool> {
     let Some(target) = snapshots.hint("LATEST")?.filter(|latest| *latest < fence) else { return Ok(false) };
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     Ok(tags.list()?.iter().any(|(_, tagged)| tagged.id == target))
 }
 

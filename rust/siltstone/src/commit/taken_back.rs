@@ -36,6 +36,9 @@ pub(super) fn take_back(
         Standing::RolledBack => return Ok(Kept::TakenBack),
         other => return Ok(Kept::Stands(other)),
     }
+    if ctx.fs.is_served() {
+        return Ok(Kept::Stays(stays(ctx, own, "the catalog's server has it")));
+    }
     let removals = snapshots.removals().read()?;
     if let Some(why) = relied_on(ctx, snapshots, &removals, attempt)? {
         return Ok(Kept::Stays(stays(ctx, own, &why)));

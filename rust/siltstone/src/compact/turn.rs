@@ -4,7 +4,7 @@
 //! another is at it. The lock is no part of a commit, and compactions that come otherwise do not ask for it: what keeps them
 //! apart are the conflicts of commits, here as everywhere.
 
-use crate::{error::Result, fs::HeldLock, io::TableContext, path::branch_root};
+use crate::{error::Result, fs::HeldLock, io::TableContext};
 
 /// Held while a writer plans, runs and commits a compaction.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct CompactionTurn {
 impl CompactionTurn {
     /// The turn in a branch of a table; `None`: somebody else has it.
     pub(crate) fn try_take(ctx: &TableContext) -> Result<Option<Self>> {
-        let path = format!("{}/siltstone/compaction.lock", branch_root(&ctx.location, &ctx.branch));
+        let path = format!("{}/siltstone/compaction.lock", ctx.branch_root());
         Ok(ctx.fs.try_lock(&path)?.map(|held| Self { _held: held }))
     }
 }

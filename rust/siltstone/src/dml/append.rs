@@ -10,13 +10,16 @@ use crate::{
     append::AppendVectors,
     deletion_vectors::{BitmapKind, DeletedRows, DeletionVector},
     error::{Error, ErrorKind, Result},
-    io::{FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, delete_unused, read_data_file},
+    io::{
+        BatchStream, FileReadSpec, FileWriteSpec, RollingWriter, TableContext, check_rewritable, delete_unused,
+        read_data_file,
+    },
     manifest::{BucketId, CompactIncrement, DataFileMeta, DataIncrement, EntryKind, FileSource, IndexManifestEntry},
     options::CoreOptions,
     predicate::Predicate,
     read::vector_of,
     scan::{ScanPlan, ScanRequest, bucket_vectors, plan},
-    types::special,
+    types::{DataField, special},
     wire::{CommitMessage, Split},
     write::{TableWrite, WriteOptions},
 };
@@ -31,66 +34,102 @@ pub fn modify_files(ctx: &TableContext, change: &Modification) -> Result<Modifie
     };
     check_rewritable(ctx, plan.splits.iter().flat_map(|split| &split.files))?;
     // new versions of rows are written beside; compaction has its own time
-    let quiet = CoreOptions { write_only: true, ..(*ctx.options).clone() };
-    let rows_ctx = ctx.with_row_ids();
-    let write_ctx = TableContext { options: quiet.into(), ..rows_ctx.clone() };
-    let mut statement = Statement {
-        ctx,
-        rows_ctx: &rows_ctx,
-        change,
-        filter: plan.read.filter.clone(),
-        writer: TableWrite::new(
-            &write_ctx,
-            WriteOptions { threads: Some(change.threads), stored: true, ..WriteOptions::default() },
-        )?,
-        buckets: BTreeMap::new(),
-        rows: 0,
-    };
-    let done = statement.run(&plan, &bucket_vectors(ctx, &snapshot)?);
-    let Statement { writer, buckets, rows, .. } = statement;
-    let mut messages: Vec<CommitMessage> = buckets.into_values().collect();
-    let written = done.and_then(|()| finish(writer));
-    match written {
-        Ok(more) => messages.extend(more),
-        Err(error) => {
-            discard(ctx, &messages);
-            return Err(error);
-        }
-    }
-    messages.retain(|message| !message.is_empty());
+    let mut writer = writer_of_versions(ctx, change.threads)?;
+    let filter = plan.read.filter.as_ref();
+    let mut statement = Statement::new(ctx);
+    let done = statement.run(&plan, &bucket_vectors(ctx, &snapshot)?, &mut |file, before| {
+        file.matches(filter, &change.set, &mut writer, before)
+    });
+    let rows = statement.rows;
+    let messages = statement.finish(done, [writer])?;
     Ok(Modified { messages, rows, read: None })
 }
 
-fn finish(mut writer: TableWrite) -> Result<Vec<CommitMessage>> {
-    writer.prepare_commit()
+/// A writer of new versions of rows, which keep their ids; they are written beside the others: compaction has its own time.
+pub(super) fn writer_of_versions(ctx: &TableContext, threads: usize) -> Result<TableWrite> {
+    let quiet = CoreOptions { write_only: true, ..(*ctx.options).clone() };
+    let ctx = TableContext { options: quiet.into(), ..ctx.with_row_ids() };
+    TableWrite::new(&ctx, WriteOptions { threads: Some(threads), stored: true, ..WriteOptions::default() })
 }
 
-struct Statement<'a> {
+/// Which rows of a file are not to stay; `before`: how many such rows other files had.
+pub(super) type Find<'a> = &'a mut dyn FnMut(&Candidate<'_>, u64) -> Result<DeletionVector>;
+
+/// What becomes of the files whose rows change.
+pub(super) struct Statement<'a> {
     ctx: &'a TableContext,
     /// With the ids of rows, where they have some: they keep them.
-    rows_ctx: &'a TableContext,
-    change: &'a Modification,
-    /// The condition on columns that are not partition columns.
-    filter: Option<Predicate>,
-    writer: TableWrite,
+    rows_ctx: TableContext,
     buckets: BTreeMap<BucketId, CommitMessage>,
-    rows: u64,
+    /// How many rows were found.
+    pub(super) rows: u64,
 }
 
-impl Statement<'_> {
-    fn run(&mut self, plan: &ScanPlan, index: &BTreeMap<BucketId, Vec<IndexManifestEntry>>) -> Result<()> {
+impl<'a> Statement<'a> {
+    pub(super) fn new(ctx: &'a TableContext) -> Self {
+        Self { ctx, rows_ctx: ctx.with_row_ids(), buckets: BTreeMap::new(), rows: 0 }
+    }
+
+    /// Each file of a plan, with the rows of it that are deleted already.
+    pub(super) fn each_file(&self, plan: &ScanPlan, each: &mut dyn FnMut(&Candidate<'_>) -> Result<()>) -> Result<()> {
+        for split in &plan.splits {
+            for (i, file) in split.files.iter().enumerate() {
+                let old = vector_of(self.ctx, split, i)?;
+                each(&Candidate { ctx: &self.rows_ctx, bucket: &split.bucket, file, old })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The messages, with those of writers; an error leaves no new file behind.
+    pub(super) fn finish(
+        self,
+        done: Result<()>,
+        writers: impl IntoIterator<Item = TableWrite>,
+    ) -> Result<Vec<CommitMessage>> {
+        let mut messages: Vec<CommitMessage> = self.buckets.into_values().collect();
+        let mut done = done;
+        for mut writer in writers {
+            match done.and_then(|()| writer.prepare_commit()) {
+                Ok(more) => {
+                    messages.extend(more);
+                    done = Ok(());
+                }
+                Err(error) => done = Err(error),
+            }
+        }
+        if let Err(error) = done {
+            discard(self.ctx, &messages);
+            return Err(error);
+        }
+        messages.retain(|message| !message.is_empty());
+        Ok(messages)
+    }
+
+    pub(super) fn run(
+        &mut self,
+        plan: &ScanPlan,
+        index: &BTreeMap<BucketId, Vec<IndexManifestEntry>>,
+        find: Find<'_>,
+    ) -> Result<()> {
         let mut splits: BTreeMap<&BucketId, Vec<&Split>> = BTreeMap::new();
         for split in &plan.splits {
             splits.entry(&split.bucket).or_default().push(split);
         }
         for (bucket, splits) in splits {
             let entries = index.get(bucket).map_or(&[][..], Vec::as_slice);
-            self.bucket(bucket, &splits, entries)?;
+            self.bucket(bucket, &splits, entries, find)?;
         }
         Ok(())
     }
 
-    fn bucket(&mut self, bucket: &BucketId, splits: &[&Split], entries: &[IndexManifestEntry]) -> Result<()> {
+    fn bucket(
+        &mut self,
+        bucket: &BucketId,
+        splits: &[&Split],
+        entries: &[IndexManifestEntry],
+        find: Find<'_>,
+    ) -> Result<()> {
         let mut vectors = AppendVectors::new(self.ctx, bucket, entries)?;
         for split in splits {
             let message = self.buckets.entry(bucket.clone()).or_insert_with(|| CommitMessage {
@@ -104,8 +143,8 @@ impl Statement<'_> {
             });
             for (i, file) in split.files.iter().enumerate() {
                 let old = vector_of(self.ctx, split, i)?;
-                let file = Candidate { ctx: self.rows_ctx, bucket, file, old };
-                let found = file.matches(self.filter.as_ref(), &self.change.set, &mut self.writer, self.rows)?;
+                let file = Candidate { ctx: &self.rows_ctx, bucket, file, old };
+                let found = find(&file, self.rows)?;
                 let matched = found.cardinality();
                 if matched == 0 {
                     continue;
@@ -133,14 +172,25 @@ impl Statement<'_> {
 }
 
 /// A file that may have rows that satisfy the condition.
-struct Candidate<'a> {
-    ctx: &'a TableContext,
+pub(super) struct Candidate<'a> {
+    pub(super) ctx: &'a TableContext,
     bucket: &'a BucketId,
-    file: &'a DataFileMeta,
+    pub(super) file: &'a DataFileMeta,
     old: Option<std::sync::Arc<DeletedRows>>,
 }
 
 impl Candidate<'_> {
+    /// Its rows, with their positions in the last column; no rows that a vector has deleted.
+    pub(super) fn read(&self, fields: Vec<DataField>, filter: Option<&Predicate>) -> Result<BatchStream> {
+        let spec = FileReadSpec {
+            position: true,
+            filter: filter.cloned(),
+            deletions: self.old.clone(),
+            ..FileReadSpec::new(fields)
+        };
+        read_data_file(self.ctx, &self.bucket.partition, self.bucket.bucket, self.file, &spec)
+    }
+
     /// Which rows satisfy the condition; their new versions are written. `before`: how many rows satisfied it in other files.
     fn matches(
         &self,
@@ -194,7 +244,7 @@ impl Candidate<'_> {
 }
 
 /// Rows that are others now have the version of the commit that brings them.
-fn without_versions(rows: RecordBatch) -> Result<RecordBatch> {
+pub(super) fn without_versions(rows: RecordBatch) -> Result<RecordBatch> {
     let Ok(at) = rows.schema_ref().index_of(special::SEQUENCE_NUMBER) else { return Ok(rows) };
     let mut columns = rows.columns().to_vec();
     if let Some(versions) = columns.get_mut(at) {
@@ -221,7 +271,7 @@ fn position_column(batch: &RecordBatch) -> Result<&Int64Array> {
     column.ok_or_else(|| Error::new(ErrorKind::Internal, "a batch without row positions"))
 }
 
-fn positions(batch: &RecordBatch) -> Result<Vec<u64>> {
+pub(super) fn positions(batch: &RecordBatch) -> Result<Vec<u64>> {
     let column = position_column(batch)?;
     Ok(column.values().iter().filter_map(|p| u64::try_from(*p).ok()).collect())
 }
@@ -230,11 +280,31 @@ fn positions(batch: &RecordBatch) -> Result<Vec<u64>> {
 /// what they are. In errors rows are counted from `before` on.
 pub(super) fn updated(batch: &RecordBatch, columns: usize, set: &[Assignment], before: usize) -> Result<RecordBatch> {
     let rows = batch.project(&(0..columns).collect::<Vec<_>>())?;
+    updated_by(&rows, &rows, set, before)
+}
+
+/// The rows with new values that are computed from others, `source`, one for each of them.
+pub(super) fn updated_by(
+    rows: &RecordBatch,
+    source: &RecordBatch,
+    set: &[Assignment],
+    before: usize,
+) -> Result<RecordBatch> {
     let mut values = rows.columns().to_vec();
     let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
     for assignment in set {
-        let value = assignment.value(&rows, before)?;
+        let value = assignment.value(source, before)?;
         let at = fields.iter().position(|f| f.name() == assignment.column());
+        if at.is_none() {
+            // a column that was not read, because its old values do not count
+            fields.push(std::sync::Arc::new(arrow_schema::Field::new(
+                assignment.column(),
+                value.data_type().clone(),
+                true,
+            )));
+            values.push(value);
+            continue;
+        }
         let slots = at.and_then(|at| Some((values.get_mut(at)?, fields.get_mut(at)?)));
         let (slot, field) = slots.ok_or_else(|| Error::new(ErrorKind::Internal, "an updated column was not read"))?;
         *field = std::sync::Arc::new(arrow_schema::Field::new(field.name(), value.data_type().clone(), true));

@@ -8,21 +8,23 @@
 //! /         DECIMAL where one side is a DECIMAL, and the other no floating-point number; else DOUBLE
 //! DIV       BIGINT
 //! ```
+//! A choice (COALESCE, CASE) has the widest type of its parts.
 //!
 //! A literal that is the whole value, or a part of COALESCE, is read as a value of the column that it is for.
 
 use std::sync::Arc;
 
-use arrow_arith::boolean::is_not_null;
+use arrow_arith::boolean::{and, and_not, is_not_null};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, new_null_array};
 use arrow_schema::DataType as Arrow;
-use arrow_select::{nullif::nullif, zip::zip};
+use arrow_select::{filter::filter_record_batch, interleave::interleave, nullif::nullif, zip::zip};
 
 use super::{
     arithmetic::{Operator, arithmetic, as_type, assigned, computed, is_number, negated, wider},
     literal::Literal,
     node::Node,
     text::{concatenate, map_text, string, texts},
+    truth::Truth,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -37,7 +39,7 @@ pub(super) fn new_value(node: &Node, rows: &RecordBatch, column: &DataType) -> R
 }
 
 /// `wanted`: the type that literals are read as; `None` where they are computed with.
-fn evaluate(node: &Node, rows: &RecordBatch, wanted: Option<&DataType>) -> Result<ArrayRef> {
+pub(super) fn evaluate(node: &Node, rows: &RecordBatch, wanted: Option<&DataType>) -> Result<ArrayRef> {
     match node {
         Node::Literal(value) => match wanted {
             Some(wanted) => value.array(wanted, rows.num_rows()),
@@ -50,6 +52,7 @@ fn evaluate(node: &Node, rows: &RecordBatch, wanted: Option<&DataType>) -> Resul
         Node::Negated(inner) => negated(&evaluate(inner, rows, None)?),
         Node::Chain(first, rest) => chain(first, rest, rows),
         Node::Coalesce(parts) => coalesce(parts, rows, wanted),
+        Node::Case(branches, otherwise) => case(node, branches, otherwise.as_deref(), rows, wanted),
         Node::Upper(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_uppercase)),
         Node::Lower(inner) => Ok(map_text(&node_texts(inner, rows)?, str::to_lowercase)),
     }
@@ -85,14 +88,10 @@ fn operand(node: &Node, operator: Operator, rows: &RecordBatch) -> Result<ArrayR
 
 /// Numbers have the type that is wanted, or the widest of them; other values that of the first part.
 fn coalesce(parts: &[Node], rows: &RecordBatch, wanted: Option<&DataType>) -> Result<ArrayRef> {
-    let wanted_number = wanted.map(arrow_type).transpose()?.filter(is_number);
-    // a literal beside a column of another kind is a value of that
-    let read_as = match wanted {
-        Some(wanted) if wanted_number.is_none() => Some(parts.iter().find_map(column_type).unwrap_or(wanted)),
-        wanted => wanted,
-    };
+    let parts: Vec<&Node> = parts.iter().collect();
+    let (read_as, wanted_number) = reading(&parts, wanted)?;
     let values = parts.iter().map(|part| evaluate(part, rows, read_as)).collect::<Result<Vec<_>>>()?;
-    let Some(target) = common_type(parts, &values, wanted_number)? else {
+    let Some(target) = common_type(&parts, &values, wanted_number)? else {
         return Ok(new_null_array(&Arrow::Null, rows.num_rows()));
     };
     let mut chosen = new_null_array(&target, rows.num_rows());
@@ -105,6 +104,60 @@ fn coalesce(parts: &[Node], rows: &RecordBatch, wanted: Option<&DataType>) -> Re
     Ok(chosen)
 }
 
+/// What literals of a choice are read as, and the type of numbers that is wanted.
+fn reading<'a>(parts: &[&'a Node], wanted: Option<&'a DataType>) -> Result<(Option<&'a DataType>, Option<Arrow>)> {
+    let wanted_number = wanted.map(arrow_type).transpose()?.filter(is_number);
+    // a literal beside a column of another kind is a value of that
+    let read_as = match wanted {
+        Some(wanted) if wanted_number.is_none() => Some(parts.iter().find_map(|p| column_type(p)).unwrap_or(wanted)),
+        wanted => wanted,
+    };
+    Ok((read_as, wanted_number))
+}
+
+/// Values of the rows that a branch is for, and no others, are computed: those of others need not exist.
+fn case(
+    node: &Node,
+    branches: &[(Truth, Node)],
+    otherwise: Option<&Node>,
+    rows: &RecordBatch,
+    wanted: Option<&DataType>,
+) -> Result<ArrayRef> {
+    let parts = node.choices().unwrap_or_default();
+    let (read_as, wanted_number) = reading(&parts, wanted)?;
+    let mut masks: Vec<BooleanArray> = Vec::with_capacity(parts.len());
+    let mut open = BooleanArray::from(vec![true; rows.num_rows()]);
+    for (truth, _) in branches {
+        let holds = truth.holds(rows)?;
+        masks.push(computed(and(&open, &holds))?);
+        open = computed(and_not(&open, &holds))?;
+    }
+    if otherwise.is_some() {
+        masks.push(open);
+    }
+    let of_part = |(part, mask): (&&Node, &BooleanArray)| evaluate(part, &filter_record_batch(rows, mask)?, read_as);
+    let values = parts.iter().zip(&masks).map(of_part).collect::<Result<Vec<_>>>()?;
+    let Some(target) = common_type(&parts, &values, wanted_number)? else {
+        return Ok(new_null_array(&Arrow::Null, rows.num_rows()));
+    };
+    let fitting = |(value, part): (&ArrayRef, &&Node)| match part {
+        Node::Literal(Literal::Null) => Ok(new_null_array(&target, value.len())),
+        part => choice(value, part, &target),
+    };
+    let mut values = values.iter().zip(&parts).map(fitting).collect::<Result<Vec<_>>>()?;
+    let none = values.len();
+    values.push(new_null_array(&target, 1));
+    let mut taken = vec![0_usize; values.len()];
+    let places = (0..rows.num_rows()).map(|row| {
+        let part = masks.iter().position(|mask| mask.value(row)).unwrap_or(none);
+        let next = taken.get_mut(part).filter(|_| part != none);
+        (part, next.map_or(0, |next| std::mem::replace(next, *next + 1)))
+    });
+    let places: Vec<(usize, usize)> = places.collect();
+    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+    computed(interleave(&values, &places))
+}
+
 fn choice(value: &ArrayRef, part: &Node, target: &Arrow) -> Result<ArrayRef> {
     if *target == Arrow::Utf8 {
         return Ok(Arc::new(texts(value, Some(part))?));
@@ -114,7 +167,7 @@ fn choice(value: &ArrayRef, part: &Node, target: &Arrow) -> Result<ArrayRef> {
 }
 
 /// NULL has the type of whatever is beside it.
-fn common_type(parts: &[Node], values: &[ArrayRef], wanted_number: Option<Arrow>) -> Result<Option<Arrow>> {
+fn common_type(parts: &[&Node], values: &[ArrayRef], wanted_number: Option<Arrow>) -> Result<Option<Arrow>> {
     let is_null = |part: &Node| matches!(part, Node::Literal(Literal::Null));
     let known = || parts.iter().zip(values).filter(|(part, _)| !is_null(part)).map(|(_, value)| value.data_type());
     if !known().all(is_number) {
@@ -138,16 +191,16 @@ fn is_computed(node: &Node) -> bool {
     match node {
         Node::Chain(..) => true,
         Node::Negated(inner) => is_computed(inner),
-        Node::Coalesce(parts) => parts.iter().any(is_computed),
+        Node::Coalesce(_) | Node::Case(..) => node.choices().into_iter().flatten().any(is_computed),
         Node::Literal(_) | Node::Column(_) | Node::Upper(_) | Node::Lower(_) => false,
     }
 }
 
 /// The type of the first column that is a part of a choice.
-fn column_type(node: &Node) -> Option<&DataType> {
+pub(super) fn column_type(node: &Node) -> Option<&DataType> {
     match node {
         Node::Column(field) => Some(&field.data_type),
-        Node::Coalesce(parts) => parts.iter().find_map(column_type),
+        Node::Coalesce(_) | Node::Case(..) => node.choices()?.into_iter().find_map(column_type),
         Node::Literal(_) | Node::Negated(_) | Node::Chain(..) | Node::Upper(_) | Node::Lower(_) => None,
     }
 }

@@ -4,6 +4,7 @@
 //! literals   'text'  12.5  TRUE  NULL  X'0a'  DATE '..'  TIME '..'  TIMESTAMP '..'
 //! columns    a, `odd name`, "odd name"
 //! operators  + - * / DIV %  ||  unary minus  parentheses
+//! choices    CASE WHEN condition THEN x ELSE y END, CASE x WHEN y THEN z END
 //! functions  COALESCE(x, ...), UPPER(x), LOWER(x); CAST(x AS T) is left out: values become the column's type anyway
 //! ```
 
@@ -11,19 +12,19 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString, UnaryOperator,
+    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, TypedString,
+    UnaryOperator,
 };
 
-use super::{arithmetic::Operator, evaluate::new_value, invalid, literal::Literal, node::Node};
+use super::{arithmetic::Operator, evaluate::new_value, invalid, literal::Literal, node::Node, truth::Truth};
 use crate::{
     error::{Error, ErrorKind, Result, shorten},
-    predicate::{Grammar, parse_expression, resolve_column},
+    predicate::{Grammar, Qualify, parse_qualified, resolve_column},
     types::DataField,
     write::convert_column,
 };
 
-const INSTEAD: &str =
-    "use literals, columns, + - * / DIV % ||, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
+const INSTEAD: &str = "use literals, columns, + - * / DIV % ||, CASE, COALESCE, UPPER and LOWER, or compute the rows yourself and upsert them";
 
 const NEW_VALUE: Grammar = Grammar {
     what: "new value",
@@ -31,9 +32,13 @@ const NEW_VALUE: Grammar = Grammar {
     refusal: "cannot be computed",
     instead: INSTEAD,
     shorter: "compute the rows yourself and upsert them",
-    functions: &["coalesce", "upper", "lower"],
+    functions: FUNCTIONS,
     casts: false,
+    cases: true,
 };
+
+/// Functions that are computed.
+pub(super) const FUNCTIONS: &[&str] = &["coalesce", "upper", "lower"];
 
 /// The new value of one column.
 #[derive(Clone, Debug)]
@@ -47,10 +52,21 @@ impl Assignment {
     /// Parses `column = text` over these columns. Errors are `InvalidArgument`, or those of a write for a literal that
     /// the column does not hold, and name the column and the text.
     pub fn parse(fields: &[DataField], column: &str, text: &str) -> Result<Self> {
+        Self::over(fields, fields, None, column, text)
+    }
+
+    /// Parses `column = text`, where the text is over a row of other columns than those that get values.
+    pub(super) fn over(
+        fields: &[DataField],
+        scope: &[DataField],
+        qualify: Option<Qualify<'_>>,
+        column: &str,
+        text: &str,
+    ) -> Result<Self> {
         let field = resolve_column(fields, column, true)?.clone();
         let named = |e: Error| e.with("column", column).with("value", shorten(text));
-        let expr = parse_expression(text, &NEW_VALUE).map_err(named)?;
-        let node = node(&expr, fields).map_err(named)?;
+        let expr = parse_qualified(text, &NEW_VALUE, qualify).map_err(named)?;
+        let node = node(&expr, scope).map_err(named)?;
         if matches!(node, Node::Literal(Literal::Null)) && !field.data_type.nullable {
             return Err(named(Error::new(ErrorKind::NullInKey, "the column is NOT NULL")));
         }
@@ -86,7 +102,7 @@ impl Assignment {
     }
 }
 
-fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
+pub(super) fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
     Ok(match expr {
         Expr::Nested(inner) => node(inner, fields)?,
         Expr::Identifier(name) => {
@@ -103,6 +119,18 @@ fn node(expr: &Expr, fields: &[DataField]) -> Result<Node> {
         Expr::UnaryOp { op: UnaryOperator::Plus, expr } => node(expr, fields)?,
         Expr::BinaryOp { .. } => chain(expr, fields)?,
         Expr::Function(call) => function(call, fields)?,
+        Expr::Case { operand, conditions, else_result, .. } => {
+            let branch = |when: &CaseWhen| {
+                let truth = match operand {
+                    Some(operand) => Truth::equal(operand, &when.condition, fields)?,
+                    None => Truth::of(&when.condition, fields)?,
+                };
+                Ok((truth, node(&when.result, fields)?))
+            };
+            let branches = conditions.iter().map(branch).collect::<Result<Vec<_>>>()?;
+            let otherwise = else_result.as_ref().map(|other| node(other, fields)).transpose()?;
+            Node::Case(branches, otherwise.map(Box::new))
+        }
         _ => return Err(unknown("a condition")),
     })
 }

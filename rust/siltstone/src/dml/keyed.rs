@@ -10,7 +10,7 @@ use super::{Modification, Replacement, removal::Removal};
 use crate::{
     error::{Error, ErrorKind, Result},
     io::{TableContext, check_rewritable},
-    options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET},
+    options::{ChangelogProducer, CoreOptions, POSTPONE_BUCKET},
     predicate::Predicate,
     read::read_splits,
     row::{RowKind, datums_from_array},
@@ -26,9 +26,13 @@ pub type Sink<'a> = &'a mut dyn FnMut(&RecordBatch, &RowKinds) -> Result<()>;
 /// The rows of the newest version that satisfy a condition, with those that wait in level 0 for a compaction: a statement
 /// that did not see them would write older rows over them.
 pub fn newest_rows(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan> {
+    newest_columns(ctx, condition, None)
+}
+
+fn newest_columns(ctx: &TableContext, condition: &Predicate, columns: Option<Vec<String>>) -> Result<ScanPlan> {
     let options = CoreOptions { deletion_vectors_merge_on_read: true, ..(*ctx.options).clone() };
     let ctx = TableContext { options: options.into(), ..ctx.clone() };
-    plan(&ctx, &ScanRequest { filter: Some(condition.clone().into()), ..ScanRequest::default() })
+    plan(&ctx, &ScanRequest { filter: Some(condition.clone().into()), columns, ..ScanRequest::default() })
 }
 
 /// [`newest_rows`], to be written again.
@@ -36,7 +40,15 @@ pub fn newest_rows(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan
 /// # Errors
 /// `InvalidArgument` where rows wait for buckets that may satisfy the condition.
 pub fn rows_to_change(ctx: &TableContext, condition: &Predicate) -> Result<ScanPlan> {
-    let found = newest_rows(ctx, condition)?;
+    columns_to_change(ctx, condition, None)
+}
+
+/// [`rows_to_change`], with some of their columns; `None`: all.
+///
+/// # Errors
+/// As there.
+pub fn columns_to_change(ctx: &TableContext, condition: &Predicate, columns: Option<Vec<String>>) -> Result<ScanPlan> {
+    let found = newest_columns(ctx, condition, columns)?;
     check_none_wait(ctx, condition, found.snapshot.as_ref())?;
     Ok(found)
 }
@@ -109,9 +121,9 @@ pub fn write_keys(ctx: &TableContext, keys: impl Iterator<Item = Result<RecordBa
     Ok(rows)
 }
 
-fn key_is_enough(ctx: &TableContext) -> bool {
+pub(super) fn key_is_enough(ctx: &TableContext) -> bool {
     let keys = &ctx.schema.primary_keys;
-    ctx.options.merge_engine == MergeEngine::Deduplicate
+    ctx.options.merge_engine.newest_wins()
         // else the key does not say which partition its row is in
         && ctx.schema.key_holds_partition()
         && ctx.options.changelog_producer != ChangelogProducer::Input
@@ -213,7 +225,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// Where the table has `rowkind.field`, the kind is in that column.
-fn with_kind(ctx: &TableContext, batch: RecordBatch, kind: RowKind) -> Result<RecordBatch> {
+pub(super) fn with_kind(ctx: &TableContext, batch: RecordBatch, kind: RowKind) -> Result<RecordBatch> {
     let Some(at) = ctx.options.rowkind_field.as_ref().and_then(|name| batch.schema().index_of(name).ok()) else {
         return Ok(batch);
     };

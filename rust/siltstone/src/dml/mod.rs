@@ -1,4 +1,4 @@
-//! DELETE and UPDATE of rows that satisfy a condition.
+//! DELETE and UPDATE of rows that satisfy a condition, and MERGE with the rows of a source ([`merge`]).
 //!
 //! ```text
 //! append table, vectors       rows are marked, new versions go into new files   one OVERWRITE snapshot
@@ -21,15 +21,18 @@ mod evaluate;
 mod expression;
 mod keyed;
 mod literal;
+mod merge;
 mod node;
 mod removal;
 mod replace;
 mod text;
+mod truth;
 
 pub use append::modify_files;
 pub use columns::modify_columns;
 pub use expression::Assignment;
 pub use keyed::{KeysToDelete, Sink, Wanted, newest_rows, rows_to_change, write_keys, write_matching};
+pub use merge::{Merge, MergeArgs, Merged, Source, merge_files, merge_rows, rows_to_merge};
 pub use removal::check_deletes;
 pub use replace::Replacement;
 

@@ -1,6 +1,6 @@
 //! An expression that was parsed.
 
-use super::{arithmetic::Operator, literal::Literal};
+use super::{arithmetic::Operator, literal::Literal, truth::Truth};
 use crate::types::DataField;
 
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(super) enum Node {
     Coalesce(Vec<Node>),
     Upper(Box<Node>),
     Lower(Box<Node>),
+    /// `CASE WHEN .. THEN .. ELSE .. END`: the first condition that holds says which value it is.
+    Case(Vec<(Truth, Node)>, Option<Box<Node>>),
 }
 
 impl Node {
@@ -29,11 +31,31 @@ impl Node {
                     node.columns(names);
                 }
             }
+            Self::Case(branches, otherwise) => {
+                for (truth, node) in branches {
+                    truth.columns(names);
+                    node.columns(names);
+                }
+                if let Some(node) = otherwise {
+                    node.columns(names);
+                }
+            }
             Self::Coalesce(nodes) => {
                 for node in nodes {
                     node.columns(names);
                 }
             }
+        }
+    }
+
+    /// The values that it chooses one of.
+    pub(super) fn choices(&self) -> Option<Vec<&Self>> {
+        match self {
+            Self::Coalesce(parts) => Some(parts.iter().collect()),
+            Self::Case(branches, otherwise) => {
+                Some(branches.iter().map(|(_, node)| node).chain(otherwise.as_deref()).collect())
+            }
+            _ => None,
         }
     }
 }

@@ -14,13 +14,13 @@ use std::collections::BTreeSet;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 
-use super::{Assignment, append::updated, invalid};
+use super::{Assignment, append::updated_by, invalid};
 use crate::{
     aggregate::FieldOptions,
     error::{Error, ErrorKind, Result},
     io::TableContext,
     merge_tree::merge::key::RowColumns,
-    options::{MergeEngine, SequenceGroup, SortOrder, sequence_groups},
+    options::{KeyElsewhere, MergeEngine, SequenceGroup, SortOrder, sequence_groups},
     types::DataField,
 };
 
@@ -56,7 +56,7 @@ impl<'a> Replacement<'a> {
         }
         let moved = |a: &&Assignment| ctx.schema.partition_keys.iter().any(|key| key == a.column());
         if let Some(partition) = set.iter().find(moved)
-            && ctx.options.merge_engine != MergeEngine::Deduplicate
+            && ctx.options.merge_engine.key_elsewhere() != KeyElsewhere::Moves
         {
             let text = format!("merge engine {} leaves rows in their partition", ctx.options.merge_engine.as_str());
             return Err(invalid(&text)
@@ -97,7 +97,12 @@ impl<'a> Replacement<'a> {
     /// # Errors
     /// `InvalidArgument` when one would lose to the row that is there; those of the expressions.
     pub(super) fn rows(&self, old: &RecordBatch, before: usize) -> Result<RecordBatch> {
-        let new = updated(old, old.num_columns(), self.set, before)?;
+        self.rows_by(old, old, before)
+    }
+
+    /// The same, with new values that are computed from other rows, one for each of them.
+    pub(super) fn rows_by(&self, old: &RecordBatch, source: &RecordBatch, before: usize) -> Result<RecordBatch> {
+        let new = updated_by(old, source, self.set, before)?;
         self.sequences.iter().try_for_each(|sequence| sequence.check(old, &new))?;
         self.partial.as_ref().map_or(Ok(new.clone()), |partial| partial.rows(old, &new, self.set))
     }

@@ -57,7 +57,9 @@ fn declared(node: &Node) -> Option<&DataType> {
     match node {
         Node::Column(field) => Some(&field.data_type),
         Node::Negated(inner) => declared(inner),
-        Node::Coalesce(parts) => parts.iter().filter_map(declared).max_by_key(|t| digits(&t.kind)),
+        Node::Coalesce(_) | Node::Case(..) => {
+            node.choices()?.into_iter().filter_map(declared).max_by_key(|t| digits(&t.kind))
+        }
         Node::Literal(_) | Node::Chain(..) | Node::Upper(_) | Node::Lower(_) => None,
     }
 }

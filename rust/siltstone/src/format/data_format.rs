@@ -17,6 +17,8 @@ use crate::{
 pub trait DataFormat: Debug + Sync {
     /// Its name in options, which is the end of its files' names.
     fn name(&self) -> &'static str;
+    /// With which bytes its files begin.
+    fn magic(&self) -> &'static [u8];
     /// Opens a file of so many bytes; the table's options may say how it was written.
     fn open(
         &self,
@@ -56,6 +58,8 @@ pub struct WriteOptions<'a> {
     pub table: &'a CoreOptions,
     /// Encoded bytes that are held at most before they are written; `None`: as many as the options say.
     pub memory: Option<usize>,
+    /// Whether anybody asks for [`WrittenFile::bounds`]. A format that finds them for its files' own sake gives them in any case.
+    pub bounds: bool,
 }
 
 /// Writes files that are all encoded in the same way.

@@ -2,24 +2,21 @@
 
 use super::{
     DataFormat,
-    avro::Avro,
     blob::{self, Blob},
-    orc::Orc,
-    parquet::Parquet,
 };
 use crate::error::{Error, Result};
 
 /// All formats of data files.
-const FORMATS: [&dyn DataFormat; 3] = [&Parquet, &Orc, &Avro];
+const FORMATS: &[&dyn DataFormat] = &[&super::parquet::Parquet, &super::orc::Orc, &super::avro::Avro];
 
 /// All formats of data files.
 pub fn data_formats() -> impl Iterator<Item = &'static dyn DataFormat> {
-    FORMATS.into_iter()
+    FORMATS.iter().copied()
 }
 
 /// Whether data files of this format are read.
 pub fn is_data_format(name: &str) -> bool {
-    name == blob::NAME || FORMATS.iter().any(|format| format.name() == name)
+    name == blob::NAME || data_formats().any(|format| format.name() == name)
 }
 
 /// The format of files whose names end so: also that of values of BLOB columns, which no table has as its own.
@@ -35,8 +32,8 @@ pub fn file_format(name: &str) -> Result<&'static dyn DataFormat> {
 /// # Errors
 /// `UnsupportedFeature` when there is none.
 pub fn data_format(name: &str) -> Result<&'static dyn DataFormat> {
-    FORMATS.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.name()).collect();
+    data_formats().find(|format| format.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = data_formats().map(|format| format.name()).collect();
         Error::unsupported(format!("data files in the format '{name}'"))
             .hint(format!("formats are {}", known.join(", ")))
     })

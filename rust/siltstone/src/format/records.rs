@@ -14,9 +14,9 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 
 use super::{
-    Encoding, FileRead, Rows, RowsStream,
+    DataFormat, Encoding, FileRead, Rows, RowsStream,
     avro::{Compression, ContainerWriter, RecordFields, record_schema},
-    data_format,
+    data_format, data_formats,
 };
 use crate::{
     cancel,
@@ -26,19 +26,18 @@ use crate::{
     types::{DataField, arrow_schema},
 };
 
+/// The format that metadata is decoded from.
+const AVRO: &str = "avro";
 /// Records that are converted at once.
 const BATCH_ROWS: usize = 1024;
 
 /// The bytes of an Avro container with the records of a file of these fields; one that is Avro already, or nothing that is known,
 /// as it is.
 pub fn records_as_avro<'a>(file: &str, bytes: &'a [u8], fields: &[DataField]) -> Result<Cow<'a, [u8]>> {
-    let format = match bytes {
-        [b'P', b'A', b'R', b'1', ..] => "parquet",
-        [b'O', b'R', b'C', ..] => "orc",
-        _ => return Ok(Cow::Borrowed(bytes)),
-    };
+    let other = |format: &&dyn DataFormat| format.name() != AVRO && bytes.starts_with(format.magic());
+    let Some(format) = data_formats().find(other) else { return Ok(Cow::Borrowed(bytes)) };
     let mut container = ContainerWriter::new(&record_schema(fields)?, Compression::None);
-    for rows in records(format, file, bytes, fields)? {
+    for rows in records(format.name(), file, bytes, fields)? {
         cancel::check()?;
         let Rows { count, columns, .. } = rows?;
         let records = RecordFields::new(fields, &columns)?;
@@ -57,7 +56,7 @@ pub fn avro_as_records(file: &str, bytes: &[u8], fields: &[DataField], encoding:
     let written = Written::default();
     let mut writer = encoding.create(file, Box::new(written.clone()), fields)?;
     let schema = arrow_schema(fields)?;
-    for rows in records("avro", file, bytes, fields)? {
+    for rows in records(AVRO, file, bytes, fields)? {
         let Rows { count, columns, .. } = rows?;
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options).map_err(|e| {
@@ -81,10 +80,10 @@ fn records(format: &str, file: &str, bytes: &[u8], fields: &[DataField]) -> Resu
 
 /// A file that is written into memory.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl Written {
-    fn take(&self) -> Vec<u8> {
+    pub(super) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, name_fault};
+use super::{FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, Statistics, name_fault};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A storage with the territory of one table.
@@ -132,6 +132,22 @@ impl FileIo for ConfinedFileIo {
     fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
         self.own(path)?;
         self.inner.publish_if(path, data, sync, still)
+    }
+
+    fn publish_snapshot(
+        &self,
+        path: &str,
+        data: &[u8],
+        sync: bool,
+        still: &dyn Fn() -> Result<()>,
+        statistics: Statistics<'_>,
+    ) -> Result<()> {
+        self.own(path)?;
+        self.inner.publish_snapshot(path, data, sync, still, statistics)
+    }
+
+    fn is_served(&self) -> bool {
+        self.inner.is_served()
     }
 
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {

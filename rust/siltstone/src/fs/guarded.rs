@@ -7,14 +7,32 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
 
-use super::{FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile};
+use super::{FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, Statistics};
 use crate::error::Result;
+
+/// A file that is to be published ([`FileIo::publish_if`]).
+#[derive(Clone, Copy)]
+pub struct Publication<'p> {
+    /// Its path.
+    pub path: &'p str,
+    /// Its content.
+    pub data: &'p [u8],
+    /// What is asked when only the name is missing.
+    pub still: &'p dyn Fn() -> Result<()>,
+    /// What a snapshot changes of the partitions; an empty list of others.
+    pub statistics: Statistics<'p>,
+}
 
 /// Who is asked to publish files of the tables below a directory.
 pub trait Publisher: Send + Sync + std::fmt::Debug {
     /// Calls `publish`, once at most, when whatever it takes is in order; what follows from it is its business, too. An error
-    /// before that call is one without effect.
-    fn publish(&self, path: &str, data: &[u8], publish: &dyn Fn() -> Result<()>) -> Result<()>;
+    /// before that call is one without effect. Who [serves](Publisher::is_server) the table publishes its snapshots by itself.
+    fn publish(&self, what: &Publication<'_>, publish: &dyn Fn() -> Result<()>) -> Result<()>;
+
+    /// Whether it is a server that publishes snapshots, and remembers which is the newest.
+    fn is_server(&self) -> bool {
+        false
+    }
 }
 
 /// A storage that publishes through a [`Publisher`], and does everything else as the one below it.
@@ -39,11 +57,17 @@ pub fn watch(directory: &str, publisher: Arc<dyn Publisher>) {
 /// The storage as a handle of the table at `location` uses it.
 pub fn watched(fs: FileIoRef, location: &str) -> FileIoRef {
     let watched = WATCHED.read().unwrap_or_else(PoisonError::into_inner);
-    let below = watched.iter().filter(|(directory, _)| location.starts_with(directory.as_str()));
+    let own = format!("{}/", location.trim_end_matches('/'));
+    let below = watched.iter().filter(|(directory, _)| own.starts_with(directory.as_str()));
     match below.max_by_key(|(directory, _)| directory.len()) {
-        Some((_, publisher)) => Arc::new(GuardedFileIo { inner: fs, publisher: Arc::clone(publisher) }),
+        Some((_, publisher)) => guarded(fs, Arc::clone(publisher)),
         None => fs,
     }
+}
+
+/// The storage with a publisher.
+pub fn guarded(fs: FileIoRef, publisher: Arc<dyn Publisher>) -> FileIoRef {
+    Arc::new(GuardedFileIo { inner: fs, publisher })
 }
 
 impl FileIo for GuardedFileIo {
@@ -64,7 +88,24 @@ impl FileIo for GuardedFileIo {
     }
 
     fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()> {
-        self.publisher.publish(path, data, &|| self.inner.publish_if(path, data, sync, still))
+        let what = Publication { path, data, still, statistics: &|| Ok("[]".to_owned()) };
+        self.publisher.publish(&what, &|| self.inner.publish_if(path, data, sync, still))
+    }
+
+    fn publish_snapshot(
+        &self,
+        path: &str,
+        data: &[u8],
+        sync: bool,
+        still: &dyn Fn() -> Result<()>,
+        statistics: Statistics<'_>,
+    ) -> Result<()> {
+        let what = Publication { path, data, still, statistics };
+        self.publisher.publish(&what, &|| self.inner.publish_if(path, data, sync, still))
+    }
+
+    fn is_served(&self) -> bool {
+        self.publisher.is_server()
     }
 
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()> {
@@ -152,7 +193,7 @@ mod tests {
     struct Counting(AtomicUsize);
 
     impl Publisher for Counting {
-        fn publish(&self, _: &str, _: &[u8], publish: &dyn Fn() -> Result<()>) -> Result<()> {
+        fn publish(&self, _: &Publication<'_>, publish: &dyn Fn() -> Result<()>) -> Result<()> {
             self.0.fetch_add(1, Ordering::Relaxed);
             publish()
         }

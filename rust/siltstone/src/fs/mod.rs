@@ -21,12 +21,12 @@ use bytes::Bytes;
 
 pub use confined::ConfinedFileIo;
 pub use fault::{BeforeCall, FailWhen, FaultFileIo};
-pub use guarded::{Publisher, watch, watched};
+pub use guarded::{Publication, Publisher, guarded, watch, watched};
 pub use held::{after_fork_in_child, after_fork_in_parent, before_fork};
 pub use local::LocalFileIo;
 pub use meanwhile::Meanwhile;
 pub use names::{can_exist, check_can_exist, check_external_path, check_file_name, name_fault, subdirectory_fault};
-pub use remote::{Opened, is_storage_option, is_store, open_storage};
+pub use remote::{Opened, StorageTokens, is_storage_option, is_store, lend, open_storage};
 pub(crate) use temporary::TemporaryFile;
 
 use crate::{
@@ -76,6 +76,9 @@ pub trait HeldLock: Send + Sync + std::fmt::Debug {
     fn is_in_place(&self) -> Result<bool>;
 }
 
+/// What a snapshot changes of its partitions, as the JSON that catalogs' servers take (`PartitionStatistics`).
+pub type Statistics<'s> = &'s dyn Fn() -> Result<String>;
+
 /// A storage. Paths are plain absolute paths (`/data/t/snapshot/snapshot-1`), `file:` prefixes already removed, or URIs of an
 /// object store (`s3://bucket/t/snapshot/snapshot-1`).
 pub trait FileIo: Send + Sync + std::fmt::Debug {
@@ -105,6 +108,22 @@ pub trait FileIo: Send + Sync + std::fmt::Debug {
     /// renamed or replaced since, this fails without effect. So what `still` has found of the place of the file holds when the
     /// name is there.
     fn publish_if(&self, path: &str, data: &[u8], sync: bool, still: &dyn Fn() -> Result<()>) -> Result<()>;
+    /// As [`FileIo::publish_if`], of the file of a snapshot. Where a catalog's server publishes it, the server is told what
+    /// changes of the partitions; nobody else asks.
+    fn publish_snapshot(
+        &self,
+        path: &str,
+        data: &[u8],
+        sync: bool,
+        still: &dyn Fn() -> Result<()>,
+        _statistics: Statistics<'_>,
+    ) -> Result<()> {
+        self.publish_if(path, data, sync, still)
+    }
+    /// Whether a catalog's server publishes the snapshots of the table, and remembers them: they are not taken back.
+    fn is_served(&self) -> bool {
+        false
+    }
     /// Replaces a small file atomically (hints, tags with replace). The content is durable, the name not yet. A handle that is
     /// confined to a table makes no directory for it.
     fn overwrite(&self, path: &str, data: &[u8]) -> Result<()>;

@@ -24,6 +24,10 @@ pub const HASH: &str = "HASH";
 /// The largest number of a bucket that has such a file: Java keeps them in 15 bits.
 pub const LAST_BUCKET: u16 = 32_766;
 
+/// What to do about an index file that is missing, broken, or of other keys.
+pub const MEND_INDEX: &str = "restore the file from a backup, roll back to a version that is whole, or overwrite the partition with its own rows: its \
+     index is made anew";
+
 /// Bytes that are read at once.
 const PIECE: u64 = 1 << 20;
 
@@ -69,14 +73,12 @@ impl HashIndexFiles {
         let path = self.paths.index_file_of(entry)?;
         let opened = self.fs.open(&path).and_then(|input| input.size().map(|size| (input, size)));
         let (input, size) = opened.map_err(|e| match e.kind() {
-            ErrorKind::FileNotFound => e.hint(
-                "restore the file from a backup, roll back to a version that is whole, or overwrite the partition with its own \
-                 rows: its index is made anew",
-            ),
+            ErrorKind::FileNotFound => e.hint(MEND_INDEX),
             _ => e,
         })?;
         if i64::try_from(size) != Ok(entry.file_size) {
-            return Err(Error::corrupt(path, 0, format!("{} bytes as the manifest says", entry.file_size), size));
+            let expected = format!("{} bytes as the manifest says", entry.file_size);
+            return Err(Error::corrupt(path, 0, expected, size).hint(MEND_INDEX));
         }
         let mut at = 0;
         while at < size {
@@ -123,6 +125,7 @@ impl HashIndexFiles {
         Error::new(ErrorKind::CorruptFile, "an index manifest describes a hash index that cannot be")
             .with("file", file)
             .with("expected", expected)
+            .hint(MEND_INDEX)
     }
 }
 

@@ -15,14 +15,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
     assigners::Share,
-    hash_index::{HashIndexFiles, LAST_BUCKET, version_of},
+    hash_index::{HashIndexFiles, LAST_BUCKET, MEND_INDEX, version_of},
     key_hashes::KeyHashes,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
     limits,
-    manifest::{BucketId, EntryKind, IndexManifestEntry},
+    manifest::{BucketId, EntryKind, IndexManifestEntry, ManifestEntry},
     options::CoreOptions,
+    row::BinaryRow,
 };
 
 /// How buckets are filled.
@@ -148,6 +149,34 @@ impl PartitionIndex {
     /// The bucket of a hash that is known.
     pub fn bucket_of(&self, hash: i32) -> Option<i32> {
         self.hashes.get(hash).map(i32::from)
+    }
+
+    /// Compares the index with the least and the greatest key of a live data file. This costs nothing, and an index file that has got
+    /// into the place of another one has other keys.
+    ///
+    /// # Errors
+    /// `CorruptFile` when the index has a key in another bucket, or nowhere.
+    pub fn check_bounds(&self, schema: i64, entry: &ManifestEntry) -> Result<()> {
+        let ManifestEntry { bucket, file, .. } = entry;
+        // in files of another schema a key may have other bytes
+        if file.schema_id != schema {
+            return Ok(());
+        }
+        for key in [&file.min_key, &file.max_key] {
+            let found = self.bucket_of(BinaryRow::from_serialized(key)?.hash());
+            if found == Some(*bucket) {
+                continue;
+            }
+            let place = found.map_or_else(|| "in none".to_owned(), |other| format!("in bucket {other}"));
+            let text =
+                format!("a key of a data file in bucket {bucket} is {place} by the index: it is not of these rows");
+            let indexes: Vec<&str> = self.files.values().flatten().map(|entry| entry.file_name.as_str()).collect();
+            return Err(Error::new(ErrorKind::CorruptFile, text)
+                .with("file", &file.file_name)
+                .with("index_files", indexes.join(", "))
+                .hint(MEND_INDEX));
+        }
+        Ok(())
     }
 
     /// Says that a hash is in a bucket; the other one that it is in, if it is.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::{
     fs::FileIoRef,
     options::CoreOptions,
-    path::PathFactory,
+    path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema},
+    snapshot::{BranchManager, ChangelogManager, ConsumerManager, SnapshotManager, TagManager},
     types::{DataField, special},
 };
 
@@ -34,6 +35,36 @@ pub struct TableContext {
 }
 
 impl TableContext {
+    /// The directory of the branch's metadata.
+    pub fn branch_root(&self) -> String {
+        branch_root(&self.location, &self.branch)
+    }
+
+    /// Snapshots of the branch.
+    pub fn snapshots(&self) -> SnapshotManager {
+        SnapshotManager::new(self.fs.clone(), &self.branch_root())
+    }
+
+    /// Tags of the branch.
+    pub fn tags(&self) -> TagManager {
+        TagManager::new(self.fs.clone(), &self.branch_root())
+    }
+
+    /// Long-lived changelogs of the branch.
+    pub fn changelogs(&self) -> ChangelogManager {
+        ChangelogManager::new(self.fs.clone(), &self.branch_root())
+    }
+
+    /// Readers of the branch that it remembers.
+    pub fn consumers(&self) -> ConsumerManager {
+        ConsumerManager::new(self.fs.clone(), &self.branch_root())
+    }
+
+    /// Branches of the table.
+    pub fn branches(&self) -> BranchManager {
+        BranchManager::new(self.fs.clone(), &self.location)
+    }
+
     /// The same table, whose rows come and go with their ids and versions behind the columns: `_ROW_ID` and
     /// `_SEQUENCE_NUMBER`. Itself where rows have none.
     #[must_use]

@@ -85,6 +85,11 @@ impl FileColumns {
         (is_tracked || is_part || spec.some_columns).then(|| values.iter().map(|field| field.name.clone()).collect())
     }
 
+    /// Whether statistics of any column are kept.
+    pub(crate) fn describes_any(&self) -> bool {
+        self.modes.iter().any(|mode| *mode != StatsMode::None)
+    }
+
     /// A written batch as the file's columns.
     pub(crate) fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if batch.num_columns() != self.batch_width {

@@ -74,11 +74,16 @@ impl RollingWriter {
             _ => options.compression_of_level(spec.options_level()),
         };
         let format = data_format(format).map_err(|e| e.with("table", &ctx.name).with("option", option))?;
-        let encoding = format
-            .encoding(WriteOptions { compression, table: options, memory: spec.memory })
-            .map_err(|e| if e.context_value("option").is_some() { e } else { e.with("option", option) })
-            .map_err(|e| e.with("table", &ctx.name))?;
         let columns = FileColumns::new(ctx, &spec, format.always_describes_system_columns())
+            .map_err(|e| e.with("table", &ctx.name))?;
+        let encoding = format
+            .encoding(WriteOptions {
+                compression,
+                table: options,
+                memory: spec.memory,
+                bounds: columns.describes_any(),
+            })
+            .map_err(|e| if e.context_value("option").is_some() { e } else { e.with("option", option) })
             .map_err(|e| e.with("table", &ctx.name))?;
         let suffix = options.file_suffix_include_compression;
         Ok(Self {

@@ -26,10 +26,9 @@ use crate::{
     io::TableContext,
     manifest::{ManifestEntry, ManifestStore},
     options::CoreOptions,
-    path::branch_root,
     scan::{EntryFilter, VersionSelector, live_entries, time_travel},
     schema::TableSchema,
-    snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, TagManager, UpkeepLock},
+    snapshot::{ChangelogManager, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Makes a snapshot or tag the latest version.
@@ -40,8 +39,7 @@ use crate::{
 /// `SnapshotNotFound`, `SnapshotExpired`, `TagNotFound` for the target; `VersionInUse` when a branch was made from a tag
 /// that would go (nothing is deleted); `UpkeepRunning` beside an expiry or another rollback.
 pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> Result<Report> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let snapshots = ctx.snapshots();
     let lock = if dry_run { None } else { Some(upkeep_lock(ctx)?) };
     let before = latest_before(&snapshots)?;
     if let Some(lock) = &lock {
@@ -53,7 +51,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
     check_whole(ctx, &target)?;
     let later = later_than(&snapshots, target.id)?;
     let gone = later_tags(ctx, &snapshots, &target)?;
-    let mut cut_off = later_changelogs(&ChangelogManager::new(ctx.fs.clone(), &root), target.id)?;
+    let mut cut_off = later_changelogs(&ctx.changelogs(), target.id)?;
     // whatever cannot be read is found before the rollback takes effect
     let plan = plan(ctx, &snapshots, &target, &later, &gone)?;
     plan.check(&ctx.fs)?;
@@ -68,6 +66,7 @@ pub fn rollback(ctx: &TableContext, target: &VersionSelector, dry_run: bool) -> 
             strays = remove_strays(ctx, &snapshots, target.id)?;
             snapshots.settle(lock)
         })?;
+        strays.extend(later.iter().map(|snapshot| snapshot.id).filter(|id| before.is_some_and(|before| *id > before)));
         report.plan.notes.extend(note_of_strays(&strays));
         report
     } else {
@@ -94,6 +93,10 @@ pub(crate) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, lat
         let in_line = (latest + 1..).zip(&later).take_while(|(next, id)| next == *id).count();
         let strays = later.get(in_line..).unwrap_or_default();
         if strays.is_empty() || !ids.contains(&latest) {
+            if !gone.is_empty() {
+                // its hint names what is gone, and other programs believe it
+                snapshots.write_latest_hint(latest)?;
+            }
             return Ok(gone);
         }
         // a listing does not show everything that was published while it was made
@@ -109,7 +112,7 @@ pub(crate) fn remove_strays(ctx: &TableContext, snapshots: &SnapshotManager, lat
 }
 
 pub(crate) fn note_of_strays(strays: &[i64]) -> Option<String> {
-    let gone = || format!("snapshots {strays:?}, which another program made meanwhile on what was going, went, too");
+    let gone = || format!("snapshots {strays:?}, which others made meanwhile on what was going, went, too");
     (!strays.is_empty()).then(gone)
 }
 
@@ -129,7 +132,7 @@ fn later_changelogs(changelogs: &ChangelogManager, id: i64) -> Result<Vec<Snapsh
 
 /// Tags that go with the snapshots later than the target.
 fn later_tags(ctx: &TableContext, snapshots: &SnapshotManager, target: &Snapshot) -> Result<Vec<(String, Snapshot)>> {
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     let gone: Vec<(String, Snapshot)> = tags.list()?.into_iter().filter(|(_, tag)| tag.id > target.id).collect();
     check_branch_points(ctx, snapshots, target, &gone)?;
     Ok(gone)
@@ -185,9 +188,9 @@ fn plan(
     later: &[Snapshot],
     gone: &[(String, Snapshot)],
 ) -> Result<CleanupPlan> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
-    let tags = TagManager::new(ctx.fs.clone(), &root);
+    let root = ctx.branch_root();
+    let changelogs = ctx.changelogs();
+    let tags = ctx.tags();
     let mut plan = CleanupPlan::default();
     let reason: Arc<str> = Arc::from(format!("later than snapshot {}", target.id));
     let file = |path: String, kind| PlannedFile { path, kind, bytes: 0, reason: Arc::clone(&reason) };

@@ -18,7 +18,6 @@ use crate::{
     deletion_vectors::DeletionMap,
     io::{BatchStream, FileReadSpec, KvLayout, TableContext, read_data_file},
     manifest::{BucketId, DataFileMeta},
-    options::MergeEngine,
     predicate::Predicate,
     types::{DataField, DataType},
 };
@@ -119,7 +118,7 @@ pub(super) enum LevelRule {
 /// what lies above it (semantics c.3; `LookupMergeFunction`). First-row keeps whatever comes first.
 pub(super) fn level_rule(ctx: &TableContext, layout: &KvLayout) -> LevelRule {
     let options = &ctx.options;
-    if !options.needs_lookup() || options.merge_engine == MergeEngine::FirstRow {
+    if !options.needs_lookup() || options.merge_engine.oldest_wins() {
         return LevelRule::None;
     }
     let layout = layout.clone();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::catalogue::{Class, FIELD_OPTIONS, Kind, Known, OPTIONS, column_of_field_option, find};
+use super::catalogue::{Class, FIELD_OPTIONS, Kind, Known, column_of_field_option, find, options};
 use super::values::{invalid, parse_bool, parse_duration, parse_level_map, parse_size};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -68,13 +68,13 @@ pub fn unknown_option(key: &str) -> Option<Error> {
 fn in_namespace(key: &str) -> bool {
     let Some((first, _)) = key.split_once('.') else { return false };
     let family = |known: &&Known| known.key.split_once('.').is_some_and(|(word, _)| word == first);
-    first == "fields" || first == "siltstone" || OPTIONS.iter().any(|known| family(&known))
+    first == "fields" || first == "siltstone" || options().any(|known| family(&known))
 }
 
 /// The known key most like `key`, and how alike (0 to 1).
 fn nearest(key: &str) -> Option<(String, f64)> {
     let lower = key.to_ascii_lowercase();
-    let names = OPTIONS.iter().map(|known| known.key.to_owned());
+    let names = options().map(|known| known.key.to_owned());
     let column = lower.strip_prefix("fields.").and_then(|rest| rest.rsplit_once('.')).map(|(column, _)| column);
     let of_fields = FIELD_OPTIONS.iter().filter_map(|known| Some(format!("fields.{}.{}", column?, known.key)));
     let scored = names.chain(of_fields).map(|name| {

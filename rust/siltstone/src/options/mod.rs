@@ -8,7 +8,10 @@ pub mod argument;
 mod audit;
 pub mod catalogue;
 mod core_options;
+mod known;
+mod merge_engine;
 mod merging;
+mod reader;
 mod secrets;
 pub mod spelling;
 mod starting;
@@ -20,6 +23,7 @@ pub const POSTPONE_BUCKET: i32 = -2;
 
 pub use self::audit::{check_known, check_known_here, check_value, unknown_option};
 pub use self::core_options::CoreOptions;
+pub use self::merge_engine::KeyElsewhere;
 pub use self::merging::{SequenceGroup, sequence_groups};
 pub use self::secrets::{is_secret, without_secrets};
 pub use self::spelling::{effective, overlay};

@@ -2,7 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::catalogue::spellings;
+use super::{
+    CoreOptions,
+    catalogue::{aliases, spellings},
+};
+use crate::error::Result;
+
+impl CoreOptions {
+    /// The same options with others set over them.
+    pub fn with(&self, dynamic: &BTreeMap<String, String>) -> Result<Self> {
+        Self::parse(&overlay(&self.raw, dynamic))
+    }
+
+    /// The raw text of any option, its aliases included.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        std::iter::once(key).chain(aliases(key).iter().copied()).find_map(|key| self.raw.get(key)).map(String::as_str)
+    }
+}
 
 /// The value in force of the option that `key`, its name or an alias, stands for: the name wins over aliases.
 pub fn effective<'a>(options: &'a BTreeMap<String, String>, key: &str) -> Option<&'a String> {

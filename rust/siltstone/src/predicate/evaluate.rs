@@ -106,7 +106,7 @@ fn constant(array: &ArrayRef, value: bool) -> BooleanArray {
 }
 
 /// Floats with one zero and one NaN, so that Arrow's total order is the order of predicates.
-fn plain_floats(array: &ArrayRef) -> ArrayRef {
+pub(crate) fn plain_floats(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         Arrow::Float32 => {
             let plain: Float32Array =

@@ -120,7 +120,7 @@ fn array<'a>(json: &'a Value, key: &str) -> Result<&'a [Value]> {
 }
 
 fn column<'a>(json: &Value, fields: &'a [DataField]) -> Result<&'a DataField> {
-    resolve(fields, text(json, "column")?, false)
+    resolve(fields, text(json, "column")?, true)
 }
 
 fn value(json: &Value) -> Result<Literal> {

@@ -29,12 +29,18 @@ const CONDITION: Grammar = Grammar {
     shorter: "put many values of one column into IN (...)",
     functions: &[],
     casts: true,
+    cases: false,
 };
 
 /// Parses a SQL condition over these columns.
 pub fn parse_predicate(text: &str, fields: &[DataField]) -> Result<Predicate> {
     let parsed = parse_expression(text, &CONDITION).and_then(|expr| Reader { fields }.condition(&expr, false));
     parsed.map_err(|e| e.with("condition", shorten(text)))
+}
+
+/// The condition that a tree is, or its negation; unknown counts as false either way.
+pub(crate) fn condition_of(expr: &Expr, fields: &[DataField], negate: bool) -> Result<Predicate> {
+    Reader { fields }.condition(expr, negate)
 }
 
 fn invalid(sentence: impl Into<String>) -> Error {

@@ -41,10 +41,21 @@ pub(crate) struct Grammar {
     pub functions: &'static [&'static str],
     /// Whether `CAST('text' AS type)` is a literal.
     pub casts: bool,
+    /// Whether `CASE WHEN ... THEN ... END` chooses between values.
+    pub cases: bool,
 }
+
+/// The name that a column has in the tree: of what stands before the point, of its own name, and whether case counts
+/// (it has quotes).
+pub(crate) type Qualify<'a> = &'a dyn Fn(Option<&str>, &str, bool) -> Result<String>;
 
 /// The tree of a whole text. `InvalidArgument` without context.
 pub(crate) fn parse_expression(text: &str, grammar: &Grammar) -> Result<Expr> {
+    parse_qualified(text, grammar, None)
+}
+
+/// [`parse_expression`], in which `t.a` is one column.
+pub(crate) fn parse_qualified(text: &str, grammar: &Grammar, qualify: Option<Qualify<'_>>) -> Result<Expr> {
     let what = grammar.what;
     let unreadable =
         |e: &dyn std::fmt::Display| invalid(format!("the {what} cannot be read: {e}")).hint(grammar.example);
@@ -64,11 +75,16 @@ pub(crate) fn parse_expression(text: &str, grammar: &Grammar) -> Result<Expr> {
     if let Some(refused) = (0..tokens.len()).find_map(|at| refused(&tokens, at, grammar)) {
         return Err(invalid(format!("{refused} {}", grammar.refusal)).hint(grammar.instead));
     }
-    let names: Vec<bool> = (0..tokens.len()).map(|at| !is_keyword(&tokens, at, grammar)).collect();
-    for (token, _) in tokens.iter_mut().zip(names).filter(|(_, name)| *name) {
+    let has_case = grammar.cases && has_case(&tokens);
+    let is_name = |at: usize| !is_keyword(&tokens, at, grammar) && !(has_case && is_of_case(keyword(&tokens, at)));
+    let names: Vec<bool> = (0..tokens.len()).map(is_name).collect();
+    for (token, _) in tokens.iter_mut().zip(&names).filter(|(_, name)| **name) {
         if let Token::Word(word) = token {
             word.keyword = Keyword::NoKeyword;
         }
+    }
+    if let Some(qualify) = qualify {
+        tokens = qualified(&tokens, &names, grammar, qualify)?;
     }
     let mut parser = Parser::new(&Sql).with_recursion_limit(MAX_DEPTH).with_tokens(tokens);
     let expr = parser.parse_expr().map_err(|e| match e {
@@ -193,6 +209,44 @@ fn is_structure(keyword: Keyword) -> bool {
     values || may_open(keyword) || matches!(keyword, K::IS | K::DISTINCT | K::ESCAPE)
 }
 
+/// Whether a choice is written out: its words are names of columns where one of them is missing.
+fn has_case(tokens: &[Token]) -> bool {
+    let has = |wanted: Keyword| (0..tokens.len()).any(|at| keyword(tokens, at) == Some(wanted));
+    has(Keyword::CASE) && has(Keyword::WHEN) && has(Keyword::THEN) && has(Keyword::END)
+}
+
+fn is_of_case(word: Option<Keyword>) -> bool {
+    use Keyword as K;
+    matches!(word, Some(K::CASE | K::WHEN | K::THEN | K::ELSE | K::END))
+}
+
+/// `t . a` as one word, and words alone as the column that they mean.
+fn qualified(tokens: &[Token], names: &[bool], grammar: &Grammar, qualify: Qualify<'_>) -> Result<Vec<Token>> {
+    let word = |at: usize| match tokens.get(at) {
+        Some(Token::Word(word)) if word.quote_style.is_some() || names.get(at) == Some(&true) => Some(word),
+        _ => None,
+    };
+    let opens = |at: usize| tokens.get(at) == Some(&Token::LParen);
+    let mut made = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let is_function = |name: &str| opens(at + 1) && grammar.functions.contains(&name.to_ascii_lowercase().as_str());
+        let Some(first) = word(at).filter(|first| !is_function(&first.value)) else {
+            made.push(token.clone());
+            at += 1;
+            continue;
+        };
+        let second = (tokens.get(at + 1) == Some(&Token::Period)).then(|| word(at + 2)).flatten();
+        let name = match second {
+            Some(second) => qualify(Some(&first.value), &second.value, second.quote_style.is_some())?,
+            None => qualify(None, &first.value, first.quote_style.is_some())?,
+        };
+        made.push(Token::make_word(&name, Some('"')));
+        at += if second.is_some() { 3 } else { 1 };
+    }
+    Ok(made)
+}
+
 /// Words that stand before a parenthesis and are no functions.
 fn may_open(keyword: Keyword) -> bool {
     use Keyword as K;
@@ -237,6 +291,8 @@ fn is_cast(tokens: &[Token], at: usize, grammar: &Grammar) -> bool {
 fn refused(tokens: &[Token], at: usize, grammar: &Grammar) -> Option<String> {
     let token = tokens.get(at)?;
     match token {
+        // `CASE (a) WHEN`, `THEN (1)`
+        Token::Word(_) if grammar.cases && is_of_case(keyword(tokens, at)) && has_case(tokens) => None,
         Token::Word(word) => {
             let keyword = keyword(tokens, at)?;
             if keyword == Keyword::SELECT {

@@ -163,6 +163,24 @@ impl Predicate {
         }
     }
 
+    /// The same condition on columns of other names.
+    #[must_use]
+    pub fn renamed(&self, name: &dyn Fn(&str) -> String) -> Self {
+        match self.clone() {
+            Self::Constant(value) => Self::Constant(value),
+            Self::And(parts) => Self::And(parts.iter().map(|part| part.renamed(name)).collect()),
+            Self::Or(parts) => Self::Or(parts.iter().map(|part| part.renamed(name)).collect()),
+            Self::Not(inner) => Self::Not(Box::new(inner.renamed(name))),
+            Self::Compare { column, op, value } => Self::Compare { column: name(&column), op, value },
+            Self::IsNull(column) => Self::IsNull(name(&column)),
+            Self::IsNotNull(column) => Self::IsNotNull(name(&column)),
+            Self::In { column, values, negated } => Self::In { column: name(&column), values, negated },
+            Self::Like { column, pattern, escape, negated } => {
+                Self::Like { column: name(&column), pattern, escape, negated }
+            }
+        }
+    }
+
     /// The parts that must all hold; a predicate that is no AND is its only part.
     pub fn conjuncts(self) -> Vec<Self> {
         match self {

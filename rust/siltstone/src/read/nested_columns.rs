@@ -18,7 +18,6 @@ use arrow_schema::SchemaRef;
 use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    options::MergeEngine,
     predicate::{Condition, resolved_by_name},
     scan::{ReadRequest, ScanRequest},
     types::{DataField, DataType, TypeKind},
@@ -81,8 +80,7 @@ pub fn nested_columns(ctx: &TableContext, request: &ScanRequest) -> Result<Optio
 
 /// Whether rows of a key come as they were written: what computes columns needs them whole.
 fn rows_are_chosen(ctx: &TableContext) -> bool {
-    !ctx.schema.has_primary_key()
-        || matches!(ctx.options.merge_engine, MergeEngine::Deduplicate | MergeEngine::FirstRow)
+    !ctx.schema.has_primary_key() || ctx.options.merge_engine.chooses_rows()
 }
 
 fn is_path(fields: &[DataField], name: &str) -> bool {

@@ -18,7 +18,7 @@ use crate::{
     io::{TableContext, check_rewritable},
     limits::sum,
     manifest::ManifestEntry,
-    options::{CoreOptions, MergeEngine},
+    options::CoreOptions,
     predicate::Predicate,
     read::read_splits,
     row::RowKind,
@@ -101,7 +101,7 @@ pub fn plan_rescale(ctx: &TableContext, buckets: i32, condition: Option<&Predica
     let before = partitions.len();
     partitions.retain(|_, files| files.iter().any(|file| file.total_buckets != buckets));
     let as_wanted = before - partitions.len();
-    let unseen = |entry: &&ManifestEntry| entry.file.level == 0 && ctx.options.merge_engine == MergeEngine::FirstRow;
+    let unseen = |entry: &&ManifestEntry| entry.file.level == 0 && ctx.options.merge_engine.oldest_wins();
     if let Some(entry) = partitions.values().flatten().find(unseen) {
         return Err(refused("rows wait in level 0 for a compaction that shows them".to_owned())
             .with("file", &entry.file.file_name)

@@ -8,8 +8,7 @@ use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
     manifest::EntryKind,
-    path::branch_root,
-    snapshot::{Snapshot, SnapshotManager},
+    snapshot::Snapshot,
 };
 
 /// The id of the snapshot that brought each of these files, from `newest` backwards; of those whose snapshots have expired, or
@@ -20,7 +19,7 @@ pub(crate) fn brought_by(
     filter: &EntryFilter,
     mut files: HashSet<String>,
 ) -> Result<HashMap<String, i64>> {
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let snapshots = ctx.snapshots();
     let mut found = HashMap::with_capacity(files.len());
     let mut snapshot = newest.clone();
     loop {

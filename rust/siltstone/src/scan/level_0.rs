@@ -4,7 +4,6 @@ use super::ScanRequest;
 use crate::{
     error::{Error, Result},
     io::TableContext,
-    options::MergeEngine,
     snapshot::Snapshot,
 };
 
@@ -34,7 +33,7 @@ pub(super) fn level_0(ctx: &TableContext, snapshot: &Snapshot) -> Result<Level0>
     if ctx.schema.primary_keys.is_empty() {
         return Ok(Level0::Read);
     }
-    if ctx.options.merge_engine == MergeEngine::FirstRow {
+    if ctx.options.merge_engine.oldest_wins() {
         return Ok(Level0::Skip);
     }
     let now = ctx.options.deletion_vectors_enabled;

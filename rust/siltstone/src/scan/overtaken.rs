@@ -11,8 +11,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     manifest::{BucketId, ManifestStore},
-    path::branch_root,
-    snapshot::{ChangelogManager, Snapshot, SnapshotManager, TagManager},
+    snapshot::{Snapshot, SnapshotManager},
 };
 
 /// How often something is done again because its version has expired meanwhile.
@@ -120,11 +119,10 @@ fn has_gone(ctx: &TableContext, id: i64, is_it: impl Fn(&Snapshot) -> bool) -> R
         Ok(another) if !is_it(&another) => {}
         version => return version.map(|_| false),
     }
-    let root = branch_root(&ctx.location, &ctx.branch);
-    if TagManager::new(ctx.fs.clone(), &root).list()?.iter().any(|(_, snapshot)| is_it(snapshot)) {
+    if ctx.tags().list()?.iter().any(|(_, snapshot)| is_it(snapshot)) {
         return Ok(false);
     }
-    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+    let changelogs = ctx.changelogs();
     Ok(!changelogs.ids()?.contains(&id) || !is_it(&changelogs.get(id)?))
 }
 
@@ -181,5 +179,5 @@ fn names_manifest(ctx: &TableContext, newest: &Snapshot, name: &str) -> Result<b
 }
 
 fn snapshots(ctx: &TableContext) -> SnapshotManager {
-    SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+    ctx.snapshots()
 }

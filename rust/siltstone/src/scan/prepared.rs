@@ -7,7 +7,6 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     merge_tree::merge_function,
-    options::MergeEngine,
     predicate::{Condition, Predicate, resolve_column, resolved_by_name},
     types::{DataField, special},
 };
@@ -94,8 +93,7 @@ pub fn read_request(ctx: &TableContext, request: &ScanRequest) -> Result<ReadReq
 
 /// Whether batch reads of the table leave level 0 out: its rows count when they have been compacted.
 pub(crate) fn skips_level_0(ctx: &TableContext) -> bool {
-    let vectors = ctx.options.deletion_vectors_enabled && !ctx.options.deletion_vectors_merge_on_read;
-    ctx.schema.has_primary_key() && (vectors || ctx.options.merge_engine == MergeEngine::FirstRow)
+    ctx.schema.has_primary_key() && ctx.options.skips_level0()
 }
 
 /// An error when siltstone does not have the table's merge engine.

@@ -19,7 +19,6 @@ use crate::{
     error::Result,
     io::{TableContext, row_groups},
     manifest::{BucketId, ManifestEntry},
-    options::MergeEngine,
     predicate::Predicate,
     threads::in_pool,
 };
@@ -111,7 +110,7 @@ fn prune_sections(
     if matching.len() == entries.len() {
         return Ok(entries);
     }
-    let rows_as_written = matches!(ctx.options.merge_engine, MergeEngine::Deduplicate | MergeEngine::FirstRow);
+    let rows_as_written = ctx.options.merge_engine.chooses_rows();
     let files: Vec<_> = entries.iter().map(|e| e.file.clone()).collect();
     let mut kept: Vec<String> = Vec::new();
     for section in sections_of(ctx, &files)? {

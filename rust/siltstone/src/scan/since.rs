@@ -5,8 +5,7 @@ use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
     manifest::ManifestEntry,
-    path::branch_root,
-    snapshot::{CommitKind, RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{CommitKind, RemovedSnapshot, Snapshot},
 };
 
 /// Calls `visit` with the entries of each snapshot after `base` (id 0: there was none), up to `latest`, that has changed rows: compactions and
@@ -24,7 +23,7 @@ pub(crate) fn changes_since(
     if base.is(latest) {
         return Ok(true);
     }
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let snapshots = ctx.snapshots();
     if base.id >= latest.id {
         return Ok(false);
     }

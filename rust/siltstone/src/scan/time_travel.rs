@@ -86,12 +86,7 @@ pub(super) struct Versions {
 
 impl Versions {
     pub(super) fn new(ctx: &TableContext) -> Self {
-        let root = ctx.paths.branch_root(&ctx.branch);
-        Self {
-            snapshots: SnapshotManager::new(ctx.fs.clone(), &root),
-            tags: TagManager::new(ctx.fs.clone(), &root),
-            changelogs: ChangelogManager::new(ctx.fs.clone(), &root),
-        }
+        Self { snapshots: ctx.snapshots(), tags: ctx.tags(), changelogs: ctx.changelogs() }
     }
 
     /// A creation time as the snapshot or the files that it means (`createCreationTimestampStartingScanner`).

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::data_format;
 use crate::fs::subdirectory_fault;
 use crate::options::catalogue::{Class, Known, find};
-use crate::options::{ChangelogProducer, CoreOptions, MergeEngine, POSTPONE_BUCKET};
+use crate::options::{ChangelogProducer, CoreOptions, KeyElsewhere, POSTPONE_BUCKET};
 use crate::types::{DataField, DataType, TypeKind};
 
 /// Refuses tables whose rows siltstone would get wrong.
@@ -91,7 +91,7 @@ fn check_formats(schema: &TableSchema, options: &CoreOptions) -> Vec<Error> {
 /// does when Java writes such a table.
 fn check_moves(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     let moves = options.bucket == -1 && schema.has_primary_key() && !schema.key_holds_partition();
-    if !moves || !options.ignore_delete || options.merge_engine != MergeEngine::Deduplicate {
+    if !moves || !options.ignore_delete || options.merge_engine.key_elsewhere() != KeyElsewhere::Moves {
         return Ok(());
     }
     let text = "'ignore-delete' where rows move between partitions (the primary key lacks a partition column)";

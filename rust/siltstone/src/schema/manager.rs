@@ -122,18 +122,24 @@ impl SchemaManager {
     /// refuses, before or after it is published, does not stay.
     pub fn commit_changes_if(&self, changes: &[SchemaChange], check: CheckChange<'_>) -> Result<Arc<TableSchema>> {
         for _ in 0..RETRIES {
-            let Some(old) = self.latest()? else {
-                return Err(Error::new(ErrorKind::TableNotFound, "there is no schema").with("file", self.directory()));
-            };
-            let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
-            let new = change::apply(&old, changes, has_snapshots)?;
-            check(&old, &new)?;
+            let (old, new) = self.changed(changes, check)?;
             if self.publish_if(&new, &|| self.check_stored(&old))? {
                 return self.settle(&old, &new, check);
             }
         }
         let message = "the schema could not be changed: other writers changed it each time";
         Err(Error::new(ErrorKind::CommitRetriesExhausted, message).with("file", self.directory()))
+    }
+
+    /// The latest schema, and what changes make of it; nothing is written.
+    pub fn changed(&self, changes: &[SchemaChange], check: CheckChange<'_>) -> Result<(Arc<TableSchema>, TableSchema)> {
+        let Some(old) = self.latest()? else {
+            return Err(Error::new(ErrorKind::TableNotFound, "there is no schema").with("file", self.directory()));
+        };
+        let has_snapshots = SnapshotManager::new(self.fs.clone(), &self.root).latest_id()?.is_some();
+        let new = change::apply(&old, changes, has_snapshots)?;
+        check(&old, &new)?;
+        Ok((old, new))
     }
 
     fn publish(&self, schema: &TableSchema) -> Result<bool> {

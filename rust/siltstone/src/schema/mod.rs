@@ -4,6 +4,7 @@
 
 mod change;
 mod change_columns;
+mod change_java;
 mod change_json;
 mod column_options;
 mod features;

@@ -135,6 +135,12 @@ fn check_bucket(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
         }
         -1 => return Ok(()),
         -2 if schema.has_primary_key() => {}
+        -2 => {
+            return option(
+                "'bucket' = '-2' needs a primary key: rows without one wait for no bucket".into(),
+                "leave 'bucket' out, or give the table a primary key",
+            );
+        }
         n if n < 1 => {
             return option(format!("'bucket' = '{n}' is not a number of buckets"), "use a number of at least 1");
         }
@@ -150,9 +156,14 @@ fn check_bucket(schema: &TableSchema, options: &CoreOptions) -> Result<()> {
     check_bucket_function(schema, options, &keys)?;
     let missing = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key));
     match missing {
-        Some(key) if schema.has_primary_key() && options.bucket > 0 => {
-            let message = "with a fixed number of buckets the primary key must contain every partition column";
-            Err(illegal(message).with("column", key).hint(format!("add '{key}' to the primary key")))
+        Some(key) if schema.has_primary_key() => {
+            let message = match options.bucket {
+                -2 => "with postponed buckets the primary key must contain every partition column",
+                _ => "with a fixed number of buckets the primary key must contain every partition column",
+            };
+            let hint =
+                format!("add '{key}' to the primary key, or leave 'bucket' out: a key then moves between partitions");
+            Err(illegal(message).with("column", key).hint(hint))
         }
         _ => Ok(()),
     }
@@ -274,6 +285,15 @@ mod tests {
     #[test]
     fn with_fixed_buckets_the_primary_key_contains_the_partition_key() {
         assert_eq!(error(&["id"], &["dt"], &[("bucket", "2")]).context_value("column"), Some("dt"));
+    }
+
+    /// Java takes such a table; its compaction gives buckets partition by partition, so that a key lived twice.
+    #[test]
+    fn with_postponed_buckets_too() {
+        let error = error(&["id"], &["dt"], &[("bucket", "-2")]);
+        assert_eq!((error.kind(), error.context_value("column")), (ErrorKind::IllegalSchema, Some("dt")));
+        table(COLUMNS, &["id", "dt"], &["dt"], &[("bucket", "-2")]).into_schema().unwrap();
+        table(COLUMNS, &["id"], &[], &[("bucket", "-2")]).into_schema().unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{RemovalLog, Removals, RemovedSnapshot, Snapshot, TagManager};
 use crate::{
     error::{Error, ErrorKind, Result},
-    fs::{FileIoRef, NUMBER_BYTES, read_json},
+    fs::{FileIoRef, NUMBER_BYTES, Statistics, read_json},
     limits::LAST_ID,
     threads::in_pool,
 };
@@ -337,15 +337,22 @@ impl SnapshotManager {
     /// The same content already there counts as published: an earlier attempt did succeed. The file is read
     /// back, because a JVM on the same directory may have replaced it by a rename.
     pub fn publish(&self, snapshot: &Snapshot, sync: bool) -> Result<Named> {
-        self.publish_if(snapshot, sync, &|| Ok(()))
+        self.publish_if(snapshot, sync, &|| Ok(()), &|| Ok("[]".to_owned()))
     }
 
-    /// As [`SnapshotManager::publish`], if `still` says so when only the name is missing ([`crate::fs::FileIo::publish_if`]).
-    pub fn publish_if(&self, snapshot: &Snapshot, sync: bool, still: &dyn Fn() -> Result<()>) -> Result<Named> {
+    /// As [`SnapshotManager::publish`], if `still` says so when only the name is missing; `statistics` says what changes of the
+    /// partitions ([`crate::fs::FileIo::publish_snapshot`]).
+    pub fn publish_if(
+        &self,
+        snapshot: &Snapshot,
+        sync: bool,
+        still: &dyn Fn() -> Result<()>,
+        statistics: Statistics<'_>,
+    ) -> Result<Named> {
         let path = self.path(snapshot.id);
         let json = snapshot.to_json().map_err(Error::without_effect)?;
         let or = |found: Option<Snapshot>, other| if found.as_ref() == Some(snapshot) { Named::Ours } else { other };
-        match self.fs.publish_if(&path, json.as_bytes(), sync, still) {
+        match self.fs.publish_snapshot(&path, json.as_bytes(), sync, still, statistics) {
             Ok(()) => Ok(or(self.try_read(snapshot.id)?, Named::Replaced)),
             Err(e) if e.kind() == ErrorKind::FileExists => match self.try_read(snapshot.id) {
                 // ours is whole: what is there is somebody else's

@@ -1,21 +1,30 @@
 //! Changes of the definition.
 
+use serde_json::Value;
+
 use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     scan::{bucket_vectors, overtaken::at_newest},
     schema::{READ_BRANCHES, SchemaChange, TableSchema, switches_vectors_off},
-    snapshot::BranchManager,
 };
 
 impl Table {
-    /// Applies changes given as JSON objects (`{"kind": "set_option", "key": ..., "value": ...}`) as one new schema.
+    /// Applies changes given as JSON objects (`{"kind": "set_option", "key": ..., "value": ...}`) as one new schema. Where a
+    /// catalog's server keeps the schemas, it makes the new one of the same changes.
     pub fn alter(&mut self, changes: &str) -> Result<()> {
         let changes = SchemaChange::list_from_json(changes)?;
         self.check_branches(&changes)?;
+        let ctx = self.context();
         let check = |old: &TableSchema, new: &TableSchema| self.check_no_vectors(old, new);
-        let changed = self.context().schemas.commit_changes_if(&changes, &check);
-        changed.map_err(|e| e.with("table", &self.context().name))?;
+        let changed = match self.server()? {
+            Some(served) => ctx.schemas.changed(&changes, &check).and_then(|_| {
+                let changes: Value = changes.iter().map(SchemaChange::to_java).collect();
+                served.server().change_schema(&served.name(&ctx.branch), &changes.to_string())
+            }),
+            None => ctx.schemas.commit_changes_if(&changes, &check).map(drop),
+        };
+        changed.map_err(|e| e.with("table", &ctx.name))?;
         self.reload()
     }
 
@@ -42,7 +51,7 @@ impl Table {
         for change in changes {
             let SchemaChange::SetOption { key, value } = change else { continue };
             if READ_BRANCHES.contains(&key.as_str()) && !value.trim().is_empty() {
-                let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+                let branches = ctx.branches();
                 branches.check_exists(value).map_err(|e| e.with("table", &ctx.name).with("option", key))?;
             }
         }

@@ -11,7 +11,7 @@ use crate::{
     env::system_clock,
     io::BatchStream,
     scan::{ScanRequest, Start, StreamScan, StreamScanOptions, StreamStep, end_of, first_readable, overtaken::TRIES},
-    snapshot::{Consumer, ConsumerManager, SnapshotManager, TagManager},
+    snapshot::{Consumer, ConsumerManager},
 };
 
 /// A place in the table's history, as a caller names it.
@@ -74,7 +74,7 @@ pub struct ChangeStream {
 impl Table {
     /// Consumers of the table's branch.
     pub fn consumers(&self) -> ConsumerManager {
-        ConsumerManager::new(self.context().fs.clone(), &self.branch_root())
+        self.context().consumers()
     }
 
     /// Not in a table or branch that was made in the place of the one that was opened: nobody there would know the consumer.
@@ -103,7 +103,7 @@ impl Table {
     /// Sets a consumer to a snapshot whose changes can be read, long-lived changelogs included; `None` = the one after the
     /// latest.
     pub fn reset_consumer(&self, id: &str, next_snapshot: Option<i64>) -> Result<()> {
-        let snapshots = SnapshotManager::new(self.context().fs.clone(), &self.branch_root());
+        let snapshots = self.context().snapshots();
         let latest = snapshots.latest_id()?.unwrap_or(0);
         let next = next_snapshot.unwrap_or(latest + 1);
         let earliest = first_readable(self.context())?.unwrap_or(1);
@@ -147,7 +147,7 @@ impl Table {
 
     /// What a text means as a place in the history.
     fn position(&self, text: &str, millis: Option<i64>) -> Result<Start> {
-        if TagManager::new(self.context().fs.clone(), &self.branch_root()).exists(text)? {
+        if self.context().tags().exists(text)? {
             return Ok(Start::Tag(text.to_owned()));
         }
         let id = || text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
-
 use super::{Table, place::Place, replaced::explained};
 use crate::{
     Result,
@@ -29,9 +27,40 @@ pub struct CompactArgs {
     pub idle_millis: Option<i64>,
 }
 
+/// A task of a plan, for those who look at it or run it.
+#[derive(Clone, Debug)]
+pub struct PlannedTask {
+    /// `dt=2026-11-20`; empty where the table has no partitions.
+    pub partition: String,
+    /// Its bucket.
+    pub bucket: i32,
+    /// Data files that it reads.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: i64,
+    /// Rows in them.
+    pub rows: i64,
+    /// The task, serialized.
+    pub token: Vec<u8>,
+}
+
+/// Counts of what compaction messages replace.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs, reason = "files, bytes and rows before and after")]
+pub struct CompactionSums {
+    /// Buckets that were compacted.
+    pub tasks: usize,
+    pub files_before: usize,
+    pub files_after: usize,
+    pub bytes_before: i64,
+    pub bytes_after: i64,
+    pub rows_before: i64,
+    pub rows_after: i64,
+}
+
 impl Table {
-    /// What a compaction would do: a description and a token for each task.
-    pub fn plan_compaction(&self, args: &CompactArgs) -> Result<Vec<(Value, Vec<u8>)>> {
+    /// What a compaction would do, task by task.
+    pub fn plan_compaction(&self, args: &CompactArgs) -> Result<Vec<PlannedTask>> {
         self.check_writable()?;
         let fields = &self.context().schema.fields;
         let mut parts = Vec::new();
@@ -50,18 +79,19 @@ impl Table {
         };
         // tasks open the table with this handle's schema, which a fast-forward may have taken away
         let plan = self.found(plan_compaction(self.context(), &request), |_| true)?;
-        plan.tasks.iter().map(|t| Ok((self.describe_task(t)?, t.to_bytes()?))).collect()
+        plan.tasks.iter().map(|task| self.describe_task(task)).collect()
     }
 
-    fn describe_task(&self, task: &CompactionTask) -> Result<Value> {
+    fn describe_task(&self, task: &CompactionTask) -> Result<PlannedTask> {
         let path = self.context().paths.partition_path(&task.bucket.partition)?;
-        Ok(json!({
-            "partition": path.trim_end_matches('/'),
-            "bucket": task.bucket.bucket,
-            "files": task.files.len(),
-            "bytes": total(&task.files, |f| f.file_size),
-            "rows": total(&task.files, |f| f.row_count),
-        }))
+        Ok(PlannedTask {
+            partition: path.trim_end_matches('/').to_owned(),
+            bucket: task.bucket.bucket,
+            files: task.files.len(),
+            bytes: total(&task.files, |f| f.file_size),
+            rows: total(&task.files, |f| f.row_count),
+            token: task.to_bytes()?,
+        })
     }
 
     /// An error unless all these tasks were planned for this table.
@@ -69,23 +99,23 @@ impl Table {
         tokens.iter().try_for_each(|token| CompactionTask::from_bytes(token)?.check_table(self.context()))
     }
 
-    /// Counts of what compaction messages replace, for reports.
-    pub fn describe_messages(messages: &[CommitMessage]) -> Value {
+    /// Counts of what compaction messages replace.
+    pub fn describe_messages(messages: &[CommitMessage]) -> CompactionSums {
         let before: Vec<&DataFileMeta> = messages.iter().flat_map(|m| &m.compact.compact_before).collect();
         let after: Vec<&DataFileMeta> = messages.iter().flat_map(|m| &m.compact.compact_after).collect();
         let moved: BTreeSet<&[u8]> =
             messages.iter().filter(|m| m.bucket.bucket < 0).map(|m| m.bucket.partition.as_slice()).collect();
         let of_others = messages.iter().filter(|m| !moved.contains(m.bucket.partition.as_slice())).count();
-        json!({
+        CompactionSums {
             // all messages of rows that get buckets in a partition are one task's
-            "tasks": of_others + moved.len(),
-            "files_before": before.len(),
-            "files_after": after.len(),
-            "bytes_before": sum(before.iter().map(|f| f.file_size)),
-            "bytes_after": sum(after.iter().map(|f| f.file_size)),
-            "rows_before": sum(before.iter().map(|f| f.row_count)),
-            "rows_after": sum(after.iter().map(|f| f.row_count)),
-        })
+            tasks: of_others + moved.len(),
+            files_before: before.len(),
+            files_after: after.len(),
+            bytes_before: sum(before.iter().map(|f| f.file_size)),
+            bytes_after: sum(after.iter().map(|f| f.file_size)),
+            rows_before: sum(before.iter().map(|f| f.row_count)),
+            rows_after: sum(after.iter().map(|f| f.row_count)),
+        }
     }
 }
 

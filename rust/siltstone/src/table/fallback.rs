@@ -23,7 +23,6 @@ use crate::{
     Error, ErrorKind, Result,
     io::{BatchStream, TableContext},
     scan::{Resolved, VersionSelector, counterpart, overtaken::TRIES},
-    snapshot::BranchManager,
     types::DataField,
 };
 
@@ -63,7 +62,7 @@ impl Table {
         if name == ctx.branch {
             return Ok(None);
         }
-        if let Err(e) = BranchManager::new(ctx.fs.clone(), &ctx.location).check_exists(&name) {
+        if let Err(e) = ctx.branches().check_exists(&name) {
             if e.kind() == ErrorKind::BranchNotFound && !self.dynamic_options().contains_key(key) {
                 tracing::warn!(table = %ctx.name, option = key, branch = %name, "the branch does not exist: only {} is read", ctx.branch);
                 return Ok(None);

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
 use super::{Table, route::explained_buckets};
 use crate::{
     Result,
-    error::{Error, ErrorKind},
+    error::Error,
     io::{TableContext, index_of_file},
     manifest::ManifestEntry,
     options::ChangelogProducer,
@@ -17,8 +15,7 @@ use crate::{
 };
 
 /// What siltstone does with a feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// Tables with it are read and written.
     ReadAndWritten,
@@ -28,8 +25,19 @@ pub enum Support {
     Refused,
 }
 
+impl Support {
+    /// For reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadAndWritten => "read_and_written",
+            Self::Read => "read",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// A feature that a table uses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
     /// What it is: `file format`, or the option or column that asks for it.
     pub name: String,
@@ -39,14 +47,6 @@ pub struct Feature {
     pub support: Support,
     /// Why it is not supported, and what to do instead.
     pub reason: Option<String>,
-}
-
-impl Feature {
-    /// A JSON array of objects.
-    pub fn to_json(all: &[Self]) -> Result<String> {
-        serde_json::to_string(all)
-            .map_err(|e| Error::new(ErrorKind::Internal, "features cannot be written as JSON").caused_by(e))
-    }
 }
 
 impl Table {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::{CommitReport, Table};
 use crate::{
     Error, ErrorKind, Result,
@@ -21,7 +19,7 @@ use crate::{
     },
     options::{PartitionExpireStrategy, argument::duration_argument},
     scan::VersionSelector,
-    snapshot::{BranchManager, Tag, TagManager},
+    snapshot::{Tag, TagManager},
 };
 
 /// Which version a tag or rollback is about: at most one of these.
@@ -133,19 +131,17 @@ impl Table {
     }
 
     fn tag_manager(&self) -> TagManager {
-        TagManager::new(self.context().fs.clone(), &self.branch_root())
+        self.context().tags()
     }
 
-    /// Makes a tag; as JSON.
-    pub fn create_tag(&self, name: &str, args: &TagArgs) -> Result<Value> {
+    /// Makes a tag.
+    pub fn create_tag(&self, name: &str, args: &TagArgs) -> Result<Tag> {
         self.named(args.request().and_then(|request| tag::create_tag(self.context(), name, &request)))
-            .and_then(|tag| tag_json(name, &tag))
     }
 
-    /// Lets a tag name another snapshot; as JSON.
-    pub fn replace_tag(&self, name: &str, args: &TagArgs) -> Result<Value> {
+    /// Lets a tag name another snapshot.
+    pub fn replace_tag(&self, name: &str, args: &TagArgs) -> Result<Tag> {
         self.named(args.request().and_then(|request| tag::replace_tag(self.context(), name, &request)))
-            .and_then(|tag| tag_json(name, &tag))
     }
 
     /// Gives a tag another name.
@@ -158,15 +154,14 @@ impl Table {
         self.cleaned(|| tag::delete_tag(self.context(), name, dry_run))
     }
 
-    /// One tag as JSON: name, snapshot, when it was made, how long it is kept.
-    pub fn tag_json(&self, name: &str) -> Result<Value> {
-        self.named(self.tag_manager().tag(name)).and_then(|tag| tag_json(name, &tag))
+    /// One tag: its snapshot, when it was made, how long it is kept.
+    pub fn tag(&self, name: &str) -> Result<Tag> {
+        self.named(self.tag_manager().tag(name))
     }
 
-    /// All tags as JSON, by snapshot id.
-    pub fn tags_json(&self) -> Result<Vec<Value>> {
-        let tags = self.found(self.named(self.tag_manager().tags()), Vec::is_empty)?;
-        tags.iter().map(|(name, tag)| tag_json(name, tag)).collect()
+    /// All tags with their names, by snapshot id.
+    pub fn tags(&self) -> Result<Vec<(String, Tag)>> {
+        self.found(self.named(self.tag_manager().tags()), Vec::is_empty)
     }
 
     /// Whether there is a tag of this name.
@@ -194,12 +189,15 @@ impl Table {
         let selector = target.selector()?.ok_or_else(|| {
             Error::new(ErrorKind::InvalidArgument, "nothing to roll back to: give a version, a tag or a time")
         })?;
-        self.cleaned(|| rollback(self.context(), &selector, dry_run))
+        self.cleaned(|| match self.served(dry_run)? {
+            Some(served) => self.rollback_served(&served, &selector),
+            None => rollback(self.context(), &selector, dry_run),
+        })
     }
 
     /// Names of all branches beside main, with the time their directory was changed.
     pub fn branches(&self) -> Result<Vec<(String, i64)>> {
-        let branches = BranchManager::new(self.context().fs.clone(), &self.context().location);
+        let branches = self.context().branches();
         self.found(branches.list(), Vec::is_empty)
     }
 
@@ -217,22 +215,34 @@ impl Table {
             })?)),
             (None, None) => BranchSource::Empty,
         };
-        self.named(branch::create_branch(self.context(), name, &source))
+        self.named(match self.served(false)? {
+            Some(served) => self.create_served_branch(&served, name, &source),
+            None => branch::create_branch(self.context(), name, &source),
+        })
     }
 
     /// Deletes a branch.
     pub fn delete_branch(&self, name: &str, dry_run: bool) -> Result<Report> {
-        self.named(branch::delete_branch(self.context(), name, dry_run))
+        self.named(match self.served(dry_run)? {
+            Some(served) => self.delete_served_branch(&served, name),
+            None => branch::delete_branch(self.context(), name, dry_run),
+        })
     }
 
     /// Gives a branch another name.
     pub fn rename_branch(&self, from: &str, to: &str) -> Result<()> {
-        self.named(branch::rename_branch(self.context(), from, to))
+        self.named(match self.served(false)? {
+            Some(served) => self.rename_served_branch(&served, from, to),
+            None => branch::rename_branch(self.context(), from, to),
+        })
     }
 
     /// Makes main what a branch is.
     pub fn fast_forward(&self, name: &str, dry_run: bool) -> Result<Report> {
-        self.cleaned(|| branch::fast_forward(self.context(), name, dry_run))
+        self.cleaned(|| match self.served(dry_run)? {
+            Some(served) => self.forward_served(&served, name),
+            None => branch::fast_forward(self.context(), name, dry_run),
+        })
     }
 
     /// Expires snapshots. Without arguments by the table's options; numbers alone ignore the age.
@@ -339,15 +349,4 @@ impl Table {
     pub fn expire_consumers(&self, older_than: i64, dry_run: bool) -> Result<Report> {
         self.named(expire::expire_consumers(self.context(), older_than, dry_run))
     }
-}
-
-fn tag_json(name: &str, tag: &Tag) -> Result<Value> {
-    let snapshot: Value = serde_json::from_str(&tag.snapshot.to_json()?)
-        .map_err(|e| Error::new(ErrorKind::Internal, "a snapshot as JSON").caused_by(e))?;
-    Ok(json!({
-        "name": name,
-        "snapshot": snapshot,
-        "create_time": tag.create_time.map(|time| time.format("%Y-%m-%dT%H:%M:%S%.f").to_string()),
-        "time_retained_seconds": tag.time_retained.map(|kept| kept.as_secs_f64()),
-    }))
 }

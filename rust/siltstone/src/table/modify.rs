@@ -23,12 +23,12 @@ use crate::{
 };
 
 /// How often a statement runs when others change the same files meanwhile.
-const TRIES: usize = 5;
+pub(super) const TRIES: usize = 5;
 
 /// Finds rows in the newest version.
-type Find<'a> = &'a dyn Fn() -> Result<ScanPlan>;
+pub(super) type Find<'a> = &'a dyn Fn() -> Result<ScanPlan>;
 /// Writes what is to come of them, and returns how many there were.
-type WriteFound<'a> = &'a dyn Fn(&ScanPlan, &mut TableWriter) -> Result<u64>;
+pub(super) type WriteFound<'a> = &'a dyn Fn(&ScanPlan, &mut TableWriter) -> Result<u64>;
 
 /// A condition and the new values of the rows that satisfy it.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl Table {
     }
 
     /// Files of a table that was dropped are missed first.
-    fn of_table(&self, error: Error) -> Error {
+    pub(super) fn of_table(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::FileNotFound | ErrorKind::CorruptFile => explain_by_place(self.context(), error),
             _ => error,
@@ -157,7 +157,7 @@ impl Table {
 
     /// Commits what `write` makes of the rows that `find` has found in the newest version; again on a newer one when others
     /// have written to these rows meanwhile.
-    fn write_found(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
+    pub(super) fn write_found(&self, find: Find<'_>, write: WriteFound<'_>) -> Result<CommitReport> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -192,7 +192,7 @@ impl Table {
 
     /// Where no rows are found, no commit asks whether the table is the one that was opened: one that was made in its place
     /// meanwhile has not been asked about.
-    fn check_still_there(&self, rows: u64) -> Result<()> {
+    pub(super) fn check_still_there(&self, rows: u64) -> Result<()> {
         if rows == 0 { check_place(self.context()) } else { Ok(()) }
     }
 
@@ -269,12 +269,12 @@ impl Table {
     }
 }
 
-fn threads(given: Option<usize>) -> usize {
+pub(super) fn threads(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
 /// Hands rows to a writer; errors count them over all that it was handed.
-fn counted(writer: &mut TableWriter) -> impl FnMut(&RecordBatch, &RowKinds) -> Result<()> {
+pub(super) fn counted(writer: &mut TableWriter) -> impl FnMut(&RecordBatch, &RowKinds) -> Result<()> {
     let mut before = 0_usize;
     move |rows, kind| {
         writer.write_from(rows, Some(kind), before)?;

@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::place::{Place, of_tables};
+use super::{
+    place::{Place, SERVED_BY, of_tables},
+    served::{Served, UnknownServer},
+};
 use crate::{
     Error, ErrorKind, Result,
-    fs::{ConfinedFileIo, FileIoRef, check_can_exist, strip_scheme, watched},
+    fs::{ConfinedFileIo, FileIoRef, check_can_exist, guarded, strip_scheme, watched},
     io::{SchemaWritten, TableContext},
     options::{CoreOptions, overlay},
     path::{PathFactory, branch_root},
@@ -33,7 +36,10 @@ impl Table {
     /// options are laid over as well ([`Self::open_with`]), need not have the column.
     pub fn open(location: &str, branch: &str, dynamic_options: BTreeMap<String, String>) -> Result<Self> {
         let place = Place::of(location, dynamic_options)?;
-        let fs = watched(place.fs, &place.path);
+        let fs = match place.options.get(SERVED_BY).filter(|_| Served::at(&place.path).is_none()) {
+            Some(server) => guarded(place.fs, Arc::new(UnknownServer(server.clone()))),
+            None => watched(place.fs, &place.path),
+        };
         let table = Self::open_with(fs, &place.path, branch, None, place.options)?;
         check_handle_options(&table.ctx.schema, &of_tables(&table.dynamic_options))
             .map_err(|e| e.with("table", &table.ctx.name))?;
@@ -66,7 +72,8 @@ impl Table {
             BranchManager::new(Arc::clone(&fs), location).check_exists(branch).map_err(|e| e.with("path", location))?;
             return Err(no_table(location, branch));
         };
-        let name = name_of(location, branch);
+        let name = Served::at(location).map(|served| served.name(branch).to_string());
+        let name = name.unwrap_or_else(|| name_of(location, branch));
         let written = written(&fs, branch, &schemas.path(schema.id)).map_err(|e| e.with("path", location))?;
         let ctx = context(own, name, location, branch, schema, schemas, &of_tables(&dynamic_options))?;
         Ok(Self { ctx: TableContext { written, ..ctx }, dynamic_options })
@@ -85,6 +92,17 @@ impl Table {
     /// Stored options with the dynamic ones on top.
     pub fn options(&self) -> BTreeMap<String, String> {
         overlay(&self.ctx.schema.options, &of_tables(&self.dynamic_options))
+    }
+
+    /// The table of a catalog's server, if it is one.
+    ///
+    /// # Errors
+    /// `UnsupportedFeature`: this process does not know the server.
+    pub(super) fn server(&self) -> Result<Option<Arc<Served>>> {
+        match (Served::at(&self.ctx.location), self.dynamic_options.get(SERVED_BY)) {
+            (None, Some(server)) => Err(UnknownServer(server.clone()).error().with("table", &self.ctx.name)),
+            (served, _) => Ok(served),
+        }
     }
 
     /// An error when the table needs something for writing that is not implemented.
@@ -107,7 +125,7 @@ impl Table {
 
     /// Root of the branch: the directory of `schema/`, `snapshot/` and `tag/`.
     pub fn branch_root(&self) -> String {
-        branch_root(&self.ctx.location, &self.ctx.branch)
+        self.ctx.branch_root()
     }
 }
 

@@ -33,7 +33,15 @@ impl Place {
     }
 }
 
-/// Options without those of storages.
+/// A dynamic option of handles, which says that a catalog's server keeps the table, and where the server is. It travels with them,
+/// so that nobody who does not know the server commits without it.
+pub(super) const SERVED_BY: &str = "siltstone.catalog.uri";
+
+/// Options without those of storages, and without [`SERVED_BY`].
 pub(super) fn of_tables(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    options.iter().filter(|(key, _)| !is_storage_option(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    options
+        .iter()
+        .filter(|(key, _)| !is_storage_option(key) && *key != SERVED_BY)
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }

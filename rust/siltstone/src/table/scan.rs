@@ -95,8 +95,13 @@ impl Table {
     }
 
     fn plan_once(&self, request: &ScanRequest, other: Option<&OtherBranch>) -> Result<Planned> {
-        let find =
-            |ctx: &TableContext, version: &VersionSelector| Resolved::find(ctx, version, request.incremental.as_ref());
+        let find = |ctx: &TableContext, version: &VersionSelector| {
+            let mut found = Resolved::find(ctx, version, request.incremental.as_ref())?;
+            if request.todays_schema {
+                found.ctx = ctx.clone();
+            }
+            Ok(found)
+        };
         if let Some(other) = other
             && let Some(sides) = other.sides(self, &request.version, find)?
         {

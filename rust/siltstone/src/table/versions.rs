@@ -1,6 +1,4 @@
-//! Snapshots, tags and live files of a table, for people to look at.
-
-use serde_json::{Value, json};
+//! Snapshots and live files of a table, for people to look at.
 
 use super::Table;
 use crate::{
@@ -12,17 +10,29 @@ use crate::{
         overtaken::{again_when_overtaken, expired_meanwhile},
         time_travel,
     },
-    snapshot::{Snapshot, SnapshotManager, TagManager},
+    snapshot::{Snapshot, SnapshotManager},
     types::DataType,
 };
 
+/// A live data file of a version.
+#[derive(Clone, Debug)]
+pub struct FileEntry {
+    /// What the manifest says of it.
+    pub entry: ManifestEntry,
+    /// `dt=2026-11-20`; empty where the table has no partitions.
+    pub partition_path: String,
+    /// Smallest and largest key, column by column; `None` where the table has no key.
+    pub keys: Option<(KeyText, KeyText)>,
+    /// Where it is.
+    pub path: String,
+}
+
+/// Values of a key as texts.
+type KeyText = Vec<Option<String>>;
+
 impl Table {
     pub(super) fn snapshots(&self) -> SnapshotManager {
-        SnapshotManager::new(self.context().fs.clone(), &self.branch_root())
-    }
-
-    fn tags(&self) -> TagManager {
-        TagManager::new(self.context().fs.clone(), &self.branch_root())
+        self.context().snapshots()
     }
 
     /// The latest snapshot, or the one with this id.
@@ -41,19 +51,8 @@ impl Table {
         self.found(newest, Vec::is_empty)
     }
 
-    /// Names of all tags, in order.
-    pub fn tag_names(&self) -> Result<Vec<String>> {
-        self.found(self.tags().names(), Vec::is_empty)
-    }
-
-    /// The snapshot that a tag keeps.
-    pub fn tag(&self, name: &str) -> Result<Snapshot> {
-        let tag = self.tags().get(name).map_err(|e| e.with("table", &self.context().name));
-        self.found(tag, |_| false)
-    }
-
-    /// The live data files of a snapshot as JSON objects.
-    pub fn files(&self, id: Option<i64>) -> Result<Vec<Value>> {
+    /// The live data files of a snapshot.
+    pub fn files(&self, id: Option<i64>) -> Result<Vec<FileEntry>> {
         let version = id.map_or(VersionSelector::Latest, VersionSelector::Snapshot);
         let entries = again_when_overtaken(self.context(), || {
             let (ctx, snapshot) = time_travel(self.context(), &version)?;
@@ -61,37 +60,25 @@ impl Table {
             live_entries(&ctx, &snapshot, &EntryFilter::default()).map_err(|e| expired_meanwhile(&ctx, &snapshot, e))
         });
         let entries = self.found(entries, Vec::is_empty)?;
-        entries.iter().map(|e| self.file_json(e)).collect()
+        entries.into_iter().map(|e| self.file_entry(e)).collect()
     }
 
-    fn file_json(&self, entry: &ManifestEntry) -> Result<Value> {
+    fn file_entry(&self, entry: ManifestEntry) -> Result<FileEntry> {
         let ctx = self.context();
-        let keys: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
-        let file = &entry.file;
-        Ok(json!({
-            "partition": ctx.paths.partition_path(&entry.partition)?.trim_end_matches('/'),
-            "bucket": entry.bucket,
-            "level": file.level,
-            "name": file.file_name,
-            "rows": file.row_count,
-            "deleted_rows": file.delete_row_count,
-            "bytes": file.file_size,
-            "schema_id": file.schema_id,
-            "min_key": key_text(&file.min_key, &keys)?,
-            "max_key": key_text(&file.max_key, &keys)?,
-            "min_sequence_number": file.min_sequence_number,
-            "max_sequence_number": file.max_sequence_number,
-            "path": ctx.paths.data_file(&entry.partition, entry.bucket, file)?,
-        }))
+        let types: Vec<DataType> = ctx.schema.key_fields().iter().map(|f| f.data_type.clone()).collect();
+        let (least, most) = (&entry.file.min_key, &entry.file.max_key);
+        let keys = || -> Result<_> { Ok((key_text(least, &types)?, key_text(most, &types)?)) };
+        Ok(FileEntry {
+            partition_path: ctx.paths.partition_path(&entry.partition)?.trim_end_matches('/').to_owned(),
+            keys: (!types.is_empty()).then(keys).transpose()?,
+            path: ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file)?,
+            entry,
+        })
     }
 }
 
-/// A key as a list of texts; `None` where the table has no key.
-fn key_text(bytes: &[u8], types: &[DataType]) -> Result<Option<Vec<Option<String>>>> {
-    if types.is_empty() {
-        return Ok(None);
-    }
+fn key_text(bytes: &[u8], types: &[DataType]) -> Result<KeyText> {
     let row = BinaryRow::from_serialized(bytes)?;
     let values = row.datums(types)?;
-    Ok(Some(values.iter().zip(types).map(|(v, t)| (!v.is_null()).then(|| datum_to_text(v, t))).collect()))
+    Ok(values.iter().zip(types).map(|(v, t)| (!v.is_null()).then(|| datum_to_text(v, t))).collect())
 }

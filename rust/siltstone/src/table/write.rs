@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
-use serde_json::{Value, json};
 
 use super::{
     Table,
@@ -23,9 +22,8 @@ use crate::{
     maintenance::automatic::Committer,
     manifest::DataFileMeta,
     options::POSTPONE_BUCKET,
-    path::branch_root,
     scan::{EntryFilter, PartitionSpec, bucket_vectors, live_entries, overtaken::at_newest, partition_spec},
-    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{RemovedSnapshot, Snapshot},
     wire::{CommitMessage, unbundled},
     write::{RowKinds, TableWrite, WriteOptions, by_bucket},
 };
@@ -82,21 +80,6 @@ impl CommitReport {
             CompactionOutcome::Failed(e) => report.notes.push(format!("the compaction failed, rows are safe: {e}")),
         }
         report
-    }
-
-    /// As a JSON object, for the binding.
-    pub fn to_json(&self) -> Result<Value> {
-        let snapshots: Result<Vec<Value>> = self.snapshots.iter().map(snapshot_json).collect();
-        Ok(json!({
-            "snapshots": snapshots?,
-            "rows": self.rows,
-            "files": self.files,
-            "bytes": self.bytes,
-            "invisible_rows": self.invisible_rows,
-            "affected_rows": self.affected_rows,
-            "already_committed": self.already_committed,
-            "notes": self.notes,
-        }))
     }
 
     /// Says how many rows wait for a compaction.
@@ -597,10 +580,6 @@ fn check_latest_index(ctx: &TableContext) -> Result<()> {
     at_newest(ctx, |newest| newest.map_or(Ok(()), |newest| bucket_vectors(ctx, newest).map(drop)))
 }
 
-fn snapshot_json(snapshot: &Snapshot) -> Result<Value> {
-    serde_json::to_value(snapshot).map_err(|e| Error::new(ErrorKind::Internal, "a snapshot as JSON").caused_by(e))
-}
-
 /// After a conflict nothing refers to the files of the messages: they are deleted, unless others may have seen the commit.
 /// After any other error the outcome may be unknown, and they stay.
 pub(super) fn give_up_on_conflict(
@@ -633,7 +612,7 @@ fn waiting_rows(ctx: &TableContext) -> Result<i64> {
 
 /// The newest snapshot; id 0 where there is none.
 fn newest_now(ctx: &TableContext) -> Result<RemovedSnapshot> {
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let snapshots = ctx.snapshots();
     let none = || RemovedSnapshot { id: 0, delta_manifest_list: String::new(), commit: None };
     let newest = snapshots.latest()?.as_ref().map_or_else(none, RemovedSnapshot::from);
     Ok(RemovedSnapshot { commit: None, ..newest })

@@ -25,7 +25,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketRules, HashIndexFiles, PartitionIndex},
     io::TableContext,
-    manifest::IndexManifestEntry,
+    manifest::{IndexManifestEntry, ManifestEntry},
     scan::{
         bucket_hashes, has_hash_index,
         overtaken::{again_when_overtaken, at_newest},
@@ -65,11 +65,13 @@ struct Known {
     touched: bool,
     /// Nobody has looked since the last reset whether the table has the same index files.
     stale: bool,
+    /// The index manifest that named them when somebody looked.
+    manifest: Option<String>,
 }
 
 impl From<PartitionIndex> for Known {
     fn from(index: PartitionIndex) -> Self {
-        Self { index, touched: true, stale: false }
+        Self { index, touched: true, stale: false, manifest: None }
     }
 }
 
@@ -128,22 +130,35 @@ impl Assigner {
 
     fn load(&mut self, partitions: &BTreeSet<&Vec<u8>>) -> Result<()> {
         let ctx = self.ctx.clone();
-        let mut found = at_newest(&ctx, |newest| match newest {
-            Some(newest) => bucket_hashes(&ctx, newest, |partition| partitions.contains(partition)),
-            None => Ok(HashMap::new()),
+        let (manifest, mut found) = at_newest(&ctx, |newest| match newest {
+            Some(newest) => {
+                let found = bucket_hashes(&ctx, newest, |partition| partitions.contains(partition))?;
+                Ok((newest.index_manifest.clone(), found))
+            }
+            None => Ok((None, HashMap::new())),
         })?;
         for partition in partitions {
             let entries: Vec<IndexManifestEntry> = found.remove(*partition).unwrap_or_default();
             let version = crate::index::version_of(entries.iter());
             match self.partitions.get_mut(*partition) {
-                Some(known) if known.index.version() == version => known.stale = false,
+                Some(known) if known.index.version() == version => {
+                    (known.stale, known.manifest) = (false, manifest.clone());
+                }
                 _ => {
                     let index = PartitionIndex::load(&self.files, entries).map_err(|e| e.in_table(&ctx.name))?;
-                    self.partitions.insert((*partition).clone(), index.into());
+                    let known = Known { manifest: manifest.clone(), ..Known::from(index) };
+                    self.partitions.insert((*partition).clone(), known);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Compares the index with a live file of a version with this index manifest: an index of another version may know other keys.
+    pub(super) fn check(&self, entry: &ManifestEntry, manifest: &str) -> Result<()> {
+        let known = self.partitions.get(&entry.partition).filter(|known| !known.stale);
+        let Some(known) = known.filter(|known| known.manifest.as_deref() == Some(manifest)) else { return Ok(()) };
+        known.index.check_bounds(self.ctx.schema.id, entry).map_err(|e| e.in_table(&self.ctx.name))
     }
 
     /// Says in each message which index files its rows were assigned by, and gives it the new index file of its bucket.

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     index::{HashIndexFiles, PartitionIndex, version_of},
     io::TableContext,
-    manifest::BucketId,
+    manifest::{BucketId, ManifestEntry},
     wire::{Assigned, AssignedBy, CommitMessage},
 };
 
@@ -54,6 +54,15 @@ impl GivenBuckets {
             }
         }
         Ok(vec![bucket; hashes.len()])
+    }
+
+    /// Compares the index of a bucket with a live file of a version with this index manifest.
+    pub(super) fn check(&self, entry: &ManifestEntry, manifest: &str) -> Result<()> {
+        let bucket = BucketId { partition: entry.partition.clone(), bucket: entry.bucket };
+        let index = self.buckets.get(&bucket).filter(|_| self.shared.index.as_deref() == Some(manifest));
+        index.map_or(Ok(()), |index| {
+            index.check_bounds(self.ctx.schema.id, entry).map_err(|e| e.in_table(&self.ctx.name))
+        })
     }
 
     /// What is known of a bucket.

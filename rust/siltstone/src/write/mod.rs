@@ -65,7 +65,7 @@ use crate::{
     append::{AppendSettings, AppendVectors, AppendWriter},
     cancel,
     io::{TableContext, batch_bytes, delete_unused},
-    manifest::{BucketId, DataFileMeta, EntryKind},
+    manifest::{BucketId, DataFileMeta, EntryKind, ManifestEntry},
     merge_tree::{BucketVectors, LookupCache, MergeTreeWriter, WriterSettings, compact::CompactionPermits},
     scan::overtaken::{again_when_overtaken, overtaken, replaced},
     schema::{EngineSpec, check_writable},
@@ -399,7 +399,8 @@ impl TableWrite {
             return Ok(());
         }
         let looks = self.looks_at_files();
-        let mut found = if looks { restore::live_files(&self.ctx, &missing)? } else { Found::default() };
+        let check = |entry: &ManifestEntry, index: &str| self.router.check(entry, index);
+        let mut found = if looks { restore::live_files(&self.ctx, &missing, check)? } else { Found::default() };
         for bucket in missing {
             let writer = self.new_writer(bucket, found.buckets.remove(bucket).unwrap_or_default())?;
             self.writers.insert(bucket.clone(), writer);

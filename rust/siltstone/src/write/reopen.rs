@@ -19,7 +19,6 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, ManifestStore, data_file_in},
     scan::overtaken::again_when_overtaken,
-    snapshot::SnapshotManager,
 };
 
 impl TableWrite {
@@ -43,7 +42,7 @@ impl TableWrite {
     }
 
     fn reopen(&mut self, buckets: &[BucketId]) -> Result<()> {
-        let mut found = restore::live_files(&self.ctx, &buckets.iter().collect::<Vec<_>>())?;
+        let mut found = restore::live_files(&self.ctx, &buckets.iter().collect::<Vec<_>>(), |_, _| Ok(()))?;
         for bucket in buckets {
             let restored = found.buckets.remove(bucket).unwrap_or_default();
             let Some(old) = self.writers.get(bucket) else { continue };
@@ -68,7 +67,7 @@ fn is_undecided(ctx: &TableContext, bucket: &BucketId, live: &Restored, known: V
     for file in &live.files {
         open.remove(&file.file_name);
     }
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+    let snapshots = ctx.snapshots();
     let store = ManifestStore::new(&ctx.fs, &ctx.paths, &ctx.options)?;
     for id in snapshots.listed_ids()?.into_iter().filter(|id| *id > seen) {
         if open.is_empty() {

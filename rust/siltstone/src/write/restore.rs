@@ -7,7 +7,7 @@ use crate::{
     io::TableContext,
     manifest::{BucketId, DataFileMeta, IndexManifestEntry, ManifestEntry},
     scan::{EntryFilter, bucket_vectors, live_entries, overtaken::at_newest},
-    snapshot::{RemovedSnapshot, Snapshot, SnapshotManager},
+    snapshot::{RemovedSnapshot, Snapshot},
     wire::{CommitMessage, Seen},
 };
 
@@ -45,18 +45,30 @@ impl Default for Found {
 }
 
 /// The live files of each of these buckets, in one look at the manifests. A partition that was written
-/// with another number of buckets cannot be written to.
-pub(super) fn live_files(ctx: &TableContext, buckets: &[&BucketId]) -> Result<Found> {
-    at_newest(ctx, |newest| newest.map_or_else(|| Ok(Found::default()), |newest| live_files_of(ctx, newest, buckets)))
+/// with another number of buckets cannot be written to. `check` sees all files of their partitions, with the index manifest.
+pub(super) fn live_files(
+    ctx: &TableContext,
+    buckets: &[&BucketId],
+    check: impl Fn(&ManifestEntry, &str) -> Result<()>,
+) -> Result<Found> {
+    at_newest(ctx, |newest| {
+        newest.map_or_else(|| Ok(Found::default()), |newest| live_files_of(ctx, newest, buckets, &check))
+    })
 }
 
-fn live_files_of(ctx: &TableContext, snapshot: &Snapshot, buckets: &[&BucketId]) -> Result<Found> {
+fn live_files_of(
+    ctx: &TableContext,
+    snapshot: &Snapshot,
+    buckets: &[&BucketId],
+    check: impl Fn(&ManifestEntry, &str) -> Result<()>,
+) -> Result<Found> {
     let partitions: HashSet<Vec<u8>> = buckets.iter().map(|b| b.partition.clone()).collect();
     let filter = EntryFilter { partitions: Some(partitions), ..EntryFilter::default() };
     let wanted: HashSet<&BucketId> = buckets.iter().copied().collect();
     let mut restored: HashMap<BucketId, Restored> = HashMap::new();
     for entry in live_entries(ctx, snapshot, &filter)? {
         check_bucket_count(ctx, &entry)?;
+        snapshot.index_manifest.as_deref().map_or(Ok(()), |index| check(&entry, index))?;
         let bucket = BucketId { partition: entry.partition, bucket: entry.bucket };
         if wanted.contains(&bucket) {
             restored.entry(bucket).or_default().files.push(entry.file);
@@ -84,7 +96,7 @@ pub(super) fn seen_since(
     if waiting.is_empty() {
         return Ok(None);
     }
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+    let snapshots = ctx.snapshots();
     let earliest = snapshots.earliest_id()?.unwrap_or(0);
     let is_long_ago = |seen: &Seen| seen.snapshot.id.saturating_add(1) < earliest || seen.made.len() > MOST_MADE;
     waiting.retain(|(_, seen)| is_long_ago(seen));
@@ -92,7 +104,7 @@ pub(super) fn seen_since(
         return Ok(None);
     }
     let buckets: Vec<&BucketId> = waiting.iter().map(|(message, _)| &message.bucket).collect();
-    let found = live_files(ctx, &buckets)?;
+    let found = live_files(ctx, &buckets, |_, _| Ok(()))?;
     let mut seen = HashSet::new();
     for (message, _) in waiting {
         let known = known(message);

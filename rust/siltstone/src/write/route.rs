@@ -2,7 +2,11 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use arrow_array::{ArrayRef, Int8Array, RecordBatch, UInt32Array, UInt64Array, cast::AsArray};
+use arrow_array::{
+    Array, ArrayRef, Int8Array, RecordBatch, RecordBatchOptions, UInt32Array, cast::AsArray, make_array,
+};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::ArrowError;
 use arrow_select::take::{take, take_record_batch};
 use rayon::ThreadPool;
 
@@ -10,7 +14,7 @@ use super::{cross_partition::KeyAssigner, dynamic::Assigner, given::GivenBuckets
 use crate::{
     error::{Error, ErrorKind, Result},
     index::{BucketFunction, assign_buckets},
-    manifest::BucketId,
+    manifest::{BucketId, ManifestEntry},
     options::{CoreOptions, POSTPONE_BUCKET},
     row::{BinaryRow, binary_rows, hash_rows},
     schema::TableSchema,
@@ -183,6 +187,18 @@ impl Router {
         }
     }
 
+    /// Compares what says where keys are with a live file of a version; `index`: its index manifest.
+    ///
+    /// # Errors
+    /// `CorruptFile` when it cannot be the index of this file.
+    pub(super) fn check(&self, file: &ManifestEntry, index: &str) -> Result<()> {
+        match &self.buckets {
+            Buckets::Assigned(_, assigner) => assigner.check(file, index),
+            Buckets::Given(_, given) => given.check(file, index),
+            Buckets::Keyed(_) | Buckets::One(_) | Buckets::Hashed(..) => Ok(()),
+        }
+    }
+
     /// The next rows are of this bucket: of writers that are told.
     pub(super) fn next_bucket(&mut self, bucket: i32) {
         if let Buckets::Given(_, given) = &mut self.buckets {
@@ -218,8 +234,15 @@ impl Columns {
 
 /// The rows in memory of their own: whoever gave them may fill its memory again as soon as they are taken (pandas and NumPy do).
 pub(crate) fn copied(rows: &RecordBatch) -> Result<RecordBatch> {
-    let all = UInt64Array::from_iter_values(0..u64::try_from(rows.num_rows()).unwrap_or(u64::MAX));
-    Ok(take_record_batch(rows, &all)?)
+    let copy = |column: &ArrayRef| {
+        let data = column.to_data();
+        let mut own = MutableArrayData::new(vec![&data], false, data.len());
+        own.try_extend(0, 0, data.len())?;
+        Ok(make_array(own.freeze()))
+    };
+    let columns = rows.columns().iter().map(copy).collect::<std::result::Result<_, ArrowError>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    Ok(RecordBatch::try_new_with_options(rows.schema(), columns, &options)?)
 }
 
 fn function(options: &CoreOptions) -> Result<BucketFunction> {

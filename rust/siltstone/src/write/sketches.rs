@@ -55,7 +55,7 @@ impl SketchRules {
                 if retract.contains(kind) && !column.not_null {
                     continue;
                 }
-                (column.check)(values.value(row))
+                (column.check.check)(values.value(row))
                     .map_err(|cause| self.names.named(column.refused(input.of(row), cause), rows, row))?;
             }
         }
@@ -67,17 +67,11 @@ impl Column {
     fn refused(&self, row: usize, cause: Error) -> Error {
         let (name, function) = (&self.name, self.function);
         let message = format!("row {row}: the bytes in '{name}' are no value of the aggregate function '{function}'");
-        let wants = match function {
-            "rbm32" => "a serialized 32-bit roaring bitmap",
-            "rbm64" => "a serialized 64-bit roaring bitmap of Java's Roaring64Bitmap",
-            "hll_sketch" => "a serialized HLL sketch of Apache DataSketches",
-            _ => "a serialized theta sketch of Apache DataSketches, of the default seed",
-        };
         Error::new(ErrorKind::InvalidArgument, message)
             .with("column", name)
             .with("option", &self.option)
             .with("function", function)
-            .hint(format!("'{function}' takes {wants}: {}", cause.message()))
+            .hint(format!("'{function}' takes {}: {}", self.check.wants, cause.message()))
             .caused_by(cause)
     }
 }

@@ -7,7 +7,7 @@
 //! every live file must be readable, and a new process that does the same again under the same identifier must end
 //! with the operation done exactly once.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, cast::AsArray, types};
 use siltstone::{
@@ -158,60 +158,105 @@ fn is_done(result: &Result<CommitOutcome>) -> bool {
     result.as_ref().is_ok_and(|o| !matches!(o.compaction, CompactionOutcome::Failed(_)))
 }
 
-/// One table with one operation that is yet to come.
+/// What a process leaves that died at a storage call.
+pub(crate) struct Death<R> {
+    /// The storage; [`FaultFileIo::fork`] gives each end of the process its own.
+    pub(crate) io: FaultFileIo,
+    /// What the operation said.
+    pub(crate) result: R,
+    /// Whether the storage is another one than at the death before this one: a call that only asks changes nothing, and what is
+    /// left before a call was left after the one before it.
+    pub(crate) differs: bool,
+    call: u64,
+    when: FailWhen,
+    trace: Vec<String>,
+}
+
+impl<R: fmt::Debug> fmt::Display for Death<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "call {}, {:?}: {:?}\n{:#?}", self.call, self.when, self.result, self.trace)
+    }
+}
+
+/// Whether a call, as a trace names it, leaves the storage as it was.
+fn only_asks(call: &str) -> bool {
+    let asking = ["read", "read_range", "open", "exists", "list", "status"];
+    call.split(' ').nth(1).is_some_and(|what| asking.contains(&what))
+}
+
+/// Runs an operation on copies of a table, once for each of its storage calls, which fails before or after its effect, as does
+/// every call after it; in the end undisturbed. Returns how many calls it has.
+pub(crate) fn die_at_each_call<R>(
+    table: &FaultFileIo,
+    operation: &dyn Fn(&TableContext) -> R,
+    mut look: impl FnMut(&Death<R>),
+) -> u64 {
+    for call in 0.. {
+        for when in [FailWhen::Before, FailWhen::After] {
+            let io = table.fork();
+            let ctx = open(&(Arc::new(io.clone()) as FileIoRef), ROOT);
+            let start = usize::try_from(io.calls()).unwrap();
+            io.fail_after(call, when);
+            let result = operation(&ctx);
+            io.heal();
+            let trace = io.trace().split_off(start);
+            let failed = trace.get(usize::try_from(call).unwrap()).cloned();
+            let differs = match (&failed, when) {
+                (Some(_), FailWhen::Before) => call == 0,
+                (Some(failed), FailWhen::After) => !only_asks(failed),
+                (None, _) => true,
+            };
+            look(&Death { io, result, differs, call, when, trace });
+            if failed.is_none() {
+                return call;
+            }
+        }
+    }
+    unreachable!("there are not so many calls")
+}
+
+/// One table, of which each run gets a copy, with one operation that is yet to come.
 struct Scenario<'a> {
-    make: &'a dyn Fn() -> FaultFileIo,
+    table: &'a FaultFileIo,
     operation: &'a dyn Fn(&TableContext) -> Result<CommitOutcome>,
 }
 
 impl Scenario<'_> {
     /// Returns how many calls the operation has.
     fn check(&self) -> u64 {
-        let io = (self.make)();
+        let io = self.table.fork();
         let fs: FileIoRef = Arc::new(io.clone());
         let old = state(&fs, ROOT);
         (self.operation)(&open(&fs, ROOT)).unwrap();
         let new = state(&fs, ROOT);
         assert_ne!(old, new);
-        for calls in 0.. {
-            let mut failed = false;
-            for when in [FailWhen::Before, FailWhen::After] {
-                for end in [End::Killed, End::PowerLoss, End::PowerLossKeepingNames] {
-                    failed |= self.fail(calls, when, end, &old, &new);
-                }
+        let mut done = false;
+        die_at_each_call(self.table, self.operation, |death| {
+            if death.differs {
+                let ends = [End::Killed, End::PowerLoss, End::PowerLossKeepingNames];
+                let found = ends.map(|end| self.is_done_or_not(death, end, &old, &new));
+                done = found.iter().all(|done| *done);
             }
-            if !failed {
-                return calls;
-            }
-        }
-        0
+            assert!(!is_done(&death.result) || done, "reported as done, and it is not\n{death}");
+        })
     }
 
-    /// Whether the call number `n` of the operation exists.
-    fn fail(&self, n: u64, when: FailWhen, end: End, old: &State, new: &State) -> bool {
-        let io = (self.make)();
+    /// Looks at what is left after this end of the process, and does the same again; whether it was done already.
+    fn is_done_or_not(&self, death: &Death<Result<CommitOutcome>>, end: End, old: &State, new: &State) -> bool {
+        let io = death.io.fork();
         let fs: FileIoRef = Arc::new(io.clone());
-        let ctx = open(&fs, ROOT);
-        let start = io.calls();
-        io.fail_after(n, when);
-        let result = (self.operation)(&ctx);
-        let made = io.calls() - start;
-        let from = usize::try_from(start).unwrap();
-        let trace = io.trace();
-        let what = || format!("call {n}, {when:?}, {end:?}: {result:?}\n{:#?}", &trace[from..]);
         match end {
-            End::Killed => io.heal(),
+            End::Killed => {}
             End::PowerLoss => io.crash(),
             End::PowerLossKeepingNames => io.crash_keeping_names(),
         }
-        let now = state(&fs, ROOT);
-        assert!(now == *old || now == *new, "{now:?} is neither {old:?} nor {new:?}\n{}", what());
-        assert!(!is_done(&result) || now == *new, "reported as done, and it is not\n{}", what());
+        let found = state(&fs, ROOT);
+        assert!(found == *old || found == *new, "{end:?}: {found:?} is neither {old:?} nor {new:?}\n{death}");
         let again = (self.operation)(&open(&fs, ROOT));
-        assert!(again.is_ok(), "{again:?}\n{}", what());
+        assert!(again.is_ok(), "{end:?}: {again:?}\n{death}");
         let now = state(&fs, ROOT);
-        assert!(now == *new, "after the second run {now:?} is not {new:?}\n{}", what());
-        made > n
+        assert!(now == *new, "{end:?}: after the second run {now:?} is not {new:?}\n{death}");
+        found == *new
     }
 }
 
@@ -235,15 +280,15 @@ const KEYED: &[(&str, &str)] = &[("bucket", "1"), ("num-sorted-run.compaction-tr
 
 #[test]
 fn the_first_append_of_a_table_is_there_or_not() {
-    let make = || memory(&[], &[]).0;
+    let table = memory(&[], &[]).0;
     let operation = |ctx: &TableContext| append(ctx, 7, &[(1, 1), (2, 2)]);
-    let calls = Scenario { make: &make, operation: &operation }.check();
+    let calls = Scenario { table: &table, operation: &operation }.check();
     assert!(calls > 15, "{calls}");
 }
 
 #[test]
 fn a_later_append_is_there_or_not() {
-    let make = || {
+    let table = {
         let (io, fs) = memory(&[], &[("manifest.merge-min-count", "2")]);
         for i in 0..3 {
             append(&open(&fs, ROOT), i, &[(1, 1), (2, 2)]).unwrap();
@@ -251,63 +296,63 @@ fn a_later_append_is_there_or_not() {
         io
     };
     let operation = |ctx: &TableContext| append(ctx, 7, &[(3, 3)]);
-    Scenario { make: &make, operation: &operation }.check();
+    Scenario { table: &table, operation: &operation }.check();
 }
 
 #[test]
 fn rows_of_keyed_tables_are_there_or_not() {
-    let make = || {
+    let table = {
         let (io, fs) = memory(&["k"], KEYED);
         append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2)]).unwrap();
         io
     };
     let operation = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (3, 3)]);
-    Scenario { make: &make, operation: &operation }.check();
+    Scenario { table: &table, operation: &operation }.check();
 }
 
 #[test]
 fn rows_of_tables_with_dynamic_buckets_are_there_or_not() {
-    let make = || {
+    let table = {
         let (io, fs) = memory(&["k"], DYNAMIC);
         append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3)]).unwrap();
         io
     };
     let operation = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (4, 3), (5, 3)]);
-    Scenario { make: &make, operation: &operation }.check();
+    Scenario { table: &table, operation: &operation }.check();
 }
 
 #[test]
 fn rows_that_move_to_another_partition_are_there_or_not() {
-    let make = || {
+    let table = {
         let (io, fs) = memory_of_moving_keys(DYNAMIC);
         append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3), (4, 3)]).unwrap();
         io
     };
     let moves = |ctx: &TableContext| append(ctx, 7, &[(2, 3), (3, 1), (5, 9)]);
-    let calls = Scenario { make: &make, operation: &moves }.check();
+    let calls = Scenario { table: &table, operation: &moves }.check();
     assert!(calls > 30, "{calls}");
     let replaces = |ctx: &TableContext| overwrite(ctx, 7, &[(2, 3), (3, 1), (5, 9)]);
-    Scenario { make: &make, operation: &replaces }.check();
+    Scenario { table: &table, operation: &replaces }.check();
 }
 
 #[test]
 fn an_overwrite_is_there_or_not() {
     for (key, options) in [(&[][..], &[][..]), (&["k"], KEYED), (&["k"], DYNAMIC)] {
-        let make = || {
+        let table = {
             let (io, fs) = memory(key, options);
             append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2)]).unwrap();
             append(&open(&fs, ROOT), 1, &[(3, 3)]).unwrap();
             io
         };
         let operation = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
-        Scenario { make: &make, operation: &operation }.check();
+        Scenario { table: &table, operation: &operation }.check();
     }
 }
 
 #[test]
 fn a_compaction_task_is_there_or_not_and_rows_never_change() {
     for key in [&[][..], &["k"]] {
-        let make = || {
+        let table = {
             let keyed = [("bucket", "1"), ("write-only", "true")];
             let (io, fs) = memory(key, if key.is_empty() { &[] } else { &keyed });
             for i in 0..3 {
@@ -316,13 +361,13 @@ fn a_compaction_task_is_there_or_not_and_rows_never_change() {
             io
         };
         let operation = |ctx: &TableContext| compact(ctx, 7);
-        Scenario { make: &make, operation: &operation }.check();
+        Scenario { table: &table, operation: &operation }.check();
     }
 }
 
 #[test]
 fn rows_and_their_compaction_fail_apart_from_each_other() {
-    let make = || {
+    let table = {
         let (io, fs) = memory(&["k"], KEYED);
         for i in 0..2 {
             append(&open(&fs, ROOT), i, &[(1, i), (2, i)]).unwrap();
@@ -332,7 +377,7 @@ fn rows_and_their_compaction_fail_apart_from_each_other() {
     let rows = [(1, 7), (3, 7)];
     let wanted = vec![(1, 7), (2, 1), (3, 7)];
     for n in 0.. {
-        let io = make();
+        let io = table.fork();
         let fs: FileIoRef = Arc::new(io.clone());
         let old = state(&fs, ROOT).0;
         let (ctx, start) = (open(&fs, ROOT), io.calls());
@@ -390,7 +435,7 @@ fn a_changelog_never_tells_more_or_less_than_what_happened() {
     let force_full = [("changelog-producer", "full-compaction"), ("full-compaction.delta-commits", "1")];
     for producer in [&[("changelog-producer", "lookup")][..], &[("changelog-producer", "input")], &force_full] {
         let options: Vec<(&str, &str)> = producer.iter().copied().chain([("bucket", "1")]).collect();
-        let make = || {
+        let table = {
             let (io, fs) = memory(&["k"], &options);
             for i in 0..2 {
                 append(&open(&fs, ROOT), i, &[(1, i), (2, i)]).unwrap();
@@ -400,7 +445,7 @@ fn a_changelog_never_tells_more_or_less_than_what_happened() {
         let rows = [(1, 7), (3, 7)];
         let wanted = vec![(1, 7), (2, 1), (3, 7)];
         for n in 0.. {
-            let io = make();
+            let io = table.fork();
             let fs: FileIoRef = Arc::new(io.clone());
             let old = state(&fs, ROOT).0;
             assert_eq!(replayed(&fs, ROOT), old);
@@ -434,8 +479,10 @@ fn a_changelog_never_tells_more_or_less_than_what_happened() {
 #[test]
 fn without_an_identifier_the_same_committer_finds_what_it_published_itself() {
     let rows = [(1, 1)];
+    let table = memory(&[], &[]).0;
     for n in 0.. {
-        let (io, fs) = memory(&[], &[]);
+        let io = table.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
         let ctx = open(&fs, ROOT);
         let messages = written(&ctx, &rows, false).unwrap();
         let (commit, start) = (committer(&ctx), io.calls());
@@ -456,9 +503,11 @@ fn without_an_identifier_the_same_committer_finds_what_it_published_itself() {
 
 #[test]
 fn aborting_never_takes_a_file_from_a_snapshot_whatever_was_reported() {
+    let (table, fs) = memory(&["k"], KEYED);
+    append(&open(&fs, ROOT), 0, &[(1, 1)]).unwrap();
     for n in 0.. {
-        let (io, fs) = memory(&["k"], KEYED);
-        append(&open(&fs, ROOT), 0, &[(1, 1)]).unwrap();
+        let io = table.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
         let ctx = open(&fs, ROOT);
         let messages = written(&ctx, &[(2, 2)], false).unwrap();
         let (commit, start) = (committer(&ctx), io.calls());

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use siltstone::options::catalogue::{Class, FIELD_OPTIONS, OPTIONS, PREFIXES};
+use siltstone::options::catalogue::{Class, FIELD_OPTIONS, PREFIXES, options};
 
 #[test]
 fn each_refused_option_has_its_reason_in_the_documentation() {
@@ -13,7 +13,7 @@ fn each_refused_option_has_its_reason_in_the_documentation() {
         (Class::RefusedForWrite, "Read, not written"),
         (Class::RefusedToSet, "Not set here"),
     ] {
-        let of_class = OPTIONS.iter().filter(|known| known.class == class).map(|known| known.key.to_owned());
+        let of_class = options().filter(|known| known.class == class).map(|known| known.key.to_owned());
         let of_columns = FIELD_OPTIONS.iter().filter(|known| known.class == class);
         let families = PREFIXES.iter().filter(|known| known.class == class);
         let listed: BTreeSet<String> = of_class

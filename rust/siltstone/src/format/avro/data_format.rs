@@ -25,6 +25,10 @@ impl DataFormat for Avro {
         "avro"
     }
 
+    fn magic(&self) -> &'static [u8] {
+        &super::container::MAGIC
+    }
+
     fn open(
         &self,
         input: Arc<dyn InputFile>,
@@ -35,14 +39,14 @@ impl DataFormat for Avro {
     }
 
     fn encoding(&self, options: WriteOptions<'_>) -> Result<Arc<dyn Encoding>> {
-        let WriteOptions { compression, table, .. } = options;
+        let WriteOptions { compression, table, bounds, .. } = options;
         let codec = table.get(CODEC).unwrap_or(compression);
         if !self.has_compression(codec) {
             return Err(no_codec(codec));
         }
         // by its own name a codec has the level that Avro gives it
         let level = if codec.eq_ignore_ascii_case("zstd") { table.zstd_level } else { ZSTANDARD_LEVEL };
-        Ok(Arc::new(AvroEncoding { compression: Compression::parse(codec, level)? }))
+        Ok(Arc::new(AvroEncoding { compression: Compression::parse(codec, level)?, bounds }))
     }
 
     fn compressions(&self) -> &'static [&'static str] {

@@ -3,6 +3,7 @@
 //! Source: Avro specification 1.11; format chapter 4.1. Records are decoded straight into the wanted
 //! values, field by field as the writer's schema orders them; fields that nobody wants are skipped.
 
+mod blocks;
 mod codec;
 mod columns;
 mod columns_out;

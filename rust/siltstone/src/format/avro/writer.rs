@@ -1,18 +1,17 @@
 //! One Avro data file being written.
 
-use std::io::Write;
+use std::{io::Write, sync::Arc};
 
 use arrow_array::RecordBatch;
 
 use super::{
-    Compression, Encoder,
+    Compression,
+    blocks::{Block, SHARES, encode_and_pack, shares},
     columns_out::fields_of,
-    container::{BLOCK_BYTES, SYNC_LEN, file_header},
-    data_file::MOST_BLOCK_BYTES,
+    container::{SYNC_LEN, file_header},
     data_schema::record_schema,
 };
 use crate::{
-    cancel,
     error::{Error, ErrorKind, Result},
     format::{DataFileWriter, Encoding, WrittenFile, collected::Collected},
     fs::OutputFile,
@@ -23,6 +22,8 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AvroEncoding {
     pub(super) compression: Compression,
+    /// Whether bounds of columns are asked for; the files have none.
+    pub(super) bounds: bool,
 }
 
 impl Encoding for AvroEncoding {
@@ -31,13 +32,12 @@ impl Encoding for AvroEncoding {
         let mut writer = AvroFileWriter {
             path: path.to_owned(),
             out,
-            fields: fields.to_vec(),
+            fields: fields.into(),
             compression: self.compression,
             sync,
-            block: Encoder::default(),
-            records: 0,
+            open: Block::default(),
             rows: 0,
-            collected: Collected::new(fields),
+            collected: self.bounds.then(|| Collected::new(fields)),
         };
         writer.put(&file_header(&record_schema(fields)?, self.compression, &sync))?;
         Ok(Box::new(writer))
@@ -47,15 +47,14 @@ impl Encoding for AvroEncoding {
 struct AvroFileWriter {
     path: String,
     out: Box<dyn OutputFile>,
-    fields: Vec<DataField>,
+    fields: Arc<[DataField]>,
     compression: Compression,
     sync: [u8; SYNC_LEN],
-    /// The records of the open block.
-    block: Encoder,
-    /// How many they are.
-    records: usize,
+    /// The block that is not full.
+    open: Block,
     rows: i64,
-    collected: Collected,
+    /// Of those whose bounds are asked for.
+    collected: Option<Collected>,
 }
 
 impl AvroFileWriter {
@@ -63,29 +62,25 @@ impl AvroFileWriter {
         self.out.write_all(bytes).map_err(|e| not_written(&self.path, e))
     }
 
-    fn close_block(&mut self) -> Result<()> {
-        cancel::check()?;
-        if self.records == 0 {
-            return Ok(());
+    fn put_blocks(&mut self, packed: &[Vec<u8>]) -> Result<()> {
+        let sync = self.sync;
+        packed.iter().try_for_each(|block| self.put(block).and_then(|()| self.put(&sync)))
+    }
+
+    fn write_rows(&mut self, batch: &RecordBatch) -> Result<()> {
+        let (fields, path, compression) = (Arc::clone(&self.fields), self.path.clone(), self.compression);
+        let named = |e: Error| e.with("file", &path);
+        let columns = fields_of(&fields, batch.columns()).map_err(named)?;
+        let (shares, mut full) = (shares(batch), Vec::new());
+        // nothing is encoded beside the last blocks: after each batch the file has all that are full
+        for some in shares.chunks(SHARES).chain([&[][..]]) {
+            let (encoded, packed) = encode_and_pack((&fields, &columns), some, &full, compression).map_err(named)?;
+            self.put_blocks(&packed)?;
+            full.clear();
+            encoded.iter().try_for_each(|records| self.open.add(records, &mut full)).map_err(named)?;
         }
-        let packed = self.compression.compress(&self.block.out)?;
-        let mut block = Encoder::default();
-        block.length(self.records);
-        block.bytes(&packed);
-        block.out.extend_from_slice(&self.sync);
-        self.put(&block.out)?;
-        // a block with one large record leaves no large buffer
-        self.block.out.clear();
-        self.block.out.shrink_to(2 * BLOCK_BYTES);
-        self.records = 0;
         Ok(())
     }
-}
-
-#[cold]
-fn too_long(bytes: usize) -> Error {
-    Error::new(ErrorKind::LengthExceeded, format!("a row of {bytes} bytes: Avro files have rows of at most 512 MiB"))
-        .hint("use another 'file.format'")
 }
 
 fn not_written(path: &str, e: std::io::Error) -> Error {
@@ -96,22 +91,9 @@ fn not_written(path: &str, e: std::io::Error) -> Error {
 
 impl DataFileWriter for AvroFileWriter {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns = fields_of(&self.fields, batch.columns()).map_err(|e| e.with("file", &self.path))?;
-        for row in 0..batch.num_rows() {
-            for (field, column) in self.fields.iter().zip(&columns) {
-                let written = column.write(row, &mut self.block);
-                written.map_err(|e| e.with("column", &field.name).with("file", &self.path))?;
-            }
-            self.records += 1;
-            self.rows += 1;
-            if self.block.out.len() > MOST_BLOCK_BYTES {
-                return Err(too_long(self.block.out.len()).with("file", &self.path));
-            }
-            if self.block.out.len() >= BLOCK_BYTES {
-                self.close_block()?;
-            }
-        }
-        self.collected.add(batch.columns())
+        self.write_rows(batch)?;
+        self.rows = self.rows.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
+        self.collected.as_mut().map_or(Ok(()), |collected| collected.add(batch.columns()))
     }
 
     fn size(&self) -> u64 {
@@ -123,12 +105,115 @@ impl DataFileWriter for AvroFileWriter {
     }
 
     fn memory_used(&self) -> usize {
-        self.block.out.capacity()
+        self.open.memory()
     }
 
     fn finish(mut self: Box<Self>, sync: bool) -> Result<WrittenFile> {
-        self.close_block()?;
-        let Self { out, rows, collected, .. } = *self;
-        Ok(WrittenFile { size: out.close(sync)?, rows, bounds: collected.finish() })
+        if !self.open.is_empty() {
+            let packed = self.open.packed(self.compression).map_err(|e| e.with("file", &self.path))?;
+            self.put_blocks(&[packed])?;
+        }
+        let Self { out, rows, collected, fields, .. } = *self;
+        let bounds = collected.map_or_else(|| vec![None; fields.len()], Collected::finish);
+        Ok(WrittenFile { size: out.close(sync)?, rows, bounds })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Array, ArrayRef, Int64Array, ListArray, StringArray, types::Int32Type};
+
+    use super::*;
+    use crate::{
+        format::records::Written,
+        types::{DataType, TypeKind, arrow_schema},
+    };
+
+    fn fields() -> Vec<DataField> {
+        let list = TypeKind::Array(Box::new(DataType::new(TypeKind::Int)));
+        let kinds = [TypeKind::BigInt, TypeKind::VarChar(u32::MAX >> 1), list];
+        (0..).zip(kinds).map(|(id, kind)| DataField::new(id, format!("c{id}"), DataType::new(kind))).collect()
+    }
+
+    /// Most rows are small, some fill a block, some are larger than one.
+    fn rows(count: usize) -> RecordBatch {
+        let text = |row: usize| match row % 911 {
+            0 => Some("long ".repeat(30_000)),
+            7 => Some("x".repeat(63_000)),
+            rest if rest % 5 == 0 => None,
+            rest => Some(format!("row {row}").repeat(rest % 13)),
+        };
+        let list = |row: usize| (row % 3 > 0).then(|| (0..row % 7).map(|at| Some(i32::try_from(at * row).unwrap())));
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from_iter(
+                (0..count).map(|row| i64::try_from(row * row).ok().filter(|_| row % 4 > 0)),
+            )),
+            Arc::new(StringArray::from_iter((0..count).map(text))),
+            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>((0..count).map(list))),
+        ];
+        let types = arrow_schema(&fields()).unwrap();
+        let columns = columns
+            .iter()
+            .zip(types.fields())
+            .map(|(column, field)| arrow_cast::cast(column, field.data_type()).unwrap());
+        RecordBatch::try_new(Arc::clone(&types), columns.collect()).unwrap()
+    }
+
+    /// A file of batches without its marker, and what it said of its size after each row that `sizes_at` names.
+    fn file(batches: &[RecordBatch], compression: Compression, sizes_at: &[i64]) -> (Vec<u8>, Vec<u64>) {
+        let out = Written::default();
+        let mut writer =
+            AvroEncoding { compression, bounds: false }.create("f.avro", Box::new(out.clone()), &fields()).unwrap();
+        let mut sizes = Vec::new();
+        for batch in batches {
+            writer.write(batch).unwrap();
+            sizes.extend(sizes_at.contains(&writer.rows()).then(|| writer.size()));
+        }
+        let written = writer.finish(false).unwrap();
+        let mut bytes = out.take();
+        assert_eq!((bytes.len() as u64, written.rows), (written.size, writer_rows(batches)));
+        assert!(written.bounds.iter().all(Option::is_none));
+        let marker = bytes[bytes.len() - SYNC_LEN..].to_vec();
+        let places: Vec<usize> =
+            bytes.windows(SYNC_LEN).enumerate().filter(|(_, w)| *w == marker).map(|(i, _)| i).collect();
+        places.into_iter().for_each(|at| bytes[at..at + SYNC_LEN].fill(0));
+        (bytes, sizes)
+    }
+
+    fn writer_rows(batches: &[RecordBatch]) -> i64 {
+        batches.iter().map(|batch| i64::try_from(batch.num_rows()).unwrap()).sum()
+    }
+
+    fn split(rows: &RecordBatch, step: usize) -> Vec<RecordBatch> {
+        let count = rows.num_rows();
+        (0..count).step_by(step).map(|start| rows.slice(start, step.min(count - start))).collect()
+    }
+
+    /// Threads encode rows side by side, but what a file is depends on its rows alone.
+    #[test]
+    fn blocks_are_those_of_one_row_after_another() {
+        let all = rows(9500);
+        for codec in [Compression::None, Compression::Snappy, Compression::Deflate, Compression::Zstd(1)] {
+            let one_by_one = file(&split(&all, 1), codec, &[2500, 7500]);
+            assert_eq!(one_by_one.1.len(), 2, "{codec:?}");
+            for step in [500, 1250, 2500] {
+                assert!(file(&split(&all, step), codec, &[2500, 7500]) == one_by_one, "{codec:?} by {step}");
+            }
+            assert!(file(&[all.clone()], codec, &[]).0 == one_by_one.0, "{codec:?} at once");
+        }
+    }
+
+    #[test]
+    fn a_value_that_a_file_cannot_hold_is_named_once() {
+        let fields = [DataField::new(0, "at", DataType::new(TypeKind::Timestamp(0)))];
+        let times = arrow_array::TimestampSecondArray::from_iter_values(
+            (0..3000).map(|row| if row < 2999 { row } else { i64::MAX }),
+        );
+        let batch = RecordBatch::try_new(arrow_schema(&fields).unwrap(), vec![Arc::new(times)]);
+        let encoding = AvroEncoding { compression: Compression::None, bounds: true };
+        let mut writer = encoding.create("f.avro", Box::new(Written::default()), &fields).unwrap();
+        let error = writer.write(&batch.unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnsupportedType);
+        assert_eq!((error.context_value("column"), error.context_value("file")), (Some("at"), Some("f.avro")));
     }
 }

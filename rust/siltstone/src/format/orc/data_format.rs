@@ -40,6 +40,10 @@ impl DataFormat for Orc {
         "orc"
     }
 
+    fn magic(&self) -> &'static [u8] {
+        b"ORC"
+    }
+
     fn open(
         &self,
         input: Arc<dyn InputFile>,
@@ -50,7 +54,7 @@ impl DataFormat for Orc {
     }
 
     fn encoding(&self, options: WriteOptions<'_>) -> Result<Arc<dyn Encoding>> {
-        let WriteOptions { compression, table, memory } = options;
+        let WriteOptions { compression, table, memory, .. } = options;
         let name = table.get(COMPRESSION).unwrap_or(compression);
         let codec = Codec::named(name).ok_or_else(|| no_compression(name))?;
         let level = number(table, LEVEL)?.and_then(|level| i32::try_from(level).ok()).unwrap_or(table.zstd_level);

@@ -27,6 +27,10 @@ impl DataFormat for Parquet {
         "parquet"
     }
 
+    fn magic(&self) -> &'static [u8] {
+        b"PAR1"
+    }
+
     fn open(
         &self,
         input: Arc<dyn InputFile>,
@@ -37,7 +41,7 @@ impl DataFormat for Parquet {
     }
 
     fn encoding(&self, options: WriteOptions<'_>) -> Result<Arc<dyn Encoding>> {
-        let WriteOptions { compression, table, memory } = options;
+        let WriteOptions { compression, table, memory, .. } = options;
         let options = ParquetWriteOptions::new(compression, table.zstd_level, table.file_block_size, &table.parquet)?;
         Ok(Arc::new(options.with_threads(THREADS).within(memory)))
     }

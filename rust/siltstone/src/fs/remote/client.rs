@@ -1,9 +1,10 @@
 //! The connections to a bucket.
 
 use std::{
-    env, mem,
+    collections::BTreeMap,
+    env, fmt, mem,
     sync::{
-        Mutex, Once, PoisonError,
+        Arc, Mutex, Once, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -28,8 +29,29 @@ pub(super) struct Store {
     pub(super) leases: Leases,
     /// Whether the store was seen to refuse a put whose key is taken.
     pub(super) keeps_conditions: AtomicBool,
-    /// Connections belong to the threads of one process.
-    operators: Mutex<Option<(u32, Operators)>>,
+    /// Who knows the keys that hold for the moment, where they are lent for some time.
+    tokens: Option<Arc<dyn StorageTokens>>,
+    /// Connections belong to the threads of one process, and to the keys that they were made with.
+    operators: Mutex<Option<Connected>>,
+}
+
+struct Connected {
+    process: u32,
+    lent: Option<BTreeMap<String, String>>,
+    operators: Operators,
+}
+
+impl fmt::Debug for Connected {
+    /// Without keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connected").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+/// Options of a storage that are lent for some time, its keys among them.
+pub trait StorageTokens: Send + Sync + std::fmt::Debug {
+    /// The options that hold now. It is asked before every request, and asks somebody else only when they are about to expire.
+    fn options(&self) -> Result<BTreeMap<String, String>>;
 }
 
 /// Senders of requests.
@@ -42,38 +64,47 @@ pub(super) struct Operators {
 }
 
 impl Store {
-    pub(super) fn new(bucket: &str, settings: Settings) -> Self {
+    pub(super) fn new(bucket: &str, settings: Settings, tokens: Option<Arc<dyn StorageTokens>>) -> Self {
         Self {
             bucket: bucket.to_owned(),
             // Amazon's own keeps them; others say that they do, or ignore what they do not know
             keeps_conditions: AtomicBool::new(endpoint_of(&settings).is_none_or(|endpoint| endpoint.contains(AWS))),
             settings,
             leases: Leases::default(),
+            tokens,
             operators: Mutex::new(None),
         }
     }
 
     pub(super) fn operators(&self) -> Result<Operators> {
         let process = std::process::id();
+        // not under the lock: it may take a request
+        let lent = self.tokens.as_ref().map(|tokens| tokens.options()).transpose()?;
         let mut slot = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((owner, operators)) = &*slot
-            && *owner == process
+        if let Some(connected) = &*slot
+            && connected.process == process
+            && connected.lent == lent
         {
-            return Ok(operators.clone());
+            return Ok(connected.operators.clone());
         }
-        let made = self.connect()?;
-        // the parent's connections are its own
-        mem::forget(slot.replace((process, made.clone())));
-        Ok(made)
+        let fresh = lent.as_ref().map(|options| Settings::parse(options)).transpose()?;
+        let operators = self.connect(fresh.as_ref().unwrap_or(&self.settings))?;
+        let before = slot.replace(Connected { process, lent, operators: operators.clone() });
+        if before.as_ref().is_some_and(|before| before.process != process) {
+            // the parent's connections are its own
+            mem::forget(before);
+        }
+        Ok(operators)
     }
 
-    fn connect(&self) -> Result<Operators> {
-        let client = reqwest_client(&self.settings)?;
+    fn connect(&self, settings: &Settings) -> Result<Operators> {
+        let client = reqwest_client(settings)?;
         let context = OperationContext::new().with_http_transport(HttpTransporter::new(client));
-        let once = Operator::new(self.service()).map_err(|e| self.failed("prepare the connection to", "", &e))?;
+        let once =
+            Operator::new(self.service(settings)).map_err(|e| self.failed("prepare the connection to", "", &e))?;
         let once = once.with_context(context);
         let retry = RetryLayer::default()
-            .with_max_times(self.settings.retries)
+            .with_max_times(settings.retries)
             .with_min_delay(FIRST_PAUSE)
             .with_factor(2.0)
             .with_jitter()
@@ -83,8 +114,7 @@ impl Store {
         Ok(Operators { retried: once.clone().layer(retry), once })
     }
 
-    fn service(&self) -> S3 {
-        let settings = &self.settings;
+    fn service(&self, settings: &Settings) -> S3 {
         let mut service = S3::default().bucket(&self.bucket).region(&self.region());
         let endpoint = endpoint_of(settings);
         if let Some(endpoint) = &endpoint {

@@ -33,8 +33,9 @@ use opendal::{ErrorKind as StoreError, options};
 
 use self::{address::key_of, client::Store, input::RemoteInput, output::RemoteOutput};
 pub use self::{
+    client::StorageTokens,
     settings::is_storage_option,
-    storages::{Opened, is_store, open_storage},
+    storages::{Opened, is_store, lend, open_storage},
 };
 use super::{
     FileIo, FileIoRef, FileStatus, HeldLock, InputFile, OutputFile, check_size,

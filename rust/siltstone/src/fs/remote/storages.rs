@@ -11,7 +11,7 @@ use std::{
 use super::{
     RemoteFileIo,
     address::{self, Address, scheme_of},
-    client::{Store, surroundings},
+    client::{StorageTokens, Store, surroundings},
     settings::{Settings, is_storage_option},
 };
 use crate::{
@@ -43,7 +43,32 @@ static GIVEN: Mutex<BTreeMap<String, Vec<Options>>> = Mutex::new(BTreeMap::new()
 /// Stores, with what they were made of.
 static STORES: Mutex<Vec<(StoreKey, Arc<Store>)>> = Mutex::new(Vec::new());
 
-type StoreKey = (String, Options, Vec<Option<String>>);
+/// Bucket, the place that keys are lent for, options, and what is around the process.
+type StoreKey = (String, Option<String>, Options, Vec<Option<String>>);
+
+/// Who lends keys, by the place that they are for.
+static LENT: Mutex<BTreeMap<String, Arc<dyn StorageTokens>>> = Mutex::new(BTreeMap::new());
+
+/// From now on the storage at a location, in this process, is reached with what `tokens` lends; what lies on no store needs none.
+pub fn lend(location: &str, tokens: Arc<dyn StorageTokens>) -> Result<()> {
+    if is_store(location) {
+        let place = place_of(&address::parse(location)?);
+        LENT.lock().unwrap_or_else(PoisonError::into_inner).insert(place, tokens);
+    }
+    Ok(())
+}
+
+/// Who lends keys for an address: the place, which is one of the table, and who it is.
+fn lender(address: &Address) -> Option<(String, Arc<dyn StorageTokens>)> {
+    let place = place_of(address);
+    let lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_above = |known: &str| {
+        let rest = place.strip_prefix(known.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let above = lent.iter().filter(|(known, _)| is_above(known));
+    above.max_by_key(|(known, _)| known.len()).map(|(known, tokens)| (known.clone(), Arc::clone(tokens)))
+}
 
 /// Whether a location is a URI of another storage than the local file system.
 pub fn is_store(location: &str) -> bool {
@@ -79,7 +104,7 @@ pub fn open_storage(location: &str, options: &Options) -> Result<Option<Opened>>
         own
     };
     let settings = Settings::parse(&own)?;
-    let store = shared(&address.bucket, &own, settings);
+    let store = shared(&address, &own, settings);
     let mut shown = without_secrets(&own);
     shown.extend(rest);
     Ok(Some(Opened { fs: Arc::new(RemoteFileIo::new(store)), path: address.path, options: shown }))
@@ -120,13 +145,14 @@ fn place_of(address: &Address) -> String {
     format!("{}/{}", address.bucket, address.key)
 }
 
-fn shared(bucket: &str, options: &Options, settings: Settings) -> Arc<Store> {
-    let key = (bucket.to_owned(), options.clone(), surroundings());
+fn shared(address: &Address, options: &Options, settings: Settings) -> Arc<Store> {
+    let (lent_for, tokens) = lender(address).unzip();
+    let key = (address.bucket.clone(), lent_for, options.clone(), surroundings());
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, store)) = stores.iter().find(|(known, _)| *known == key) {
         return Arc::clone(store);
     }
-    let store = Arc::new(Store::new(bucket, settings));
+    let store = Arc::new(Store::new(&address.bucket, settings, tokens));
     if stores.len() >= KEPT {
         stores.remove(0);
     }

@@ -24,8 +24,6 @@ use crate::{
     error::{ErrorKind, Result},
     io::TableContext,
     options::{CoreOptions, ExpireMode},
-    path::branch_root,
-    snapshot::SnapshotManager,
 };
 
 /// When the partitions of a table were last looked at by this process, by location and branch.
@@ -87,7 +85,7 @@ fn maintain(ctx: &TableContext, committed: Committed) -> Vec<String> {
 }
 
 fn snapshots(ctx: &TableContext, now: i64) -> Result<()> {
-    let manager = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let manager = ctx.snapshots();
     let keep = Retention::of_options(&ctx.options, now);
     // by the hint: looking through the whole directory after each commit would cost too much
     let earliest = manager.earliest_id()?;

@@ -28,17 +28,21 @@ pub enum BranchSource {
     Snapshot(Option<i64>),
 }
 
+/// An error when no new branch can have this name.
+pub fn check_new(ctx: &TableContext, name: &str) -> Result<()> {
+    check_branch_name(name)?;
+    let exists = BranchManager::new(ctx.fs.clone(), &ctx.location).exists(name)?;
+    if exists { Err(exists_already(ctx, name)) } else { Ok(()) }
+}
+
 /// Makes a branch of the table.
 ///
 /// # Errors
 /// `InvalidArgument` for a name that cannot be one; `BranchExists`; `TagExists` for a snapshot when there is a tag
 /// `fork-<name>`; `TagNotFound`, `SnapshotNotFound` or `SnapshotExpired` for the source; `UpkeepRunning` beside an expiry, a rollback or a fast-forward.
 pub fn create_branch(ctx: &TableContext, name: &str, source: &BranchSource) -> Result<()> {
-    check_branch_name(name)?;
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
-    if branches.exists(name)? {
-        return Err(exists_already(ctx, name));
-    }
+    check_new(ctx, name)?;
+    let branches = ctx.branches();
     let main = main_context(ctx);
     // a rollback, an expiry or a fast-forward has looked at the branches before its record: none may come between the two
     let lock = settled_lock(&main_context(ctx))?;

@@ -26,7 +26,7 @@ pub fn delete_branch(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Re
     check_not_main(name)?;
     let main = main_context(ctx);
     let lock = if dry_run { None } else { Some(settled_lock(&main)?) };
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     check_deletable(ctx, &branches, name)?;
     let mut plan = CleanupPlan::default();
     plan.steps.push(CleanupStep::DeleteTrees(vec![PlannedFile {
@@ -120,7 +120,7 @@ pub(crate) fn half_forwarded_to(ctx: &TableContext) -> Result<Option<String>> {
     let main = SnapshotManager::new(ctx.fs.clone(), &ctx.location);
     let removals = main.removals().read()?;
     let (Some(name), Some(latest)) = (removals.forward_to(), main.latest()?) else { return Ok(None) };
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
     let is_theirs =
         theirs.has_version(&latest)? || theirs.removals().expired()?.iter().any(|expired| expired.is(&latest));

@@ -24,9 +24,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     maintenance::rollback::{latest_before, note_of_strays, remove_strays},
-    snapshot::{
-        BranchManager, ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main,
-    },
+    snapshot::{ChangelogManager, RemovalKind, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
 };
 
 /// Makes main what the branch is.
@@ -39,7 +37,7 @@ pub fn fast_forward(ctx: &TableContext, name: &str, dry_run: bool) -> Result<Rep
         return Err(Error::new(ErrorKind::InvalidArgument, "main cannot be fast-forwarded to itself"));
     }
     let main = TableContext { branch: "main".to_owned(), ..ctx.clone() };
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     branches.check_exists(name).map_err(|e| e.with("table", &ctx.name))?;
     let theirs = SnapshotManager::new(ctx.fs.clone(), &branches.root(name));
     let ours = SnapshotManager::new(ctx.fs.clone(), &ctx.location);

@@ -15,7 +15,7 @@ mod forward_tags;
 mod names;
 mod rename;
 
-pub use create::{BranchSource, create_branch};
+pub use create::{BranchSource, check_new, create_branch};
 pub use delete::delete_branch;
 pub(crate) use delete::half_forwarded_to;
 pub use fast_forward::fast_forward;

@@ -22,7 +22,7 @@ pub(super) fn is_fork(ctx: &TableContext, branch: &str) -> Result<bool> {
 pub(super) fn keeps_branch(ctx: &TableContext, branch: &str) -> Result<bool> {
     let fork = fork_tag(branch);
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
-    let copies = TagManager::new(ctx.fs.clone(), &BranchManager::new(ctx.fs.clone(), &ctx.location).root(branch));
+    let copies = TagManager::new(ctx.fs.clone(), &ctx.branches().root(branch));
     Ok(is_fork(ctx, branch)? && copies.exists(&fork)? && copies.get(&fork)?.is_same_version(&tags.get(&fork)?))
 }
 

@@ -27,7 +27,7 @@ pub fn rename_branch(ctx: &TableContext, from: &str, to: &str) -> Result<()> {
     }
     check_renames(&*ctx.fs, &branch_root(&ctx.location, from))?;
     let lock = settled_lock(&main_context(ctx))?;
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     let tags = TagManager::new(ctx.fs.clone(), &ctx.location);
     let (old, new) = (fork_tag(from), fork_tag(to));
     if !branches.exists(from)? && branches.exists(to)? && is_half_way(&tags, &copies(ctx, &branches, to), (from, to))? {

@@ -17,8 +17,7 @@ use crate::{
     },
     error::Result,
     io::TableContext,
-    path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, Snapshot, SnapshotManager, UpkeepLock},
+    snapshot::{ChangelogManager, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires changelogs that have outlived their snapshots, with the files only they needed. The newest one stays.
@@ -30,9 +29,8 @@ pub fn expire_changelogs(ctx: &TableContext, keep: &Retention, dry_run: bool) ->
 fn expire(ctx: &TableContext, keep: &Retention, lock: Option<&UpkeepLock>) -> Result<Report> {
     let dry_run = lock.is_none();
     keep.check()?;
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let changelogs = ctx.changelogs();
+    let snapshots = ctx.snapshots();
     let nothing = || Report { dry_run, ..Report::default() }.with("changelogs", json!([]));
     let ids = changelogs.ids()?;
     let find_end = || end_of(ctx, &changelogs, &ids, &snapshots, keep);
@@ -64,7 +62,7 @@ fn say(
     end: i64,
     find_end: impl Fn() -> Result<Option<i64>>,
 ) -> Result<bool> {
-    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let consumers = ctx.consumers();
     consumers.expire(lock, || {
         if find_end()?.is_none_or(|now| now < end) {
             return Ok(false);
@@ -89,7 +87,7 @@ fn end_of(
         return Ok(None);
     };
     let mut end = newest.saturating_sub(keep.min).saturating_add(1).min(latest);
-    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let consumers = ctx.consumers();
     end = consumers.min_next_snapshot()?.map_or(end, |next| end.min(next));
     end = end.min(earliest.saturating_add(keep.limit));
     let by_number = newest.saturating_sub(keep.max).saturating_add(1).max(earliest);
@@ -114,7 +112,7 @@ fn plan(
     earliest: &Snapshot,
 ) -> Result<CleanupPlan> {
     let mut plan = CleanupPlan::default();
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let snapshots = ctx.snapshots();
     let tags = Tagged::read(ctx, &snapshots)?;
     let cache = ManifestCache::new(ctx)?;
     let mut referenced_by_other_branches = referenced_by_other_branches(ctx, &cache)?;

@@ -7,8 +7,6 @@ use crate::{
     cleanup::{CleanupPlan, FileKind, PlannedFile, Report, upkeep_lock, with_effect},
     error::Result,
     io::TableContext,
-    path::branch_root,
-    snapshot::ConsumerManager,
 };
 
 /// Deletes consumers whose file was last written before this time: nobody reads with them any more.
@@ -16,7 +14,7 @@ use crate::{
 /// Which they are is looked for again when the lock is held and readers can tell that an expiry is at work, and once more of each
 /// file when it has been taken out of its place: a reader that goes on meanwhile keeps its consumer.
 pub fn expire_consumers(ctx: &TableContext, older_than: i64, dry_run: bool) -> Result<Report> {
-    let manager = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let manager = ctx.consumers();
     let old = || -> Result<Vec<String>> {
         let old = manager.list()?.into_iter().filter(|consumer| consumer.modified_millis < older_than);
         Ok(old.map(|consumer| consumer.id).collect())

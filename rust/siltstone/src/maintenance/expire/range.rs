@@ -7,8 +7,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::CoreOptions,
-    path::branch_root,
-    snapshot::{ConsumerManager, SnapshotManager},
+    snapshot::SnapshotManager,
 };
 
 /// How much is kept.
@@ -92,7 +91,7 @@ pub(in crate::maintenance) fn expiring(
     };
     let mut end = latest.saturating_sub(keep.min).saturating_add(1);
     if !ctx.options.consumer_changelog_only && end > earliest {
-        let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+        let consumers = ctx.consumers();
         end = consumers.min_next_snapshot()?.map_or(end, |next| end.min(next));
     }
     end = end.min(earliest.saturating_add(keep.limit));

@@ -6,7 +6,8 @@
 //!
 //! The record comes before the plan: a tag that is made later finds the record, a tag that was made before is seen by the
 //! plan. Consumers are looked at just before the record, and those whose readers know of that moment
-//! ([`ConsumerManager::expire`]) find the record, too. Data goes for snapshots that the record lists, which were in the line when it was written, and for no others.
+//! ([`ConsumerManager::expire`]) find the record, too. So is the first version that stays, and once more when all is planned: other
+//! programs roll back without a lock. Data goes for snapshots that the record lists, which were in the line when it was written, and for no others.
 //!
 //! An expiry that fails before it deletes anything is called off by another record; the `EARLIEST` hint names what stays once it
 //! cannot be called off any more. One that fails later says that its
@@ -33,8 +34,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::ChangelogProducer,
-    path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, RemovalKind, Removals, Snapshot, SnapshotManager, UpkeepLock},
+    snapshot::{ConsumerManager, RemovalKind, Removals, RemovedSnapshot, Snapshot, SnapshotManager, UpkeepLock},
 };
 
 /// Expires snapshots of the table's branch and deletes what only they needed.
@@ -71,16 +71,18 @@ fn expire(ctx: &TableContext, lock: &UpkeepLock, keep: &Retention) -> Result<Rep
     // a tag that cannot be read stops the expiry before it leaves a trace
     Tagged::read(ctx, &snapshots)?;
     let deltas = plan_beside_others(|| read_deltas(ctx, &snapshots, &going))?;
-    let consumers = ConsumerManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let consumers = ctx.consumers();
     let record = || {
         check_consumers(ctx, &consumers, &going)?;
+        check_stays(&snapshots, &going)?;
         snapshots.removals().append(lock, RemovalKind::Expire, going.end, &going.snapshots)
     };
     consumers.expire(lock, record).map_err(|e| e.in_table(&ctx.name))?;
     // one of another program, which does not look whether it was seen
     let prepared = check_consumers(ctx, &consumers, &going)
         .and_then(|()| plan_beside_others(|| plan(ctx, &snapshots, &going, &deltas)))
-        .and_then(|(plan, expired)| plan.check(&ctx.fs).map(|()| (plan, expired)));
+        .and_then(|(plan, expired)| plan.check(&ctx.fs).map(|()| (plan, expired)))
+        .and_then(|planned| check_stays(&snapshots, &going).map(|()| planned));
     let (plan, expired) = match prepared {
         Ok(planned) => planned,
         Err(error) => return Err(call_off(lock, &snapshots, &going, error).in_table(&ctx.name)),
@@ -127,8 +129,25 @@ fn check_consumers(ctx: &TableContext, consumers: &ConsumerManager, going: &Goin
     }
 }
 
+/// Another program takes no lock: one that has gone back to a version before the first one that stays leaves nothing else. Where
+/// it has let more expire, later versions are there.
+fn check_stays(snapshots: &SnapshotManager, going: &Going) -> Result<()> {
+    let gone = match (snapshots.existing([going.end])?.pop(), &going.stays) {
+        (Some(found), Some(stays)) => !stays.is(&found),
+        (Some(_), None) => false,
+        (None, _) => !snapshots.listed_ids()?.iter().any(|id| *id > going.end),
+    };
+    if gone && going.first().is_some() {
+        let message = format!("snapshot {}, the first that was to stay, is no version any more", going.end);
+        return Err(Error::new(ErrorKind::VersionInUse, message)
+            .with("snapshot", going.end)
+            .hint("another program has rolled the table back; nothing has expired: expire again"));
+    }
+    Ok(())
+}
+
 fn snapshots_of(ctx: &TableContext) -> SnapshotManager {
-    SnapshotManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch))
+    ctx.snapshots()
 }
 
 fn nothing(dry_run: bool) -> Report {
@@ -149,6 +168,8 @@ struct Going {
     second_lines: Vec<i64>,
     /// The first snapshot that stays.
     end: i64,
+    /// Its identity, unless it has gone since it was chosen.
+    stays: Option<RemovedSnapshot>,
     /// The fence as it was.
     fence: i64,
 }
@@ -177,8 +198,11 @@ fn choose(ctx: &TableContext, snapshots: &SnapshotManager, keep: &Retention) -> 
     let mixed = !unfinished.is_empty() || !second_lines.is_empty();
     going.extend(unfinished);
     going.sort_by_key(|snapshot| snapshot.id);
-    let nothing = going.is_empty() && strays.is_empty();
-    Ok((!nothing).then_some(Going { snapshots: going, strays, mixed, second_lines, end, fence: removals.fence }))
+    if going.is_empty() && strays.is_empty() {
+        return Ok(None);
+    }
+    let stays = snapshots.existing([end])?.pop().as_ref().map(RemovedSnapshot::from);
+    Ok(Some(Going { snapshots: going, strays, mixed, second_lines, end, stays, fence: removals.fence }))
 }
 
 /// Of these versions, those that a fast-forward which died between its records has taken back, and the others. No version is made
@@ -328,7 +352,7 @@ fn delete_snapshots(
     plan: &mut CleanupPlan,
 ) -> Result<()> {
     if outlive {
-        let changelogs = ChangelogManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+        let changelogs = ctx.changelogs();
         for snapshot in going {
             plan.overwrite(changelogs.path(snapshot.id), snapshot.to_json()?);
         }

@@ -12,7 +12,7 @@ use crate::{
     io::{FileReadSpec, OpenDataFile, TableContext},
     manifest::{DataFileMeta, EntryKind, ManifestEntry, ManifestStore},
     scan::{EntryFilter, live_entries},
-    snapshot::{ChangelogManager, NamedList, Snapshot},
+    snapshot::{NamedList, Snapshot},
     threads::in_pool,
 };
 
@@ -62,7 +62,7 @@ impl Check<'_> {
             }
         }
         for ctx in branches {
-            let changelogs = ChangelogManager::new(ctx.fs.clone(), &ctx.paths.branch_root(&ctx.branch));
+            let changelogs = ctx.changelogs();
             for id in changelogs.ids()? {
                 let place = format!("{}/changelog-{id}", ctx.branch);
                 let Ok(changelog) = changelogs.get(id) else { continue };

@@ -16,6 +16,22 @@ use crate::{
 /// Nobody says how large the file is.
 const ANY_SIZE: i64 = i64::MIN;
 
+/// What metadata says of a file.
+#[derive(Debug)]
+pub(super) struct Expected {
+    size: i64,
+    /// Which version names it.
+    place: String,
+    /// What to do when it is not there.
+    repair: &'static str,
+}
+
+impl Expected {
+    pub(super) fn new(size: i64, place: &str, repair: &'static str) -> Self {
+        Self { size, place: place.to_owned(), repair }
+    }
+}
+
 impl Check<'_> {
     /// Remembers files that must exist, and names schemas that they need and that do not.
     pub(super) fn expect_files<'e>(
@@ -29,9 +45,9 @@ impl Check<'_> {
             let path = ctx.paths.data_file(&entry.partition, entry.bucket, &entry.file);
             let extras = ctx.paths.extra_files(&entry.partition, entry.bucket, &entry.file);
             let Some(path) = self.told("bad-manifest", place, path, RESTORE)? else { continue };
-            self.files.entry(path).or_insert_with(|| (entry.file.file_size, place.to_owned()));
+            self.files.entry(path).or_insert_with(|| Expected::new(entry.file.file_size, place, RESTORE));
             for extra in self.told("bad-manifest", place, extras, RESTORE)?.into_iter().flatten() {
-                self.files.entry(extra).or_insert_with(|| (ANY_SIZE, place.to_owned()));
+                self.files.entry(extra).or_insert_with(|| Expected::new(ANY_SIZE, place, RESTORE));
             }
         }
         Ok(())
@@ -49,26 +65,24 @@ impl Check<'_> {
     pub(super) fn files_exist(&mut self) -> Result<()> {
         self.verdict.count("files", self.files.len());
         let fs = &self.ctx.fs;
-        let files: Vec<(&String, &(i64, String))> = self.files.iter().collect();
-        let status = |(path, _): &(&String, &(i64, String))| cancel::check().and_then(|()| fs.status(path));
+        let files: Vec<(&String, &Expected)> = self.files.iter().collect();
+        let status = |(path, _): &(&String, &Expected)| cancel::check().and_then(|()| fs.status(path));
         let found: Vec<Option<FileStatus>> =
             in_pool(|| files.par_iter().map(cancel::carried(status)).collect::<Result<_>>())?;
         let mut wrong = Vec::new();
-        for ((path, (size, place)), found) in files.into_iter().zip(found) {
-            match found {
-                None => wrong.push(("missing-file", place.clone(), format!("{path} is missing"))),
-                Some(found) if found.is_dir => {
-                    wrong.push(("missing-file", place.clone(), format!("{path} is a directory")));
-                }
+        for ((path, Expected { size, place, repair }), found) in files.into_iter().zip(found) {
+            let (code, message) = match found {
+                None => ("missing-file", format!("{path} is missing")),
+                Some(found) if found.is_dir => ("missing-file", format!("{path} is a directory")),
                 Some(found) if *size != ANY_SIZE && u64::try_from(*size) != Ok(found.size) => {
-                    let message = format!("{path} has {} bytes, the metadata says {size}", found.size);
-                    wrong.push(("wrong-size", place.clone(), message));
+                    ("wrong-size", format!("{path} has {} bytes, the metadata says {size}", found.size))
                 }
-                Some(_) => {}
-            }
+                Some(_) => continue,
+            };
+            wrong.push((code, place.clone(), message, *repair));
         }
-        for (code, place, message) in wrong {
-            self.verdict.problem(code, &place, message, RESTORE);
+        for (code, place, message, repair) in wrong {
+            self.verdict.problem(code, &place, message, repair);
         }
         Ok(())
     }

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Check, RESTORE};
+use super::{Check, RESTORE, files::Expected};
 use crate::{
     deletion_vectors::DELETION_VECTORS,
     error::{ErrorKind, Result},
-    index::HASH,
+    index::{HASH, MEND_INDEX},
     io::TableContext,
     manifest::{BucketId, DeletionVectorRange, EntryKind, IndexManifestEntry, ManifestEntry, ManifestFileMeta},
     scan::{EntryFilter, live_entries},
@@ -94,7 +94,8 @@ impl Check<'_> {
         for entry in entries.iter().filter(|_| first) {
             let path = ctx.paths.index_file_of(entry);
             if let Some(path) = self.told("bad-index-entry", place, path, REBUILD)? {
-                self.files.entry(path).or_insert_with(|| (entry.file_size, place.to_owned()));
+                let repair = if entry.index_type == HASH { MEND_INDEX } else { RESTORE };
+                self.files.entry(path).or_insert_with(|| Expected::new(entry.file_size, place, repair));
             }
             for (code, message) in faults(entry) {
                 self.verdict.problem(code, place, format!("{} {message}", entry.file_name), REBUILD);

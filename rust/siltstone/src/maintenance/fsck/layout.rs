@@ -6,7 +6,7 @@ use crate::{
     error::Result,
     io::TableContext,
     path::branch_root,
-    snapshot::{ChangelogManager, ConsumerManager, ReleasedVersions, Removals, SnapshotManager, TagManager},
+    snapshot::{ConsumerManager, ReleasedVersions, Removals, SnapshotManager},
 };
 
 const OF_TABLE: [&str; 4] = ["branch", "manifest", "index", "statistics"];
@@ -90,14 +90,13 @@ impl Check<'_> {
         snapshots: &SnapshotManager,
         removals: &Removals,
     ) -> Result<()> {
-        let root = branch_root(&ctx.location, &ctx.branch);
-        let tags = TagManager::new(ctx.fs.clone(), &root).names()?;
+        let tags = ctx.tags().names()?;
         let (sign, repair) = if let Some(tag) = tags.first() {
             let repair = format!("restore it: the file of tag '{tag}' is a copy of the snapshot that it names");
             (format!("tag '{tag}' is of one"), repair)
         } else if let Some(id) = snapshots.hint(LATEST)? {
             (format!("the hint {LATEST} says {id}"), RESTORE.to_owned())
-        } else if let Some(id) = ChangelogManager::new(ctx.fs.clone(), &root).latest_id()? {
+        } else if let Some(id) = ctx.changelogs().latest_id()? {
             (format!("changelog {id} is of an older one"), RESTORE.to_owned())
         } else if !removals.say_nothing() {
             ("removal records are of some".to_owned(), RESTORE.to_owned())

@@ -31,8 +31,6 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Value, json};
-
 use crate::{
     cancel,
     cleanup::ManifestCache,
@@ -41,7 +39,7 @@ use crate::{
     options::CoreOptions,
     path::{PathFactory, branch_root},
     schema::{SchemaManager, TableSchema},
-    snapshot::{BranchManager, Snapshot},
+    snapshot::Snapshot,
 };
 
 /// How bad a finding is.
@@ -51,6 +49,16 @@ pub enum Severity {
     Problem,
     /// Space or time is lost, rows are right.
     Warning,
+}
+
+impl Severity {
+    /// For reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Problem => "problem",
+            Self::Warning => "warning",
+        }
+    }
 }
 
 /// One thing that is not as it should be.
@@ -66,19 +74,6 @@ pub struct Finding {
     pub message: String,
     /// What could be done about it.
     pub repair: String,
-}
-
-impl Finding {
-    /// As a JSON object.
-    pub fn to_json(&self) -> Value {
-        let severity = match self.severity {
-            Severity::Problem => "problem",
-            Severity::Warning => "warning",
-        };
-        json!({
-            "severity": severity, "code": self.code, "place": self.place, "message": self.message, "repair": self.repair,
-        })
-    }
 }
 
 /// What was looked at and what was found.
@@ -114,12 +109,6 @@ impl Verdict {
         verdict.problem("bad-schema", location, e.to_string(), RESTORE);
         verdict
     }
-
-    /// As a JSON object.
-    pub fn to_json(&self) -> Value {
-        let findings: Vec<Value> = self.findings.iter().map(Finding::to_json).collect();
-        json!({ "findings": findings, "checked": self.checked })
-    }
 }
 
 const RESTORE: &str = "restore the file from a backup, or roll back to a version that is whole";
@@ -134,7 +123,7 @@ struct Check<'a> {
     /// Names of index manifests that were looked at.
     seen: HashSet<String>,
     /// Paths of data, changelog and index files with the size they must have.
-    files: BTreeMap<String, (i64, String)>,
+    files: BTreeMap<String, files::Expected>,
     /// Of the branch that is looked at.
     schemas: HashSet<i64>,
     /// Schemas that data files need and that are gone, by branch.
@@ -223,7 +212,7 @@ pub fn fsck(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
 
 fn look(ctx: &TableContext, deep: bool, now: i64) -> Result<Verdict> {
     let mut branches = vec!["main".to_owned()];
-    branches.extend(BranchManager::new(ctx.fs.clone(), &ctx.location).names()?);
+    branches.extend(ctx.branches().names()?);
     let mut check = Check {
         ctx,
         deep,

@@ -17,7 +17,7 @@ use crate::{
     error::Result,
     io::TableContext,
     path::branch_root,
-    snapshot::{BranchManager, ChangelogManager, SnapshotManager, TagManager},
+    snapshot::{ChangelogManager, SnapshotManager, TagManager},
 };
 
 /// How often a table that goes on changing is looked at.
@@ -80,7 +80,7 @@ impl Versions {
     fn of(ctx: &TableContext) -> Result<Self> {
         let mut found = Self { places: BTreeSet::new(), going: false };
         let mut branches = vec!["main".to_owned()];
-        branches.extend(BranchManager::new(ctx.fs.clone(), &ctx.location).names()?);
+        branches.extend(ctx.branches().names()?);
         for branch in &branches {
             let root = branch_root(&ctx.location, branch);
             let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);

@@ -8,8 +8,7 @@ use crate::{
     limits::sum,
     manifest::{EntryKind, ManifestEntry, ManifestFileMeta, each_once, merge_entries},
     options::ChangelogProducer,
-    path::branch_root,
-    snapshot::{ChangelogManager, Removals, Snapshot, SnapshotManager, TagManager},
+    snapshot::{Removals, Snapshot, TagManager},
     types::DataType,
 };
 
@@ -25,8 +24,8 @@ enum VersionKind {
 impl Check<'_> {
     /// Checks a branch; returns the versions that could be read, tags of expired snapshots among them.
     pub(super) fn branch(&mut self, ctx: &TableContext) -> Result<Vec<Snapshot>> {
-        let root = branch_root(&ctx.location, &ctx.branch);
-        let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+        let root = ctx.branch_root();
+        let snapshots = ctx.snapshots();
         let removals = self.told("bad-removal", &ctx.branch, snapshots.removals().read(), RESTORE)?;
         let Some(removals) = removals else { return Ok(Vec::new()) };
         // a snapshot that cannot be read is told below
@@ -58,7 +57,7 @@ impl Check<'_> {
         }
         let line = versions.clone();
         self.tags(ctx, &root, &mut versions, &removals)?;
-        let changelogs = ChangelogManager::new(ctx.fs.clone(), &root);
+        let changelogs = ctx.changelogs();
         for id in changelogs.ids()? {
             let place = format!("{}/changelog-{id}", ctx.branch);
             if let Some(changelog) = self.told("bad-changelog", &place, changelogs.get(id), RESTORE)? {

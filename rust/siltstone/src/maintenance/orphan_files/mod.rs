@@ -24,7 +24,6 @@ use crate::{
     io::TableContext,
     path::branch_root,
     schema::SchemaManager,
-    snapshot::BranchManager,
 };
 
 /// Deletes files older than `older_than` (epoch milliseconds) that nothing refers to; with `dry_run` only lists them.
@@ -83,7 +82,7 @@ fn plan(ctx: &TableContext, older_than: i64) -> Result<(CleanupPlan, usize)> {
 /// All branches, main first; each must have a schema.
 fn branches(ctx: &TableContext) -> Result<Vec<String>> {
     let mut names = vec!["main".to_owned()];
-    names.extend(BranchManager::new(ctx.fs.clone(), &ctx.location).names()?);
+    names.extend(ctx.branches().names()?);
     for name in &names {
         let root = branch_root(&ctx.location, name);
         if SchemaManager::new(ctx.fs.clone(), &root).latest()?.is_none() {

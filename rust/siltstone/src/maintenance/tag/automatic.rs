@@ -12,8 +12,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     io::TableContext,
     options::{TagCreation, Zone},
-    path::branch_root,
-    snapshot::{Period, Snapshot, SnapshotManager, Tag, TagManager},
+    snapshot::{Period, Snapshot, Tag, TagManager},
 };
 
 /// Makes the automatic tags that are due, and deletes those above `tag.num-retained-max`.
@@ -47,9 +46,8 @@ pub fn create_automatic(ctx: &TableContext) -> Result<Report> {
 
 /// One tag for each period that is over, from the first snapshot after it.
 fn periodic(ctx: &TableContext, time_of: &dyn Fn(&Snapshot) -> Option<NaiveDateTime>) -> Result<Report> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
-    let tags = TagManager::new(ctx.fs.clone(), &root);
+    let snapshots = ctx.snapshots();
+    let tags = ctx.tags();
     let period = Period::of_options(&ctx.options)?;
     let mut report = Report::default();
     let mut made = Vec::new();
@@ -97,9 +95,8 @@ fn keep_newest(ctx: &TableContext, tags: &TagManager, is_auto: &dyn Fn(&str) -> 
 
 /// `batch-write-2024-05-01` on the latest snapshot, in the place of an older tag of that name.
 fn batch(ctx: &TableContext) -> Result<Report> {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    let tags = TagManager::new(ctx.fs.clone(), &root);
-    let snapshots = SnapshotManager::new(ctx.fs.clone(), &root);
+    let tags = ctx.tags();
+    let snapshots = ctx.snapshots();
     let Some(latest) = snapshots.latest()? else {
         return Ok(Report::default().with("created", json!([])));
     };

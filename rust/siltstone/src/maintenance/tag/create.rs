@@ -9,7 +9,6 @@ use crate::{
     cleanup::{Report, check_all_there, clean_released, release, settled_lock, upkeep_lock, with_effect},
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    path::branch_root,
     scan::{VersionSelector, time_travel},
     snapshot::{Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, check_name, exists_already},
 };
@@ -29,8 +28,7 @@ pub struct CreateTag {
 }
 
 fn managers(ctx: &TableContext) -> (SnapshotManager, TagManager) {
-    let root = branch_root(&ctx.location, &ctx.branch);
-    (SnapshotManager::new(ctx.fs.clone(), &root), TagManager::new(ctx.fs.clone(), &root))
+    (ctx.snapshots(), ctx.tags())
 }
 
 /// Gives a snapshot a name; one small write, whatever the table's size.

@@ -12,8 +12,7 @@ use crate::{
     env::local_wall_clock,
     error::{Error, ErrorKind, Result},
     io::TableContext,
-    path::branch_root,
-    snapshot::{BranchManager, Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
+    snapshot::{Snapshot, SnapshotManager, Tag, TagManager, UpkeepLock, is_main},
 };
 
 /// Deletes a tag and the files that nothing else keeps.
@@ -31,7 +30,7 @@ pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, n
     // whatever cannot be read is found before anything is deleted
     let planned = planned_deletion(ctx, name, None)?;
     let Some(lock) = lock else { return Ok(planned) };
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
     let released = release(ctx, lock, name, &tagged)?;
     let mut first = CleanupPlan::default();
@@ -53,7 +52,7 @@ pub(crate) fn delete_tag_locked(ctx: &TableContext, lock: Option<&UpkeepLock>, n
 /// # Errors
 /// Those of [`delete_tag`].
 pub(crate) fn planned_deletion(ctx: &TableContext, name: &str, gone: Option<&str>) -> Result<Report> {
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     let tagged = tags.get(name).map_err(|e| e.with("table", &ctx.name))?;
     check_no_branch(ctx, name, &tagged, gone)?;
     let cleaning = plan_beside_others(|| plan_cleaning(ctx, name, &tagged, Gone { tag: Some(name), branch: gone }))?;
@@ -78,7 +77,7 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot,
             .with("tag", name)
             .hint("it goes with the branch"));
     }
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location);
+    let branches = ctx.branches();
     let counts = |branch: &String| *branch != ctx.branch && Some(branch.as_str()) != gone;
     for branch in branches.names()?.into_iter().filter(counts) {
         let root = branches.root(&branch);
@@ -106,7 +105,7 @@ pub(super) fn check_no_branch(ctx: &TableContext, name: &str, tagged: &Snapshot,
 ///
 /// A tag that a branch was made from stays, and the report says so. So does one that was replaced by a younger one since.
 pub fn expire_tags(ctx: &TableContext, older_than: Option<i64>, now: i64, dry_run: bool) -> Result<Report> {
-    let tags = TagManager::new(ctx.fs.clone(), &branch_root(&ctx.location, &ctx.branch));
+    let tags = ctx.tags();
     let local = |millis: i64| chrono::DateTime::from_timestamp_millis(local_wall_clock(millis)).map(|t| t.naive_utc());
     let (Some(now), limit) = (local(now), older_than.and_then(local)) else {
         return Err(Error::new(ErrorKind::InvalidArgument, "the time is out of range"));

@@ -10,7 +10,7 @@ use crate::{
     io::{FileWriteSpec, KvLayout, RollingWriter, TableContext},
     manifest::DataFileMeta,
     merge_tree::{LevelSortedRun, Levels, SortedRun, merge::wrapper::ChangelogSink},
-    options::{ChangelogProducer, CoreOptions, MergeEngine},
+    options::{ChangelogProducer, CoreOptions},
 };
 
 /// How the compactions of a table merge.
@@ -41,7 +41,7 @@ impl MergeTreeCompactRewriter {
     pub(super) fn of(options: &CoreOptions) -> Self {
         if options.changelog_producer == ChangelogProducer::FullCompaction {
             Self::FullChangelog
-        } else if options.merge_engine == MergeEngine::FirstRow {
+        } else if options.merge_engine.oldest_wins() {
             Self::FirstRow
         } else if options.needs_lookup() {
             Self::Lookup
@@ -75,8 +75,7 @@ impl MergeTreeCompactRewriter {
             Self::FullChangelog if output_level == max_level => Upgrade::Changelog,
             Self::Plain | Self::FullChangelog => Upgrade::Plain,
             Self::Lookup | Self::FirstRow => {
-                let keeps_value =
-                    !late && options.merge_engine == MergeEngine::Deduplicate && options.sequence_fields.is_empty();
+                let keeps_value = !late && options.merge_engine.newest_wins() && options.sequence_fields.is_empty();
                 if file.level != 0 {
                     Upgrade::Plain
                 } else if options.format_of_level(Some(0)) != options.format_of_level(Some(output_level))
@@ -104,7 +103,7 @@ impl MergeTreeCompactRewriter {
         // a newer record replaces the older one whatever it holds
         let place_is_enough = !late
             && options.deletion_vectors_enabled
-            && options.merge_engine == MergeEngine::Deduplicate
+            && options.merge_engine.newest_wins()
             && options.sequence_fields.is_empty()
             && !produces_changelog;
         self == Self::Lookup && !place_is_enough

@@ -1,6 +1,9 @@
 //! Databases and tables that are directories, and nothing else: no registry, no properties, no locks.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{Catalog, FoundTable, SUFFIX, errors};
 use crate::{
@@ -138,7 +141,7 @@ impl Catalog {
         let own: FileIoRef = Arc::new(ConfinedFileIo::founding(self.fs.clone(), &location));
         let schemas = Arc::new(SchemaManager::new(own, &location));
         match schemas.create(schema) {
-            Ok(schema) => Ok(FoundTable { name, location, schema, schemas }),
+            Ok(schema) => Ok(FoundTable { name, location, schema, schemas, storage: BTreeMap::new() }),
             // another writer was faster
             Err(e) if e.kind() == ErrorKind::TableExists && if_not_exists => self.load(name),
             Err(e) if e.kind() == ErrorKind::TableExists => Err(errors::table_exists(&name)),

@@ -2,7 +2,6 @@
 
 use crate::{
     error::{Error, ErrorKind},
-    snapshot::BranchManager,
     table::name::TableName,
 };
 
@@ -29,18 +28,6 @@ impl Catalog {
         }))
     }
 
-    pub(super) fn no_branch(&self, name: &TableName) -> Error {
-        let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
-        let error =
-            Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch);
-        let names = BranchManager::new(self.fs.clone(), &self.table_path(name)).names().unwrap_or_default();
-        match near(&name.branch, &names) {
-            Some(near) => error.hint(format!("did you mean '{}$branch_{near}'?", name.plain())),
-            None if names.is_empty() => error.hint("the table has no branches beside main"),
-            None => error.hint(format!("branches: {}", first_few(&names))),
-        }
-    }
-
     pub(super) fn no_table(&self, name: &TableName) -> Error {
         let error = Error::new(ErrorKind::TableNotFound, format!("the table '{}' does not exist", name.plain()));
         let names = self.table_names(&name.database).unwrap_or_default();
@@ -52,6 +39,17 @@ impl Catalog {
                 format!("tables of '{}': {}", name.database, first_few(&names))
             }
         }))
+    }
+}
+
+/// `names` are the branches that there are.
+pub(super) fn no_branch(name: &TableName, names: &[String]) -> Error {
+    let message = format!("the table '{}' has no branch '{}'", name.plain(), name.branch);
+    let error = Error::new(ErrorKind::BranchNotFound, message).with("table", name.plain()).with("branch", &name.branch);
+    match near(&name.branch, names) {
+        Some(near) => error.hint(format!("did you mean '{}$branch_{near}'?", name.plain())),
+        None if names.is_empty() => error.hint("the table has no branches beside main"),
+        None => error.hint(format!("branches: {}", first_few(names))),
     }
 }
 
@@ -79,7 +77,7 @@ pub(super) fn table_exists(name: &TableName) -> Error {
 
 pub(super) fn other_object(name: &TableName, kind: &str) -> Error {
     let message = format!("'{}' is a {kind}, not a table", name.plain());
-    Error::new(ErrorKind::UnsupportedFeature, message).with("table", name.plain())
+    Error::new(ErrorKind::UnsupportedFeature, message).with("table", name.plain()).with("object", kind)
 }
 
 pub(super) fn no_files(name: &TableName, location: &str) -> Error {

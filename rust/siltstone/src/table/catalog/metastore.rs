@@ -5,12 +5,12 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::super::{name::TableName, open::MAIN_BRANCH};
+use super::super::{name::TableName, open::MAIN_BRANCH, served::TableServer};
 use crate::{
     cancel,
     env::{ClockRef, system_clock},
     error::{Error, ErrorKind, Result},
-    fs::Publisher,
+    fs::{Publication, Publisher},
     options::overlay,
     schema::TableSchema,
 };
@@ -50,6 +50,11 @@ pub trait Metastore: Send + Sync + std::fmt::Debug {
     fn try_lock(&self, name: &TableName) -> Result<Option<String>>;
     /// Gives the lock back, if it is still the one that was taken.
     fn unlock(&self, name: &TableName, taken: &str) -> Result<()>;
+    /// The server that keeps the tables themselves, with their schemas and snapshots; `None`: they are directories of the
+    /// warehouse.
+    fn server(self: Arc<Self>) -> Option<Arc<dyn TableServer>> {
+        None
+    }
 }
 
 /// How long a lock is waited for.
@@ -131,7 +136,8 @@ pub(super) struct LockedPublishing {
 }
 
 impl Publisher for LockedPublishing {
-    fn publish(&self, path: &str, data: &[u8], publish: &dyn Fn() -> Result<()>) -> Result<()> {
+    fn publish(&self, what: &Publication<'_>, publish: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Publication { path, data, .. } = *what;
         let Some((name, file)) = table_of(&self.warehouse, path) else { return publish() };
         if !(file.starts_with("snapshot/snapshot-") || file.starts_with("schema/schema-")) {
             return publish();

@@ -12,6 +12,7 @@ mod directories;
 mod errors;
 mod metastore;
 mod named;
+mod server;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,16 +22,17 @@ pub use metastore::{Metastore, Patience, Properties};
 
 use super::{
     name::{TableName, check_database},
-    open::MAIN_BRANCH,
-    place::Place,
+    open::{MAIN_BRANCH, Table},
+    place::{Place, SERVED_BY},
+    served::TableServer,
 };
 use crate::cleanup::{delete_tree, with_effect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fs::{ConfinedFileIo, FileIoRef, check_renames, is_storage_option, watch, watched};
+use crate::fs::{ConfinedFileIo, FileIoRef, LocalFileIo, check_renames, is_storage_option, watch, watched};
 use crate::options::{CoreOptions, without_secrets};
 use crate::path::branch_root;
 use crate::schema::{NewTable, SchemaManager, TableSchema};
-use crate::snapshot::UpkeepLock;
+use crate::snapshot::{BranchManager, UpkeepLock};
 
 const SUFFIX: &str = ".db";
 
@@ -41,6 +43,7 @@ pub struct Catalog {
     warehouse: String,
     options: BTreeMap<String, String>,
     metastore: Option<Arc<dyn Metastore>>,
+    server: Option<Arc<dyn TableServer>>,
 }
 
 /// A table that was found: its name, where it is, and its latest schema.
@@ -54,6 +57,8 @@ pub struct FoundTable {
     pub schema: Arc<TableSchema>,
     /// All schemas of the branch.
     pub schemas: Arc<SchemaManager>,
+    /// How its storage is reached where that is not as the catalog's options say; no secrets.
+    pub storage: BTreeMap<String, String>,
 }
 
 impl Catalog {
@@ -98,6 +103,7 @@ impl Catalog {
             warehouse: warehouse.trim_end_matches('/').to_owned(),
             options: without_secrets(&options),
             metastore: None,
+            server: None,
         })
     }
 
@@ -107,12 +113,18 @@ impl Catalog {
         Self::new(place.fs, &place.path, place.options)?.checked()
     }
 
-    /// [`Self::with_metastore`] on the storage of the warehouse.
+    /// [`Self::with_metastore`] on the storage of the warehouse. Where a server keeps the tables, the warehouse is a name that only
+    /// the server knows.
     pub fn open_with(
         warehouse: &str,
         options: BTreeMap<String, String>,
         metastore: Arc<dyn Metastore>,
     ) -> Result<Self> {
+        if let Some(server) = Arc::clone(&metastore).server() {
+            let fs: FileIoRef = Arc::new(LocalFileIo::new());
+            let catalog = Self::of(fs, warehouse, options)?;
+            return Ok(Self { metastore: Some(metastore), server: Some(server), ..catalog });
+        }
         let place = place_of(warehouse, options)?;
         Self::with_metastore(place.fs, &place.path, place.options, metastore)?.checked()
     }
@@ -229,12 +241,14 @@ impl Catalog {
     /// The directory of `db.table` or of the table that `db.table$branch_b` is a branch of.
     ///
     /// # Errors
-    /// `InvalidArgument`: not such a name, or that of a system table.
+    /// `InvalidArgument`: not such a name, or that of a system table; `TableNotFound`: only the server that keeps the tables knows
+    /// their places, and it has no such table.
     pub fn location(&self, name: &str) -> Result<String> {
         let parsed = TableName::parse(name)?;
-        match &parsed.system {
-            None => Ok(self.table_path(&parsed)),
-            Some(system) => {
+        match (&parsed.system, &self.server) {
+            (None, None) => Ok(self.table_path(&parsed)),
+            (None, Some(server)) => Ok(self.place_of_served(server, &parsed)?.0.path),
+            (Some(system), _) => {
                 let message = format!("the system table '{name}' has no directory");
                 let plain = parsed.plain();
                 let error = Error::new(ErrorKind::InvalidArgument, message).with("table", &plain);
@@ -244,7 +258,7 @@ impl Catalog {
     }
 
     /// Where a table of this name is or would be.
-    pub fn table_path(&self, name: &TableName) -> String {
+    fn table_path(&self, name: &TableName) -> String {
         format!("{}/{}", self.database_path(&name.database), name.table)
     }
 
@@ -261,6 +275,9 @@ impl Catalog {
             }
         }
         let schema = table.into_schema().map_err(|e| e.with("table", &name))?;
+        if let Some(server) = &self.server {
+            return self.add_served(server, name, &schema, if_not_exists);
+        }
         self.check_nothing_left(&name)?;
         match &self.metastore {
             None => self.make_table(name, schema, if_not_exists),
@@ -286,6 +303,36 @@ impl Catalog {
         self.load(TableName::on_branch(name, branch)?)
     }
 
+    /// Opens `db.table` or `db.table$branch_b`, with dynamic options; and the name of the system table that is meant.
+    pub fn open_table(
+        &self,
+        name: &str,
+        branch: Option<&str>,
+        options: BTreeMap<String, String>,
+    ) -> Result<(Table, Option<String>)> {
+        let found = self.load_table(name, branch)?;
+        Ok((self.opened(&found, options)?, found.name.system))
+    }
+
+    /// Opens a table that was found.
+    pub fn opened(&self, found: &FoundTable, options: BTreeMap<String, String>) -> Result<Table> {
+        let mut all = self.storage_options();
+        all.extend(found.storage.clone());
+        if self.server.is_some() {
+            all.insert(SERVED_BY.to_owned(), self.options.get("uri").cloned().unwrap_or_default());
+        }
+        all.extend(options);
+        Table::open(&found.location, &found.name.branch, all)
+    }
+
+    /// Opens a table by its name in the catalog.
+    pub(super) fn open_plain(&self, name: &TableName) -> Result<Table> {
+        if self.server.is_some() {
+            return self.opened(&self.load(name.clone())?, BTreeMap::new());
+        }
+        Table::open_with(self.fs.clone(), &self.table_path(name), MAIN_BRANCH, None, BTreeMap::new())
+    }
+
     /// The system table about the whole catalog that a name such as `sys.tables` means.
     ///
     /// # Errors
@@ -309,6 +356,9 @@ impl Catalog {
 
     fn load(&self, name: TableName) -> Result<FoundTable> {
         self.need_database(&name.database)?;
+        if let Some(server) = &self.server {
+            return self.load_served(server, name);
+        }
         if let Some(metastore) = &self.metastore
             && !metastore.has_table(&name)?
         {
@@ -321,7 +371,8 @@ impl Catalog {
         match find(&watched(self.fs.clone(), &location), &location, name.clone())? {
             Some(found) => Ok(found),
             None if name.branch != MAIN_BRANCH && !self.schemas(&location, MAIN_BRANCH).ids()?.is_empty() => {
-                Err(self.no_branch(&name))
+                let branches = BranchManager::new(self.fs.clone(), &location).names().unwrap_or_default();
+                Err(errors::no_branch(&name, &branches))
             }
             None if self.metastore.is_some() => Err(errors::no_files(&name, &location)),
             None => Err(self.no_table(&name)),
@@ -336,6 +387,10 @@ impl Catalog {
         let name = TableName::parse_plain(name)?;
         let dropped = match (self.has_database(&name.database)? && self.has_table(&name)?, &self.metastore) {
             (true, None) => self.lock(&name).and_then(|_lock| delete_tree(&self.fs, &self.table_path(&name))),
+            // the server deletes the files
+            (true, Some(metastore)) if self.server.is_some() => {
+                metastore.drop_table(&name).and_then(|gone| if gone { Ok(()) } else { Err(self.no_table(&name)) })
+            }
             (true, Some(metastore)) => self.remove_table(metastore.as_ref(), &name),
             (false, _) if !if_exists && !self.has_database(&name.database)? => Err(self.no_database(&name.database)),
             (false, _) => Err(self.no_table(&name)),
@@ -359,6 +414,13 @@ impl Catalog {
             return Err(self.no_table(&from));
         }
         self.need_database(&to.database)?;
+        if let (Some(metastore), true) = (&self.metastore, self.server.is_some()) {
+            if metastore.has_table(&to)? || metastore.other_object(&to)?.is_some() {
+                return Err(errors::table_exists(&to));
+            }
+            let renamed = metastore.rename_table(&from, &to)?;
+            return if renamed { Ok(()) } else { Err(self.no_table(&from)) };
+        }
         check_renames(&*self.fs, &self.table_path(&from))?;
         let moved = match &self.metastore {
             None => self.move_directory(&from, &to),
@@ -420,7 +482,7 @@ fn find(fs: &FileIoRef, location: &str, name: TableName) -> Result<Option<FoundT
     let location = location.trim_end_matches('/').to_owned();
     let schemas = Arc::new(SchemaManager::new(fs.clone(), &branch_root(&location, &name.branch)));
     let latest = schemas.latest().map_err(|e| e.with("table", &name))?;
-    Ok(latest.map(|schema| FoundTable { name, location, schema, schemas }))
+    Ok(latest.map(|schema| FoundTable { name, location, schema, schemas, storage: BTreeMap::new() }))
 }
 
 fn place_of(warehouse: &str, options: BTreeMap<String, String>) -> Result<Place> {

@@ -1,6 +1,6 @@
 //! Databases and tables by the names of a metastore.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Catalog, FoundTable, errors,
@@ -24,7 +24,9 @@ impl Catalog {
         if_not_exists: bool,
     ) -> Result<()> {
         let mut all = properties.clone();
-        all.entry("location".to_owned()).or_insert_with(|| self.database_path(name));
+        if self.server.is_none() {
+            all.entry("location".to_owned()).or_insert_with(|| self.database_path(name));
+        }
         let made = metastore.create_database(name, &all)?;
         if made || if_not_exists { Ok(()) } else { Err(errors::database_exists(name)) }
     }
@@ -34,6 +36,10 @@ impl Catalog {
         let tables = metastore.tables(name)?;
         if !cascade && !tables.is_empty() {
             return Err(errors::not_empty(name, tables.len(), "tables"));
+        }
+        if self.server.is_some() {
+            // with all that is in it
+            return metastore.drop_database(name).map(drop);
         }
         for table in tables {
             self.drop_table(&format!("{name}.{table}"), true)?;
@@ -66,7 +72,7 @@ impl Catalog {
             _ => e.with("table", &name),
         })?;
         match metastore.create_table(&name, &copied(&schema)) {
-            Ok(true) => Ok(FoundTable { name, location, schema, schemas }),
+            Ok(true) => Ok(FoundTable { name, location, schema, schemas, storage: BTreeMap::new() }),
             // nobody else has seen it: it had no name
             Ok(false) => delete_tree(&self.fs, &location).and(Err(errors::table_exists(&name))),
             Err(e) => {

@@ -4,7 +4,7 @@ use super::{
     Table,
     columns::{Row, fields, local, string, text, time},
 };
-use crate::{Result, snapshot::BranchManager, types::DataField};
+use crate::{Result, types::DataField};
 
 pub(super) fn columns() -> Vec<DataField> {
     fields(&[("branch_name", text()), ("create_time", time())])
@@ -12,6 +12,6 @@ pub(super) fn columns() -> Vec<DataField> {
 
 pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
     let ctx = table.context();
-    let branches = BranchManager::new(ctx.fs.clone(), &ctx.location).list()?;
+    let branches = ctx.branches().list()?;
     Ok(branches.into_iter().map(|(name, changed)| vec![string(name), local(changed)]).collect())
 }

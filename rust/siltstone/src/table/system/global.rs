@@ -12,7 +12,7 @@ use crate::{
     Error, ErrorKind, Result, env,
     options::without_secrets,
     row::Datum,
-    table::{Catalog, MAIN_BRANCH, Table, TableName},
+    table::{Catalog, Table, TableName},
     types::{DataField, DataType, TypeKind},
 };
 
@@ -61,13 +61,10 @@ impl Catalog {
         for database in self.databases()? {
             for table in self.tables(&database)? {
                 let name = TableName::parse_plain(&format!("{database}.{table}"))?;
-                let path = self.table_path(&name);
-                let opened =
-                    Table::open_with(self.fs().clone(), &path, MAIN_BRANCH, None, std::collections::BTreeMap::new());
-                match opened {
+                match self.open_plain(&name) {
                     Ok(table) => visit(&name, &table)?,
-                    // dropped meanwhile
-                    Err(e) if e.kind() == ErrorKind::TableNotFound => {}
+                    // dropped meanwhile, or something else than a table
+                    Err(e) if e.kind() == ErrorKind::TableNotFound || e.context_value("object").is_some() => {}
                     Err(e) => return Err(e),
                 }
             }

@@ -62,33 +62,32 @@ struct SystemTable {
     rows: fn(&Table) -> Result<Vec<Row>>,
 }
 
+const fn table(
+    name: &'static str,
+    about: Subject,
+    columns: fn() -> Vec<DataField>,
+    rows: fn(&Table) -> Result<Vec<Row>>,
+) -> SystemTable {
+    SystemTable { name, about, columns, rows }
+}
+
 /// One line for each.
-const TABLES: [SystemTable; 15] = [
-    SystemTable { name: "snapshots", about: Subject::Table, columns: snapshots::columns, rows: snapshots::rows },
-    SystemTable { name: "schemas", about: Subject::Table, columns: schemas::columns, rows: schemas::rows },
-    SystemTable { name: "options", about: Subject::Table, columns: options::columns, rows: options::rows },
-    SystemTable { name: "files", about: Subject::Snapshot, columns: files::columns, rows: files::rows },
-    SystemTable {
-        name: "file_key_ranges",
-        about: Subject::Snapshot,
-        columns: files::range_columns,
-        rows: files::range_rows,
-    },
-    SystemTable {
-        name: "file_indexes",
-        about: Subject::Snapshot,
-        columns: file_indexes::columns,
-        rows: file_indexes::rows,
-    },
-    SystemTable { name: "manifests", about: Subject::Snapshot, columns: manifests::columns, rows: manifests::rows },
-    SystemTable { name: "tags", about: Subject::Table, columns: tags::columns, rows: tags::rows },
-    SystemTable { name: "branches", about: Subject::Table, columns: branches::columns, rows: branches::rows },
-    SystemTable { name: "consumers", about: Subject::Table, columns: consumers::columns, rows: consumers::rows },
-    SystemTable { name: "partitions", about: Subject::Snapshot, columns: partitions::columns, rows: partitions::rows },
-    SystemTable { name: "buckets", about: Subject::Snapshot, columns: buckets::columns, rows: buckets::rows },
-    SystemTable { name: "aggregation_fields", about: Subject::Table, columns: fields::columns, rows: fields::rows },
-    SystemTable { name: "statistics", about: Subject::Snapshot, columns: statistics::columns, rows: statistics::rows },
-    SystemTable { name: "table_indexes", about: Subject::Snapshot, columns: indexes::columns, rows: indexes::rows },
+const TABLES: &[SystemTable] = &[
+    table("snapshots", Subject::Table, snapshots::columns, snapshots::rows),
+    table("schemas", Subject::Table, schemas::columns, schemas::rows),
+    table("options", Subject::Table, options::columns, options::rows),
+    table("files", Subject::Snapshot, files::columns, files::rows),
+    table("file_key_ranges", Subject::Snapshot, files::range_columns, files::range_rows),
+    table("file_indexes", Subject::Snapshot, file_indexes::columns, file_indexes::rows),
+    table("manifests", Subject::Snapshot, manifests::columns, manifests::rows),
+    table("tags", Subject::Table, tags::columns, tags::rows),
+    table("branches", Subject::Table, branches::columns, branches::rows),
+    table("consumers", Subject::Table, consumers::columns, consumers::rows),
+    table("partitions", Subject::Snapshot, partitions::columns, partitions::rows),
+    table("buckets", Subject::Snapshot, buckets::columns, buckets::rows),
+    table("aggregation_fields", Subject::Table, fields::columns, fields::rows),
+    table("statistics", Subject::Snapshot, statistics::columns, statistics::rows),
+    table("table_indexes", Subject::Snapshot, indexes::columns, indexes::rows),
 ];
 
 /// What to take of a system table.

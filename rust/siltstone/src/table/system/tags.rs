@@ -6,12 +6,7 @@ use super::{
     Table,
     columns::{Row, fields, local, long, maybe, or_null, string, text, time, wall},
 };
-use crate::{
-    Result,
-    row::Datum,
-    snapshot::{Tag, TagManager},
-    types::DataField,
-};
+use crate::{Result, row::Datum, snapshot::Tag, types::DataField};
 
 pub(super) fn columns() -> Vec<DataField> {
     fields(&[
@@ -26,7 +21,7 @@ pub(super) fn columns() -> Vec<DataField> {
 }
 
 pub(super) fn rows(table: &Table) -> Result<Vec<Row>> {
-    let tags = TagManager::new(table.context().fs.clone(), &table.branch_root());
+    let tags = table.context().tags();
     Ok(tags.tags()?.iter().map(|(name, tag)| row(name, tag)).collect())
 }
 

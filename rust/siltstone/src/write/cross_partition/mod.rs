@@ -39,7 +39,7 @@ use crate::{
     index::{KeyHash, KeyPlaces},
     io::TableContext,
     manifest::EntryKind,
-    options::MergeEngine,
+    options::KeyElsewhere,
     row::{RowKind, binary_rows},
     scan::{changes_since, has_key_places, overtaken::at_newest},
     snapshot::RemovedSnapshot,
@@ -63,7 +63,7 @@ pub(super) struct KeyAssigner {
     ctx: TableContext,
     key: KeyColumns,
     rules: Rules,
-    existing: Existing,
+    existing: KeyElsewhere,
     /// Tells its messages from those of others.
     id: String,
     /// What is there is replaced: it is not looked at.
@@ -74,17 +74,6 @@ pub(super) struct KeyAssigner {
     made: Vec<String>,
     /// Nobody has looked since the last reset whether the keys of the table are the same.
     stale: bool,
-}
-
-/// What becomes of a row whose key is in another partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Existing {
-    /// It moves: the old row is deleted.
-    Moves,
-    /// The row goes to where its key is.
-    Stays,
-    /// The row is left out.
-    Wins,
 }
 
 /// Where keys are.
@@ -132,16 +121,11 @@ impl KeyAssigner {
         if !has_key_places(ctx) {
             return Ok(None);
         }
-        let existing = match ctx.options.merge_engine {
-            MergeEngine::Deduplicate => Existing::Moves,
-            MergeEngine::PartialUpdate | MergeEngine::Aggregation => Existing::Stays,
-            MergeEngine::FirstRow => Existing::Wins,
-        };
         Ok(Some(Self {
             ctx: ctx.clone(),
             key: KeyColumns::of(ctx)?,
             rules: Rules::of(&ctx.options),
-            existing,
+            existing: ctx.options.merge_engine.key_elsewhere(),
             id: new_uuid(),
             replaces,
             room,
@@ -181,10 +165,10 @@ impl KeyAssigner {
                 let place = moved.get(hash).copied().or(before);
                 match place.map(|place| (place, partitions::partition_of(place) == own, existing)) {
                     Some((place, true, _)) => out.add(place, row, kind, false)?,
-                    Some((_, false, Existing::Wins)) => {}
-                    Some((place, false, Existing::Stays)) => out.add(place, row, kind, true)?,
-                    Some((place, false, Existing::Moves)) if takes_back(kind) => out.add(place, row, kind, true)?,
-                    Some((place, false, Existing::Moves)) => {
+                    Some((_, false, KeyElsewhere::IsLeftOut)) => {}
+                    Some((place, false, KeyElsewhere::Stays)) => out.add(place, row, kind, true)?,
+                    Some((place, false, KeyElsewhere::Moves)) if takes_back(kind) => out.add(place, row, kind, true)?,
+                    Some((place, false, KeyElsewhere::Moves)) => {
                         out.add(place, row, RowKind::Delete.to_byte(), true)?;
                         known.remove(place);
                         let new = known.assign(own, rules);

@@ -114,7 +114,7 @@ fn what_a_killed_deletion_of_a_tag_has_left_counts_as_committed_and_goes_with_th
                 break;
             }
             is_refused(&fs, &messages);
-            let is_gone = table(&fs).tag_json("kept").is_err();
+            let is_gone = table(&fs).tag("kept").is_err();
             next(&opened).unwrap_or_else(|error| panic!("{n}: {error}"));
             assert_eq!(records(&fs), 0, "{n}");
             is_refused(&fs, &messages);

@@ -6,14 +6,16 @@ use siltstone::{
     Result,
     commit::{CommitOutcome, CompactionOutcome, OverwriteTarget},
     dml::{Assignment, Modification, modify_files},
-    fs::{FailWhen, FaultFileIo, FileIoRef},
+    fs::{FaultFileIo, FileIoRef},
     io::TableContext,
     predicate::parse_predicate,
     scan::PartitionSpec,
     write::{TableWrite, WriteOptions},
 };
 
-use super::{ROOT, Scenario, append, batch, committer, compact, memory, once, open, overwrite, state};
+use super::{
+    ROOT, Scenario, append, batch, committer, compact, die_at_each_call, memory, once, open, overwrite, state,
+};
 pub(crate) const VECTORS: (&str, &str) = ("deletion-vectors.enabled", "true");
 
 /// Rows 1 to 6, of which some are deleted by vectors.
@@ -56,7 +58,7 @@ fn append_tables() -> [Vec<(&'static str, &'static str)>; 4] {
 fn rows_of_append_tables_are_deleted_or_updated_or_not_at_all() {
     for options in append_tables() {
         for value in [None, Some("v + 40")] {
-            let make = || {
+            let table = {
                 let (io, fs) = memory(&[], &options);
                 append(&open(&fs, ROOT), 0, &[(1, 1), (2, 2), (3, 3)]).unwrap();
                 append(&open(&fs, ROOT), 1, &[(10, 4), (11, 5)]).unwrap();
@@ -64,7 +66,7 @@ fn rows_of_append_tables_are_deleted_or_updated_or_not_at_all() {
                 io
             };
             let operation = |ctx: &TableContext| modify(ctx, 7, "k = 2 OR k = 10", value);
-            let calls = Scenario { make: &make, operation: &operation }.check();
+            let calls = Scenario { table: &table, operation: &operation }.check();
             assert!(calls > 15, "{options:?}: {calls}");
         }
     }
@@ -72,9 +74,9 @@ fn rows_of_append_tables_are_deleted_or_updated_or_not_at_all() {
 
 #[test]
 fn overwriting_a_table_takes_its_vectors_with_it_or_not() {
-    let make = || with_vectors(&[]);
+    let table = with_vectors(&[]);
     let operation = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
-    Scenario { make: &make, operation: &operation }.check();
+    Scenario { table: &table, operation: &operation }.check();
 }
 
 type Overwrite<'a> = &'a dyn Fn(&TableContext) -> Result<CommitOutcome>;
@@ -103,14 +105,14 @@ fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
     let merge_on_read = [VECTORS, ("deletion-vectors.merge-on-read", "true")];
     let tables: [Options<'_>; 6] = [&[VECTORS], &vectors_64, &partial_update, &lookup, &first_row, &merge_on_read];
     for options in tables {
-        let make = || written_twice(options);
+        let table = written_twice(options);
         let once = |ctx: &TableContext| overwrite(ctx, 7, &[(1, 9)]);
         let twice = |ctx: &TableContext| overwrite_twice(ctx, 7);
         let operations: [(Overwrite<'_>, usize); 2] = [(&twice, 9), (&once, 1)];
         // one flush is the same on every table
         let tried = if options == [VECTORS] { 2 } else { 1 };
         for (operation, rows) in operations.into_iter().take(tried) {
-            let io = make();
+            let io = table.fork();
             let fs: FileIoRef = Arc::new(io.clone());
             let data_files = || io.paths().iter().filter(|path| path.contains("/bucket-0/data-")).count();
             let before = data_files();
@@ -121,7 +123,7 @@ fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
             assert_eq!(found.len(), rows, "{options:?}");
             assert!(levels.iter().all(|level| *level > 0), "{options:?}: {levels:?}");
             assert_eq!(data_files(), before + levels.len(), "what was compacted away is gone");
-            Scenario { make: &make, operation }.check();
+            Scenario { table: &table, operation }.check();
         }
     }
 }
@@ -129,7 +131,7 @@ fn an_overwrite_never_leaves_a_table_empty_whose_readers_leave_level_0_out() {
 #[test]
 fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
     for key in [&[][..], &["k"]] {
-        let make = || {
+        let table = {
             let io = with_vectors(key);
             let fs: FileIoRef = Arc::new(io.clone());
             // a file with a vector is compacted by itself, the others together
@@ -138,7 +140,7 @@ fn a_compaction_drops_rows_together_with_their_vectors_or_not() {
             io
         };
         let operation = |ctx: &TableContext| compact(ctx, 7);
-        Scenario { make: &make, operation: &operation }.check();
+        Scenario { table: &table, operation: &operation }.check();
     }
 }
 
@@ -171,32 +173,24 @@ fn new_rows_and_the_marks_of_old_ones_come_together() {
         (&[("merge-engine", "first-row"), ("changelog-producer", "lookup")], &first),
     ];
     for (options, wanted) in tables {
-        for n in 0.. {
-            let mut reached = false;
-            for (when, power) in [(FailWhen::Before, true), (FailWhen::After, false), (FailWhen::After, true)] {
-                let io = written_twice(options);
+        let table = written_twice(options);
+        let old = state(&(Arc::new(table.fork()) as FileIoRef), ROOT).0;
+        let rows = [(1, 7), (2, 7), (9, 7)];
+        let calls = die_at_each_call(&table, &|ctx| append(ctx, 7, &rows), |death| {
+            for power in [false, true].into_iter().filter(|_| death.differs) {
+                let io = death.io.fork();
                 let fs: FileIoRef = Arc::new(io.clone());
-                let old = state(&fs, ROOT).0;
-                let (ctx, start) = (open(&fs, ROOT), io.calls());
-                io.fail_after(n, when);
-                let result = append(&ctx, 7, &[(1, 7), (2, 7), (9, 7)]);
-                reached |= io.calls() - start > n;
                 if power {
                     io.crash();
-                } else {
-                    io.heal();
                 }
                 let now = state(&fs, ROOT).0;
-                assert!(now == old || now == *wanted, "{options:?} {n} {when:?}: {now:?} {result:?}");
-                append(&open(&fs, ROOT), 7, &[(1, 7), (2, 7), (9, 7)]).unwrap();
+                assert!(now == old || now == *wanted, "{options:?} {power}: {now:?} {death}");
+                append(&open(&fs, ROOT), 7, &rows).unwrap();
                 // the rows may be there without the compaction that shows them
                 compact(&open(&fs, ROOT), 8).unwrap();
-                assert_eq!(state(&fs, ROOT).0, *wanted, "{options:?} {n} {when:?}");
+                assert_eq!(state(&fs, ROOT).0, *wanted, "{options:?} {power}: {death}");
             }
-            if !reached {
-                assert!(n > 30, "{n}");
-                break;
-            }
-        }
+        });
+        assert!(calls > 30, "{calls}");
     }
 }

@@ -35,6 +35,12 @@ impl Run {
             steps.extend(own);
         }
         let expected = outcomes(&world.state, &steps);
+        // what a call that failed has left goes with the next upkeep
+        self.left = ended.iter().filter(|ended| ended.leaves()).count();
+        let finished = steps.iter().any(|step| step.leaves).then(|| {
+            steps.iter_mut().for_each(|step| step.leaves = false);
+            outcomes(&world.state, &steps)
+        });
         let partly = ended.iter().any(Ended::is_unknown);
         let fs: FileIoRef = Arc::new(io.clone());
         let reader = Reader::new(io, &world.known);
@@ -63,12 +69,21 @@ impl Run {
                 return;
             }
         };
-        self.look_again(before.as_ref(), &after, &expected, hides || partly);
+        let loosely = hides || partly;
+        match &finished {
+            Some(finished) => {
+                self.look_again(None, &after, finished, loosely);
+                if !loosely && !finished.iter().any(|state| state.kept() == after.kept()) {
+                    self.wrong("after upkeep there is", &after, finished);
+                }
+            }
+            None => self.look_again(before.as_ref(), &after, &expected, loosely),
+        }
         self.changes(world, &fs, ended, after.main().rows());
         self.consumers(world, &fs, ended);
         if hides && !any(Verb::SwitchVectors) {
             match caught(|| ripe(&fs, &after)) {
-                Ok(ripe) => self.problems.extend(ripe.wrong(&expected)),
+                Ok(ripe) => self.problems.extend(ripe.wrong(finished.as_ref().unwrap_or(&expected))),
                 Err(error) => self.problems.push(format!("not compacted afterwards: {}", told(&error))),
             }
         }

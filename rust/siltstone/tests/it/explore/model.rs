@@ -94,6 +94,8 @@ pub(super) struct Step {
     pub(super) optional: bool,
     /// A snapshot that was there for a while, until somebody took it back.
     pub(super) passing: bool,
+    /// Tags that it takes away may be there until the next upkeep.
+    pub(super) leaves: bool,
     /// First and last moment at which it may have happened.
     pub(super) from: u64,
     pub(super) to: u64,
@@ -153,6 +155,9 @@ impl Search<'_> {
         let is_first = own.all(|other| other.passing);
         let effect = if is_first || step.passing || step.id.is_none() { &step.effect } else { &Effect::Nothing };
         let mut all = state.after(&step.branch, effect);
+        if step.leaves {
+            all = all.iter().flat_map(|next| next.with_some_tags_of(state)).collect();
+        }
         if let Some(id) = step.id {
             all.retain_mut(|next| {
                 let Some(line) = next.lines.get_mut(&step.branch) else { return false };
@@ -247,6 +252,18 @@ impl State {
             Effect::AddColumn => line.columns += 1,
         }
         vec![next]
+    }
+
+    /// This state with each choice of the tags that it has no more.
+    fn with_some_tags_of(&self, before: &Self) -> Vec<Self> {
+        let gone: Vec<_> = before.tags.iter().filter(|(name, _)| !self.tags.contains_key(*name)).collect();
+        let with = |choice: u32| {
+            let left = gone.iter().enumerate().filter(|(at, _)| choice & (1 << at) != 0);
+            let mut next = self.clone();
+            next.tags.extend(left.map(|(_, (name, tagged))| ((*name).clone(), (*tagged).clone())));
+            next
+        };
+        (0..1 << gone.len()).map(with).collect()
     }
 
     fn tagged(mut self, name: &str, id: i64, replaces: bool) -> Vec<Self> {

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr, sync::Arc};
 use arrow_array::{RecordBatch, cast::AsArray, types};
 use siltstone::{
     Result,
+    cleanup::Report,
     commit::{Committable, OverwriteTarget},
     fs::FileIoRef,
     maintenance::orphan_files::remove_orphan_files,
@@ -79,6 +80,12 @@ pub(super) struct Done {
 impl From<CommitReport> for Done {
     fn from(report: CommitReport) -> Self {
         Self { snapshots: report.snapshots, notes: report.notes, ..Self::default() }
+    }
+}
+
+impl From<Report> for Done {
+    fn from(report: Report) -> Self {
+        Self { notes: report.plan.notes, ..Self::default() }
     }
 }
 
@@ -246,14 +253,14 @@ impl Operation {
                 let snapshots = SnapshotManager::new(Arc::clone(fs), &table.branch_root());
                 let id = snapshots.latest_id()?.unwrap_or(0) - i64::from(self.number % 3);
                 *effect = Effect::Rollback(id);
-                table.rollback(&version(id), false).map(drop)?;
+                return table.rollback(&version(id), false).map(Done::from);
             }
             Verb::RollbackToTag | Verb::RollbackToExpired => {
                 let expired = [BASE, OLD][usize::from(self.number % 2 == 0)];
                 let tag = if self.verb == Verb::RollbackToTag { KEPT } else { expired };
                 *effect = Effect::RollbackToTag(tag.to_owned());
                 let tag = VersionArgs { tag: Some(tag.to_owned()), ..VersionArgs::default() };
-                table.rollback(&tag, false).map(drop)?;
+                return table.rollback(&tag, false).map(Done::from);
             }
             Verb::TagLatest | Verb::TagOldest | Verb::TagReplace | Verb::TagDelete | Verb::TagRename => {
                 self.tags(&table, fs, effect)?;
@@ -269,7 +276,7 @@ impl Operation {
             }
             Verb::BranchForward => {
                 *effect = Effect::Forward("fix".to_owned());
-                table.fast_forward("fix", false).map(drop)?;
+                return table.fast_forward("fix", false).map(Done::from);
             }
             Verb::BranchDelete => {
                 *effect = Effect::Unbranch("fix".to_owned());

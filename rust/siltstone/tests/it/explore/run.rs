@@ -96,6 +96,8 @@ pub(super) struct Run {
     pub(super) problems: Vec<String>,
     /// What operations said that gave up.
     pub(super) gave_up: Vec<String>,
+    /// How many operations have taken effect and left tags to the next upkeep.
+    pub(super) left: usize,
     pub(super) log: Vec<Event>,
 }
 
@@ -151,6 +153,13 @@ impl Ended {
         self.span.died || (self.span.injected && self.result.is_err())
     }
 
+    /// It has taken effect, and said that it could not remove all that it was to remove: the next upkeep does.
+    pub(super) fn leaves(&self) -> bool {
+        let says = |note: &String| note.contains("but not all of its files were removed");
+        let done = self.result.as_ref().ok().filter(|_| self.span.injected && self.operation.verb.takes_back());
+        done.is_some_and(|done| done.notes.iter().any(says))
+    }
+
     /// The snapshots whose names it tried to give, in this order.
     fn tried(&self, log: &[Event]) -> Vec<i64> {
         let branch = self.operation.branch();
@@ -172,6 +181,7 @@ impl Ended {
             effect: self.effect.clone(),
             optional,
             passing: false,
+            leaves: self.leaves(),
             from: self.span.began,
             to,
         };

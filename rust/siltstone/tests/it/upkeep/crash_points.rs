@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use siltstone::{
     ErrorKind, Result,
-    fs::{FailWhen, FaultFileIo, FileIo as _, FileIoRef},
+    fs::{FaultFileIo, FileIo as _, FileIoRef},
     io::TableContext,
     maintenance::{
         analyze::analyze,
@@ -19,72 +19,84 @@ use siltstone::{
     snapshot::{SnapshotManager, TagManager},
 };
 
+use crate::crash::die_at_each_call;
+
 use super::{ROOT, append, busy_table, check_whole, commit, compact, files, open, table, tag, until, written};
 /// Deletes what nothing refers to, however young.
 fn clean(fs: &FileIoRef) {
     remove_orphan_files(&open(fs, "main"), i64::MAX, i64::MAX, false).unwrap();
 }
 
+/// Files that say what there is, and how many files there are.
+type Names = (Vec<String>, usize);
+
+fn names(io: &FaultFileIo) -> Names {
+    let structure = |p: &String| ["/snapshot/", "/tag/", "/schema/", "/changelog/"].iter().any(|part| p.contains(part));
+    let all = files(io);
+    (all.iter().filter(|p| structure(p)).cloned().collect(), all.len())
+}
+
+/// A table, of which each run gets a copy, with one operation of upkeep that is yet to come.
+struct Upkeep<'a> {
+    operation: &'a dyn Fn(&TableContext) -> Result<()>,
+    /// Versions from here on can be read wherever it dies.
+    whole_from: i64,
+    /// Whether the same call finishes what one that died has begun.
+    finishes: bool,
+    /// What an undisturbed run leaves, and what a cleaning of orphans leaves of that.
+    wanted: Names,
+    wanted_clean: Names,
+}
+
 /// Lets an operation die at each of its storage calls, in each way; then checks, does it again, and compares with the
 /// files that an undisturbed run leaves.
 fn die_everywhere(
-    make: &dyn Fn() -> (FaultFileIo, FileIoRef),
+    table: &FaultFileIo,
     operation: &dyn Fn(&TableContext) -> Result<()>,
     whole_from: i64,
     finishes: bool,
 ) {
-    let names = |io: &FaultFileIo| {
-        let structure =
-            |p: &String| ["/snapshot/", "/tag/", "/schema/", "/changelog/"].iter().any(|part| p.contains(part));
-        let all = files(io);
-        (all.iter().filter(|p| structure(p)).cloned().collect::<Vec<_>>(), all.len())
-    };
-    let (io, fs) = make();
+    let io = table.fork();
+    let fs: FileIoRef = Arc::new(io.clone());
     operation(&open(&fs, "main")).unwrap();
     let wanted = names(&io);
     clean(&fs);
-    let wanted_clean = names(&io);
-    for n in 0.. {
-        let mut reached = false;
-        for when in [FailWhen::Before, FailWhen::After] {
-            for end in 0..3 {
-                let (io, fs) = make();
-                let ctx = open(&fs, "main");
-                let start = io.calls();
-                io.fail_after(n, when);
-                let result = operation(&ctx);
-                reached |= io.calls() - start > n;
-                match end {
-                    0 => io.heal(),
-                    1 => io.crash(),
-                    _ => io.crash_keeping_names(),
-                }
-                check_whole(&fs, whole_from);
-                let again = operation(&open(&fs, "main"));
-                check_whole(&fs, whole_from);
-                if finishes {
-                    assert!(again.is_ok(), "call {n} {when:?} {end}: {again:?} after {result:?}");
-                    let (versions, count) = names(&io);
-                    assert_eq!(versions, wanted.0, "call {n} {when:?} {end} after {result:?}");
-                    // files may be left, or come back after a power loss, when what names them is gone: orphans, no more
-                    assert!(
-                        count >= wanted.1,
-                        "call {n} {when:?} {end} after {result:?}: {count} files, not {}",
-                        wanted.1
-                    );
-                }
-                clean(&fs);
-                check_whole(&fs, whole_from);
-                let (versions, count) = names(&io);
-                // what a long-lived changelog names stays with it, also what its expired snapshot alone needed
-                let may_keep_more = versions.iter().any(|path| path.contains("/changelog/"));
-                if versions == wanted_clean.0 && (count < wanted_clean.1 || !may_keep_more) {
-                    assert_eq!(count, wanted_clean.1, "call {n} {when:?} {end} after {result:?}: left by the cleaning");
-                }
+    let upkeep = Upkeep { operation, whole_from, finishes, wanted, wanted_clean: names(&io) };
+    die_at_each_call(table, operation, |death| {
+        for end in [0, 1, 2].into_iter().filter(|_| death.differs) {
+            let io = death.io.fork();
+            match end {
+                0 => {}
+                1 => io.crash(),
+                _ => io.crash_keeping_names(),
             }
+            upkeep.is_taken_up(&io, &format!("{end}, {death}"));
         }
-        if !reached {
-            return;
+    });
+}
+
+impl Upkeep<'_> {
+    /// What was left by a process that died can be read, finished and cleaned.
+    fn is_taken_up(&self, io: &FaultFileIo, what: &str) {
+        let fs: FileIoRef = Arc::new(io.clone());
+        check_whole(&fs, self.whole_from);
+        let again = (self.operation)(&open(&fs, "main"));
+        check_whole(&fs, self.whole_from);
+        if self.finishes {
+            assert!(again.is_ok(), "{again:?} after {what}");
+            let (versions, count) = names(io);
+            assert_eq!(versions, self.wanted.0, "{what}");
+            // files may be left, or come back after a power loss, when what names them is gone: orphans, no more
+            assert!(count >= self.wanted.1, "{count} files, not {}: {what}", self.wanted.1);
+        }
+        clean(&fs);
+        check_whole(&fs, self.whole_from);
+        let (versions, count) = names(io);
+        let (clean_versions, clean_count) = (&self.wanted_clean.0, self.wanted_clean.1);
+        // what a long-lived changelog names stays with it, also what its expired snapshot alone needed
+        let may_keep_more = versions.iter().any(|path| path.contains("/changelog/"));
+        if versions == *clean_versions && (count < clean_count || !may_keep_more) {
+            assert_eq!(count, clean_count, "left by the cleaning: {what}");
         }
     }
 }
@@ -92,7 +104,7 @@ fn die_everywhere(
 #[test]
 fn an_expiry_that_dies_anywhere_loses_nothing_and_is_taken_up_again() {
     let operation = |ctx: &TableContext| expire_snapshots(ctx, &until(9, 8), false).map(drop);
-    die_everywhere(&busy_table, &operation, 8, true);
+    die_everywhere(&busy_table().0, &operation, 8, true);
 }
 
 /// The busy table after an expiry that is durable: tags alone keep what they name.
@@ -109,33 +121,33 @@ fn expired_table() -> (FaultFileIo, FileIoRef) {
 #[test]
 fn a_deletion_of_a_tag_that_dies_anywhere_loses_nothing() {
     let operation = |ctx: &TableContext| delete_tag(ctx, "t4", false).map(drop);
-    die_everywhere(&expired_table, &operation, 0, false);
+    die_everywhere(&expired_table().0, &operation, 0, false);
 }
 
 #[test]
 fn a_rollback_that_dies_anywhere_is_finished_by_the_same_call() {
     let to_snapshot = |ctx: &TableContext| rollback(ctx, &VersionSelector::Snapshot(5), false).map(drop);
-    die_everywhere(&busy_table, &to_snapshot, 0, true);
+    die_everywhere(&busy_table().0, &to_snapshot, 0, true);
     let to_tag = |ctx: &TableContext| rollback(ctx, &VersionSelector::Tag("t4".to_owned()), false).map(drop);
-    die_everywhere(&expired_table, &to_tag, 0, true);
+    die_everywhere(&expired_table().0, &to_tag, 0, true);
 }
 
 #[test]
 fn a_fast_forward_that_dies_anywhere_is_finished_by_the_same_call() {
-    let make = || {
+    let table = {
         let (io, fs) = busy_table();
         create_branch(&open(&fs, "main"), "fix", &BranchSource::Tag("t6".to_owned())).unwrap();
         append(&fs, "fix", (1, 99));
-        (io, fs)
+        io
     };
     let operation = |ctx: &TableContext| fast_forward(ctx, "fix", false).map(drop);
-    die_everywhere(&make, &operation, 0, true);
+    die_everywhere(&table, &operation, 0, true);
 }
 
 #[test]
 fn a_fast_forward_to_a_branch_whose_first_version_is_after_all_of_mains_is_finished_by_the_same_call() {
     // a fast-forward that died when main had the branch's first version, and no record yet that the others expire, left them
-    let make = || {
+    let table = {
         let (io, fs) = busy_table();
         create_branch(&open(&fs, "main"), "far", &BranchSource::Empty).unwrap();
         (0..12).for_each(|k| append(&fs, "far", (k, 99)));
@@ -144,7 +156,7 @@ fn a_fast_forward_to_a_branch_whose_first_version_is_after_all_of_mains_is_finis
         for path in before {
             io.sync_dir(path.rsplit_once('/').unwrap().0).unwrap();
         }
-        (io, fs)
+        io
     };
     let operation = |ctx: &TableContext| {
         fast_forward(ctx, "far", false)?;
@@ -152,12 +164,12 @@ fn a_fast_forward_to_a_branch_whose_first_version_is_after_all_of_mains_is_finis
         assert_eq!(line, [11, 12]);
         Ok(())
     };
-    die_everywhere(&make, &operation, 0, true);
+    die_everywhere(&table, &operation, 0, true);
 }
 
 #[test]
 fn a_branch_whose_deletion_dies_anywhere_is_there_whole_or_gone() {
-    let make = || {
+    let table = {
         let (io, fs) = busy_table();
         create_branch(&open(&fs, "main"), "fix", &BranchSource::Snapshot(Some(6))).unwrap();
         append(&fs, "fix", (1, 99));
@@ -166,7 +178,7 @@ fn a_branch_whose_deletion_dies_anywhere_is_there_whole_or_gone() {
         for path in before {
             io.sync_dir(path.rsplit_once('/').unwrap().0).unwrap();
         }
-        (io, fs)
+        io
     };
     let operation = |ctx: &TableContext| match delete_branch(ctx, "fix", false) {
         // gone already: what is left of it is a tag, as the hint says
@@ -176,7 +188,7 @@ fn a_branch_whose_deletion_dies_anywhere_is_there_whole_or_gone() {
         Err(e) if e.kind() == ErrorKind::BranchNotFound => Ok(()),
         other => other.map(drop),
     };
-    die_everywhere(&make, &operation, 9, false);
+    die_everywhere(&table, &operation, 9, false);
 }
 
 #[test]
@@ -186,7 +198,7 @@ fn the_making_of_a_branch_that_dies_anywhere_can_be_repeated() {
             Err(e) if e.kind() == ErrorKind::BranchExists => Ok(()),
             other => other,
         };
-        die_everywhere(&busy_table, &operation, 0, false);
+        die_everywhere(&busy_table().0, &operation, 0, false);
         let (_, fs) = busy_table();
         let main = open(&fs, "main");
         if let BranchSource::Snapshot(Some(id)) = source {
@@ -202,7 +214,7 @@ fn the_making_of_a_branch_that_dies_anywhere_can_be_repeated() {
 
 #[test]
 fn a_cleaning_of_orphans_that_dies_anywhere_takes_nothing_that_is_needed() {
-    let make = || {
+    let table = {
         let (io, fs) = busy_table();
         create_branch(&open(&fs, "main"), "fix", &BranchSource::Tag("t2".to_owned())).unwrap();
         append(&fs, "fix", (1, 99));
@@ -210,10 +222,10 @@ fn a_cleaning_of_orphans_that_dies_anywhere_takes_nothing_that_is_needed() {
         for name in ["bucket-0/data-lost-0.parquet", "manifest/manifest-lost-0", "snapshot/.snapshot-9.x.tmp"] {
             io.put(&format!("{ROOT}/{name}"), b"left behind");
         }
-        (io, fs)
+        io
     };
     let operation = |ctx: &TableContext| remove_orphan_files(ctx, i64::MAX, i64::MAX, false).map(drop);
-    die_everywhere(&make, &operation, 0, true);
+    die_everywhere(&table, &operation, 0, true);
 }
 
 /// Ten versions with changelogs that outlive their snapshots, vectors of deleted rows, statistics, and three tags.
@@ -249,18 +261,20 @@ fn problems(fs: &FileIoRef) -> Vec<String> {
 
 #[test]
 fn a_table_with_changelogs_vectors_and_statistics_loses_nothing_when_its_care_dies_anywhere() {
-    let latest = SnapshotManager::new(rich_table().1, ROOT).latest_id().unwrap().unwrap();
+    let (table, fs) = rich_table();
+    let latest = SnapshotManager::new(fs, ROOT).latest_id().unwrap().unwrap();
     let expire = |ctx: &TableContext| expire_snapshots(ctx, &until(latest, latest - 1), false).map(drop);
-    die_everywhere(&rich_table, &expire, latest - 1, true);
-    let expired = || {
-        let (io, fs) = rich_table();
+    die_everywhere(&table, &expire, latest - 1, true);
+    let expired = {
+        let io = table.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
         let before = io.paths();
         expire_snapshots(&open(&fs, "main"), &until(latest, latest - 1), false).unwrap();
         for path in before {
             io.sync_dir(path.rsplit_once('/').unwrap().0).unwrap();
         }
         assert_eq!(problems(&fs), Vec::<String>::new());
-        (io, fs)
+        io
     };
     let keep = Retention { max: 4, min: 1, older_than: None, limit: i64::MAX };
     let changelogs = |ctx: &TableContext| expire_changelogs(ctx, &keep, false).map(drop);

@@ -8,13 +8,13 @@ use siltstone::{
     env::ManualClock,
     fs::{FaultFileIo, FileIo as _, FileIoRef, Meanwhile},
     io::TableContext,
-    maintenance::{automatic::Committer, rollback::rollback},
+    maintenance::{automatic::Committer, expire::expire_snapshots, rollback::rollback},
     manifest::ManifestStore,
     scan::{EntryFilter, VersionSelector, live_entries},
     snapshot::{Snapshot, SnapshotManager},
 };
 
-use super::{ROOT, append, busy_table, check_whole, open, table, written};
+use super::{ROOT, append, busy_table, check_whole, open, table, until, written};
 
 fn snapshots(fs: &FileIoRef) -> SnapshotManager {
     SnapshotManager::new(Arc::clone(fs), ROOT)
@@ -50,7 +50,21 @@ fn built_on(fs: &FileIoRef, base: &Snapshot) -> Snapshot {
 
 fn publish(fs: &FileIoRef, snapshot: &Snapshot) {
     fs.publish(&snapshots(fs).path(snapshot.id), snapshot.to_json().unwrap().as_bytes(), true).unwrap();
-    snapshots(fs).write_latest_hint(snapshot.id).unwrap();
+    hint(fs, snapshot.id);
+}
+
+/// As Java writes it: whatever else is there.
+fn hint(fs: &FileIoRef, id: i64) {
+    fs.overwrite(&snapshots(fs).hint_path("LATEST"), id.to_string().as_bytes()).unwrap();
+}
+
+/// The other program goes back to a snapshot: its hint, then the later ones, newest first.
+fn others_roll_back(fs: &FileIoRef, to: i64) {
+    let snapshots = snapshots(fs);
+    hint(fs, to);
+    for id in snapshots.listed_ids().unwrap().into_iter().rev().filter(|id| *id > to) {
+        fs.delete(&snapshots.path(id)).unwrap();
+    }
 }
 
 /// The other program keeps two snapshots.
@@ -95,12 +109,14 @@ fn what_others_build_on_a_version_while_it_is_rolled_back_goes_too() {
         }
         let Ok(report) = result else { continue };
         swept.fetch_add(
-            report.plan.notes.iter().filter(|note| note.contains("another program")).count(),
+            report.plan.notes.iter().filter(|note| note.contains("which others made meanwhile")).count(),
             Ordering::Relaxed,
         );
         let ids = snapshots(&fs).ids().unwrap();
         assert_eq!(snapshots(&fs).listed_ids().unwrap(), ids, "before call {call}");
         assert!(ids == [1, 2, 3, 4, 5] || ids == [1, 2, 3, 4, 5, 6], "before call {call}: {ids:?}");
+        // Java believes it where the next snapshot does not exist
+        assert_eq!(snapshots(&fs).hint("LATEST").unwrap().as_ref(), ids.last(), "before call {call}");
         let before = files(&fs).len();
         for row in 0..6 {
             append(&fs, "main", (1000 + row, 0));
@@ -109,6 +125,49 @@ fn what_others_build_on_a_version_while_it_is_rolled_back_goes_too() {
         check_whole(&fs, 0);
     }
     assert!(swept.into_inner() > 2);
+}
+
+/// Real Java went back to snapshot 1 while an expiry was held up that was to keep the newest one: it removed snapshot 1, too, and
+/// the table was left without any version. The expiry looks at what stays just before its record, and before the first file goes.
+#[test]
+fn an_expiry_gives_up_when_another_program_has_taken_back_the_version_that_was_to_stay() {
+    let (made, fs) = busy_table();
+    let keep = until(9, 9);
+    let begins =
+        |calls: &[String]| calls.iter().position(|call| call.contains("overwrite") && call.ends_with("/EARLIEST"));
+    let undisturbed = made.fork();
+    let ctx = TableContext { fs: Arc::new(undisturbed.clone()), ..open(&fs, "main") };
+    let before = undisturbed.trace().len();
+    expire_snapshots(&ctx, &keep, false).unwrap();
+    let last = begins(&undisturbed.trace()[before..]).unwrap() as u64;
+    let mut gave_up = 0;
+    for call in 0..=last {
+        let io = made.fork();
+        let fs: FileIoRef = Arc::new(io.clone());
+        let others = Arc::clone(&fs);
+        let meanwhile = Arc::new(Meanwhile::new().before_call(call, move || {
+            others_roll_back(&others, 1);
+            Ok(())
+        }));
+        let ctx = behind(&io, &fs, &meanwhile);
+        let result = expire_snapshots(&ctx, &keep, false);
+        assert_eq!(meanwhile.left(), 0, "{call} of {last}");
+        if call == last {
+            // from here on files go: SECURITY says that one program should do the upkeep
+            assert!(result.is_ok(), "{result:?}");
+            break;
+        }
+        assert_eq!(snapshots(&fs).ids().unwrap(), [1], "before call {call}: {result:?}");
+        if let Err(error) = result {
+            assert_eq!(error.kind(), ErrorKind::VersionInUse, "before call {call}: {error:?}");
+            gave_up += 1;
+        }
+        check_whole(&fs, 0);
+        append(&fs, "main", (1000, 0));
+        assert_eq!(snapshots(&fs).ids().unwrap(), [1, 2], "before call {call}");
+        check_whole(&fs, 0);
+    }
+    assert!(gave_up > 20, "{gave_up}");
 }
 
 #[test]

@@ -99,13 +99,18 @@ def check(query: str) -> None:
     if not words or words[0] in _QUERIES:
         return
     if words[0] in _BEFORE_QUERIES:
-        change = _CHANGES.search(bare(query))
-        if change is not None:
-            raise refusal(first_words(change[0]))
+        if (change := changes_rows(query)) is not None:
+            raise refusal(change)
         return
     fits = [known for known in _HARMLESS if tuple(words[: len(known)]) == known]
     if not fits or (words[0] in ("CREATE", "DROP") and words[len(fits[0])] not in _TEMPORARY):
         raise refusal(words)
+
+
+def changes_rows(query: str) -> list[str] | None:
+    """The first words of the INSERT, MERGE, DELETE or UPDATE that a query has behind it; None without one."""
+    change = _CHANGES.search(bare(query))
+    return None if change is None else first_words(change[0])
 
 
 def first_words(query: str) -> list[str]:

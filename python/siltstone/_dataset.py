@@ -1,0 +1,159 @@
+"""A scan as a dataset of pyarrow: DuckDB and others that read datasets push columns and conditions into it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from siltstone._substrait import condition_of
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    Scan = Any
+
+#: Batches that a scanner asks for; what it says about threads and caches is about files that pyarrow itself opens.
+_OF_FILES = {
+    "batch_readahead",
+    "cache_metadata",
+    "fragment_readahead",
+    "fragment_scan_options",
+    "memory_pool",
+    "use_async",
+    "use_threads",
+}
+
+
+class ScanDataset(ds.Dataset):  # type: ignore[misc]
+    """The rows of a scan; see :meth:`siltstone.Table.to_dataset`."""
+
+    def __init__(self, scan: Scan) -> None:  # pyarrow's own takes no arguments
+        """Use :meth:`siltstone.Table.to_dataset`."""
+        self._scan = scan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the scan."""
+        return ScanDataset, (self._scan,)
+
+    def __repr__(self) -> str:
+        """The scan."""
+        return f"ScanDataset({self._scan!r})"
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """Columns of the scan."""
+        return pa.schema(self._scan)
+
+    @property
+    def partition_expression(self) -> Any:
+        """Nothing is known of all rows."""
+        return ds.scalar(True)
+
+    def scanner(
+        self,
+        columns: Any = None,
+        filter: Any = None,  # noqa: A002  # pyarrow's name
+        batch_size: int | None = None,
+        **others: Any,
+    ) -> ds.Scanner:
+        """A scanner that reads the columns and skips what cannot satisfy the condition.
+
+        Args:
+            columns: Names, or expressions by name, as for a dataset of pyarrow.
+            filter: An expression of pyarrow.
+            batch_size: Rows of a batch, at most.
+            others: What is about pyarrow's own reading of files.
+
+        Raises:
+            InvalidArgument: An argument that a dataset of pyarrow does not have.
+        """
+        for name in others:
+            if name not in _OF_FILES:
+                raise InvalidArgument(f"a dataset is not scanned with '{name}'")
+        scan = self._scan if filter is None else self._scan.narrowed(condition=condition_of(filter, self.schema))
+        needed = self._needed(columns, filter)
+        if needed is not None:
+            scan = scan.narrowed(columns=needed)
+        if batch_size is not None:
+            scan = scan.narrowed(batch_size=batch_size)
+        # of no column at all pyarrow would lose the number of rows
+        reader = pa.RecordBatchReader.from_batches(pa.schema(scan), scan.to_batches())
+        return ds.Scanner.from_batches(reader, columns=columns, filter=filter)
+
+    def _needed(self, columns: Any, condition: Any) -> list[str] | None:
+        """Names of the columns that are read; None for all."""
+        if columns is None:
+            return None
+        names = self.schema.names
+        asked = columns if isinstance(columns, dict) else dict.fromkeys(columns)
+        texts = [str(expression) for expression in asked.values() if expression is not None]
+        if condition is not None:
+            texts.append(str(condition))
+        plain = {name for name, expression in asked.items() if expression is None}
+        if unknown := [name for name in plain if name not in names]:
+            raise InvalidArgument(f"there is no column '{unknown[0]}'", hint=f"the columns are {', '.join(names)}")
+        needed = [name for name in names if name in plain or any(_names(text, name) for text in texts)]
+        return needed or names[:1]
+
+    def to_table(self, columns: Any = None, filter: Any = None, **others: Any) -> pa.Table:  # noqa: A002
+        """The rows as a pyarrow table."""
+        return self.scanner(columns, filter, **others).to_table()
+
+    def to_batches(self, columns: Any = None, filter: Any = None, **others: Any) -> Any:  # noqa: A002
+        """The rows as batches."""
+        return self.scanner(columns, filter, **others).to_batches()
+
+    def count_rows(self, filter: Any = None, **others: Any) -> int:  # noqa: A002
+        """How many rows there are; from metadata alone where that is exact."""
+        return self._scan.count() if filter is None else self.scanner([], filter, **others).count_rows()
+
+    def head(self, num_rows: int, columns: Any = None, filter: Any = None, **others: Any) -> pa.Table:  # noqa: A002
+        """The first rows."""
+        return self.scanner(columns, filter, **others).head(num_rows)
+
+    def take(self, indices: Any, **others: Any) -> pa.Table:  # noqa: ARG002
+        """Refused: rows have no numbers.
+
+        Raises:
+            InvalidArgument: Always.
+        """
+        raise InvalidArgument("rows of a table have no numbers", hint="use filter=..., or t.get(keys)")
+
+    def get_fragments(self, filter: Any = None) -> Any:  # noqa: A002, ARG002
+        """Refused: rows of a file alone are not those of the table.
+
+        Raises:
+            InvalidArgument: Always.
+        """
+        raise InvalidArgument("the files of a table are no fragments of pyarrow", hint="use scan.splits()")
+
+    def replace_schema(self, schema: pa.Schema) -> ds.Dataset:  # noqa: ARG002
+        """Refused: a scan has the types of its table.
+
+        Raises:
+            InvalidArgument: Always.
+        """
+        raise InvalidArgument("the schema of a scan cannot be replaced", hint="cast the rows that are read")
+
+    def filter(self, expression: Any) -> ScanDataset:  # noqa: ARG002
+        """Refused: a dataset is filtered where it is read.
+
+        Raises:
+            InvalidArgument: Always.
+        """
+        raise InvalidArgument(
+            "a dataset of a scan is filtered where it is read", hint="to_table(filter=...), or t.scan(filter=...)"
+        )
+
+
+def _names(text: str, column: str) -> bool:
+    """Whether the text of an expression may name a column."""
+    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", text) is not None
+
+
+def dataset_of(scan: Scan) -> ScanDataset:
+    """The dataset of a scan."""
+    return ScanDataset(scan)

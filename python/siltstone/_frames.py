@@ -1,0 +1,80 @@
+"""Tables of pyarrow as frames of pandas, with every value as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from siltstone._args import shown
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+def frame_of(table: pa.Table, dtype_backend: str | None = None) -> pd.DataFrame:
+    """A frame with the types that pandas calls ``numpy_nullable`` or ``pyarrow``, or with its oldest ones.
+
+    Raises:
+        InvalidArgument: Another word.
+    """
+    if dtype_backend is None:
+        return pandas_frame(table)
+    import pandas as pd
+
+    if dtype_backend == "pyarrow":
+        frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+        return frame
+    if dtype_backend == "numpy_nullable":
+        return table.to_pandas(types_mapper=_nullable().get, integer_object_nulls=True)
+    raise InvalidArgument(
+        f"dtype_backend={shown(dtype_backend)} is none of pandas", hint="'numpy_nullable', 'pyarrow' or None"
+    )
+
+
+def _nullable() -> dict[Any, Any]:
+    import pandas as pd
+    import pyarrow as pa
+
+    return {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.float32(): pd.Float32Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.string(): pd.StringDtype(),
+    }
+
+
+def pandas_frame(table: pa.Table) -> pd.DataFrame:
+    """A frame with every value as it is: a float would not hold each BIGINT, an integer in a row is no moment."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    others = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count and pa.types.is_integer(column.type):
+            wide = {pa.int64(): pd.Int64Dtype()}
+            others[name] = column.to_pandas(types_mapper=wide.get)
+        elif _has_nanoseconds_in_rows(column.type):
+            others[name] = pd.Series(column.to_pylist(), dtype=object)
+    if not others:
+        return frame
+    return pd.DataFrame({name: others.get(name, frame[name]) for name in table.column_names}, copy=False)
+
+
+def _has_nanoseconds_in_rows(kind: pa.DataType, *, in_row: bool = False) -> bool:
+    """Whether pyarrow would make integers of moments, which it does with nanoseconds in rows and maps."""
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return in_row and kind.unit == "ns"
+    if pa.types.is_list(kind):
+        value = kind.value_type
+        return _has_nanoseconds_in_rows(value, in_row=in_row and not pa.types.is_timestamp(value))
+    if pa.types.is_map(kind):
+        return any(_has_nanoseconds_in_rows(part, in_row=True) for part in (kind.key_type, kind.item_type))
+    return pa.types.is_struct(kind) and any(_has_nanoseconds_in_rows(field.type, in_row=True) for field in kind)

@@ -1,0 +1,188 @@
+"""A scan as a lazy frame of polars, which pushes columns, conditions and limits into it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from siltstone.predicate import literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    Scan = Any
+
+Tree = dict[str, Any]
+
+_COMPARISONS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtEq": "le", "Gt": "gt", "GtEq": "ge"}
+_SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_PER_SECOND = {"Milliseconds": 10**3, "Microseconds": 10**6, "Nanoseconds": 10**9}
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001  # a wall clock
+
+
+class Unknown(Exception):  # never leaves the module
+    """Something without a counterpart."""
+
+
+def lazy_frame(scan: Scan) -> pl.LazyFrame:
+    """The rows of a scan as a lazy frame."""
+    import polars as pl
+    import pyarrow as pa
+    from polars.io.plugins import register_io_source
+
+    def schema() -> Any:
+        return pl.DataFrame(pa.schema(scan).empty_table()).schema
+
+    def rows(
+        columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        yield from _frames(scan, columns, predicate, limit, batch_size)
+
+    return register_io_source(rows, schema=schema, is_pure=False)
+
+
+def _frames(
+    scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
+) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    left = limit
+    for batch in _narrowed(scan, columns, predicate, limit, batch_size).to_batches():
+        frame = pl.DataFrame(batch)
+        if predicate is not None:
+            frame = frame.filter(predicate)
+        if columns is not None:
+            frame = frame.select(columns) if columns else frame
+        if left is not None:
+            frame = frame.head(left)
+            left -= frame.height
+        yield frame
+        if left == 0:
+            return
+
+
+def _narrowed(
+    scan: Scan, columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, batch_size: int | None
+) -> Scan:
+    """The scan of what is needed; a limit is for rows that satisfy the whole predicate."""
+    import pyarrow as pa
+
+    needed = columns
+    if predicate is not None:
+        scan = scan.narrowed(condition=condition_of(predicate))
+        names = predicate.meta.root_names()
+        needed = None if columns is None else [*columns, *[n for n in dict.fromkeys(names) if n not in columns]]
+    elif limit is not None:
+        scan = scan.narrowed(limit=limit)
+    if needed is not None:
+        scan = scan.narrowed(columns=needed or pa.schema(scan).names[:1])
+    return scan if batch_size is None else scan.narrowed(batch_size=max(batch_size, 1))
+
+
+def condition_of(predicate: pl.Expr) -> Tree | None:
+    """What rows that satisfy an expression satisfy, or None where nothing is known of them."""
+    import warnings
+
+    import polars as pl
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the form is that of one version: what is not known is left out
+            tree = json.loads(predicate.meta.serialize(format="json"))
+        return _condition(tree, exact=False)
+    except (pl.exceptions.PolarsError, Unknown, KeyError, ValueError, TypeError, IndexError, AttributeError):
+        return None
+
+
+def _condition(tree: Any, *, exact: bool) -> Tree:  # noqa: C901, PLR0911  # one case for each form
+    """A condition; unless ``exact``, one that more rows may satisfy."""
+    match tree:
+        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
+            return _all([left, right], exact=exact)
+        case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
+            return {"op": "or", "args": [_condition(left, exact=exact), _condition(right, exact=exact)]}
+        case {"BinaryExpr": {"left": left, "op": op, "right": right}}:
+            return _comparison(_COMPARISONS[op], left, right)
+        case {"Function": {"input": [{"Column": column}], "function": {"Boolean": "IsNull" | "IsNotNull" as test}}}:
+            return {"op": "is_null" if test == "IsNull" else "is_not_null", "column": column}
+        case {"Function": {"input": [inner], "function": {"Boolean": "Not"}}}:
+            return {"op": "not", "args": [_condition(inner, exact=True)]}
+        case {"Function": {"input": [{"Column": column}, values], "function": {"Boolean": {"IsIn": how}}}}:
+            return _in(column, values, nulls_equal=how.get("nulls_equal", False))
+        case {"Function": {"input": [{"Column": c}, low, high], "function": {"Boolean": {"IsBetween": how}}}}:
+            closed = how["closed"]
+            lower, upper = "ge" if closed in {"Both", "Left"} else "gt", "le" if closed in {"Both", "Right"} else "lt"
+            parts = [_compared(lower, c, low), _compared(upper, c, high)]
+            return {"op": "and", "args": parts}
+        case {"Function": {"input": [{"Column": column}, prefix], "function": {"StringExpr": "StartsWith"}}}:
+            plain = str(_value(prefix))
+            for special in ("!", "%", "_"):
+                plain = plain.replace(special, f"!{special}")
+            return {"op": "like", "column": column, "value": f"{plain}%", "escape": "!"}
+        case {"Column": column}:
+            return {"op": "eq", "column": column, "value": True}
+    raise Unknown
+
+
+def _all(parts: list[Any], *, exact: bool) -> Tree:
+    known = []
+    for part in parts:
+        try:
+            known.append(_condition(part, exact=exact))
+        except (Unknown, KeyError, ValueError, TypeError):
+            if exact:
+                raise
+    return {"op": "and", "args": known} if known else {"op": "true"}
+
+
+def _comparison(op: str, left: Any, right: Any) -> Tree:
+    match left, right:
+        case {"Column": column}, value:
+            return _compared(op, column, value)
+        case value, {"Column": column}:
+            return _compared(_SWAPPED[op], column, value)
+    raise Unknown
+
+
+def _compared(op: str, column: str, value: Any) -> Tree:
+    found = _value(value)
+    if found is None or found != found:  # noqa: PLR0124  # nothing equals null; NaN has an order of its own there
+        raise Unknown
+    return {"op": op, "column": column, "value": literal(found)}
+
+
+def _in(column: str, values: Any, *, nulls_equal: bool) -> Tree:
+    import polars as pl
+
+    match values:
+        case {"Literal": {"Scalar": {"List": listed}}} | {"Literal": {"Series": listed}}:
+            found = pl.read_ipc_stream(bytes(listed)).to_series(0).to_list()
+        case _:
+            raise Unknown
+    if nulls_equal and None in found:
+        raise Unknown
+    return {"op": "in", "column": column, "values": [literal(value) for value in found if value is not None]}
+
+
+def _value(tree: Any) -> Any:
+    """The Python value of a literal."""
+    match tree:
+        case {"Literal": {"Dyn": {"Int": value} | {"Float": value} | {"Str": value}}}:
+            return value
+        case {"Literal": {"Scalar": {"Date": days}}}:
+            return _EPOCH.date() + dt.timedelta(days=days)
+        case {"Literal": {"Scalar": {"Datetime": [ticks, unit, zone]}}}:
+            micros, rest = divmod(ticks * 10**6, _PER_SECOND[unit])
+            if rest or zone not in {None, "UTC"}:
+                raise Unknown
+            return _EPOCH + dt.timedelta(microseconds=micros)
+        case {"Literal": {"Scalar": {"Decimal": [unscaled, _, scale]}}}:
+            return decimal.Decimal(unscaled).scaleb(-scale, decimal.Context(prec=60))
+        case {"Literal": {"Scalar": {**single}}} if len(single) == 1:
+            ((kind, value),) = single.items()
+            if kind in {"String", "StringOwned", "Boolean"} or kind.startswith(("Int", "UInt", "Float")):
+                return value
+    raise Unknown

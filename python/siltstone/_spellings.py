@@ -1,0 +1,109 @@
+"""Names that people know from other libraries, and what they are called here."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+#: By class: the name elsewhere, and the call here.
+_HERE = {
+    "Table": {
+        # deltalake
+        "version": "t.snapshot().id",
+        "metadata": "t.schema, t.options and t.comment",
+        "optimize": "t.compact()",
+        "vacuum": "t.maintenance.remove_orphan_files() and t.expire_snapshots()",
+        "restore": "t.rollback(version=...)",
+        "load_as_version": "t.scan(version=...)",
+        "load_version": "t.scan(version=...)",
+        "to_pyarrow_table": "t.to_arrow()",
+        "to_pyarrow_dataset": "t.to_dataset()",
+        "file_uris": "t.files()",
+        "get_add_actions": "t.files()",
+        "write": "t.append(data), t.upsert(data) or t.overwrite(data)",
+        "insert": "t.append(data)",
+        "table_uri": "t.location",
+        "repair": "t.maintenance.fsck()",
+        "z_order": "t.compact()",
+        # pypaimon
+        "new_read_builder": "t.scan(columns, filter)",
+        "new_batch_write_builder": "t.append(data), or with t.writer() as w",
+        "new_stream_write_builder": "t.writer(commit_user=...), and w.commit(identifier=...)",
+        "new_stream_read_builder": "t.changes(follow=True)",
+        "new_update": "t.update(set, where), t.delete(where) or t.merge(source, on)",
+        "create_tag": "t.tags.create(name)",
+        "delete_tag": "t.tags.delete(name)",
+        "list_tags": "t.tags.list()",
+        "rename_tag": "t.tags.rename(name, new_name)",
+        "replace_tag": "t.tags.replace(name)",
+        "create_branch": "t.branches.create(name)",
+        "delete_branch": "t.branches.delete(name)",
+        "rollback_to": "t.rollback(version=...) or t.rollback(tag=...)",
+        "rollback_to_timestamp": "t.rollback(as_of=...)",
+        "copy": "t.scan(version=...), or st.open_table(path, options=...)",
+        "primary_keys": "t.primary_key",
+        "partition_keys": "t.partition_by",
+        "table_schema": "t.schema",
+        "snapshot_manager": "t.snapshot() and t.history()",
+        # pyiceberg, polars, pandas
+        "current_snapshot": "t.snapshot()",
+        "snapshots": "t.history()",
+        "properties": "t.options",
+        "columns": "t.schema.names",
+        "add_files": "t.append('file.parquet')",
+        "update_schema": "t.alter()",
+        "add_column": "t.alter().add_column(name, type).commit()",
+        "drop_column": "t.alter().drop_column(name).commit()",
+        "select": "t.scan(columns)",
+        "filter": "t.scan(filter=...)",
+        "where": "t.scan(filter=...)",
+        "limit": "t.head(n)",
+        "collect": "t.to_arrow()",
+        "toPandas": "t.to_pandas()",
+    },
+    "Catalog": {
+        "list_databases": "cat.databases()",
+        "list_namespaces": "cat.databases()",
+        "list_tables": "cat.tables(database)",
+        "get_table": "cat.table('db.table')",
+        "load_table": "cat.table('db.table')",
+        "open_table": "cat.table('db.table')",
+        "get_database": "cat.database(name)",
+        "create_namespace": "cat.create_database(name)",
+        "drop_namespace": "cat.drop_database(name)",
+        "alter_table": "cat.table('db.table').alter()",
+        "create_tag": "cat.table('db.table').tags.create(name)",
+        "create_branch": "cat.table('db.table').branches.create(name)",
+        "list_partitions_paged": "cat.table('db.table').partitions()",
+        "drop_partitions": "cat.table('db.table').drop_partitions([...])",
+        "rollback_to": "cat.table('db.table').rollback(version=...)",
+        "table_exists": "'table' in cat.tables(database)",
+    },
+    "Scan": {
+        "to_table": "scan.to_arrow()",
+        "to_pyarrow_table": "scan.to_arrow()",
+        "to_arrow_batch_reader": "scan.to_batches()",
+        "to_record_batches": "scan.to_batches()",
+        "plan": "scan.splits() or scan.explain()",
+        "collect": "scan.to_arrow()",
+        "select": "t.scan(columns)",
+        "filter": "t.scan(filter=...)",
+        "where": "t.scan(filter=...)",
+        "limit": "t.scan(limit=...)",
+        "num_rows": "scan.count()",
+        "schema": "pa.schema(scan)",
+    },
+}
+
+
+def unknown_attribute(thing: Any, name: str) -> AttributeError:
+    """The error for an attribute that there is not, with what it is called here."""
+    kind = type(thing)
+    text = f"a {kind.__name__} has no '{name}'"
+    families = [base.__name__ for base in kind.__mro__]
+    known = next((_HERE[family][name] for family in families if name in _HERE.get(family, {})), None)
+    if known is None and not name.startswith("_"):
+        public = [other for other in dir(kind) if not other.startswith("_")]
+        near = difflib.get_close_matches(name, public, n=2)
+        known = " or ".join(f".{other}" for other in near) or None
+    return AttributeError(text if known is None else f"{text}: use {known}", name=name, obj=thing)

@@ -1,0 +1,128 @@
+"""Columns of a new table from what people have at hand: frames, types of Python, SQL text, dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Union
+
+from siltstone._args import shown
+from siltstone.errors import IllegalSchema, UnsupportedType
+
+_PYTHON = {
+    int: "BIGINT",
+    float: "DOUBLE",
+    str: "STRING",
+    bool: "BOOLEAN",
+    bytes: "BYTES",
+    bytearray: "BYTES",
+    dt.date: "DATE",
+    dt.datetime: "TIMESTAMP(6)",
+    dt.time: "TIME(3)",
+}
+
+
+def schema_in(data: Any) -> Any:  # noqa: PLR0911  # one line for each library
+    """The pyarrow schema of something with columns; None for anything else."""
+    import pyarrow as pa
+
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        return pa.Schema.from_pandas(data, preserve_index=False).remove_metadata()
+    if library == "polars" and hasattr(data, "collect_schema"):
+        import polars as pl
+
+        return pl.DataFrame(schema=data.collect_schema()).to_arrow().schema
+    if library in {"duckdb", "_duckdb"}:
+        return data.limit(0).to_arrow_table().schema
+    if isinstance(data, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        return data.schema
+    schema = getattr(data, "schema", None)
+    if isinstance(schema, pa.Schema):
+        return schema
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data).schema
+    return None
+
+
+def dataclass_types(kind: Any) -> dict[str, Any] | None:
+    """Types by column of a dataclass; None for anything else."""
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return None
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def of_types(columns: Mapping[str, Any]) -> Any:
+    """Fields of the schema JSON, or a pyarrow schema, from types by column.
+
+    Raises:
+        IllegalSchema: Types of Arrow beside types in SQL.
+        UnsupportedType: A type of Python that no column has.
+    """
+    import pyarrow as pa
+
+    if not any(isinstance(kind, pa.DataType) or _is_polars(kind) for kind in columns.values()):
+        return [{"name": name, "type": _written(name, kind)} for name, kind in columns.items()]
+    fields = []
+    for name, kind in columns.items():
+        if isinstance(kind, str):
+            raise IllegalSchema(
+                f"column '{name}' has its type in SQL, others have types of Arrow", hint="give all types in one form"
+            )
+        fields.append(pa.field(name, _arrow(name, kind)))
+    return pa.schema(fields)
+
+
+def _is_polars(kind: Any) -> bool:
+    found = kind if isinstance(kind, type) else type(kind)
+    return found.__module__.startswith("polars.")
+
+
+def _written(name: str, kind: Any) -> Any:
+    """A type as SQL text; a text, or a type in the schema JSON, is taken as it is."""
+    return kind if isinstance(kind, (str, Mapping)) else _sql_type(name, kind)
+
+
+def _sql_type(name: str, kind: Any) -> str:
+    if isinstance(kind, type) and kind in _PYTHON:
+        return _PYTHON[kind]
+    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    if origin in {Union, types.UnionType} and len(inside) == 2 and type(None) in inside:  # noqa: PLR2004  # or None
+        return _sql_type(name, next(part for part in inside if part is not type(None)))
+    if origin is list and len(inside) == 1:
+        return f"ARRAY<{_sql_type(name, inside[0])}>"
+    if origin is dict and len(inside) == 2:  # noqa: PLR2004  # keys and values
+        return f"MAP<{_sql_type(name, inside[0])}, {_sql_type(name, inside[1])}>"
+    hint = "types of Python are int, float, str, bool, bytes, date, datetime, time, list[...] and dict[..., ...]"
+    if kind is decimal.Decimal:
+        hint = "say how many digits it has: 'DECIMAL(12, 2)'"
+    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' is no type of a column", hint=hint)
+
+
+def _arrow(name: str, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(kind, pa.DataType):
+        return kind
+    if _is_polars(kind):
+        import polars as pl
+
+        return pl.DataFrame(schema={name: kind}).to_arrow().schema.field(0).type
+    plain: dict[Any, Any] = {
+        int: pa.int64(),
+        float: pa.float64(),
+        str: pa.string(),
+        bool: pa.bool_(),
+        bytes: pa.binary(),
+        dt.date: pa.date32(),
+        dt.datetime: pa.timestamp("us"),
+        dt.time: pa.time32("ms"),
+    }
+    if kind in plain:
+        return plain[kind]
+    raise UnsupportedType(f"the type {shown(kind)} of column '{name}' is no type of a column")

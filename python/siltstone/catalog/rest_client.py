@@ -1,0 +1,221 @@
+"""Requests to a catalog's server: JSON both ways, tried again where that is safe (Java ``HttpClient``)."""
+
+from __future__ import annotations
+
+import email.utils
+import importlib
+import json
+import os
+import random
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from siltstone.catalog.rest_auth import Auth, Request
+from siltstone.errors import (
+    InvalidArgument,
+    SiltstoneError,
+    StorageError,
+    UnsupportedFeature,
+)
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from urllib3 import BaseHTTPResponse, PoolManager
+
+_TRIES = 5
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 60.0
+#: The longest pause that a server may ask for.
+_LONGEST_PAUSE = 60.0
+#: The server is there and has not looked at the request.
+_LATER = (429, 503)
+#: Asking twice is the same as asking once.
+_REPEATABLE = ("GET", "DELETE")
+_MISSING, _EXISTS = 404, 409
+#: Refusals of whatever is asked for: kind of error, what is said besides, what to do.
+_HINTS: dict[int, tuple[type[SiltstoneError], str, str | None]] = {
+    401: (StorageError, " (401: not authorized)", "look at 'token', or at the keys of 'dlf.'; they may have expired"),
+    403: (StorageError, " (403: forbidden)", "ask whoever keeps the catalog for the permission"),
+    404: (InvalidArgument, "", "look whether the catalog options 'uri', 'prefix' and 'warehouse' are right"),
+    501: (UnsupportedFeature, "", None),
+}
+#: An answer that is larger is none.
+_MOST_BYTES = 256 * 1024 * 1024
+
+
+class Refusal(Exception):
+    """An answer that is not a success.
+
+    Attributes:
+        status: Its code: that of the answer's text where it has one.
+        kind: What it is about: DATABASE, TABLE, COLUMN, SNAPSHOT, BRANCH, TAG, VIEW or nothing.
+        name: The name of that.
+    """
+
+    def __init__(self, status: int, kind: str, name: str, message: str) -> None:
+        """Say what the server says."""
+        super().__init__(message)
+        self.status, self.kind, self.name = status, kind, name
+
+    def error(self, server: str) -> SiltstoneError:
+        """The error for people; that of a missing or existing thing is the business of who asked for it."""
+        said = f"the catalog's server says: {self}"
+        if self.status in _HINTS:
+            kind, about, hint = _HINTS[self.status]
+            return unchanged(kind(f"{said}{about}", hint=hint))
+        if self.status in _LATER:
+            return StorageError(f"{said} ({self.status})", hint=f"{server} is overloaded: try again later")
+        if self.status < 500:  # noqa: PLR2004  # what begins with 4 is the client's fault
+            return unchanged(InvalidArgument(said))
+        return StorageError(f"{said} ({self.status})", hint=f"look at the log of {server}")
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether something does not exist."""
+        return self.status == _MISSING
+
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether something exists already."""
+        return self.status == _EXISTS
+
+
+def unchanged(error: SiltstoneError) -> SiltstoneError:
+    """An error that says for certain that the server has done nothing."""
+    error.__dict__["without_effect"] = True
+    return error
+
+
+class Client:
+    """A server, by its URL."""
+
+    def __init__(self, uri: str, auth: Auth) -> None:
+        """Ask nothing yet.
+
+        Raises:
+            UnsupportedFeature: urllib3 is not installed.
+        """
+        self._http = _urllib3()
+        self._uri, self._auth = uri, auth
+        self._base: dict[str, str] = {}
+        self._pools: dict[int, PoolManager] = {}
+        self.server = urllib.parse.urlsplit(uri).netloc
+
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        """Send these with every request."""
+        self._base.update(headers)
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What is at a path."""
+        return self._ask(Request("GET", path, parameters or {}))
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Send JSON."""
+        return self._ask(Request("POST", path, {}, json.dumps(body, ensure_ascii=False, separators=(",", ":"))))
+
+    def delete(self, path: str) -> dict[str, Any]:
+        """Delete what is at a path."""
+        return self._ask(Request("DELETE", path))
+
+    def pages(self, path: str, key: str) -> Iterator[Any]:
+        """The elements of a list, page after page."""
+        token: str | None = None
+        while True:
+            page = self.get(path, {} if token is None else {"pageToken": token})
+            found = page.get(key) or []
+            yield from found
+            token = page.get("nextPageToken")
+            if not token or not found:
+                return
+
+    def _ask(self, request: Request) -> dict[str, Any]:
+        for left in reversed(range(_TRIES)):
+            try:
+                response = self._send(request)
+            except self._http.exceptions.HTTPError as e:
+                is_hopeless = self._was_not_sent(e) or isinstance(e, self._http.exceptions.SSLError)
+                if not left or is_hopeless or request.method not in _REPEATABLE:
+                    self._failed(e)
+                _pause(left, None)
+                continue
+            if response.status not in _LATER or not left:
+                return self._answer(response)
+            _pause(left, response.headers.get("Retry-After"))
+        raise AssertionError
+
+    def _send(self, request: Request) -> BaseHTTPResponse:
+        url = self._uri + request.path
+        if request.parameters:
+            url += "?" + urllib.parse.urlencode(request.parameters)
+        headers = {**self._base, **self._auth.headers(request)}
+        if request.body:
+            headers.setdefault("Content-Type", "application/json")
+        timeout = self._http.Timeout(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
+        body = request.body.encode() or None
+        return self._pool().urlopen(
+            request.method, url, body=body, headers=headers, retries=False, redirect=False, timeout=timeout
+        )
+
+    def _pool(self) -> PoolManager:
+        process = os.getpid()
+        pool = self._pools.get(process)
+        if pool is None:
+            self._pools = {process: (pool := self._http.PoolManager(maxsize=16))}
+        return pool
+
+    def _was_not_sent(self, error: Exception) -> bool:
+        """Whether nobody can have got the request; asking again within seconds would not help."""
+        kinds = self._http.exceptions
+        return isinstance(error, (kinds.NewConnectionError, kinds.ConnectTimeoutError))
+
+    def _failed(self, error: Exception) -> NoReturn:
+        what = str(error).rpartition(": ")[2] or type(error).__name__
+        failed = StorageError(
+            f"the catalog's server {self.server} cannot be asked: {what}",
+            hint="look whether the catalog option 'uri' is right, and whether the server is there",
+        )
+        raise (unchanged(failed) if self._was_not_sent(error) else failed) from None
+
+    def _answer(self, response: BaseHTTPResponse) -> dict[str, Any]:
+        data = response.data
+        parsed: Any = None
+        if len(data) <= _MOST_BYTES:
+            try:
+                parsed = json.loads(data) if data else {}
+            except ValueError:
+                parsed = None
+        if 200 <= response.status < 300:  # noqa: PLR2004  # successes
+            if isinstance(parsed, dict):
+                return parsed
+            raise StorageError(
+                f"{self.server} answers with something that is no JSON object",
+                hint="look whether the catalog option 'uri' names a REST catalog",
+            )
+        said = parsed if isinstance(parsed, dict) else {"message": data[:200].decode(errors="replace")}
+        kind, name = str(said.get("resourceType") or ""), str(said.get("resourceName") or "")
+        code = said.get("code")
+        status = code if isinstance(code, int) else response.status
+        about = f"{kind.lower()} '{name}', {status}" if kind else f"{response.reason} ({status})"
+        raise Refusal(status, kind, name, str(said.get("message") or about))
+
+
+def _pause(left: int, asked: str | None) -> None:
+    """Longer from try to try, or as the server asks."""
+    seconds = 0.25 * 2.0 ** (_TRIES - 1 - left) * (1 + 0.1 * random.random())  # noqa: S311  # not a secret
+    if asked is not None and asked.isdecimal():
+        seconds = float(asked)
+    elif asked is not None and (date := email.utils.parsedate_tz(asked)) is not None:
+        seconds = max(email.utils.mktime_tz(date) - time.time(), 0.0)
+    time.sleep(min(seconds, _LONGEST_PAUSE))
+
+
+def _urllib3() -> ModuleType:
+    try:
+        return importlib.import_module("urllib3")
+    except ImportError:
+        raise UnsupportedFeature(
+            "a rest catalog needs urllib3, which is not installed", hint="pip install 'siltstone[rest]'"
+        ) from None

@@ -1,0 +1,175 @@
+"""Rows from files and into files: write, import, export."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.commands.read import query_options, scan_of
+from siltstone.cli.context import App, pass_app, table_argument
+from siltstone.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from siltstone import Table
+    from siltstone.report import CommitReport
+
+_FORMATS = ["csv", "json", "parquet", "orc", "arrow"]
+
+files_argument = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+format_option = click.option("--format", "kind", type=click.Choice(_FORMATS), help="What the input (-) holds.")
+
+
+@contextlib.contextmanager
+def _named(files: tuple[str, ...], kind: str | None) -> Iterator[list[str]]:
+    """The files, with what comes on the input as one of them."""
+    if "-" not in files:
+        yield list(files)
+        return
+    if kind is None or len(files) > 1:
+        raise click.UsageError("- is the input alone, and needs --format")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / f"input.{kind}"
+        with path.open("wb") as copy, click.open_file("-", "rb") as source:
+            while data := source.read(1 << 20):
+                copy.write(data)
+        yield [str(path)]
+
+
+def _write(app: App, t: Table, files: list[str], mode: str) -> None:
+    reports: list[CommitReport] = []
+    if mode == "overwrite":
+        if len(files) > 1:
+            raise click.UsageError(
+                "--mode overwrite takes one file, or a pattern in quotes: each would replace the last"
+            )
+        reports.append(t.overwrite(files[0]))
+    else:
+        if mode == "upsert" and not t.primary_key:
+            raise InvalidArgument(f"{t.name} has no primary key: use --mode append")
+        with t.writer() as w:
+            for name in files:
+                w.write(name)
+            reports.append(w.commit())
+    (report,) = reports
+    snapshots = [s.id for s in report.snapshots]
+    output.record(app, {"rows": report.rows, "files": report.files, "snapshots": snapshots, "notes": report.notes})
+
+
+@click.command()
+@table_argument
+@files_argument
+@format_option
+@click.option(
+    "--mode",
+    type=click.Choice(["append", "upsert", "overwrite"]),
+    default="append",
+    show_default=True,
+    help="Add rows, replace rows with the same key, or replace the partitions that the rows are of.",
+)
+@pass_app
+def write(app: App, table: str, files: tuple[str, ...], kind: str | None, mode: str) -> None:
+    """Write the rows of files into a table, as one commit: Parquet, ORC, Arrow, CSV, JSON; - is the input."""
+    with _named(files, kind) as named:
+        _write(app, app.table(table), named, mode)
+
+
+def _columns(option: str, given: tuple[str, ...]) -> list[str]:
+    names = [name.strip() for text in given for name in text.split(",")]
+    if "" in names:
+        raise click.UsageError(f"{option} has an empty name")
+    return names
+
+
+@click.command("import")
+@table_argument
+@files_argument
+@format_option
+@click.option("--primary-key", "keys", multiple=True, help="Key columns, with commas between them.")
+@click.option("--partition-by", "partitions", multiple=True, help="Partition columns, with commas between them.")
+@click.option("--create-database", is_flag=True, help="Make its database, too, where there is none.")
+@pass_app
+def import_(
+    app: App,
+    table: str,
+    files: tuple[str, ...],
+    kind: str | None,
+    keys: tuple[str, ...],
+    partitions: tuple[str, ...],
+    create_database: bool,
+) -> None:
+    """Make the table db.table with the columns of files, and write their rows into it."""
+    from siltstone._files import file_schema
+
+    catalog = app.catalog()
+    with _named(files, kind) as named:
+        schema = file_schema(named[0])
+        if create_database:
+            catalog.create_database(table.partition(".")[0], if_not_exists=True)
+        t = catalog.create_table(
+            table,
+            schema,
+            primary_key=_columns("--primary-key", keys),
+            partition_by=_columns("--partition-by", partitions),
+        )
+        _write(app, t, named, "append")
+
+
+@click.command()
+@table_argument
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("-s", "--select", help="Columns, separated by commas.")
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=0, help="Rows at most; 0 for all.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@query_options
+@pass_app
+def export(app: App, /, table: str, file: str, select: str | None, limit: int, force: bool, **query: Any) -> None:
+    """Write rows into a file: .parquet, .arrow, .csv, .json (an object a line)."""
+    path = pathlib.Path(file)
+    if path.exists() and not force:
+        raise click.UsageError(f"{file} is there: --force writes over it")
+    columns = [c.strip() for c in select.split(",")] if select else None
+    scan = scan_of(app, table, columns, limit or None, query)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        rows = _export(scan, partial, path.suffix.lower())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    output.record(app, {"file": str(path), "rows": rows, "bytes": path.stat().st_size})
+
+
+def _export(scan: Any, path: pathlib.Path, suffix: str) -> int:
+    import pyarrow as pa
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    schema, rows = pa.schema(scan), 0
+    if suffix in {".json", ".jsonl", ".ndjson"}:
+        from siltstone.cli.values import rows_of
+
+        with path.open("w", encoding="utf-8") as lines:
+            for batch in scan.to_batches():
+                rows += batch.num_rows
+                lines.writelines(f"{output.json_text(row)}\n" for row in rows_of(batch))
+        return rows
+    makers = {
+        ".parquet": lambda: pq.ParquetWriter(path, schema),
+        ".csv": lambda: pc.CSVWriter(path, schema),
+        ".arrow": lambda: pa.ipc.new_file(str(path), schema),
+    }
+    if suffix not in makers:
+        raise click.UsageError(f"what is written is told by the name: it ends with {', '.join([*makers, '.json'])}")
+    with makers[suffix]() as writer:
+        for batch in scan.to_batches():
+            rows += batch.num_rows
+            writer.write_batch(batch)
+    return rows
+
+
+COMMANDS: list[click.Command] = [write, import_, export]

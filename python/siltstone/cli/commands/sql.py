@@ -1,0 +1,76 @@
+"""SQL over the tables of a catalog, by DuckDB."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, pass_app
+from siltstone.cli.values import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@click.command()
+@click.argument("query")
+@pass_app
+def sql(app: App, query: str) -> None:
+    """Run a query over the tables db.table of the catalog, with DuckDB (pip install 'siltstone[duckdb]').
+
+    Columns and conditions are pushed into the tables. Statements that change something are refused.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise click.UsageError("siltstone sql needs DuckDB: pip install 'siltstone[duckdb]'") from None
+
+    with duckdb.connect() as connection:
+        try:
+            _register(app, connection, _tables(connection, query))
+            result = connection.sql(query)
+            output.rows(app, _rows(result), list(result.columns), null="NULL")
+        except duckdb.Error as e:
+            raise click.UsageError(f"DuckDB: {output.visible(str(e))}") from e
+
+
+def _tables(connection: Any, query: str) -> set[tuple[str, str]]:
+    """Databases and names of the tables that a query reads."""
+    ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    tree = json.loads(text)
+    if tree.get("error"):
+        raise click.UsageError(f"one query is run: {output.visible(str(tree.get('error_message')))}")
+    if len(tree["statements"]) != 1:
+        raise click.UsageError("one query is run, not several")
+    return set(_named(tree))
+
+
+def _named(tree: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, dict):
+        if tree.get("type") == "BASE_TABLE" and tree.get("schema_name"):
+            yield tree["schema_name"], tree["table_name"]
+        for part in tree.values():
+            yield from _named(part)
+    elif isinstance(tree, list):
+        for part in tree:
+            yield from _named(part)
+
+
+def _register(app: App, connection: Any, tables: set[tuple[str, str]]) -> None:
+    """The tables that a query names, as views."""
+    for at, (database, table) in enumerate(sorted(tables)):
+        connection.register(f"_siltstone_{at}", app.table(f"{database}.{table}").scan().to_dataset())
+        schema, view = (part.replace('"', '""') for part in (database, table))
+        connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        connection.execute(f'CREATE VIEW "{schema}"."{view}" AS FROM _siltstone_{at}')
+
+
+def _rows(result: Any) -> Iterator[dict[str, Any]]:
+    for batch in result.to_arrow_reader(10_000):
+        yield from rows_of(batch)
+
+
+COMMANDS: list[click.Command] = [sql]

@@ -1,0 +1,99 @@
+"""Tables as a whole: alter, drop, rename."""
+
+from __future__ import annotations
+
+import click
+
+from siltstone.cli import output
+from siltstone.cli.context import App, pass_app, table_argument, yes_option
+
+
+@click.command()
+@table_argument
+@click.option("--rename-column", "renamed", multiple=True, metavar="OLD=NEW", help="Give a column another name.")
+@click.option("--add-column", "added", multiple=True, metavar='"NAME TYPE"', help="Add a column behind the others.")
+@click.option("--set-type", "typed", multiple=True, metavar='"NAME TYPE"', help="Give a column another type.")
+@click.option("--drop-column", "dropped", multiple=True, metavar="NAME", help="Drop a column with its values.")
+@click.option("--set", "options", multiple=True, metavar="KEY=VALUE", help="Set a table option.")
+@click.option("--unset", "removed", multiple=True, metavar="KEY", help="Remove a table option.")
+@click.option("--comment", help="What the table is.")
+@yes_option
+@pass_app
+def alter(
+    app: App,
+    table: str,
+    renamed: tuple[str, ...],
+    added: tuple[str, ...],
+    typed: tuple[str, ...],
+    dropped: tuple[str, ...],
+    options: tuple[str, ...],
+    removed: tuple[str, ...],
+    comment: str | None,
+    yes: bool,
+) -> None:
+    """Change the definition of a table, in the order of the options below. Each may be repeated."""
+    t = app.table(table)
+    change = t.alter()
+    steps = [
+        *[(change.rename_column, _pair("--rename-column", text, "OLD=NEW")) for text in renamed],
+        *[(change.add_column, _typed("--add-column", text)) for text in added],
+        *[(change.set_type, _typed("--set-type", text)) for text in typed],
+        *[(change.drop_column, (name,)) for name in dropped],
+        *[(change.set_option, _pair("--set", text, "KEY=VALUE")) for text in options],
+        *[(change.remove_option, (key,)) for key in removed],
+        *[(change.set_table_comment, (text,)) for text in (comment,) if text is not None],
+    ]
+    if not steps:
+        raise click.UsageError("say what is to change, for example --add-column 'note STRING'")
+    if dropped and not yes:
+        click.confirm(f"drop {', '.join(dropped)} of {t.name} with all values?", abort=True, err=True)
+    for step, given in steps:
+        step(*given)
+    change.commit()
+    columns = [{"name": f.name, "type": str(f.type), "nullable": f.nullable} for f in t.schema]
+    output.record(app, {"table": t.name, "schema": t.schema_id, "columns": columns, "options": t.options})
+
+
+def _pair(option: str, text: str, form: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key.strip() and equals):
+        raise click.UsageError(f"{option} {text!r} is not {form}")
+    return key.strip(), value.strip()
+
+
+def _typed(option: str, text: str) -> tuple[str, str]:
+    match text.split(maxsplit=1):
+        case [name, kind]:
+            return name, kind
+    raise click.UsageError(f"{option} {text!r} is not 'NAME TYPE'")
+
+
+@click.command()
+@table_argument
+@click.option("--if-exists", is_flag=True, help="A table that is not there is fine.")
+@yes_option
+@pass_app
+def drop(app: App, table: str, if_exists: bool, yes: bool) -> None:
+    """Drop the table db.table with all its files, or with a trailing dot (db.) an empty database."""
+    catalog = app.catalog()
+    if table.endswith("."):
+        catalog.drop_database(table[:-1], if_exists=if_exists)
+        output.record(app, {"dropped": table[:-1]})
+        return
+    if not yes:
+        click.confirm(f"drop {table} with all its files, tags and branches?", abort=True, err=True)
+    catalog.drop_table(table, if_exists=if_exists)
+    output.record(app, {"dropped": table})
+
+
+@click.command()
+@click.argument("source")
+@click.argument("target")
+@pass_app
+def rename(app: App, source: str, target: str) -> None:
+    """Give the table SOURCE (db.table) the name TARGET (db.table)."""
+    app.catalog().rename_table(source, target)
+    output.record(app, {"table": target})
+
+
+COMMANDS: list[click.Command] = [alter, drop, rename]

@@ -1,0 +1,56 @@
+"""How many tasks read a table: splits are put together as Java's Spark connector does it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from siltstone import _core
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from siltstone import Split, Table
+
+_LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
+_TARGET, _COST = "source.split.target-size", "source.split.open-file-cost"
+
+
+def slots(spark: SparkSession) -> int | None:
+    """How many tasks run at once, as far as the session's configuration says it."""
+
+    def number(key: str) -> int | None:
+        value: Any = spark.conf.get(key, None)
+        return int(value) if value and str(value).isdecimal() else None
+
+    given = number("spark.sql.leafNodeDefaultParallelism") or number("spark.default.parallelism")
+    if given:
+        return given
+    if found := _LOCAL.fullmatch(str(spark.conf.get("spark.master", None) or "")):
+        import os
+
+        return os.cpu_count() or 1 if found[1] == "*" else int(found[1])
+    executors = number("spark.executor.instances")
+    return executors * (number("spark.executor.cores") or 1) if executors else None
+
+
+def packed(table: Table, splits: Sequence[Split], tasks: int | None) -> list[list[Split]]:
+    """Splits in their order, as many together as fill a task.
+
+    A task gets the bytes of ``source.split.target-size``, or fewer where there would be less than one task a slot; a
+    file counts ``source.split.open-file-cost`` more than it has.
+    """
+    target = _core.size_bytes(_TARGET, table.options.get(_TARGET, "128 mb"))
+    cost = _core.size_bytes(_COST, table.options.get(_COST, "4 mb"))
+    weights = [split.bytes + cost * len(split.files) for split in splits]
+    most = min(target, max(cost, -(-sum(weights) // (tasks or 1))))
+    groups: list[list[Split]] = []
+    room = -1
+    for split, weight in zip(splits, weights, strict=True):
+        if weight > room:
+            groups.append([])
+            room = most
+        groups[-1].append(split)
+        room -= weight
+    return groups

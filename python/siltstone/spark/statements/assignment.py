@@ -1,0 +1,126 @@
+"""Columns of a query as values of a table's columns, by the rules of ``spark.sql.storeAssignmentPolicy=ANSI``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument, SchemaMismatch
+from siltstone.procedures.naming import quoted
+from siltstone.spark.types import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from siltstone import Table
+
+_POLICY_CONF = "spark.sql.storeAssignmentPolicy"
+
+
+def assigned(
+    df: DataFrame, table: Table, columns: list[str] | None, static: Mapping[str, str | None], *, by_name: bool
+) -> DataFrame:
+    """The rows that an INSERT of a query's rows stores: all columns of the table, with their types.
+
+    Args:
+        df: The query's rows.
+        table: The table.
+        columns: The columns that the statement names; None for all that ``static`` does not have.
+        static: Values of partition columns.
+        by_name: The query's columns are matched by their names.
+
+    Raises:
+        SchemaMismatch: Too many or too few columns, or types that cannot be stored.
+    """
+    from pyspark.sql import functions as F  # noqa: N812  # Spark's convention
+
+    policy = str(df.sparkSession.conf.get(_POLICY_CONF, "ANSI")).upper()
+    if policy != "ANSI":
+        raise InvalidArgument(f"{_POLICY_CONF} is {policy}: siltstone.spark.sql stores by ANSI, and by nothing else")
+    wanted = {field.name: field for field in spark_schema(table.schema)}
+    targets = _targets(table, columns, static)
+    given = df.columns
+    if by_name:
+        targets = [_named(name, wanted, table) for name in given]
+        if len(set(targets)) < len(targets) or set(targets) & set(static):
+            raise SchemaMismatch(f"a column of {table.name} is given twice", context={"table": table.name})
+    elif len(given) != len(targets):
+        raise SchemaMismatch(
+            f"the query has {len(given)} columns, and {len(targets)} of {table.name} are to be filled: "
+            f"{', '.join(targets)}",
+            hint="name the columns: INSERT INTO t (a, b) SELECT ..., or match them by name: INSERT INTO t BY NAME ...",
+            context={"table": table.name},
+        )
+    numbered = df.toDF(*[f"c{at}" for at in range(len(given))])
+    values: dict[str, Any] = {}
+    for at, name in enumerate(targets):
+        _check(df.schema[at].dataType, wanted[name].dataType, name, table)
+        values[name] = numbered[f"c{at}"]
+    for name, value in static.items():
+        values[name] = F.lit(value)
+    parts = []
+    for name, field in wanted.items():
+        value = values.get(name, F.lit(None))
+        parts.append(value.cast(field.dataType).alias(name))
+    return numbered.select(*parts)
+
+
+def _targets(table: Table, columns: list[str] | None, static: Mapping[str, str | None]) -> list[str]:
+    names = table.schema.names
+    if columns is None:
+        return [name for name in names if name not in static]
+    known = {name.lower(): name for name in names}
+    targets = []
+    for column in columns:
+        name = known.get(column.lower())
+        if name is None or name in targets or name in static:
+            what = "has no column" if name is None else "gets twice the column"
+            raise SchemaMismatch(f"{table.name} {what} '{column}'", context={"table": table.name})
+        targets.append(name)
+    return targets
+
+
+def _named(given: str, wanted: Mapping[str, Any], table: Table) -> str:
+    name = next((known for known in wanted if known.lower() == given.lower()), None)
+    if name is None:
+        raise SchemaMismatch(
+            f"{table.name} has no column '{given}'", hint=f"columns: {', '.join(map(quoted, wanted))}",
+            context={"table": table.name},
+        )  # fmt: skip
+    return name
+
+
+def _check(given: Any, wanted: Any, name: str, table: Table) -> None:
+    if not storable(given, wanted):
+        raise SchemaMismatch(
+            f"column '{name}' of {table.name} is {wanted.simpleString()}: {given.simpleString()} is not stored there",
+            hint=f"cast it: CAST(... AS {wanted.simpleString().upper()})",
+            context={"table": table.name, "column": name},
+        )
+
+
+def storable(given: Any, wanted: Any) -> bool:
+    """Whether ANSI SQL lets values of one Spark type be stored as another; a value that does not fit is an error."""
+    from pyspark.sql import types as st
+
+    if isinstance(given, st.NullType) or given == wanted:
+        return True
+    if isinstance(wanted, st.ArrayType):
+        return isinstance(given, st.ArrayType) and storable(given.elementType, wanted.elementType)
+    if isinstance(wanted, st.MapType):
+        return (
+            isinstance(given, st.MapType)
+            and storable(given.keyType, wanted.keyType)
+            and storable(given.valueType, wanted.valueType)
+        )
+    if isinstance(wanted, st.StructType):
+        return (
+            isinstance(given, st.StructType)
+            and len(given) == len(wanted)
+            and all(storable(a.dataType, b.dataType) for a, b in zip(given, wanted, strict=True))
+        )
+    times = (st.DateType, st.TimestampType, st.TimestampNTZType)
+    groups = ((st.NumericType,), times)
+    if any(isinstance(given, group) and isinstance(wanted, group) for group in groups):
+        return True
+    return isinstance(wanted, st.StringType) and not isinstance(given, (st.ArrayType, st.MapType, st.StructType))

@@ -1,0 +1,166 @@
+"""``DELETE`` and ``UPDATE``.
+
+Where siltstone means the same by a condition as Spark, the table finds the rows itself. Of tables with a primary key
+Spark finds them otherwise, whatever the condition, and the rows are written again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from siltstone.errors import InvalidArgument, UnsupportedFeature
+from siltstone.procedures.naming import quoted
+from siltstone.spark.conditions import Meaning, columns_by_name, condition
+from siltstone.spark.queries import parse, run, understood
+from siltstone.spark.statements.assignment import assigned
+from siltstone.spark.statements.target import Target
+from siltstone.spark.statements.words import Words
+from siltstone.spark.writing import write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from siltstone import Expression, Table
+
+_REPLACES = "deduplicate"
+
+
+def delete(target: Target, text: str) -> DataFrame:
+    """Delete rows."""
+    words = Words(text, "DELETE FROM db.t [AS name] [WHERE condition]")
+    words.expect("DELETE", "FROM")
+    parts = words.name()
+    table = target.table(parts, "DELETE FROM")
+    alias = _alias(words, "WHERE")
+    if words.at_end:
+        table.truncate()
+        return target.nothing()
+    words.expect("WHERE")
+    where = words.rest()
+    exact = own_condition(target, table, alias or parts[-1], where)
+    if exact is not None:
+        table.delete(exact)
+        return target.nothing()
+    _needs_key(table, "DELETE", where, "table.delete(where)")
+    table.delete(keys=table.schema.empty_table())  # an engine that takes no deletes says so before a job starts
+    name = f"{_quoted(parts)}{f' AS {quoted(alias)}' if alias else ''}"
+    rows = run(target.spark, f"SELECT * FROM {name} WHERE {where}")  # noqa: S608  # the user's own statement
+    write(rows, table, row_kind="-D")
+    return target.nothing()
+
+
+def update(target: Target, text: str) -> DataFrame:
+    """Give columns of rows new values."""
+    words = Words(text, "UPDATE db.t [AS name] SET column = value, ... [WHERE condition]")
+    words.expect("UPDATE")
+    parts = words.name()
+    table = target.table(parts, "UPDATE")
+    alias = _alias(words, "SET")
+    words.expect("SET")
+    values = assignments(words, table, {alias or parts[-1]}, ("WHERE",))
+    where = words.rest() if words.take("WHERE") else None
+    words.end()
+    exact = None if where is None else own_condition(target, table, alias or parts[-1], where)
+    literals = {name: own for name, value in values.items() if (own := _own_literal(value)) is not None}
+    if len(literals) == len(values) and (where is None or exact is not None):
+        table.update(literals, exact if exact is not None else "true")
+        return target.nothing()
+    _needs_key(table, "UPDATE", where or "true", "table.update(set, where)")
+    check_updates(table, values)
+    name = f"{_quoted(parts)}{f' AS {quoted(alias)}' if alias else ''}"
+    new = {name.lower(): value for name, value in values.items()}
+    columns = [f"{new.get(c.lower(), quoted(c))} AS {quoted(c)}" for c in table.schema.names]
+    query = f"SELECT {', '.join(columns)} FROM {name}" + (f" WHERE {where}" if where else "")  # noqa: S608
+    write(assigned(run(target.spark, query), table, None, {}, by_name=False), table, "upsert")
+    return target.nothing()
+
+
+def assignments(words: Words, table: Table, names: set[str], stops: tuple[str, ...]) -> dict[str, str]:
+    """``a = 1, t.b = x + 1``: expressions by column."""
+    known = {name.lower(): name for name in table.schema.names}
+    found: dict[str, str] = {}
+    while True:
+        parts = words.name()
+        if len(parts) > 1 and parts[0].lower() in {name.lower() for name in names}:
+            parts = parts[1:]
+        column = known.get(parts[0].lower())
+        if column is None:
+            raise InvalidArgument(f"{table.name} has no column '{'.'.join(parts)}'", context={"table": table.name})
+        if len(parts) > 1:
+            raise UnsupportedFeature(
+                f"SET {'.'.join(parts)} is not supported in siltstone.spark.sql: it is a part of a column",
+                hint=f"give the whole column: SET {column} = named_struct(...)",
+            )
+        if column in found:
+            raise InvalidArgument(f"SET gives '{column}' two values")
+        words.expect("=")
+        found[column] = words.until(",", *stops)
+        if not words.take(","):
+            return found
+
+
+def check_updates(table: Table, columns: Any) -> None:
+    """Refuse updates that a merge engine would not make.
+
+    Raises:
+        InvalidArgument: A key column; or an engine that merges new values instead of replacing the old ones.
+    """
+    keys = {name.lower() for name in table.primary_key}
+    if key := next((name for name in columns if name.lower() in keys), None):
+        raise InvalidArgument(
+            f"'{key}' is a column of the primary key of {table.name}, which does not change",
+            hint="delete the rows and insert them with the new key",
+        )
+    engine = table.options.get("merge-engine", _REPLACES)
+    if engine != _REPLACES:
+        raise InvalidArgument(
+            f"{table.name} has the merge engine {engine}, which merges new values instead of replacing old ones",
+            hint="insert rows with what is to be merged",
+            context={"table": table.name},
+        )
+
+
+def own_condition(target: Target, table: Table, name: str, where: str) -> Expression | None:
+    """A condition as siltstone's own, where all of it means the same; else None."""
+    from sqlglot import exp
+
+    query = f"SELECT 1 FROM {quoted(name)} WHERE {where}"  # noqa: S608  # the user's own statement
+    given = understood(target.spark, query)
+    tree = parse(given.readable)
+    if not isinstance(tree, exp.Select) or tree.args.get("where") is None:
+        return None
+    if {key for key, value in tree.args.items() if value} - {"expressions", "from", "from_", "where"}:
+        return None
+    node = tree.args["where"].this
+    meaning = Meaning.of(target.spark, given.text)
+    own = {"", meaning.folded(name)}
+    if any(column.args.get("db") or meaning.folded(column.table) not in own for column in node.find_all(exp.Column)):
+        return None
+    return condition(node, columns_by_name(table.schema, meaning), meaning, whole=True)
+
+
+def _own_literal(value: str) -> str | None:
+    """A number, truth value, NULL or simple text in the words of ``Table.update``."""
+    plain = value.strip()
+    is_text = len(plain) > 1 and plain[0] == plain[-1] == "'" and not set("'\\") & set(plain[1:-1])
+    is_number = plain.lstrip("-").isdecimal()
+    return plain if is_text or is_number or plain.upper() in ("TRUE", "FALSE", "NULL") else None
+
+
+def _needs_key(table: Table, what: str, where: str, call: str) -> None:
+    if not table.primary_key:
+        raise UnsupportedFeature(
+            f"{what} of rows of {table.name} by a condition that Spark has to evaluate: {where}",
+            hint=f"compare columns with constants; or use {call} of the table, or MERGE INTO",
+            context={"table": table.name},
+        )
+
+
+def _alias(words: Words, stop: str) -> str | None:
+    if words.take("AS"):
+        return words.identifier()
+    return None if words.at_end or words.follows(stop) else words.identifier()
+
+
+def _quoted(parts: list[str]) -> str:
+    return ".".join(map(quoted, parts))

@@ -1,0 +1,89 @@
+"""``CREATE``, ``DROP`` and ``ALTER DATABASE``, and ``USE``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from siltstone.errors import UnsupportedFeature
+from siltstone.procedures.naming import CATALOGS, quoted
+from siltstone.spark.session import DATABASE_CONF
+from siltstone.spark.statements.target import Target, refused
+from siltstone.spark.statements.words import Words
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_KINDS = ("DATABASE", "SCHEMA", "NAMESPACE")
+
+
+def create_database(target: Target, text: str) -> DataFrame:
+    """Make a database of the warehouse."""
+    words = Words(text, "CREATE DATABASE [IF NOT EXISTS] db [COMMENT 'text'] [WITH DBPROPERTIES ('key' = 'value')]")
+    words.expect("CREATE")
+    words.one_of(*_KINDS)
+    exists = words.take("IF", "NOT", "EXISTS")
+    name = target.database(words.name(), "CREATE DATABASE")
+    properties: dict[str, str] = {}
+    while not words.at_end:
+        if words.take("COMMENT"):
+            properties["comment"] = words.string()
+        elif words.take("WITH", "DBPROPERTIES") or words.take("WITH", "PROPERTIES"):
+            properties |= {key: value or "" for key, value in words.properties().items()}
+        elif words.take("LOCATION"):
+            raise refused(
+                "CREATE DATABASE with LOCATION", "a database of the warehouse lies below it: leave LOCATION out"
+            )
+        else:
+            words.end()
+    target.catalog.create_database(name, if_not_exists=exists, properties=properties or None)
+    return target.nothing()
+
+
+def drop_database(target: Target, text: str) -> DataFrame:
+    """Drop a database of the warehouse."""
+    words = Words(text, "DROP DATABASE [IF EXISTS] db [RESTRICT | CASCADE]")
+    words.expect("DROP")
+    words.one_of(*_KINDS)
+    exists = words.take("IF", "EXISTS")
+    name = target.database(words.name(), "DROP DATABASE")
+    cascade = words.take("CASCADE")
+    if not cascade:
+        words.take("RESTRICT")
+    words.end()
+    if not target.is_database(name) and target.spark.catalog.databaseExists(quoted(name)):
+        raise UnsupportedFeature(
+            f"DROP DATABASE {name} is not supported in siltstone.spark.sql: it is no database of the warehouse",
+            hint="what is meant for Spark's own tables goes through spark.sql(...)",
+        )
+    target.catalog.drop_database(name, cascade=cascade, if_exists=exists)
+    if target.spark.conf.get(DATABASE_CONF, None) == name:
+        target.spark.conf.unset(DATABASE_CONF)
+    return target.nothing()
+
+
+def alter_database(target: Target, text: str) -> DataFrame:
+    """Refuse to change a database."""
+    words = Words(text, "ALTER DATABASE db SET DBPROPERTIES (...)")
+    words.expect("ALTER")
+    words.one_of(*_KINDS)
+    target.database(words.name(), "ALTER DATABASE")
+    raise refused("ALTER DATABASE", "properties of a database are given when it is made: CREATE DATABASE ...")
+
+
+def use(target: Target, text: str) -> DataFrame:
+    """Let names without a database mean tables of this one."""
+    words = Words(text, "USE [DATABASE] db")
+    words.expect("USE")
+    if not any(words.take(kind) for kind in _KINDS) and words.follows("CATALOG"):
+        return target.spark.sql(text)
+    name = words.name()
+    words.end()
+    ours = len(name) == 1 or name[0].lower() in CATALOGS
+    if len(name) == 1 and name[0].lower() in CATALOGS and not target.is_database(name[0]):
+        return target.nothing()  # the catalog: names of its databases are known without it
+    if ours and target.is_database(name[-1]):
+        target.spark.conf.set(DATABASE_CONF, name[-1])
+        return target.nothing()
+    answer = target.spark.sql(text)
+    target.spark.conf.unset(DATABASE_CONF)
+    return answer

@@ -1,0 +1,255 @@
+"""What a table is made of, in figures, and single rows by their keys."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from siltstone._args import flag, names, shown
+from siltstone._data import arrow_stream
+from siltstone._partitions import partition_list
+from siltstone.errors import InvalidArgument
+from siltstone.predicate import Expression, col
+from siltstone.report import CommitReport
+from siltstone.scan import whole_table
+from siltstone.table.reading import Reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition.
+
+    Attributes:
+        spec: Its values by column, as :meth:`siltstone.Table.drop_partitions` takes them; None is null.
+        files: Data files.
+        rows: Rows in them: of a table with a primary key several may be of one key.
+        bytes: Their size.
+        last_update: When the newest of them was written.
+    """
+
+    spec: dict[str, str | None]
+    files: int
+    rows: int
+    bytes: int
+    last_update: dt.datetime | None
+
+
+@dataclass(frozen=True)
+class TableStats:
+    """A table in figures.
+
+    Attributes:
+        name: The table.
+        snapshot: The version that the figures are of; None for an empty table.
+        rows: Rows in the files: of a table with a primary key several may be of one key.
+        deleted_rows: Of them, rows that deletion vectors delete.
+        files: Data files.
+        bytes: Their size.
+        partitions: Partitions that have files.
+        buckets: Buckets that have files.
+        levels: Files of each level.
+        columns: What :meth:`siltstone.maintenance.Maintenance.analyze` found last, by column; empty where it never ran.
+    """
+
+    name: str
+    snapshot: int | None
+    rows: int
+    deleted_rows: int
+    files: int
+    bytes: int
+    partitions: int
+    buckets: int
+    levels: dict[int, int] = field(default_factory=dict)
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Parts(Reading):
+    """The methods of :class:`siltstone.Table` that tell its parts."""
+
+    def get(self, keys: Any, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows that have these primary keys, in the order of the keys.
+
+        Only files that may hold one of the keys are read, and of them only the pages.
+
+        Args:
+            keys: Rows with the columns of the primary key; others are ignored. A single dict is one key; where the key
+                is one column, values of it will do.
+            columns: Columns to return, in this order; None for all.
+
+        Returns:
+            One row for each key that was found.
+
+        Raises:
+            InvalidArgument: The table has no primary key, or keys lack one of its columns.
+
+        Example:
+            >>> t = example_table()
+            >>> t.get([2, 7, 1]).to_pylist()
+            [{'id': 2, 'item': 'ink'}, {'id': 1, 'item': 'pen'}]
+        """
+        import pyarrow as pa
+
+        given = self._keys(keys)
+        key = self.primary_key
+        wanted = None if columns is None else names("columns", columns)
+        read = None if wanted is None else [*wanted, *[k for k in key if k not in wanted]]
+        found = self.scan(read, self._holding(given), threads=1 if given.num_rows == 1 else None)
+        rows = whole_table(self._core.plan(found.request))
+        places = {values: at for at, values in enumerate(_tuples(rows, key))}
+        order = [places[values] for values in _tuples(given, key) if values in places]
+        taken = rows.take(pa.array(order, pa.int64()))
+        return taken if wanted is None else taken.select(wanted)
+
+    def _keys(self, keys: Any) -> pa.Table:
+        """Keys of an argument, with the types of the table."""
+        import pyarrow as pa
+
+        key = self.primary_key
+        if not key:
+            raise InvalidArgument(
+                f"{self.name} has no primary key: rows are found by a condition",
+                hint="use t.scan(filter=...)",
+                context={"table": self.name},
+            )
+        if isinstance(keys, Mapping) and not any(isinstance(v, (list, tuple)) for v in keys.values()):
+            keys = [keys]
+        if isinstance(keys, (str, bytes, int, float, dt.date)):
+            keys = [keys]
+        if isinstance(keys, (list, tuple, set, frozenset, range)) and not any(isinstance(k, Mapping) for k in keys):
+            keys = [self._key_of(value) for value in keys]
+        with arrow_stream(keys, self._core) as stream:
+            rows = pa.table(stream)
+        if missing := [name for name in key if name not in rows.column_names and rows.num_rows]:
+            raise InvalidArgument(
+                f"the keys lack the column '{missing[0]}' of the primary key",
+                hint=f"a key has the columns {', '.join(key)}",
+                context={"table": self.name},
+            )
+        schema = pa.schema([self.schema.field(name) for name in key])
+        if not rows.num_rows:
+            return schema.empty_table()
+        try:
+            return rows.select(key).cast(schema)
+        except (pa.ArrowException, ValueError) as e:
+            raise InvalidArgument(f"the keys are no values of {', '.join(key)}: {e}") from e
+
+    def _key_of(self, value: Any) -> dict[str, Any]:
+        key = self.primary_key
+        parts = value if isinstance(value, tuple) else (value,)
+        if len(parts) != len(key):
+            raise InvalidArgument(
+                f"{shown(value)} is no key: it has the columns {', '.join(key)}",
+                hint="give dicts such as " + str(dict.fromkeys(key, ...)),
+                context={"table": self.name},
+            )
+        return dict(zip(key, parts, strict=True))
+
+    def _holding(self, keys: pa.Table) -> Expression:
+        """What the rows of the keys satisfy, so that others are skipped."""
+        parts = []
+        for name in keys.column_names:
+            values = list(dict.fromkeys(keys.column(name).to_pylist()))
+            parts.append(col(name) == values[0] if len(values) == 1 else col(name).is_in(values))
+        return reduce(and_, parts)
+
+    def partitions(self) -> list[Partition]:
+        """The partitions of the newest version that have files; none for a table without partition columns.
+
+        Example:
+            >>> example_table().partitions()
+            []
+        """
+        if not self.partition_by:
+            return []
+        null = self.options.get("partition.default-name", "__DEFAULT_PARTITION__")
+        rows = self.inspect("partitions").to_arrow().to_pylist()
+        return [
+            Partition(
+                _spec(row["partition"], null),
+                row["file_count"],
+                row["record_count"],
+                row["file_size_in_bytes"],
+                row["last_update_time"],
+            )
+            for row in rows
+        ]
+
+    def drop_partitions(
+        self, partitions: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> CommitReport:
+        """Remove partitions with all of their rows, as one OVERWRITE commit.
+
+        Args:
+            partitions: Partition specs, partial ones included, or what :meth:`partitions` gives.
+            dry_run: Only report the files and rows that would go.
+
+        Raises:
+            InvalidArgument: No partition, a column that is no partition column, or a value it cannot have.
+
+        Example:
+            >>> t = st.connect(tmp).create_database("shop") or st.connect(tmp).create_table(
+            ...     "shop.days", {"dt": "STRING", "n": "INT"}, partition_by="dt")
+            >>> _ = t.append([{"dt": "2026-11-20", "n": 1}, {"dt": "2026-11-21", "n": 2}])
+            >>> [p.spec for p in t.partitions()]
+            [{'dt': '2026-11-20'}, {'dt': '2026-11-21'}]
+            >>> t.drop_partitions({"dt": "2026-11-20"}).rows
+            1
+        """
+        if partitions is None:
+            raise InvalidArgument("drop_partitions names the partitions to drop", hint="truncate() removes all rows")
+        if isinstance(partitions, Partition):
+            partitions = [partitions.spec]
+        elif isinstance(partitions, Sequence):
+            partitions = [p.spec if isinstance(p, Partition) else p for p in partitions]
+        return self._core.truncate(partition_list(partitions), flag("dry_run", dry_run))
+
+    def stats(self) -> TableStats:
+        """The newest version in figures, from metadata alone.
+
+        Example:
+            >>> stats = example_table().stats()
+            >>> stats.rows, stats.files, stats.levels
+            (2, 1, {0: 1})
+        """
+        latest = self._core.snapshot(None)
+        files = [json.loads(text) for text in self._core.files(None)]
+        levels: dict[int, int] = {}
+        for file in files:
+            levels[file["level"]] = levels.get(file["level"], 0) + 1
+        return TableStats(
+            name=self.name,
+            snapshot=None if latest is None else json.loads(latest)["id"],
+            rows=sum(file["rows"] for file in files),
+            deleted_rows=sum(file["deleted_rows"] or 0 for file in files),
+            files=len(files),
+            bytes=sum(file["bytes"] for file in files),
+            partitions=len({file["partition"] for file in files}),
+            buckets=len({(file["partition"], file["bucket"]) for file in files}),
+            levels=dict(sorted(levels.items())),
+            columns=self._analyzed(),
+        )
+
+    def _analyzed(self) -> dict[str, dict[str, Any]]:
+        found = self.inspect("statistics", ["colstat"]).to_arrow().to_pylist()
+        text = found[-1]["colstat"] if found else None
+        return json.loads(text) if text else {}
+
+
+def _tuples(rows: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
+    return list(zip(*[rows.column(name).to_pylist() for name in key], strict=True))
+
+
+def _spec(path: str, null: str) -> dict[str, str | None]:
+    """The values of a partition's directories, ``dt=2026-11-20/hour=8``."""
+    pairs = (part.partition("=") for part in path.split("/"))
+    values = {unquote(name): unquote(value) for name, _, value in pairs}
+    return {name: None if value == null else value for name, value in values.items()}

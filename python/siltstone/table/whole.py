@@ -1,0 +1,77 @@
+"""A table taken as the rows of its newest version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from siltstone._args import count
+from siltstone.table.reading import Reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class Whole(Reading):
+    """The methods of :class:`siltstone.Table` that stand for those of ``scan()``."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows of the newest version as a new Arrow stream: ``pa.table(t)``, ``pl.DataFrame(t)``, ``from t``."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows as dicts, read while they are asked for."""
+        return iter(self.scan())
+
+    def count(self, filter: Any = None) -> int:  # noqa: A002  # the API's name
+        """Number of rows; from metadata alone where that is exact.
+
+        Example:
+            >>> example_table().count("id > 1")
+            1
+        """
+        return self.scan(filter=filter).count()
+
+    def head(self, rows: int = 10, columns: Sequence[str] | None = None) -> pa.Table:
+        """Some rows, as a pyarrow table."""
+        return self.scan(columns, limit=count("rows", rows)).to_arrow()
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as a pyarrow table."""
+        return self.scan().to_arrow()
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """All rows as dicts."""
+        return self.scan().to_pylist()
+
+    def to_pandas(self, *, dtype_backend: str | None = None) -> pd.DataFrame:
+        """All rows as a pandas frame; see :meth:`siltstone.Scan.to_pandas`."""
+        return self.scan().to_pandas(dtype_backend=dtype_backend)
+
+    @overload
+    def to_polars(self, *, lazy: Literal[False] = False) -> pl.DataFrame: ...
+
+    @overload
+    def to_polars(self, *, lazy: Literal[True]) -> pl.LazyFrame: ...
+
+    def to_polars(self, *, lazy: bool = False) -> pl.DataFrame | pl.LazyFrame:
+        """All rows as a polars frame; see :meth:`siltstone.Scan.to_polars`."""
+        scan = self.scan()
+        return scan.to_polars(lazy=True) if lazy else scan.to_polars()
+
+    def to_dataset(self) -> pa.dataset.Dataset:
+        """The table as a dataset of pyarrow, into which columns and conditions are pushed.
+
+        Example:
+            >>> import duckdb
+            >>> orders = example_table().to_dataset()
+            >>> duckdb.sql("select item from orders where id = 2").fetchall()
+            [('ink',)]
+        """
+        return self.scan().to_dataset()
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The table as a relation of DuckDB; see :meth:`siltstone.Scan.to_duckdb`."""
+        return self.scan().to_duckdb(connection)

@@ -1,0 +1,368 @@
+"""Everyday tasks as somebody types them who knows pypaimon, deltalake, polars and duckdb: each is one test."""
+
+import dataclasses
+import datetime as dt
+import decimal
+import pickle
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+import siltstone as st
+from siltstone import errors as e
+
+ROWS = [{"dt": "a", "id": 1, "item": "pen", "n": 5}, {"dt": "b", "id": 2, "item": "ink", "n": None}]
+
+
+@pytest.fixture
+def t(cat):
+    table = cat.create_table(
+        "db.orders",
+        {"dt": "STRING", "id": "BIGINT", "item": "STRING", "n": "INT"},
+        primary_key=["dt", "id"],
+        partition_by="dt",
+        options={"bucket": "1"},
+    )
+    table.upsert(ROWS)
+    return table
+
+
+@dataclasses.dataclass
+class Order:
+    id: int
+    item: str
+    day: dt.date | None = None
+
+
+# ---- making tables
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pa.schema([("id", pa.int64()), ("item", pa.string())]),
+        pa.table({"id": [1], "item": ["x"]}),
+        pl.DataFrame({"id": [1], "item": ["x"]}),
+        pl.LazyFrame({"id": [1], "item": ["x"]}),
+        pd.DataFrame({"id": [1], "item": ["x"]}),
+        duckdb.sql("select 1::bigint as id, 'x' as item"),
+        {"id": int, "item": str},
+        {"id": pa.int64(), "item": pa.string()},
+        {"id": pl.Int64, "item": pl.String},
+        {"id": "BIGINT", "item": "STRING"},
+        "id BIGINT NOT NULL COMMENT 'the number', item STRING",
+        dataclasses.make_dataclass("Item", [("id", int), ("item", str)]),
+    ],
+    ids=lambda schema: type(schema).__module__ + "." + type(schema).__name__,
+)
+def test_create_a_table_from_what_is_at_hand(cat, schema):
+    t = cat.create_table("db.x", schema, primary_key="id")
+    assert t.schema.field("id").type == pa.int64()
+    assert t.schema.field("item").type == pa.string()
+    assert t.primary_key == ["id"]
+    assert t.count() == 0
+
+
+def test_create_from_sql_text_with_comments_and_key(cat):
+    text = "id BIGINT, `unit price` DECIMAL(12, 2) NOT NULL COMMENT 'it''s net', m MAP<STRING, ARRAY<INT>>, PRIMARY KEY (id)"
+    t = cat.create_table("db.x", text)
+    assert t.primary_key == ["id"]
+    assert t.schema.field("unit price").type == pa.decimal128(12, 2)
+    assert not t.schema.field("unit price").nullable
+    columns = t.inspect("schemas", ["fields"]).to_pylist()[0]["fields"]
+    assert "it's net" in columns
+
+
+def test_python_types_nest(cat):
+    t = cat.create_table("db.x", {"a": list[int], "b": dict[str, float], "c": dt.datetime, "d": int | None, "e": bytes})
+    assert [str(f.type) for f in t.schema] == [
+        "list<element: int64>",
+        "map<string, double>",
+        "timestamp[us]",
+        "int64",
+        "binary",
+    ]
+
+
+def test_exist_ok(cat, t):
+    assert cat.create_table("db.orders", {"x": int}, exist_ok=True).schema.names == t.schema.names
+    cat.create_database("db", exist_ok=True)
+
+
+# ---- writing
+
+
+def test_append_dicts_columns_and_dataclasses(cat):
+    t = cat.create_table("db.x", Order, primary_key="id")
+    t.upsert([Order(1, "pen"), Order(2, "ink", dt.date(2026, 1, 1))])
+    t.upsert({"id": [3, 4], "item": ["cap", "mug"]})
+    assert t.get([3, 2]).to_pylist() == [
+        {"id": 3, "item": "cap", "day": None},
+        {"id": 2, "item": "ink", "day": dt.date(2026, 1, 1)},
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pl.DataFrame({"id": [1, 2], "item": ["a", None]}),
+        pl.LazyFrame({"id": [1, 2], "item": ["a", None]}),
+        pd.DataFrame({"id": [1, 2], "item": ["a", None]}),
+        pa.table({"id": [1, 2], "item": ["a", None]}),
+        pa.table({"id": [1, 2], "item": ["a", None]}).to_reader(),
+        ds.dataset(pa.table({"id": [1, 2], "item": ["a", None]})),
+        ds.dataset(pa.table({"id": [1, 2], "item": ["a", None]})).scanner(),
+        duckdb.sql("select unnest([1, 2])::bigint as id, unnest(['a', null]) as item"),
+        {"id": [1, 2], "item": ["a", None]},
+    ],
+    ids=lambda data: type(data).__module__ + "." + type(data).__name__,
+)
+def test_append_what_is_at_hand(cat, data):
+    t = cat.create_table("db.x", {"id": int, "item": str})
+    assert t.append(data).rows == 2
+    assert sorted(t.to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "item": "a"}, {"id": 2, "item": None}]
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.ndjson", "list.json", "*.parquet"])
+def test_append_a_file(cat, tmp_path, name):
+    frame = pl.DataFrame({"id": [1, 2], "item": ["a", "b"], "day": [dt.date(2026, 1, 1), None]})
+    frame.write_parquet(tmp_path / "x.parquet")
+    frame.write_csv(tmp_path / "x.csv")
+    frame.write_ndjson(tmp_path / "x.ndjson")
+    (tmp_path / "list.json").write_text('[{"id": 1, "item": "a", "day": "2026-01-01"}, {"id": 2, "item": "b"}]')
+    t = cat.create_table("db.x", Order, primary_key="id")
+    assert t.upsert(str(tmp_path / name)).rows == 2
+    assert t.get(1).to_pylist() == [{"id": 1, "item": "a", "day": dt.date(2026, 1, 1)}]
+
+
+def test_append_a_table_to_another(cat, t):
+    copy = cat.create_table("db.copy", t)
+    assert copy.append(t).rows == 2
+
+
+def test_update_with_literals(t):
+    assert t.update({"n": 7, "item": st.lit("it's new")}, where="id = 1").affected_rows == 1
+    assert t.get([("a", 1)], ["item", "n"]).to_pylist() == [{"item": "it's new", "n": 7}]
+    t.update({"n": None}, where=st.col("id") == 1)
+    assert t.get(("a", 1) and [("a", 1)], "n").to_pylist() == [{"n": None}]
+
+
+def test_update_with_expressions(t):
+    t.update({"n": st.col("n") * 2 + 1, "item": st.col("item").upper().concat("!")}, where="id = 1")
+    assert t.get([("a", 1)], ["item", "n"]).to_pylist() == [{"item": "PEN!", "n": 11}]
+
+
+def test_update_with_case(t):
+    t.update({"n": "CASE WHEN n IS NULL THEN -1 WHEN n > 3 THEN n * 10 ELSE 0 END"}, where="true")
+    assert {row["id"]: row["n"] for row in t} == {1: 50, 2: -1}
+
+
+def test_delete_by_condition_and_key(t):
+    assert t.delete("id = 1").affected_rows == 1
+    assert t.delete(keys=[{"dt": "b", "id": 2}]).affected_rows == 1
+    assert t.count() == 0
+
+
+def test_merge(t):
+    source = pl.DataFrame({"dt": ["a", "c"], "id": [1, 3], "item": ["pencil", "cap"]})
+    report = t.merge(source, on=["dt", "id"]).when_matched_update_all().when_not_matched_insert_all().execute()
+    assert (report.updated_rows, report.inserted_rows) == (1, 1)
+    assert sorted(row["item"] for row in t) == ["cap", "ink", "pencil"]
+
+
+# ---- parts
+
+
+def test_get(t):
+    assert t.get([{"dt": "b", "id": 2}, {"dt": "x", "id": 9}, {"dt": "a", "id": 1}])["id"].to_pylist() == [2, 1]
+    assert t.get({"dt": "a", "id": 1}, columns=["item"]).to_pylist() == [{"item": "pen"}]
+
+
+def test_partitions(t):
+    assert [(p.spec, p.rows, p.files) for p in t.partitions()] == [({"dt": "a"}, 1, 1), ({"dt": "b"}, 1, 1)]
+
+
+def test_drop_partitions(t):
+    assert t.drop_partitions([{"dt": "a"}], dry_run=True).rows == 1
+    assert t.count() == 2
+    t.drop_partitions(t.partitions()[:1])
+    assert [row["dt"] for row in t] == ["b"]
+
+
+def test_stats(t):
+    assert (t.stats().rows, t.stats().files, t.stats().partitions) == (2, 2, 2)
+    t.maintenance.analyze()
+    assert t.stats().columns["n"]["nullCount"] == 1
+
+
+# ---- conditions
+
+
+@pytest.mark.parametrize(
+    ("condition", "ids"),
+    [
+        (st.col("item").starts_with("p"), [1]),
+        (st.col("item").ends_with("k"), [2]),
+        (st.col("item").contains("e"), [1]),
+        (st.col("id").is_in([1, 5]), [1]),
+        (st.col("id").is_not_in([1, 5]), [2]),
+        (st.col("id").between(2, 3), [2]),
+        (st.col("n").is_null(), [2]),
+        (st.col("n").is_not_null() & (st.col("dt") == "a"), [1]),
+        (~(st.col("ID") == 1), [2]),
+        ("ID = 1", [1]),
+        ("item LIKE 'p%' OR n IS NULL", [1, 2]),
+    ],
+    ids=str,
+)
+def test_conditions(t, condition, ids):
+    assert sorted(row["id"] for row in t.scan(filter=condition)) == ids
+
+
+def test_a_boolean_column_is_a_condition(cat):
+    t = cat.create_table("db.x", {"id": int, "ok": bool})
+    t.append({"id": [1, 2, 3], "ok": [True, False, None]})
+    assert t.count(st.col("ok")) == 1
+    assert t.count(~st.col("ok")) == 1
+    assert t.count(st.col("ok") & (st.col("id") > 0)) == 1
+    assert t.count("ok AND id > 0") == 1
+
+
+def test_a_prefix_with_signs_of_like_is_taken_as_it_is(cat):
+    t = cat.create_table("db.x", {"s": str})
+    t.append({"s": ["50%!_x", "50 x"]})
+    assert t.count(st.col("s").starts_with("50%!_")) == 1
+
+
+# ---- reading
+
+
+def test_a_table_is_an_arrow_stream(t):
+    assert pa.table(t).num_rows == 2
+    assert pl.DataFrame(t).height == 2
+    assert duckdb.sql("select count(*) from t").fetchall() == [(2,)]
+
+
+def test_scans_iterate_and_list(t):
+    assert [row["item"] for row in t.scan("item")] == [row["item"] for row in t.scan(["item"]).to_pylist()]
+
+
+def test_to_pandas_with_types_that_have_nulls(t):
+    assert str(t.to_pandas(dtype_backend="pyarrow")["n"].dtype) == "int32[pyarrow]"
+    assert str(t.to_pandas(dtype_backend="numpy_nullable")["n"].dtype) == "Int32"
+    with pytest.raises(e.InvalidArgument, match="numpy_nullable"):
+        t.to_pandas(dtype_backend="numpy")
+
+
+@pytest.mark.parametrize("backend", ["pyarrow", "numpy_nullable"])
+def test_round_trips_by_pandas_are_exact(cat, backend):
+    t = cat.create_table("db.x", {"id": int, "n": "INT", "f": float, "s": str, "ok": bool, "d": "DECIMAL(20, 2)"})
+    given = {
+        "id": [1, 2**53 + 1, None], "n": [1, None, 3], "f": [0.5, None, -1.5], "s": ["a", "", None],
+        "ok": [True, None, False], "d": [decimal.Decimal("12345678901234567.89"), None, decimal.Decimal("0.10")],
+    }  # fmt: skip
+    t.append(given)
+    copy = cat.create_table("db.copy", t)
+    copy.append(t.to_pandas(dtype_backend=backend))
+    assert copy.to_arrow().to_pydict() == given
+
+
+def test_round_trips_by_polars_are_exact(cat):
+    t = cat.create_table("db.x", {"id": int, "n": "INT", "at": "TIMESTAMP(6)", "tags": list[str]})
+    given = {"id": [1, None], "n": [None, 2], "at": [dt.datetime(2026, 1, 1, 1, 2, 3, 4), None], "tags": [["a"], None]}
+    t.append(given)
+    copy = cat.create_table("db.copy", t)
+    copy.append(t.to_polars())
+    copy.append(t.to_polars(lazy=True))
+    assert copy.to_arrow().slice(0, 2).to_pydict() == given
+    assert copy.count() == 4
+
+
+def test_polars_lazily(t):
+    frame = st.scan_polars(t).filter(pl.col("n") > 1).select("item")
+    assert frame.collect().to_dicts() == [{"item": "pen"}]
+    assert st.scan_polars(t.location).select(pl.len()).collect().item() == 2
+
+
+def test_a_dataset_for_duckdb(t):
+    orders = t.to_dataset()
+    assert duckdb.sql("select item from orders where dt = 'b'").fetchall() == [("ink",)]
+    assert orders.to_table(columns=["id"], filter=pc.field("n") == 5).to_pylist() == [{"id": 1}]
+    assert t.to_duckdb().filter("id = 1").project("item").fetchall() == [("pen",)]
+
+
+def test_head_count_and_limit(t):
+    assert t.head(1).num_rows == 1
+    assert t.count("dt = 'a'") == 1
+    assert t.scan(limit=1).to_arrow().num_rows == 1
+
+
+# ---- looking
+
+
+def test_what_things_say_of_themselves(t):
+    assert repr(t).startswith("Table('db.orders', dt: string, id: int64")
+    assert "primary_key=['dt', 'id']" in repr(t)
+    assert "<strong>db.orders</strong>" in t._repr_html_()
+    assert "when_matched_delete" in repr(t.merge(ROWS, on="id").when_matched_delete())
+
+
+def test_tables_pickle(t):
+    assert pickle.loads(pickle.dumps(t)).count() == 2
+    assert pickle.loads(pickle.dumps(t.to_dataset())).count_rows() == 2
+
+
+@pytest.mark.parametrize(
+    ("thing", "name", "here"),
+    [
+        ("t", "optimize", "compact"),
+        ("t", "new_read_builder", "scan"),
+        ("t", "create_tag", "tags.create"),
+        ("t", "to_pyarrow_dataset", "to_dataset"),
+        ("t", "sacn", "scan"),
+        ("cat", "list_tables", "tables"),
+        ("cat", "get_table", "table"),
+        ("scan", "collect", "to_arrow"),
+    ],
+)
+def test_names_of_other_libraries_lead_to_ours(cat, t, thing, name, here):
+    on = {"t": t, "cat": cat, "scan": t.scan()}[thing]
+    assert not hasattr(on, name)
+    with pytest.raises(AttributeError, match=here):
+        getattr(on, name)
+
+
+# ---- what is no first guess says so
+
+
+@pytest.mark.parametrize(
+    ("attempt", "error", "match"),
+    [
+        (lambda cat, t: t.append({"id": 1, "item": "x"}), e.InvalidArgument, "list of dicts"),
+        (lambda cat, t: t.append({"id": [1], "item": ["x", "y"]}), e.InvalidArgument, "different numbers"),
+        (lambda cat, t: t.append("nothing.parquet"), e.FileMissing, "nothing.parquet"),
+        (lambda cat, t: t.append("some text"), e.InvalidArgument, "names of files"),
+        (lambda cat, t: t.append(Order(1, "x")), e.InvalidArgument, "into a list"),
+        (lambda cat, t: t.get([1]), e.InvalidArgument, "dt, id"),
+        (lambda cat, t: t.get([{"id": 1}]), e.InvalidArgument, "lack the column 'dt'"),
+        (lambda cat, t: t.drop_partitions(None), e.InvalidArgument, "truncate"),
+        (lambda cat, t: t.drop_partitions([{"id": 1}]), e.InvalidArgument, "id"),
+        (lambda cat, t: t.update({"n": [1]}, where="true"), e.InvalidArgument, "no literal"),
+        (lambda cat, t: t.scan(filter=st.col("n") + 1 == 2), e.InvalidArgument, "computed value"),
+        (lambda cat, t: cat.create_table("db.y", {"d": decimal.Decimal}), e.UnsupportedType, "DECIMAL"),
+        (lambda cat, t: cat.create_table("db.y", {"d": complex}), e.UnsupportedType, "complex"),
+        (lambda cat, t: cat.create_table("db.y", {"a": "INT", "b": pa.int32()}), e.IllegalSchema, "one form"),
+        (lambda cat, t: cat.create_table("db.y", "id"), e.IllegalSchema, "no type"),
+        (lambda cat, t: cat.create_table("db.y", "id INT, PRIMARY KEY id"), e.IllegalSchema, "parentheses"),
+        (lambda cat, t: cat.create_table("db.y", "id INT; drop"), e.IllegalSchema, "cannot stand"),
+        (lambda cat, t: cat.create_table("db.y", 5), e.InvalidArgument, "not a schema"),
+        (lambda cat, t: t.to_dataset().to_table(columns=["nothing"]), e.InvalidArgument, "no column 'nothing'"),
+    ],
+)
+def test_bad_input_gets_a_reason(cat, t, attempt, error, match):
+    with pytest.raises(error, match=match):
+        attempt(cat, t)

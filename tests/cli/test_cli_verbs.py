@@ -1,0 +1,176 @@
+"""Verbs that change tables and exchange rows with files, and the forms of the output."""
+
+import csv
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+import siltstone as st
+from siltstone.cli.__main__ import main
+
+
+@pytest.fixture
+def lake(tmp_path):
+    cat = st.connect(tmp_path / "lake")
+    cat.create_database("shop")
+    t = cat.create_table("shop.days", {"dt": "STRING", "id": "BIGINT", "v": "DOUBLE"}, partition_by="dt")
+    t.append([{"dt": "a", "id": 1, "v": float("nan")}, {"dt": "b", "id": 2, "v": None}])
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def run(lake, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def run(*args, stdin=""):
+        raw = stdin if isinstance(stdin, bytes) else stdin.encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+        code = 0
+        try:
+            main(["-w", str(lake), *args])
+        except SystemExit as stop:
+            code = stop.code
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def table(lake, name="shop.days"):
+    return st.connect(lake).table(name)
+
+
+def test_the_form_of_the_output_may_stand_anywhere(run):
+    wanted = '{"count": 2}\n'
+    for args in (("-o", "json", "count", "shop.days"), ("count", "shop.days", "-o", "json"),
+                 ("count", "--output=json", "shop.days")):  # fmt: skip
+        assert run(*args)[1] == wanted
+
+
+def test_csv_and_json_are_valid_for_every_value(run, lake):
+    table(lake).append([{"dt": 'x,"y"\n', "id": 3, "v": 1.5}])
+    text = run("cat", "shop.days", "-o", "csv")[1]
+    assert sorted(csv.reader(io.StringIO(text))) == [
+        ["a", "1", "nan"],
+        ["b", "2", ""],
+        ["dt", "id", "v"],
+        ['x,"y"\n', "3", "1.5"],
+    ]
+    lines = [json.loads(line) for line in run("cat", "shop.days", "-o", "json")[1].splitlines()]
+    assert {row["id"]: row["v"] for row in lines} == {1: "NaN", 2: None, 3: 1.5}
+
+
+def test_a_pipe_gets_lines_that_are_not_folded(run, lake):
+    st.connect(lake).create_table("shop.wide", {f"c{i}": str for i in range(30)}).append(
+        [{f"c{i}": "x" * 20 for i in range(30)}]
+    )
+    lines = run("cat", "shop.wide")[1].splitlines()
+    assert len(lines) == 2
+    assert lines[1].split() == ["x" * 20] * 30
+
+
+def test_escape_sequences_of_names_and_values_are_shown(run, lake):
+    table(lake).append([{"dt": "\x1b[31mred", "id": 9, "v": 0.0}])
+    for args in (("cat", "shop.days", "--where", "id = 9"), ("partitions", "shop.days"), ("sql", "from shop.days")):
+        code, out, _ = run(*args)
+        assert code == 0
+        assert "\x1b" not in out
+        assert "red" in out
+
+
+def test_version_help_and_completion(run):
+    assert run("--version")[1] == f"siltstone, version {st.__version__}\n"
+    assert "Give a snapshot a name." in run("help", "tag", "create")[1]
+    assert run("help", "nothing")[0] == 2
+    assert "_SILTSTONE_COMPLETE" in run("completion", "bash")[1]
+
+
+def test_import_makes_a_table_and_write_adds_to_it(run, lake, tmp_path):
+    (tmp_path / "in.csv").write_text("id,item\n1,pen\n2,\n")
+    code, out, _ = run(
+        "import", "office.items", str(tmp_path / "in.csv"), "--primary-key", "id", "--create-database", "-o", "json"
+    )
+    assert (code, json.loads(out)["rows"]) == (0, 2)
+    assert (
+        run("write", "office.items", "-", "--format", "json", "--mode", "upsert", stdin='{"id": 2, "item": "ink"}')[0]
+        == 0
+    )
+    t = table(lake, "office.items")
+    assert t.get([1, 2]).to_pylist() == [{"id": 1, "item": "pen"}, {"id": 2, "item": "ink"}]
+    assert run("write", "office.items", "-")[0] == 2
+    assert run("write", "office.items", str(tmp_path / "none.csv"))[0] == 1
+    assert run("write", "shop.days", str(tmp_path / "in.csv"), "--mode", "upsert")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.json", "out.arrow"])
+def test_what_is_exported_can_be_written_again(run, lake, tmp_path, name):
+    table(lake).update({"v": 1.5}, where="true")
+    path = tmp_path / name
+    assert run("export", "shop.days", str(path), "--where", "dt = 'a'", "-o", "json")[0] == 0
+    assert run("export", "shop.days", str(path))[0] == 2
+    assert run("export", "shop.days", str(path), "--force")[0] == 0
+    assert run("write", "shop.days", str(path), "--mode", "overwrite")[0] == 0
+    assert sorted(table(lake).to_pylist(), key=lambda r: r["id"]) == [
+        {"dt": "a", "id": 1, "v": 1.5},
+        {"dt": "b", "id": 2, "v": 1.5},
+    ]
+    if name == "out.parquet":
+        assert pq.read_table(path).num_rows == 2
+    assert run("export", "shop.days", str(tmp_path / "out.xyz"))[0] == 2
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_what_deletes_asks_first(run, lake):
+    for args in (
+        ("delete", "shop.days", "--where", "id = 1"),
+        ("drop-partition", "shop.days", "dt=a"),
+        ("alter", "shop.days", "--drop-column", "v"),
+        ("drop", "shop.days"),
+    ):
+        code, _, err = run(*args, stdin="n\n")
+        assert code == 1
+        assert "[y/N]" in err
+        assert table(lake).count() == 2
+        assert "v" in table(lake).schema.names
+    assert (
+        json.loads(run("delete", "shop.days", "--where", "id = 1", "--dry-run", "-o", "json")[1])["affected_rows"] == 1
+    )
+    assert json.loads(run("drop-partition", "shop.days", "dt=a", "--dry-run", "-o", "json")[1])["rows"] == 1
+    assert table(lake).count() == 2
+    assert run("drop-partition", "shop.days", "dt=a", "--yes")[0] == 0
+    assert [row["dt"] for row in table(lake)] == ["b"]
+    assert run("delete", "shop.days", "--where", "id = 2", stdin="y\n")[0] == 0
+    assert table(lake).count() == 0
+    assert run("drop", "shop.days", "-y")[0] == 0
+    assert run("drop", "shop.days", "-y")[0] == 3
+    assert run("drop", "shop.days", "-y", "--if-exists")[0] == 0
+
+
+def test_alter_and_rename(run, lake):
+    given = ["--rename-column", "v=w", "--add-column", "note STRING", "--set-type", "id DECIMAL(20, 0)",
+             "--set", "snapshot.num-retained.max=99", "--comment", "of the shop"]  # fmt: skip
+    assert run("alter", "shop.days", *given)[0] == 0
+    t = table(lake)
+    assert t.schema.names == ["dt", "id", "w", "note"]
+    assert (t.comment, t.options["snapshot.num-retained.max"]) == ("of the shop", "99")
+    assert run("alter", "shop.days", "--unset", "snapshot.num-retained.max")[0] == 0
+    assert run("alter", "shop.days")[0] == 2
+    assert run("alter", "shop.days", "--add-column", "x")[0] == 2
+    assert run("rename", "shop.days", "shop.nights")[0] == 0
+    assert table(lake, "shop.nights").count() == 2
+
+
+def test_partitions_explain_and_plan(run):
+    rows = [json.loads(line) for line in run("partitions", "shop.days", "-o", "json")[1].splitlines()]
+    assert [(row["dt"], row["rows"]) for row in rows] == [("a", 1), ("b", 1)]
+    assert "files    1 of 1" in run("explain", "shop.days", "--where", "dt = 'a'")[1]
+    assert run("plan", "shop.days", "-o", "json")[0] == 0
+
+
+def test_sql_reads_tables_of_the_catalog(run):
+    query = "select d.dt, count(*) as n from shop.days d join shop.days e using (id) group by all order by 1"
+    assert run("sql", query, "-o", "csv")[1] == "dt,n\na,1\nb,1\n"
+    for bad in ("drop table shop.days", "select 1; select 2", "select * from days", "selec"):
+        assert run("sql", bad)[0] == 2
+    assert run("sql", "select * from shop.nothing")[0] == 3

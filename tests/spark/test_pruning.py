@@ -1,0 +1,217 @@
+"""What ``ss.sql`` hands to the scans of a statement: only conditions that cannot change its result."""
+
+import pytest
+import siltstone as st
+from siltstone import spark as ss
+from siltstone.spark import queries
+from siltstone.spark.conditions import Meaning
+from siltstone.spark.pushdown import Pushdown
+from siltstone.spark.queries import parse
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+COLUMNS = {"id": "INT", "dt": "STRING", "v": "DECIMAL(8,2)", "d": "DATE", "at": "TIMESTAMP(6)", "b": "BOOLEAN"}
+
+
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory):
+    warehouse = str(tmp_path_factory.mktemp("pruning") / "lake")
+    cat = st.connect(warehouse)
+    cat.create_database("shop")
+    rows = [
+        {"id": i, "dt": f"d{i % 3}", "v": i, "d": f"2026-11-0{i % 3 + 1}", "at": None, "b": i % 2 == 0}
+        for i in range(9)
+    ]
+    for name, partition in (("a", ["dt"]), ("c", [])):
+        t = cat.create_table(f"shop.{name}", COLUMNS, partition_by=partition)
+        with t.writer() as w:
+            w.write(_typed(t, rows[: 9 if name == "a" else 4]))
+            w.commit()
+    return warehouse
+
+
+def _typed(t, rows):
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(
+        [{**r, "d": __import__("datetime").date.fromisoformat(r["d"])} for r in rows], schema=t.schema
+    )
+
+
+@pytest.fixture
+def shop(spark, lake):
+    ss.enable(spark, warehouse=lake)
+
+
+def pushed(query, zone="UTC", **names):
+    """The condition of each table, in the order of the text."""
+    import zoneinfo
+
+    import pyarrow as pa
+    from sqlglot import exp
+
+    schema = pa.schema(
+        {
+            "id": pa.int32(),
+            "dt": pa.string(),
+            "v": pa.decimal128(8, 2),
+            "d": pa.date32(),
+            "at": pa.timestamp("us"),
+            "ltz": pa.timestamp("us", "UTC"),
+            "b": pa.bool_(),
+            "f": pa.float64(),
+        }
+    )
+    tree = parse(query)
+    tables = [n for n in tree.find_all(exp.Table) if n.db == "shop"]
+    tables.sort(key=lambda n: n.parts[0].meta["start"])
+    meaning = Meaning(exact_case=False, texts="\\" not in query, zone=zoneinfo.ZoneInfo(zone))
+    found = Pushdown(query, tree, {id(n): schema for n in tables}, meaning)
+    return [_shown(found.of(n)) for n in tables]
+
+
+def _shown(condition):
+    def text(tree):
+        match tree["op"]:
+            case "and" | "or":
+                return "(" + f" {tree['op']} ".join(text(a) for a in tree["args"]) + ")"
+            case "not":
+                return f"not {text(tree['args'][0])}"
+            case "in":
+                return f"{tree['column']} in {tree['values']}"
+            case op:
+                value = tree.get("value")
+                value = value["value"] if isinstance(value, dict) else value
+                return f"{tree['column']} {op}" + ("" if value is None else f" {value}")
+
+    return None if condition is None else text(condition.tree)
+
+
+@pytest.mark.parametrize(
+    ("where", "condition"),
+    [
+        ("id = 1 AND v < 2.5", "(id eq 1 and v lt 2.5)"),
+        ("1 < id", "id gt 1"),
+        ("id = -3 OR dt IN ('x', 'y')", "(id eq -3 or dt in ['x', 'y'])"),
+        ("NOT (id = 1) AND dt IS NOT NULL", "(not id eq 1 and not dt is_null)"),
+        ("d = DATE'2026-11-01' AND d <= '2026-12-01'", "(d eq 2026-11-01 and d le 2026-12-01)"),
+        ("id BETWEEN 1 AND 2 AND dt LIKE 'x%'", "((id ge 1 and id le 2) and dt like x%)"),
+        ("at >= '2026-11-01 00:00:00'", "at ge 2026-11-01 00:00:00"),
+        ("b AND NOT b", "(b eq True and not b eq True)"),
+        ("id = 1 AND f > 1", "id eq 1"),
+        # what is weaker under OR would be too narrow under NOT
+        ("(id = 1 AND f > 1) OR dt = 'x'", "(id eq 1 or dt eq x)"),
+        ("NOT (id = 1 AND f > 1)", None),
+        ("id = 1 OR f > 1", None),
+        # Spark casts the column, or the literal is not known
+        ("dt = 5", None),
+        ("id = '5'", None),
+        ("id = 1.5", None),
+        ("upper(dt) = 'X'", None),
+        ("dt = 'x' || 'y'", None),
+        ("dt = NULL", None),
+        ("dt <=> 'x'", None),
+        ("dt LIKE 'x_%'", None),
+        ("d = '2026-1-1'", None),
+        (r"dt = 'a\u0041'", None),
+        ("id = (SELECT max(x) FROM u)", None),
+        ("id = 1 AND rand() < 0.5", None),
+        ("other.id = 1", None),
+    ],
+)
+def test_conditions_that_mean_the_same(where, condition):
+    assert pushed(f"SELECT * FROM shop.t WHERE {where}") == [condition]
+
+
+def test_an_instant_is_of_the_sessions_zone():
+    (found,) = pushed("SELECT * FROM shop.t WHERE ltz < TIMESTAMP'2026-11-01 08:00:00'", zone="Asia/Shanghai")
+    assert found == "ltz lt 2026-11-01 00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("query", "conditions"),
+    [
+        ("SELECT * FROM shop.a x JOIN shop.b y ON x.id = y.id WHERE x.dt = 'p' AND y.dt = 'q'", ["dt eq p", "dt eq q"]),
+        ("SELECT * FROM shop.a x, shop.b y WHERE dt = 'p' AND y.id = 1", [None, "id eq 1"]),
+        # of an outer join WHERE prunes the side whose rows all come, ON the other one
+        ("SELECT * FROM shop.a x LEFT JOIN shop.b y ON x.id = y.id AND y.dt = 'q' AND x.dt = 'p'", [None, "dt eq q"]),
+        ("SELECT * FROM shop.a x LEFT JOIN shop.b y USING (id) WHERE y.dt IS NULL AND id = 1", ["id eq 1", None]),
+        ("SELECT * FROM shop.a x RIGHT JOIN shop.b y ON x.id = y.id WHERE x.id = 1 AND y.id = 2", [None, "id eq 2"]),
+        ("SELECT * FROM shop.a x FULL JOIN shop.b y ON x.id = y.id AND y.id = 3 WHERE x.id = 1", [None, None]),
+        ("SELECT * FROM shop.a x LEFT ANTI JOIN shop.b y ON x.id = y.id AND y.dt = 'q' WHERE x.dt = 'p'", ["dt eq p", "dt eq q"]),
+        ("SELECT * FROM shop.a x JOIN other y ON x.id = y.id WHERE dt = 'p' AND x.id = 1", ["id eq 1"]),
+        # through subqueries and tables that are used once
+        ("WITH c AS (SELECT dt AS day, id FROM shop.a) SELECT * FROM c WHERE day = 'p'", ["dt eq p"]),
+        ("WITH c AS (SELECT * FROM shop.a) SELECT * FROM c JOIN c d USING (id) WHERE c.dt = 'p'", [None]),
+        ("SELECT * FROM (SELECT id, dt FROM shop.a WHERE id > 1) q WHERE q.dt = 'p'", ["(id gt 1 and dt eq p)"]),
+        ("SELECT * FROM (SELECT dt, sum(v) s FROM shop.a GROUP BY dt) WHERE dt = 'p'", ["dt eq p"]),
+        ("SELECT * FROM (SELECT max(dt) AS dt FROM shop.a) WHERE dt = 'p'", [None]),
+        ("SELECT * FROM (SELECT id + 1 AS id FROM shop.a) WHERE id = 2", [None]),
+        ("SELECT * FROM (SELECT * FROM shop.a LIMIT 3) WHERE id = 2", [None]),
+        ("SELECT * FROM (SELECT id, row_number() OVER (ORDER BY v) n FROM shop.a) WHERE id = 2", [None]),
+        ("SELECT * FROM (SELECT id FROM shop.a UNION ALL SELECT id FROM shop.b) WHERE id = 2", [None, None]),
+        ("SELECT id FROM shop.a WHERE id = 1 UNION ALL SELECT id FROM shop.b WHERE id = 2", ["id eq 1", "id eq 2"]),
+        ("SELECT * FROM shop.a o WHERE EXISTS (SELECT 1 FROM shop.b i WHERE i.id = o.id AND i.dt = 'q')", [None, "dt eq q"]),
+        ("SELECT * FROM shop.a o WHERE EXISTS (SELECT 1 FROM shop.b i WHERE o.id = 5)", [None, None]),
+        # where rows are chosen before WHERE, or columns come from elsewhere
+        ("SELECT * FROM shop.a TABLESAMPLE (10 PERCENT) WHERE id = 1", [None]),
+        ("SELECT * FROM shop.a LATERAL VIEW explode(array(1)) e AS id WHERE id = 1", [None]),
+        ("SELECT * FROM shop.a PIVOT (sum(v) FOR dt IN ('p')) WHERE id = 1", [None]),
+        ("FROM shop.a |> LIMIT 1 |> WHERE id = 1", [None]),
+        ("SELECT count(*) FROM shop.a x (u, w) WHERE u = 1", [None]),
+    ],
+)  # fmt: skip
+def test_conditions_reach_a_table_only_where_rows_without_them_do_not_count(query, conditions):
+    assert pushed(query) == conditions
+
+
+QUERIES = [
+    "SELECT id FROM shop.a WHERE dt = 'd1' AND id > 1",
+    "SELECT a.id, c.id FROM shop.a a LEFT JOIN shop.c c ON a.id = c.id AND c.id > 1 WHERE a.dt <> 'd0'",
+    "SELECT a.id, c.id FROM shop.a a FULL JOIN shop.c c ON a.id = c.id AND c.id > 1 WHERE coalesce(a.dt, 'd1') = 'd1'",
+    "SELECT id FROM shop.a WHERE dt IN ('d0', 'd1') AND NOT (v = 3 OR b) AND d < '2026-11-03'",
+    "SELECT x.dt, n FROM (SELECT dt, count(*) n FROM shop.a GROUP BY dt) x JOIN shop.c c USING (dt) WHERE dt > 'd0'",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_statements_answer_as_over_whole_frames(spark, shop, query):
+    for name in "ac":
+        ss.read(spark, f"shop.{name}").createOrReplaceTempView(f"whole_{name}")
+    whole = query.replace("shop.", "whole_")
+    try:
+        assert sorted(map(repr, ss.sql(spark, query).collect())) == sorted(map(repr, spark.sql(whole).collect()))
+    finally:
+        for name in "ac":
+            spark.catalog.dropTempView(f"whole_{name}")
+
+
+def test_partitions_and_columns_that_a_statement_does_not_need_are_not_read(spark, shop, monkeypatch):
+    """SQL pruned nothing: a query of one of 1,000 partitions read all of them, in a task for each bucket."""
+    asked = []
+    monkeypatch.setattr(queries, "frame", lambda *a, made=queries.frame: asked.append((a[2], _shown(a[3]))) or made(*a))
+    query = "SELECT a.id FROM shop.a a JOIN shop.c c ON a.id = c.id WHERE a.dt = 'd1' AND c.b"
+    frame = ss.sql(spark, query)
+    assert sorted(r.id for r in frame.collect()) == []
+    assert asked == [(["id", "dt"], "dt eq d1"), (["id", "b"], "b eq True")]
+    assert ss.sql(spark, "SELECT count(*) FROM shop.a WHERE dt = 'd1'").rdd.getNumPartitions() == 1
+
+
+def test_splits_share_tasks_by_their_bytes(spark, shop):
+    frame = ss.read(spark, "shop.a")
+    assert frame.rdd.getNumPartitions() == 2  # three partitions of small files, two slots
+    one = ss.read(spark, "shop.a", options={"source.split.open-file-cost": "200 mb"})
+    assert one.rdd.getNumPartitions() == 3
+
+
+def test_a_frame_stays_at_the_version_that_was_the_latest(spark, lake, shop):
+    """Two references of one query could see two versions, and a frame changed between two uses."""
+    cat = st.connect(lake)
+    t = cat.create_table("shop.moving", {"id": "INT"})
+    t.append([{"id": 1}])
+    frame, query = ss.read(spark, "shop.moving"), ss.sql(spark, "SELECT count(*) n FROM shop.moving")
+    t.alter().add_column("x", "INT").commit()
+    later = ss.read(spark, "shop.moving")
+    t.append([{"id": 2, "x": 2}])
+    assert (frame.count(), query.collect()[0].n, later.columns, later.count()) == (1, 1, ["id", "x"], 1)
+    assert ss.read(spark, "shop.moving").count() == 2

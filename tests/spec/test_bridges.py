@@ -1,0 +1,153 @@
+"""Columns, conditions and limits of other libraries are pushed into scans: what is not needed is not read.
+
+That is shown by files that are gone: a query that needs them fails, one that does not gets its rows.
+"""
+
+import datetime as dt
+import decimal
+import pathlib
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import siltstone as st
+from siltstone import _lazy, _substrait
+from siltstone import errors as e
+
+SCHEMA = {
+    "id": "BIGINT", "s": "STRING", "f": "DOUBLE", "d": "DATE", "at": "TIMESTAMP(6)", "x": "DECIMAL(10,2)",
+    "ok": "BOOLEAN", "b": "BYTES",
+}  # fmt: skip
+
+
+def row(i):
+    return {
+        "id": i, "s": f"s{i}", "f": i / 2, "d": dt.date(2026, 1, i), "at": dt.datetime(2026, 1, i), "x": decimal.Decimal(i),
+        "ok": i % 2 == 0, "b": bytes([i]),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def half(make):
+    """Ids 1 to 4 in one file, 5 to 8 in another, which is gone."""
+    t = make(SCHEMA)
+    t.append([row(i) for i in range(1, 5)])
+    there = {f["path"] for f in t.files()}
+    t.append([row(i) for i in range(5, 9)])
+    (gone,) = {f["path"] for f in t.files()} - there
+    pathlib.Path(gone).unlink()
+    with pytest.raises(e.SiltstoneError):
+        t.to_arrow()
+    return t
+
+
+CONDITIONS = [
+    ("id < 3", pc.field("id") < 3, pl.col("id") < 3, 2),
+    ("3 > id", pc.scalar(3) > pc.field("id"), pl.lit(3) > pl.col("id"), 2),
+    ("id in (1, 2)", pc.field("id").isin([1, 2]), pl.col("id").is_in([1, 2]), 2),
+    ("id >= 2 and s <> 's3' and id <= 4", (pc.field("id") >= 2) & (pc.field("s") != "s3") & (pc.field("id") <= 4),
+     (pl.col("id") >= 2) & (pl.col("s") != "s3") & (pl.col("id") <= 4), 2),
+    ("d = date '2026-01-02'", pc.field("d") == dt.date(2026, 1, 2), pl.col("d") == dt.date(2026, 1, 2), 1),
+    ("\"at\" < timestamp '2026-01-03'", pc.field("at") < dt.datetime(2026, 1, 3), pl.col("at") < dt.datetime(2026, 1, 3), 2),
+    ("x <= 2", pc.field("x") <= decimal.Decimal("2.00"), pl.col("x") <= decimal.Decimal("2.00"), 2),
+    ("f < 1.25", pc.field("f") < 1.25, pl.col("f") < 1.25, 2),
+    ("id between 2 and 3", (pc.field("id") >= 2) & (pc.field("id") <= 3), pl.col("id").is_between(2, 3), 2),
+    ("not (id > 2)", ~(pc.field("id") > 2), ~(pl.col("id") > 2), 2),
+    ("id = 1 or id = 2 and ok", (pc.field("id") == 1) | ((pc.field("id") == 2) & pc.field("ok")),
+     (pl.col("id") == 1) | ((pl.col("id") == 2) & pl.col("ok")), 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "arrow", "polars", "count"), CONDITIONS, ids=[c[0] for c in CONDITIONS])
+def test_conditions_are_pushed_down(half, sql, arrow, polars, count):
+    data = half.to_dataset()
+    assert data.to_table(columns=["id"], filter=arrow).num_rows == count
+    assert half.to_polars(lazy=True).filter(polars).select("id").collect().height == count
+    if sql != "not (id > 2)":  # DuckDB turns it around in a form of its own
+        assert len(duckdb.sql(f"select id from data where {sql}").fetchall()) == count
+
+
+def test_a_condition_that_is_half_known_skips_by_the_half(half):
+    data = half.to_dataset()
+    sums = pc.add(pc.field("id"), 1) > 1
+    assert data.to_table(filter=(pc.field("id") < 4) & sums).num_rows == 3
+    half_known = (pl.col("id") < 4) & (pl.col("s").str.len_chars() == 2)
+    assert half.to_polars(lazy=True).filter(half_known).collect().height == 3
+    assert _substrait.condition_of(sums, data.schema) is None
+    # what is unknown in a NOT or an OR keeps every row
+    assert _substrait.condition_of(~((pc.field("id") < 4) & sums), data.schema) is None
+    assert _substrait.condition_of((pc.field("id") < 4) | sums, data.schema) is None
+    # nor is anything known of what has no form in Substrait at all
+    assert _substrait.condition_of(pc.utf8_length(pc.field("s")) == 2, data.schema) is None
+    assert _lazy.condition_of(~half_known) is None
+    assert _lazy.condition_of((pl.col("id") < 4) | (pl.col("s").str.len_chars() == 2)) is None
+
+
+def test_conditions_mean_the_same_beside_nulls_and_odd_values(make):
+    t = make({"k": "INT", "id": "BIGINT", "s": "STRING", "f": "DOUBLE"})
+    rows = [(1, 1, "a", 0.0), (2, 2, None, float("nan")), (3, None, "%", -0.0), (4, 4, "a%", None)]
+    t.append([dict(zip("k id s f".split(), row, strict=True)) for row in rows])
+    whole, data = t.to_arrow(), t.to_dataset()
+    frame = pl.DataFrame(whole)
+    for arrow in (
+        pc.field("id").is_null(), pc.field("id").isin([1, None]), pc.field("f") > 0, pc.field("f") == 0.0,
+        ~(pc.field("s") == "a"), pc.starts_with(pc.field("s"), "a"), pc.field("f").is_nan(), pc.field("id") != 1,
+    ):  # fmt: skip
+        assert data.to_table(filter=arrow)["k"].equals(whole.filter(arrow)["k"]), arrow
+    for predicate in (
+        pl.col("id").is_null(), pl.col("id").is_in([1, None]), pl.col("f") > 0, pl.col("f") == 0.0,
+        ~(pl.col("s") == "a"), pl.col("s").str.starts_with("%"), pl.col("f").is_nan(), pl.col("id") != 1,
+        pl.col("id").is_in([1, None], nulls_equal=True), pl.col("f") == float("nan"), pl.col("s").eq_missing(None),
+    ):  # fmt: skip
+        assert t.to_polars(lazy=True).filter(predicate).collect().equals(frame.filter(predicate)), predicate
+
+
+def test_columns_and_limits_are_pushed_down(make, monkeypatch):
+    t = make(SCHEMA)
+    t.append([row(i) for i in range(1, 9)])
+    asked = []
+    plan = st.Scan.to_batches
+    monkeypatch.setattr(st.Scan, "to_batches", lambda scan: asked.append(scan.request) or plan(scan))
+    frame = t.to_polars(lazy=True)
+    assert frame.select("s").head(2).collect().to_dicts() == [{"s": "s1"}, {"s": "s2"}]
+    assert (asked[-1]["columns"], asked[-1]["limit"]) == (["s"], 2)
+    assert frame.filter(pl.col("id") > 2).select("s").head(1).collect().to_dicts() == [{"s": "s3"}]
+    assert sorted(asked[-1]["columns"]) == ["id", "s"]
+    assert asked[-1]["limit"] is None
+    assert frame.select(pl.len()).collect().item() == 8
+    data = t.to_dataset()
+    assert duckdb.sql("select s from data where id = 3").fetchall() == [("s3",)]
+    assert set(asked[-1]["columns"]) == {"s", "id"}
+    assert "eq" in asked[-1]["filter"][1]
+    assert data.to_table(columns={"y": pc.field("id") * 2}, filter=pc.field("id") == 2).to_pylist() == [{"y": 4}]
+    assert asked[-1]["columns"] == ["id"]
+    assert data.count_rows() == 8
+    assert data.count_rows(filter=pc.field("id") > 6) == 2
+    assert data.head(3, columns=["id"]).num_rows == 3
+
+
+def test_a_scan_keeps_its_own_condition_and_version(make):
+    t = make(SCHEMA, ["id"], bucket=1)
+    t.append([row(i) for i in range(1, 5)])
+    t.delete("id = 1")
+    old = t.scan(["id", "s"], "id < 4", version=1)
+    assert old.to_polars(lazy=True).filter(pl.col("s") != "s2").collect()["id"].to_list() == [1, 3]
+    assert old.to_dataset().to_table(filter=pc.field("s") != "s2")["id"].to_pylist() == [1, 3]
+    # rows beyond a scan's own limit are not its rows
+    first = t.scan(limit=1)
+    assert first.to_polars(lazy=True).filter(pl.col("id") == 4).collect().height == 0
+    assert first.to_dataset().to_table(filter=pc.field("id") == 4).num_rows == 0
+
+
+def test_what_a_dataset_of_a_scan_cannot_do_says_what_can(make):
+    data = make(SCHEMA).to_dataset()
+    for attempt in (
+        lambda: data.take([0]), lambda: data.get_fragments(), lambda: data.replace_schema(pa.schema([])),
+        lambda: data.filter(pc.field("id") == 1), lambda: data.to_table(columns=["no"]),
+        lambda: data.scanner(nonsense=1),
+    ):  # fmt: skip
+        with pytest.raises(e.InvalidArgument):
+            attempt()
+    assert data.to_table().num_rows == 0
