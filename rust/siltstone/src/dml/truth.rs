@@ -13,7 +13,7 @@ use super::{
     evaluate::{column_type, evaluate},
     expression::{FUNCTIONS, node},
     invalid,
-    node::Node,
+    node::{Node, Truth},
     text::string,
 };
 use crate::{
@@ -35,18 +35,6 @@ const CONDITION: Grammar = Grammar {
     casts: true,
     cases: true,
 };
-
-/// A condition; unknown counts as false in the end.
-#[derive(Clone, Debug)]
-pub(super) enum Truth {
-    /// Columns and literals.
-    Plain(Predicate),
-    Compare(Box<Node>, CompareOp, Box<Node>),
-    /// IS NULL, or IS NOT NULL (`false`).
-    Null(Box<Node>, bool),
-    All(Vec<Truth>),
-    Any(Vec<Truth>),
-}
 
 impl Truth {
     /// Parses a text over these columns.
