@@ -95,16 +95,18 @@ class Scan:
         batch_size: int | None = None,
     ) -> Scan:
         """The same scan with fewer columns and rows; ``condition`` is a tree as in :class:`siltstone.Expression`."""
-        given = self.request
+        given, own = self.request, self._request.get("limit")
+        asked: dict[str, Any] = {}
         if columns is not None:
-            given["columns"] = list(columns)
+            asked["columns"] = list(columns)
         if batch_size is not None:
-            given["batch_size"] = batch_size
+            asked["batch_size"] = batch_size
         if limit is not None:
-            given["limit"] = limit if given["limit"] is None else min(limit, given["limit"])
-        elif condition is not None and given["limit"] is None:
-            given["filter"] = both(given["filter"], condition)
-        return self._asked(given)
+            asked["limit"] = limit if own is None else min(limit, own)
+        elif condition is not None and own is None:
+            asked["filter"] = both(given.get("filter"), condition)
+        # a system table knows some of them: who narrows looks at the rows again
+        return self._asked(given | {name: value for name, value in asked.items() if name in given})
 
     def _asked(self, request: Mapping[str, Any]) -> Scan:
         """A scan of the same with another request."""

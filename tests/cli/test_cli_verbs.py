@@ -145,6 +145,8 @@ def test_what_deletes_asks_first(run, lake):
     assert run("drop", "shop.days", "-y")[0] == 0
     assert run("drop", "shop.days", "-y")[0] == 3
     assert run("drop", "shop.days", "-y", "--if-exists")[0] == 0
+    assert run("drop", "shop.")[0] == 0
+    assert st.connect(lake).databases() == []
 
 
 def test_alter_and_rename(run, lake):

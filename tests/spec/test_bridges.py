@@ -149,7 +149,7 @@ def test_system_tables_go_out_as_themselves(make):
     snapshots = t.inspect("snapshots")
     frame = snapshots.to_polars(lazy=True).filter(pl.col("snapshot_id") > 1).select("commit_kind")
     assert frame.collect().to_dicts() == [{"commit_kind": "APPEND"}]
-    data = snapshots.to_dataset()
+    data = snapshots.to_dataset()  # noqa: F841  # DuckDB finds it by its name
     assert duckdb.sql("select max(snapshot_id) from data where commit_kind = 'APPEND'").fetchall() == [(2,)]
 
 
