@@ -1,5 +1,5 @@
 //! Conditions over the rows of a batch in which columns and computed values are compared with each other, where a
-//! [`Predicate`] compares columns with literals: of CASE, and of statements over rows of two tables.
+//! [`crate::predicate::Predicate`] compares columns with literals: of CASE, and of statements over rows of two tables.
 
 use arrow_arith::boolean::{and_kleene, is_not_null, is_null, or_kleene};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
@@ -19,8 +19,7 @@ use super::{
 use crate::{
     error::{Error, Result, shorten},
     predicate::{
-        CompareOp, Grammar, Predicate, Qualify, condition_of, evaluate as evaluate_predicate, parse_qualified,
-        plain_floats,
+        CompareOp, Grammar, Qualify, condition_of, evaluate as evaluate_predicate, parse_qualified, plain_floats,
     },
     types::{DataField, DataType},
 };
