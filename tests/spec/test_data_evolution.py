@@ -47,6 +47,17 @@ def test_an_update_writes_only_the_columns_that_it_changes(table):
     assert t.maintenance.fsck(deep=True).problems == []
 
 
+@pytest.mark.parametrize("partition", [[], ["p"]])
+def test_columns_that_are_not_null_and_in_another_file_are_no_damage(cat, partition):
+    """A deep check read all columns of the schema from each file: those of other files were nulls, and the file "bad"."""
+    options = {"bucket": "-1", "row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    columns = {"p": "STRING NOT NULL", "k": "INT NOT NULL", "v": "INT"}
+    t = cat.create_table("db.t", columns, partition_by=partition, options=options)
+    t.append([{"p": "ab"[i % 2], "k": i, "v": 1} for i in range(6)])
+    t.update({"v": "v + 1"}, where="k = 2")
+    assert t.maintenance.fsck(deep=True).findings == []
+
+
 def test_an_update_of_no_row_writes_nothing(table):
     t = table()
     t.append(data(range(3)))

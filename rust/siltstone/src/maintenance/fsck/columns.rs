@@ -80,7 +80,7 @@ impl Said {
 impl Columns {
     /// `claims`: what the file itself says, for each field.
     pub(super) fn new(fields: &[DataField], file: &DataFileMeta, claims: Vec<Vec<Claim>>) -> Result<Self> {
-        let stored: Vec<&DataField> = match &file.value_stats_cols {
+        let stored: Vec<&DataField> = match file.value_stats_cols.as_ref().or(file.write_cols.as_ref()) {
             None => fields.iter().collect(),
             Some(names) => {
                 let named: HashMap<&str, &DataField> = fields.iter().map(|f| (f.name.as_str(), f)).collect();

@@ -14,6 +14,7 @@ use crate::{
     scan::{EntryFilter, live_entries},
     snapshot::{NamedList, Snapshot},
     threads::in_pool,
+    types::DataField,
 };
 
 const REWRITE: &str = "compact the bucket fully: rows are written anew with what is true of them";
@@ -162,11 +163,14 @@ impl DataFile<'_> {
         let file = &self.entry.file;
         let schema = ctx.schemas.get(file.schema_id)?;
         let keyed = !schema.primary_keys.is_empty();
-        let spec = FileReadSpec { system: keyed, ..FileReadSpec::new(schema.fields.clone()) };
+        // other columns of these rows are in other files
+        let fields: Vec<DataField> =
+            schema.fields.iter().filter(|field| file.has_column(&field.name)).cloned().collect();
+        let spec = FileReadSpec { system: keyed, ..FileReadSpec::new(fields.clone()) };
         // readers that skip rows go by the page index: it is read, too
         let open = OpenDataFile::open(ctx, &self.entry.partition, self.entry.bucket, file)?;
-        let mut columns = Columns::new(&schema.fields, file, open.claims(&schema.fields)?)?;
-        let mut keys = match keyed.then(|| Keys::new(&schema.fields, &schema.trimmed_primary_keys())) {
+        let mut columns = Columns::new(&fields, file, open.claims(&fields)?)?;
+        let mut keys = match keyed.then(|| Keys::new(&fields, &schema.trimmed_primary_keys())) {
             Some(keys) => Some(keys?),
             None => None,
         };
