@@ -118,20 +118,3 @@ def test_our_bytes_are_javas(make, oracle, tmp_path):
     ]
     assert len(ours_and_theirs[0]) == 2
     assert ours_and_theirs[0] == ours_and_theirs[1]
-
-
-def test_what_cannot_be_a_blob_column_is_refused(make):
-    evolving = {"row_tracking__enabled": "true", "data_evolution__enabled": "true"}
-    for columns, options in [
-        ({"k": "INT", "b": "BLOB"}, {}),
-        ({"b": "BLOB"}, evolving),
-        ({"k": "INT", "b": "ARRAY<BLOB>"}, evolving),
-    ]:
-        with pytest.raises(st.errors.UnsupportedFeature, match="BLOB"):
-            make(columns, **options)
-    t = ours(make)
-    t.append([row(4)])
-    with pytest.raises(st.errors.UnsupportedFeature, match="BLOB"):
-        t.update({"picture": "null"}, where="k = 4")
-    with pytest.raises(st.errors.UnsupportedFeature, match="blob-as-descriptor"):
-        st.open_table(t.location, options={"blob-as-descriptor": "true"}).append([row(5)])

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::source::Source;
 use crate::{
-    dml::{Assignment, Replacement, check_deletes, invalid, keyed::key_is_enough, truth::Truth},
+    dml::{Assignment, Replacement, check_deletes, invalid, keyed::key_is_enough, node::Truth},
     error::{Error, ErrorKind, Result},
     io::TableContext,
     predicate::{Predicate, resolve_column},

@@ -35,6 +35,7 @@ use crate::{
 pub(crate) const NAME: &str = "blob";
 
 const MAGIC: i32 = 1_481_511_375;
+const MAGIC_BYTES: [u8; 4] = MAGIC.to_le_bytes();
 /// Of a descriptor: `BLOBDESC` and so on, as Java has it.
 const DESCRIPTOR_MAGIC: i64 = 4_777_280_450_765_083_459;
 /// Bytes around a value: magic, length, checksum.
@@ -52,6 +53,11 @@ pub(in crate::format) struct Blob;
 impl DataFormat for Blob {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    /// Those of the first value, where the first row has one.
+    fn magic(&self) -> &'static [u8] {
+        &MAGIC_BYTES
     }
 
     fn open(
@@ -210,7 +216,7 @@ fn stored_value(input: &dyn InputFile, place: &Place) -> Result<bytes::Bytes> {
     let end = length.saturating_sub(12);
     let head = stored.get(..4).unwrap_or_default();
     let mut tail = ByteReader::new("a BLOB", stored.get(end..).unwrap_or_default());
-    if head != MAGIC.to_le_bytes() {
+    if head != MAGIC_BYTES {
         return Err(Error::corrupt(path, start, "the magic number of a BLOB", format!("{head:02x?}")));
     }
     let (said, checksum) = (tail.i64_le()?, tail.i32_le()?);

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use arrow_array::{RecordBatch, cast::AsArray};
 
-use super::{AROUND, MAGIC};
+use super::{AROUND, MAGIC_BYTES};
 use crate::{
     cancel,
     error::{Error, ErrorKind, Result},
@@ -50,12 +50,11 @@ impl BlobFileWriter {
     fn value(&mut self, value: &[u8]) -> Result<()> {
         let length = i64::try_from(value.len() as u64 + AROUND)
             .map_err(|e| Error::new(ErrorKind::LengthExceeded, "a BLOB is too large").caused_by(e))?;
-        let magic = MAGIC.to_le_bytes();
         let mut crc = crc32fast::Hasher::new();
-        crc.update(&magic);
+        crc.update(&MAGIC_BYTES);
         crc.update(value);
         crc.update(&length.to_le_bytes());
-        self.put(&magic)?;
+        self.put(&MAGIC_BYTES)?;
         self.put(value)?;
         self.put(&length.to_le_bytes())?;
         self.put(&crc.finalize().to_le_bytes())?;
